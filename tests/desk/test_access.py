@@ -11,6 +11,7 @@ import httpx
 import pytest
 import uvicorn
 from click.testing import CliRunner
+from starlette.websockets import WebSocketDisconnect
 
 from unreel.cli.desk import desk as command
 from unreel.core.errors import InvalidSettingError
@@ -75,6 +76,7 @@ def test_the_link_works_once_and_the_session_cookie_is_strict(open_desk) -> None
         cookie = reply.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
+        assert "domain" not in cookie  # a name that is bound again to this address has no session
         desk.client.cookies.clear()
         assert desk.client.get(link).status_code == 401
         assert desk.service.access.link != link
@@ -117,6 +119,40 @@ def test_a_form_of_another_site_is_refused(open_desk, clip_bytes, headers) -> No
         assert desk.client.post("/cases", data=data, files=files, headers=own).status_code == 200
 
 
+def test_a_planted_cookie_becomes_no_session(open_desk) -> None:
+    with open_desk(signed_in=False) as desk:
+        desk.client.cookies.set("unreel-desk-80", "planted")
+        reply = desk.client.get(desk.service.access.link, follow_redirects=False)
+        assert "planted" not in reply.headers["set-cookie"]
+        desk.client.cookies.clear()
+        desk.client.cookies.set("unreel-desk-80", "planted")
+        assert desk.client.get("/").status_code == 401
+
+
+def test_other_methods_and_sockets_reach_nothing(open_desk, clip_bytes) -> None:
+    with open_desk() as desk:
+        desk.drop(("a.mp4", clip_bytes(0)))
+        (case,) = desk.service.store.select()
+        path = f"/cases/{case.id}/delete"
+        for method in ("HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"):
+            assert desk.client.request(method, path).status_code == 405
+        with pytest.raises(WebSocketDisconnect), desk.client.websocket_connect("/events"):
+            pass
+        desk.client.cookies.clear()
+        for method in ("HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"):
+            assert desk.client.request(method, "/login").status_code == 401
+        assert desk.service.store.select() == [case]
+
+
+def test_the_form_token_of_another_session_is_refused(open_desk, clip_bytes) -> None:
+    with open_desk() as desk:
+        other = desk.token
+        desk.client.cookies.clear()
+        desk.sign_in()
+        assert desk.token != other
+        assert desk.drop(("a.mp4", clip_bytes(0)), form_token=other).status_code == 403
+
+
 @pytest.mark.parametrize("token", ["", "0" * 64])
 def test_a_form_without_its_token_is_refused(open_desk, clip_bytes, token) -> None:
     with open_desk() as desk:
@@ -132,8 +168,12 @@ def test_a_user_header_counts_from_the_proxy_alone(open_desk) -> None:
         assert desk.client.get("/").status_code == 401
         doubled = [("x-user", "forged@example.org"), ("x-user", "anna@example.org")]
         assert desk.client.get("/", headers=doubled).status_code == 401
+        named = {b"x-user": "Zo\u00eb".encode()}
+        assert "Zo\u00eb" in desk.client.get("/", headers=named).text
         forwarded = {**anna, "x-forwarded-for": "10.9.9.9"}
         assert desk.client.get("/", headers=forwarded).status_code == 200
+    with open_desk(proxy=PROXY, signed_in=False, client=("::ffff:10.1.2.3", 5)) as desk:
+        assert desk.client.get("/", headers=anna).status_code == 200
     forged = {**anna, "x-forwarded-for": "10.1.2.3", "forwarded": "for=10.1.2.3"}
     for peer in ("10.1.2.4", "127.0.0.1"):
         with open_desk(proxy=PROXY, signed_in=False, client=(peer, 5)) as desk:
@@ -232,6 +272,13 @@ def test_large_and_slow_uploads_are_refused(tmp_path: Path, clip_bytes) -> None:
             files = {"clips": ("big.mp4", io.BytesIO(bytes(2 << 20)))}
             assert client.post("/cases", data=data, files=files).status_code == 413
             cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+        twice = f"POST / HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-length: 4\r\n"
+        twice += f"transfer-encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\ncookie: {cookie}\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as smuggling:
+            smuggling.sendall(twice.encode())
+            replies = b"".join(iter(lambda: smuggling.recv(9999), b""))
+            assert replies.startswith(b"HTTP/1.1 400")
+            assert replies.count(b"HTTP/1.1") == 1
         head = f"POST /cases HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\norigin: {base}\r\n"
         head += f"cookie: {cookie}\r\ncontent-type: multipart/form-data; boundary=x\r\n"
         with socket.create_connection(("127.0.0.1", port), timeout=20) as slow:

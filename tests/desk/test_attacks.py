@@ -1,16 +1,19 @@
 """Hostile bundles, clients and files."""
 
+import hashlib
 import io
+import json
 import os
 import shutil
 import struct
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.desk import app
+from unreel.desk import app, custody_bundle
 from unreel.desk.case_store import CaseStore
 from unreel.desk.custody_bundle import iter_custody_bundle_bytes, verify_custody_bundle
 from unreel.desk.worker import CaseReviewWorker
@@ -40,6 +43,21 @@ def write_entries(bundle: Path, entries: list[tuple[zipfile.ZipInfo, bytes]]) ->
     with zipfile.ZipFile(bundle, "w") as archive:
         for entry, data in entries:
             archive.writestr(entry, data)
+
+
+PATHS = ["../a", "/etc/a", "a/../../b", "..\\a", "C:\\a", "./a", "a//b", "a/", "MANIFEST.json"]
+PATHS += ["a\n", "\x1b[31m", "\u202egnp.html", "-rf", "~/.ssh/config"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_listed_path_that_leads_elsewhere_is_found(bundle: Path, path: str) -> None:
+    entries = read_entries(bundle) | {path: b"x"}
+    manifest = json.loads(entries.pop("manifest.json"))
+    manifest["files"][path] = hashlib.sha256(b"x").hexdigest()
+    entries["manifest.json"] = json.dumps(manifest).encode()
+    files = ((name, len(data), partial(io.BytesIO, data)) for name, data in entries.items())
+    bundle.write_bytes(b"".join(custody_bundle._iter_zip_bytes(files, {})))
+    assert verify_custody_bundle(bundle).problems[0].startswith("It is no intact bundle: ")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -101,7 +119,7 @@ def test_a_pipe_is_no_bundle(tmp_path: Path) -> None:
 
 
 def test_one_person_has_a_bounded_number_of_streams(open_desk, clip_bytes, monkeypatch) -> None:
-    monkeypatch.setattr(app, "_MOST_STREAMS", 0)
+    monkeypatch.setattr(app, "_MAX_STREAMS", 0)
     with open_desk() as desk:
         desk.drop(("a.mp4", clip_bytes(0)))
         assert desk.client.get("/events").status_code == 429

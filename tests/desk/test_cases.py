@@ -130,11 +130,11 @@ def test_progress_comes_as_events_until_the_end(open_desk, clip_bytes) -> None:
         waiting = [desk.service.store.add("b.mp4", io.BytesIO(b"x"), **facts) for _ in range(2)]
         worker = desk.service.worker
         worker._waiting.update({each.id: worker._n_taken + n for n, each in enumerate(waiting)})
-        assert "Waiting: 1 case before it, about" in worker.describe(waiting[1]).text
+        assert "Waiting: 1 case before it, about" in worker.describe(waiting[1])
 
 
 def test_progress_names_the_listed_cases_only(open_desk, clip_bytes, monkeypatch) -> None:
-    monkeypatch.setattr(app, "MOST_LISTED", 1)
+    monkeypatch.setattr(app, "MAX_LISTED", 1)
     with open_desk() as desk:
         desk.drop(("a.mp4", clip_bytes(0)), ("b.mp4", clip_bytes(0)))
         newest, _older = desk.wait()
@@ -149,8 +149,14 @@ def test_a_folder_of_the_server_becomes_a_batch(open_desk, clip_bytes, tmp_path)
     (folder / "a.mp4").write_bytes(clip_bytes(0))
     (folder / "link.mp4").symlink_to(folder / "a.mp4")
     (folder / "notes.txt").write_text("x")
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "b.mp4").write_bytes(clip_bytes(0))
+    (tmp_path / "in" / "linked").symlink_to(tmp_path / "private")
     with open_desk(roots=(tmp_path / "in",)) as desk:
-        assert f"<option>{folder}</option>" in desk.client.get("/").text
+        page = desk.client.get("/").text
+        assert f"<option>{folder}</option>" in page
+        assert "linked" not in page
+        assert desk.drop(folder=str(tmp_path / "in" / "linked")).status_code == 422
         page = desk.drop(folder=str(folder))
         assert page.url.path.startswith("/batches/")
         assert [case.name for case in desk.service.store.select()] == ["a.mp4"]
@@ -161,7 +167,7 @@ def test_folders_are_searched_once_for_many_views(tmp_path: Path, monkeypatch) -
     monkeypatch.setattr(
         allowed_folders, "walk_videos", lambda root: [searched.append(root), "day/a.mp4"]
     )
-    monkeypatch.setattr(allowed_folders, "_LISTED_S", 1e12)
+    monkeypatch.setattr(allowed_folders, "_REUSED_S", 1e12)
     lists = [allowed_folders.list_clip_folders([tmp_path]) for _ in range(20)]
     assert lists == [[str(tmp_path / "day")]] * 20
     assert searched == [tmp_path]

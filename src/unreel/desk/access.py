@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 LOGIN: Final = "/login"
 STATIC: Final = "/static/"
-_LONGEST_USER: Final = 200
+_MAX_USER: Final = 200
+_MAPPED: Final = "::ffff:"
+"""Prefix of an IPv4 address that connects to a server that listens on IPv6."""
 _HEADERS: Final = {
     b"cache-control": b"no-store",
     b"content-security-policy": b"frame-ancestors 'none'; object-src 'none'; base-uri 'none'",
@@ -37,7 +39,7 @@ _HEADERS: Final = {
 
 
 class DeskAuthenticator:
-    """Authenticator that finds out which person sends a request to the desk.
+    """Authenticator of the people who send requests to the desk.
 
     Args:
         proxy: Proxy that signs people in; without it a one-time token opens a session.
@@ -74,11 +76,11 @@ class DeskAuthenticator:
         if self._proxy is not None:
             peer = (scope.get("client") or ("",))[0]
             header = self._proxy.user_header.lower().encode()
-            name = headers.get(header, "").strip()
-            is_single = [key for key, _ in scope["headers"]].count(header) == 1
-            if peer != self._proxy.address or not name or not is_single:
+            values = [value.strip() for key, value in scope["headers"] if key.lower() == header]
+            if peer.removeprefix(_MAPPED) != self._proxy.address or len(values) != 1:
                 return None
-            return sanitise_line(name)[:_LONGEST_USER], f"user {name}"
+            name = sanitise_line(values[0].decode(errors="replace"))[:_MAX_USER]
+            return (name, f"user {values[0]!r}") if name else None
         session = cookie_parser(headers.get(b"cookie", "")).get(get_session_cookie_name(scope), "")
         if session not in self._sessions:
             return None
@@ -111,23 +113,22 @@ class DeskMiddleware(RequestLimitMiddleware):
 
         async def send_protected(message: "Message") -> None:
             if message["type"] == "http.response.start":
-                own = {name for name, _ in message["headers"]}
-                added = [(name, _HEADERS[name]) for name in _HEADERS if name not in own]
+                present = {name for name, _ in message["headers"]}
+                added = [item for item in _HEADERS.items() if item[0] not in present]
                 message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
         await super().__call__(scope, receive, send_protected)
 
     def _authorise(self, scope: "Scope", headers: dict[bytes, str]) -> TokenSettings | None:
-        path, state = scope["path"], scope["state"]
-        if path.startswith(STATIC) or (path == LOGIN and scope["method"] == "GET"):
-            return None
-        known = self._access.identify(scope, headers)
-        if known is None:
+        path, method = scope["path"], scope["method"]
+        user = self._access.identify(scope, headers)
+        if user is not None:
+            scope["state"]["person"], scope["state"]["identity"] = user
+        elif not (path.startswith(STATIC) or (path == LOGIN and method == "GET")):
             message = "Open the link that `unreel desk` printed, or sign in"
             raise RequestRefusedError(401, "unauthorised", message)
-        state["person"], state["identity"] = known
-        if scope["method"] not in {"GET", "HEAD"}:
+        if method not in {"GET", "HEAD"}:
             require_same_site(headers)
         return None
 
@@ -154,10 +155,10 @@ def require_same_site(headers: dict[bytes, str]) -> None:
 def build_refusal_response(scope: "Scope", refusal: RequestRefusedError) -> Response:
     """Return the response to a refused request: a page for a browser, JSON for other clients."""
     headers = {name.lower(): value for name, value in scope["headers"]}
-    own = {name: text for name, text in refusal.headers.items() if name != "www-authenticate"}
+    added = {name: text for name, text in refusal.headers.items() if name != "www-authenticate"}
     if b"text/html" in headers.get(b"accept", b""):
-        return HTMLResponse(render_refusal_page(refusal), refusal.status, own)
-    return JSONResponse(refusal.document, refusal.status, own)
+        return HTMLResponse(render_refusal_page(refusal), refusal.status, added)
+    return JSONResponse(refusal.document, refusal.status, added)
 
 
 def get_session_cookie_name(scope: "Scope") -> str:

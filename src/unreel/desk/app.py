@@ -1,22 +1,22 @@
-"""FastAPI application of the desk: sessions, lists, new clips, progress, and the routes of cases."""
+"""FastAPI application of the desk: sessions, the start page, batches, new clips and progress."""
 
 import asyncio
 import json
 import secrets
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import date
 from itertools import chain
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from unreel.core.errors import UnreelError
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
+from unreel.desk import case_routes
 from unreel.desk.access import (
     LOGIN,
     DeskMiddleware,
@@ -24,20 +24,28 @@ from unreel.desk.access import (
     get_session_cookie_name,
 )
 from unreel.desk.allowed_folders import iter_folder_clips, list_clip_folders
-from unreel.desk.case_routes import add_case_file_route, add_case_form_routes, stream_bundle
 from unreel.desk.case_store import CaseFilter, CaseRecord
-from unreel.desk.pages import MOST_LISTED, STATIC_FILES, render_case_list_page
-from unreel.desk.service import SEE_OTHER, DeskService, raise_invalid_request, raise_not_found
+from unreel.desk.pages import MAX_LISTED, STATIC_FILES, render_case_list_page
+from unreel.desk.service import (
+    MAX_CLIPS,
+    SEE_OTHER,
+    Batch,
+    DeskService,
+    Form,
+    Service,
+    find_case,
+    list_batch,
+)
 from unreel.desk.settings import DeskSettings
 from unreel.desk.worker import CaseReviewWorker
 from unreel.pages.html_page import read_static_file
-from unreel.webapp.refusals import RequestRefusedError
+from unreel.webapp.refusals import InvalidRequestError, RequestRefusedError
 
 _POLL_S: Final = 0.5
 _BEAT_S: Final = 15.0
-_MOST_CLIPS: Final = 500
-_MOST_STREAMS: Final = 50
+_MAX_STREAMS: Final = 50
 """Streams of progress of one person."""
+_ROUTES: Final = APIRouter()
 
 
 def create_desk_app(
@@ -49,11 +57,7 @@ def create_desk_app(
 ) -> FastAPI:
     """Return the FastAPI application of the desk; reviews start and stop with its lifespan.
 
-    Args:
-        settings: Content of `desk.toml`.
-        environment: Settings of the environment; read if missing.
-        trusted: Whether files are opened in this process.
-        on_link: Callback that receives the path of each further one-time link.
+    The arguments are those of `DeskService`; the environment is read if it is missing.
     """
     service = DeskService(
         settings, environment or read_environment_settings(), trusted=trusted, on_link=on_link
@@ -65,193 +69,164 @@ def create_desk_app(
         yield
         await asyncio.to_thread(service.close)
 
+    errors = (UnreelError, OSError, HTTPException, RequestValidationError)
     app = FastAPI(
-        title="unreel desk", lifespan=live, docs_url=None, redoc_url=None, openapi_url=None
+        title="unreel desk",
+        lifespan=live,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        exception_handlers=dict.fromkeys(errors, _respond_to_error),
     )
     app.state.desk = service
     app.add_middleware(DeskMiddleware, access=service.access, settings=settings)
-    for add_routes in (
-        _add_error_handlers,
-        _add_login_and_static_routes,
-        _add_page_routes,
-        _add_clip_form,
-        _add_progress,
-    ):
-        add_routes(app, service)
-    add_case_form_routes(app, service)
-    add_case_file_route(app, service)
+    app.include_router(_ROUTES)
+    app.include_router(case_routes.ROUTES)
     return app
 
 
-def _add_login_and_static_routes(app: FastAPI, service: DeskService) -> None:
-    @app.get(LOGIN)
-    async def open_session(request: Request, token: str = "") -> Response:
-        """Exchange the one-time token for a session cookie."""
-        response = RedirectResponse("/", SEE_OTHER)
-        headers = {name: value.decode("latin-1") for name, value in request.headers.raw}
-        if service.access.identify(request.scope, headers) is not None:
-            return response
-        session = service.access.open_session(token)
-        if session is None:
-            message = "The link was used before. `unreel desk` has printed a new one"
-            raise RequestRefusedError(401, "unauthorised", message)
-        response.set_cookie(
-            get_session_cookie_name(request.scope),
-            session,
-            httponly=True,
-            samesite="strict",
-            path="/",
-        )
+async def _respond_to_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        error = RequestRefusedError(error.status_code, "http", str(error.detail))
+    elif isinstance(error, RequestValidationError):
+        error = InvalidRequestError("Write dates as YYYY-MM-DD")
+    elif not isinstance(error, RequestRefusedError):
+        problem = getattr(error, "strerror", None) or str(error)  # without the path
+        error = RequestRefusedError(500, "failed", problem)
+    return build_refusal_response(request.scope, error)
+
+
+@_ROUTES.get(LOGIN)
+async def open_session(request: Request, desk: Service, token: str = "") -> Response:
+    """Exchange the one-time token for a session cookie; do nothing for a person with a session."""
+    response = RedirectResponse("/", SEE_OTHER)
+    if hasattr(request.state, "person"):
         return response
-
-    @app.get("/static/{name}")
-    async def read_static(name: str) -> Response:
-        """Return a style or a script of the pages."""
-        if name not in STATIC_FILES:
-            raise_not_found("There is no such file")
-        kind = "text/css" if name.endswith(".css") else "text/javascript"
-        headers = {"cache-control": "max-age=300"}
-        return Response(str(read_static_file(name)), media_type=kind, headers=headers)
+    session = desk.access.open_session(token)
+    if session is None:
+        message = "The link was used before. `unreel desk` has printed a new one"
+        raise RequestRefusedError(401, "unauthorised", message)
+    name = get_session_cookie_name(request.scope)
+    response.set_cookie(name, session, httponly=True, samesite="strict")
+    return response
 
 
-def _add_page_routes(app: FastAPI, service: DeskService) -> None:
-    @app.get("/")
-    def show_list(
-        request: Request,
-        text: str = "",
-        since: str = "",
-        until: str = "",
-        verdict: str = "",
-        person: str = "",
-    ) -> Response:
-        """Return the start page."""
-        chosen = CaseFilter(
-            text=text.strip(),
-            since=_parse_date(since),
-            until=_parse_date(until),
-            verdict=verdict,
-            person=person,
-        )
-        cases = service.store.select()
-        page = render_case_list_page(
-            "list",
-            list(filter(chosen.matches, cases)),
-            service.worker,
-            chosen=chosen,
-            people=sorted(set().union(*(case.people for case in cases))),
-            sets=[*service.sets.values()],
-            folders=list_clip_folders(service.settings.roots),
-            batch="",
-            **service.build_page_values(request),
-        )
-        return HTMLResponse(page)
-
-    @app.get("/batches/{batch}/")
-    def show_batch(request: Request, batch: str) -> Response:
-        """Return the page of a batch."""
-        values = service.build_page_values(request) | {"batch": batch}
-        return HTMLResponse(
-            render_case_list_page("batch", service.list_batch(batch), service.worker, **values)
-        )
-
-    @app.get("/batches/{batch}/bundle.zip")
-    def download_batch(request: Request, batch: str) -> Response:
-        """Return the custody bundle of a batch."""
-        return stream_bundle(service, service.list_batch(batch)[::-1], f"batch-{batch}", request)
+@_ROUTES.get("/static/{name}")
+async def read_static(name: str) -> Response:
+    """Return a style or a script of the pages."""
+    if name not in STATIC_FILES:
+        raise RequestRefusedError(404, "not-found", "There is no such file")
+    kind = "text/css" if name.endswith(".css") else "text/javascript"
+    headers = {"cache-control": "max-age=300"}
+    return Response(str(read_static_file(name)), media_type=kind, headers=headers)
 
 
-def _add_clip_form(app: FastAPI, service: DeskService) -> None:
-    @app.post("/cases")
-    async def add_cases(request: Request) -> Response:
-        """Take uploaded clips, and those of a folder, as new cases."""
-        async with service.read_form(request, _MOST_CLIPS) as form:
-            path = await asyncio.to_thread(store_clips, form, request.state.person)
-        return RedirectResponse(path, SEE_OTHER)
-
-    def store_clips(form: FormData, person: str) -> str:
-        """Return the path of the page of the new cases."""
-        reviewers, folder = (str(form.get(name, "")) for name in ("reviewers", "folder"))
-        parts = [part for part in form.getlist("clips") if isinstance(part, UploadFile)]
-        uploads = [(part.filename, part.file) for part in parts if part.filename]
-        if reviewers not in service.sets or not (uploads or folder):
-            raise_invalid_request("Choose a reviewer set and at least one video file")
-        batch = secrets.token_hex(8) if folder or len(uploads) > 1 else ""
-        facts = {"reviewers": reviewers, "person": person, "batch": batch}
-        path = f"/batches/{batch}/"
-        on_disk = iter_folder_clips(service.settings.roots, folder, most=_MOST_CLIPS)
-        for name, file in chain(on_disk, uploads):
-            with file:
-                case = service.store.add(name, file, **facts)
-            service.worker.add(case)
-            path = path if batch else f"/cases/{case.id}/"
-        return path
+@_ROUTES.get("/")
+def show_start_page(
+    request: Request, desk: Service, case_filter: Annotated[CaseFilter, Depends()]
+) -> Response:
+    """Return the start page: a form for clips, and the cases that match the filter."""
+    cases = desk.store.select()
+    page = render_case_list_page(
+        "list",
+        list(filter(case_filter.matches, cases)),
+        desk.worker,
+        case_filter=case_filter,
+        people=sorted(set().union(*(case.people for case in cases))),
+        sets=[*desk.sets.values()],
+        folders=list_clip_folders(desk.settings.roots),
+        batch="",
+        **desk.build_page_values(request),
+    )
+    return HTMLResponse(page)
 
 
-def _add_progress(app: FastAPI, service: DeskService) -> None:
-    n_streams: Counter[str] = Counter()
+@_ROUTES.get("/batches/{batch}/")
+def show_batch(request: Request, desk: Service, batch: str, cases: Batch) -> Response:
+    """Return the page of a batch."""
+    values = desk.build_page_values(request) | {"batch": batch}
+    return HTMLResponse(render_case_list_page("batch", cases, desk.worker, **values))
 
-    @app.get("/events")
-    async def stream_progress(request: Request, case: str = "", batch: str = "") -> Response:
-        """Return the progress of a case, a batch or the newest cases as server-sent events."""
-        if case or batch:
-            chosen = [service.find(case)] if case else service.list_batch(batch)
-        else:
-            chosen = service.store.select()[:MOST_LISTED]
-        if n_streams[request.state.identity] >= _MOST_STREAMS:
-            raise RequestRefusedError(429, "busy", "Close other pages of the desk first")
-        events = count_stream(request.state.identity, _iter_progress_events(service.worker, chosen))
-        return StreamingResponse(events, media_type="text/event-stream")
 
-    async def count_stream(identity: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
-        n_streams[identity] += 1
+@_ROUTES.get("/batches/{batch}/bundle.zip")
+def download_batch(request: Request, desk: Service, batch: str, cases: Batch) -> Response:
+    """Return the custody bundle of a batch."""
+    return case_routes.stream_bundle(desk, cases[::-1], f"batch-{batch}", request)
+
+
+@_ROUTES.post("/cases")
+async def add_cases(request: Request, desk: Service, form: Form) -> Response:
+    """Store uploaded clips, and those of a folder, as new cases."""
+    path = await asyncio.to_thread(_store_clips, desk, form, request.state.person)
+    return RedirectResponse(path, SEE_OTHER)
+
+
+def _store_clips(desk: DeskService, form: FormData, person: str) -> str:
+    """Store the clips of a form as new cases, and return the path of the page that lists them."""
+    reviewers, folder = (str(form.get(name, "")) for name in ("reviewers", "folder"))
+    parts = [part for part in form.getlist("clips") if isinstance(part, UploadFile)]
+    uploads = [(part.filename, part.file) for part in parts if part.filename]
+    if reviewers not in desk.sets or not (uploads or folder):
+        message = "Choose a reviewer set and at least one video file"
+        raise InvalidRequestError(message)
+    batch = secrets.token_hex(8) if folder or len(uploads) > 1 else ""
+    path = f"/batches/{batch}/"
+    folder_clips = iter_folder_clips(desk.settings.roots, folder, limit=MAX_CLIPS)
+    for name, file in chain(folder_clips, uploads):
+        with file:
+            case = desk.store.add(name, file, reviewers=reviewers, person=person, batch=batch)
+        desk.worker.add(case)
+        path = path if batch else f"/cases/{case.id}/"
+    return path
+
+
+@_ROUTES.get("/events")
+async def stream_progress(
+    request: Request, desk: Service, case: str = "", batch: str = ""
+) -> Response:
+    """Return the progress of a case, a batch or the newest cases as server-sent events."""
+    if case:
+        cases = [await find_case(case, desk)]
+    else:
+        cases = list_batch(batch, desk) if batch else desk.store.select()[:MAX_LISTED]
+    identity = request.state.identity
+    if desk.n_streams[identity] >= _MAX_STREAMS:
+        raise RequestRefusedError(429, "busy", "Close other pages of the desk first")
+
+    async def count_stream() -> AsyncIterator[str]:
+        desk.n_streams[identity] += 1
         try:
-            async for event in events:
+            async for event in _iter_progress_events(desk.worker, cases):
                 yield event
         finally:
-            n_streams[identity] -= 1
+            desk.n_streams[identity] -= 1
+
+    return StreamingResponse(count_stream(), media_type="text/event-stream")
 
 
 async def _iter_progress_events(
     worker: CaseReviewWorker, cases: list[CaseRecord]
 ) -> AsyncIterator[str]:
     """Yield server-sent events with the progress of each changed case, until all cases have ended."""
-    known: dict[str, Any] = {}
+    sent: dict[str, dict[str, Any]] = {}
     silent_s = 0.0
-    while True:
-        # Before the snapshot: the last row of a case is that of its end.
+    while cases:
+        # Before the rows: the last row of a case is that of its end.
         unfinished = [case for case in cases if not (case.is_ended or case.is_deleted)]
-        now = {case.id: (worker.describe(case), case.sentence) for case in cases}
-        rows = [
-            {"id": name, "stage": progress.stage, "text": progress.text, "sentence": sentence}
-            for name, (progress, sentence) in now.items()
-            if known.get(name) != now[name]
-        ]
-        known, silent_s = now, silent_s + _POLL_S
-        if rows or silent_s >= _BEAT_S:
+        rows = {
+            case.id: {
+                "id": case.id,
+                "stage": case.stage,
+                "text": worker.describe(case),
+                "sentence": case.sentence,
+            }
+            for case in cases
+        }
+        changed = [row for name, row in rows.items() if sent.get(name) != row]
+        sent, cases, silent_s = rows, unfinished, silent_s + _POLL_S
+        if changed or silent_s >= _BEAT_S:
             silent_s = 0.0
-            yield f"data: {json.dumps(rows)}\n\n"
-        cases = unfinished
-        if not cases:
-            yield "event: end\ndata: \n\n"
-            return
-        await asyncio.sleep(_POLL_S)
-
-
-def _add_error_handlers(app: FastAPI, _service: DeskService) -> None:
-    @app.exception_handler(UnreelError)
-    async def refuse(request: Request, error: UnreelError) -> Response:
-        if not isinstance(error, RequestRefusedError):
-            error = RequestRefusedError(500, "failed", str(error))
-        return build_refusal_response(request.scope, error)
-
-    @app.exception_handler(HTTPException)
-    async def refuse_http(request: Request, error: HTTPException) -> Response:
-        refusal = RequestRefusedError(error.status_code, "http", str(error.detail))
-        return build_refusal_response(request.scope, refusal)
-
-
-def _parse_date(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        raise_invalid_request("Write the date as YYYY-MM-DD")
+            yield f"data: {json.dumps(changed)}\n\n"
+        if cases:
+            await asyncio.sleep(_POLL_S)
+    yield "event: end\ndata: \n\n"

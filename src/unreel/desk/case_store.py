@@ -14,7 +14,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final, Literal
+from typing import IO, Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator
 
 from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -43,7 +45,7 @@ _STAGES: Final[dict[str, CaseStage]] = {
 """Stages after an event; other events change none."""
 _CASES: Final = "cases"
 _ID: Final = re.compile(r"[0-9a-f]{16}")
-_LONGEST_NAME, _LONGEST_SUFFIX = 200, 20
+_MAX_NAME, _MAX_SUFFIX = 200, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class CaseNote:
 
 @dataclass(slots=True, kw_only=True)
 class CaseRecord:
-    """One clip with all that is known about it; the fields after `batch` follow the log."""
+    """Clip with the results of its review; the fields after `batch` result from the log."""
 
     id: str
     folder: Path
@@ -80,8 +82,6 @@ class CaseRecord:
     """Rows of `write_keyframes`."""
     entries: list[CaseNote] = field(default_factory=list)
     """Notes and verdicts, oldest first."""
-    asks_again: bool = False
-    """Whether failed questions are asked again."""
     is_deleted: bool = False
 
     @property
@@ -91,7 +91,7 @@ class CaseRecord:
 
     @property
     def is_ended(self) -> bool:
-        """Return whether no work on the case is left."""
+        """Return whether the review of the case has ended."""
         return self.stage in ENDED
 
     @property
@@ -111,8 +111,6 @@ class CaseRecord:
         if name in {"evidence", "failed"}:
             self.attention, self.sentence = event["attention"], event["sentence"]
             self.claims = tuple(event["claims"])
-        if name in {"again", "finished", "failed"}:
-            self.asks_again = name == "again"
         if name == "keyframes":
             self.keyframes = tuple(event["rows"])
         if name == "entry":
@@ -121,14 +119,18 @@ class CaseRecord:
         self.is_deleted |= name == "deleted"
 
 
+_Day = Annotated[date | None, BeforeValidator(lambda text: text or None)]
+"""Date of a form field, which may be empty."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseFilter:
     """Search filter of the list of cases; an empty field matches every case."""
 
     text: str = ""
     """Part of the name, or the beginning of the SHA-256."""
-    since: date | None = None
-    until: date | None = None
+    since: _Day = None
+    until: _Day = None
     verdict: str = ""
     """Verdict of a person; `none` for cases without one."""
     person: str = ""
@@ -136,7 +138,7 @@ class CaseFilter:
 
     def matches(self, case: CaseRecord) -> bool:
         """Return whether `case` matches every field of the filter."""
-        text, day = self.text.casefold(), case.added_at.date()
+        text, day = self.text.strip().casefold(), case.added_at.date()
         return (
             (text in case.name.casefold() or case.clip.startswith(text))
             and (self.since or day) <= day <= (self.until or day)
@@ -157,8 +159,8 @@ class CaseStore:
         self.root = OutputDirectory(root)
         self.root.make(_CASES)
         self._lock = threading.RLock()
-        self._held = ExitStack()
-        self._held.enter_context(build_writer_lock(StorageLocation(str(root)) / "desk"))
+        self._writer_lock = ExitStack()
+        self._writer_lock.enter_context(build_writer_lock(StorageLocation(str(root)) / "desk"))
         self._cases: dict[str, CaseRecord] = {}
         for folder in sorted((root / _CASES).iterdir()):
             if not _ID.fullmatch(folder.name) and not folder.name.startswith(PART):
@@ -180,8 +182,8 @@ class CaseStore:
                 digest.update(chunk)
                 size += len(chunk)
                 into.write(chunk)
-        facts = {"name": name, "clip": digest.hexdigest(), "size_bytes": size, "batch": batch}
-        event = _build_log_event("added", person, **facts, reviewers=reviewers)
+        fields = {"name": name, "clip": digest.hexdigest(), "size_bytes": size, "batch": batch}
+        event = _build_log_event("added", person, **fields, reviewers=reviewers)
         self._append(case_id, event)
         case = _make_record(self.root.root / _CASES / case_id, event)
         with self._lock:
@@ -193,18 +195,18 @@ class CaseStore:
         case = self._cases.get(case_id)
         return None if case is None or case.is_deleted else case
 
-    def select(self, chosen: CaseFilter = CaseFilter()) -> list[CaseRecord]:  # noqa: B008  frozen
-        """Return the cases that match the filter `chosen`, newest first."""
+    def select(self, case_filter: CaseFilter = CaseFilter()) -> list[CaseRecord]:  # noqa: B008  frozen
+        """Return the cases that match the filter, newest first."""
         with self._lock:
             cases = [case for case in self._cases.values() if not case.is_deleted]
-        return sorted(filter(chosen.matches, cases), key=lambda case: case.added_at, reverse=True)
+        return _sort_newest_first(filter(case_filter.matches, cases))
 
     def record(self, case: CaseRecord, event: str, person: str = "", **fields: Any) -> None:
         """Append an event to the log of a case, and update its state."""
-        made = _build_log_event(event, person, **fields)
+        entry = _build_log_event(event, person, **fields)
         with self._lock:
-            self._append(case.id, made)
-            case.apply(made)
+            self._append(case.id, entry)
+            case.apply(entry)
 
     def remove(self, case: CaseRecord) -> None:
         """Delete the folder of a case with all its files."""
@@ -214,7 +216,7 @@ class CaseStore:
 
     def close(self) -> None:
         """Release the lock, so that another process can open the folder; a second call does nothing."""
-        self._held.close()
+        self._writer_lock.close()
 
     def _append(self, case_id: str, event: dict[str, Any]) -> None:
         line = json.dumps(event, allow_nan=False) + "\n"
@@ -229,11 +231,8 @@ class CaseStore:
         if not events:
             return None
         if events[0]["event"] != "added":
-            problem, remedy = (
-                "its log has lost its beginning",
-                "Move the folder away and look at it",
-            )
-            raise UnreadableSourceError(str(folder), problem, remedy)
+            problem = "its log has lost its beginning"
+            raise UnreadableSourceError(str(folder), problem, "Move the folder away and look at it")
         case = _make_record(folder, events[0])
         for event in events[1:]:
             case.apply(event)
@@ -264,20 +263,24 @@ def group_cases_for_triage(cases: Iterable[CaseRecord]) -> list[tuple[str, list[
     Cases under review are in the order of the queue. In other groups, cases without a verdict of a
     person come first, and newer ones before older ones.
     """
-    newest = sorted(cases, key=lambda case: case.added_at, reverse=True)
+    newest = _sort_newest_first(cases)
     groups = [("In progress", [case for case in newest if case.attention is None][::-1])]
     for attention, title in ATTENTION_TITLES.items():
-        own = [case for case in newest if case.attention == attention]
-        groups.append((title, sorted(own, key=lambda case: case.decision is not None)))
-    return [(title, own) for title, own in groups if own]
+        group = [case for case in newest if case.attention == attention]
+        groups.append((title, sorted(group, key=lambda case: case.decision is not None)))
+    return [(title, group) for title, group in groups if group]
+
+
+def _sort_newest_first(cases: Iterable[CaseRecord]) -> list[CaseRecord]:
+    return sorted(cases, key=lambda case: case.added_at, reverse=True)
 
 
 def sanitise_upload_name(name: str) -> str:
     """Return a file name without folders, control characters and leading dots, of bounded length."""
     last = sanitise_line(PurePosixPath(name.replace("\\", "/")).name).lstrip(". ")
     stem, suffix = PurePosixPath(last).stem, PurePosixPath(last).suffix
-    suffix = suffix.encode()[:_LONGEST_SUFFIX].decode(errors="ignore")
-    stem = stem.encode()[: _LONGEST_NAME - len(suffix.encode())].decode(errors="ignore")
+    suffix = suffix.encode()[:_MAX_SUFFIX].decode(errors="ignore")
+    stem = stem.encode()[: _MAX_NAME - len(suffix.encode())].decode(errors="ignore")
     return f"{stem}{suffix}" or "unnamed"
 
 

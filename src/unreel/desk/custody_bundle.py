@@ -7,6 +7,7 @@ the same bytes: `verify_custody_bundle` writes it again and finds any byte that 
 import hashlib
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,9 @@ from unreel.desk.signature import NAMESPACE, check_signature
 
 MANIFEST: Final = "manifest.json"
 SIGNATURE: Final = f"{MANIFEST}.sig"
-_LARGEST: Final = 64 << 20
+_PLAIN_PATH: Final = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
+"""Paths of bundles: no program that unpacks one writes outside of its folder."""
+_MAX_BYTES: Final = 64 << 20
 """Bytes of a manifest or a signature."""
 _GUIDE: Final = f"""\
 {MANIFEST} lists the SHA-256 of every file of this bundle, and of the original clip.
@@ -168,14 +171,16 @@ def _require_plain_entries(archive: zipfile.ZipFile, n_bytes: int) -> None:
     """Raise `InvalidValueError` for entries that `_iter_zip_bytes` never writes, before they are read."""
     entries = archive.infolist()
     problem = ""
-    if len({entry.filename for entry in entries}) < len(entries):
+    if not all(_PLAIN_PATH.fullmatch(entry.filename) for entry in entries):
+        problem = "the path of a file leads elsewhere, or it has unusual characters"
+    elif len({entry.filename.casefold() for entry in entries}) < len(entries):
         problem = "two files have the same name"
     elif any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         problem = "a file is compressed"
     elif sum(entry.file_size for entry in entries) > n_bytes:
         problem = "its files overlap"
-    elif any(e.file_size > _LARGEST for e in entries if e.filename in {MANIFEST, SIGNATURE}):
-        problem = f"the manifest or the signature is larger than {_LARGEST} bytes"
+    elif any(e.file_size > _MAX_BYTES for e in entries if e.filename in {MANIFEST, SIGNATURE}):
+        problem = f"the manifest or the signature is larger than {_MAX_BYTES} bytes"
     if problem:
         raise InvalidValueError(problem)
 
@@ -184,8 +189,8 @@ def _iter_case_files(case: CaseRecord, prefix: str) -> Iterator[BundledFile]:
     folder = OutputDirectory(case.folder)
     with folder.read(LOG) as log:
         yield _build_bundled_file(prefix + LOG, log.read())
-    facts = to_jsonable_python(case, exclude={"folder", "is_deleted", "asks_again", "stage"})
-    yield _build_bundled_file(f"{prefix}case.json", json.dumps(facts, indent=2).encode())
+    fields = to_jsonable_python(case, exclude={"folder", "is_deleted", "stage"})
+    yield _build_bundled_file(f"{prefix}case.json", json.dumps(fields, indent=2).encode())
     for below in (EVIDENCE, KEYFRAMES):
         for name in (f"{below}/{file}" for file in folder.files(below)):
             yield prefix + name, folder.size(name) or 0, partial(folder.read, name)

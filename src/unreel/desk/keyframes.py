@@ -30,9 +30,9 @@ def write_keyframes(clip: Path, out: Path, *, reader: MediaReader) -> list[dict[
     if isinstance(scan, Failure):
         return []
     cuts = [0, *find_colour_cuts(scan.histograms)]
-    chosen = select_distinct_frames(scan.histograms, cuts)
+    indices = select_distinct_frames(scan.histograms, cuts)
     frames = reader.frames_at(
-        clip, [convert_to_microseconds(scan.instants_s[index]) for index in chosen]
+        clip, [convert_to_microseconds(scan.instants_s[index]) for index in indices]
     )
     if isinstance(frames, Failure):
         return []
@@ -54,11 +54,11 @@ def select_distinct_frames(histograms: NDArray[np.uint8], cuts: list[int]) -> li
     """
     roots = histograms.astype(np.float32) / FULL
     roots /= np.maximum(np.linalg.norm(roots, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    chosen = [cuts[0]]
+    indices = [cuts[0]]
     for pool in (np.array(cuts), np.arange(len(roots))):
-        while len(chosen) < _N_KEYFRAMES:
-            distances = np.sqrt(np.clip(1 - (roots[pool] @ roots[chosen].T).max(axis=1), 0, 1))
+        while len(indices) < _N_KEYFRAMES:
+            distances = np.sqrt(np.clip(1 - (roots[pool] @ roots[indices].T).max(axis=1), 0, 1))
             if distances.max() < _ALIKE:
                 break
-            chosen.append(int(pool[distances.argmax()]))
-    return sorted(chosen)
+            indices.append(int(pool[distances.argmax()]))
+    return sorted(indices)

@@ -18,7 +18,7 @@ from unreel.webapp.refusals import RequestRefusedError
 _STYLES: Final = (*STYLES, "unreel.report.review:index.css", "unreel.desk:desk.css")
 _SCRIPT: Final = "unreel.desk:desk.js"
 STATIC_FILES: Final = frozenset({BASE, PRINT, *_STYLES, *SCRIPTS, _SCRIPT})
-MOST_LISTED: Final = 200
+MAX_LISTED: Final = 200
 _MAIN_END: Final = "</main>"
 _ENGINES: Final = {
     "Google Lens": "https://lens.google.com/",
@@ -33,13 +33,13 @@ def render_case_list_page(
     template: str, cases: Sequence[CaseRecord], worker: CaseReviewWorker, **values: object
 ) -> str:
     """Return the HTML of the page `list` or `batch`: cases in triage order, each with its progress."""
-    shown = cases[:MOST_LISTED]
+    listed = cases[:MAX_LISTED]
     body = render_template(
         f"unreel.desk:{template}.html",
-        groups=group_cases_for_triage(shown),
-        progress={case.id: worker.describe(case) for case in shown},
+        groups=group_cases_for_triage(listed),
+        progress={case.id: worker.describe(case) for case in listed},
         n_cases=len(cases),
-        n_hidden=len(cases) - len(shown),
+        n_hidden=len(cases) - len(listed),
         n_ended=sum(case.is_ended for case in cases),
         verdicts=VERDICTS,
         no_proof=NO_PROOF,

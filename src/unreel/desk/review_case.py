@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.answer import Reply, Usage
-from unreel.core.failure import Failure, FailureReason, parse_stored_failure
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_environment_settings
 from unreel.desk.case_store import CaseRecord, CaseStore
 from unreel.desk.keyframes import write_keyframes
 from unreel.desk.reviewer_sets import OpenReviewerSet
 from unreel.engine.location import StorageLocation
-from unreel.engine.stage import Row, convert_to_failed_row
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
@@ -40,7 +39,7 @@ from unreel.report.review.index_page import (
     build_index_page_clip,
 )
 from unreel.reviewers.ask import ReviewDispatcher
-from unreel.reviewers.contract import ReviewRequest
+from unreel.reviewers.contract import Reviewer, ReviewRequest
 from unreel.reviewers.factory import ReviewerWithPrices
 
 _TABLE: Final = "answers.lance"
@@ -48,79 +47,59 @@ _COPIED: Final = ("text", "latency_us", "answered_by")
 
 
 class CaseAnswerTable:
-    """Table of the reviewers' answers about one case.
+    """Table of the reviewers' answers about the case in `folder`; failures are not stored."""
 
-    Args:
-        folder: Folder of the case.
-        asks_again: Whether questions with a stored failure are asked again.
-    """
-
-    def __init__(self, folder: Path, *, asks_again: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         self._table = LanceTable(StorageLocation(str(folder)) / _TABLE, ANSWERS)
-        self._asks_again = asks_again
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
 
-    def read(self, key: str) -> Reply | Failure | None:
-        """Return the stored answer or failure of a question; `None` if the question must be asked."""
-        with self._guard:
+    def read(self, key: str) -> Reply | None:
+        """Return the stored answer to a question; `None` if the question must be asked."""
+        with self._lock:
             rows = self._table.get([key])
-        if not rows or (rows[0]["failure_reason"] is not None and self._asks_again):
+        if not rows or rows[0]["text"] is None:
             return None
-        return _parse_answer_row(rows[0])
+        row = rows[0]
+        tokens: dict[str, Any] = {name: row[name] for name in ("input_tokens", "output_tokens")}
+        usage = None
+        if None not in tokens.values():
+            usage = Usage(**tokens, is_estimated=bool(row[ESTIMATED]))
+        return Reply(**{name: row[name] for name in _COPIED}, usage=usage)
 
-    def commit(self, sheet: ReviewRequest, reviewer: str, outcome: Reply | Failure) -> None:
-        """Store the answer to a question, or its failure; a stored failure is replaced."""
-        batch = ANSWERS.batch([_build_answer_row(sheet, reviewer, outcome)])
-        with self._guard, build_writer_lock(self._table.place) as lock:
-            TableWriter(self._table, lock=lock, observe=lambda _event, _n: None).replace([batch])
-
-    def wrap(self, opened: ReviewerWithPrices) -> ReviewerWithPrices:
-        """Return a reviewer that first looks for a stored answer, and stores each new answer."""
-        return ReviewerWithPrices(_AnswerStoringReviewer(opened, self), opened.price)
+    def commit(self, sheet: ReviewRequest, reviewer: str, reply: Reply) -> None:
+        """Store the answer to a question."""
+        row = {
+            "key": sheet.key,
+            "reviewer": reviewer,
+            "clip": sheet.exhibits[0].clip.id,
+            "protocol": sheet.instrument.protocol,
+            "protocol_version": sheet.instrument.version,
+            "condition": str(sheet.condition),
+            "reply_digest": reply.digest,
+            **{name: getattr(reply, name) for name in _COPIED},
+            **build_cost_columns(reply.usage, None, None),
+        }
+        with self._lock, build_writer_lock(self._table.place) as lock:
+            writer = TableWriter(self._table, lock=lock, observe=lambda _event, _n: None)
+            writer.replace([ANSWERS.batch([row])])
 
 
 class _AnswerStoringReviewer:
     """Reviewer that asks only questions without a stored answer, and stores each new answer."""
 
-    def __init__(self, opened: ReviewerWithPrices, answers: CaseAnswerTable) -> None:
-        self._reviewer, self._answers = opened.reviewer, answers
-        self.name, self.wants = self._reviewer.name, self._reviewer.wants
-        self.box_space, self.close = self._reviewer.box_space, self._reviewer.close
+    def __init__(self, reviewer: Reviewer, answers: CaseAnswerTable) -> None:
+        self._reviewer, self._answers = reviewer, answers
+        self.name, self.wants = reviewer.name, reviewer.wants
+        self.box_space, self.close = reviewer.box_space, reviewer.close
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         stored = await asyncio.to_thread(self._answers.read, sheet.key)
         if stored is not None:
             return stored
         outcome = await self._reviewer.answer(sheet)
-        await asyncio.to_thread(self._answers.commit, sheet, self.name, outcome)
+        if isinstance(outcome, Reply):
+            await asyncio.to_thread(self._answers.commit, sheet, self.name, outcome)
         return outcome
-
-
-def _build_answer_row(sheet: ReviewRequest, reviewer: str, outcome: Reply | Failure) -> Row:
-    row: Row = {
-        "key": sheet.key,
-        "reviewer": reviewer,
-        "clip": sheet.exhibits[0].clip.id,
-        "protocol": sheet.instrument.protocol,
-        "protocol_version": sheet.instrument.version,
-        "condition": str(sheet.condition),
-        **build_cost_columns(outcome.usage, None, None),
-    }
-    if isinstance(outcome, Failure):
-        return convert_to_failed_row(row, outcome)
-    copied = {name: getattr(outcome, name) for name in _COPIED}
-    return row | copied | {"reply_digest": outcome.digest}
-
-
-def _parse_answer_row(row: Row) -> Reply | Failure:
-    if row["failure_reason"] is not None:
-        return parse_stored_failure(row["failure_reason"], row["failure_detail"])
-    usage: dict[str, Any] = {name: row[name] for name in ("input_tokens", "output_tokens")}
-    is_known = None not in usage.values()
-    return Reply(
-        **{name: row[name] for name in _COPIED},
-        usage=Usage(**usage, is_estimated=bool(row[ESTIMATED])) if is_known else None,
-    )
 
 
 EVIDENCE: Final = "evidence"
@@ -128,7 +107,7 @@ EVIDENCE: Final = "evidence"
 PAGE_PARTS: Final = "page.json"
 _FIRST_ASK_S: Final = 0.2
 OnStep = Callable[[str], None]
-"""Callback that receives the present step as text."""
+"""Callback that receives the current step as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +122,7 @@ class CaseReviewTools:
 async def review_case(
     case: CaseRecord,
     tools: CaseReviewTools,
-    chosen: OpenReviewerSet,
+    reviewer_set: OpenReviewerSet,
     reviewers: Sequence[ReviewerWithPrices],
     on_step: OnStep,
 ) -> None:
@@ -153,26 +132,30 @@ async def review_case(
     if isinstance(clip, Failure):
         record_case_failure(case, tools.store, clip)
         return
-    n_questions = len(reviewers) * len(chosen.questions.protocols)
+    n_questions = len(reviewers) * len(reviewer_set.questions.protocols)
     n_answers = itertools.count()
 
     def report_answer(_opinion: object = None) -> None:
         on_step(f"Asking reviewers: {next(n_answers)} of {n_questions} answers")
 
-    answers = CaseAnswerTable(case.folder, asks_again=case.asks_again)
+    answers = CaseAnswerTable(case.folder)
+    storing = [
+        ReviewerWithPrices(_AnswerStoringReviewer(each.reviewer, answers), each.price)
+        for each in reviewers
+    ]
     if n_questions:
         report_answer()
-    asked = asyncio.create_task(
+    review_task = asyncio.create_task(
         review_clip(
             clip,
-            [answers.wrap(opened) for opened in reviewers],
-            inquiry=chosen.questions,
+            storing,
+            inquiry=reviewer_set.questions,
             desk=tools.dispatcher,
             on_opinion=report_answer,
         )
     )
     # The questions first: reading the origin starts a process that slows them down.
-    await asyncio.wait([asked], timeout=_FIRST_ASK_S)
+    await asyncio.wait([review_task], timeout=_FIRST_ASK_S)
     origin = await asyncio.to_thread(
         check_file_origin,
         clip,
@@ -180,24 +163,26 @@ async def review_case(
         without_seccomp=bool(read_environment_settings().media_without_seccomp),
         drawn=False,
     )
-    review = await asked
-    await asyncio.to_thread(_write_case_evidence, case, tools, chosen, review, origin, on_step)
+    review = await review_task
+    await asyncio.to_thread(
+        _write_case_evidence, case, tools, reviewer_set, review, origin, on_step
+    )
 
 
 def record_case_failure(case: CaseRecord, store: CaseStore, failure: Failure) -> None:
     """Mark a case as failed, with the reason why its clip was not reviewed."""
-    facts = {"reason": failure.reason.value, "detail": failure.detail}
+    fields = {"reason": failure.reason.value, "detail": failure.detail}
     if failure.reason is FailureReason.UNDECODABLE:  # the detail is a message of FFmpeg
         failure = replace(failure, detail="the file is damaged, or it is not a video")
     _record_entry(
-        case, store, "failed", build_failed_index_page_clip(case.original, failure), **facts
+        case, store, "failed", build_failed_index_page_clip(case.original, failure), **fields
     )
 
 
 def _write_case_evidence(
     case: CaseRecord,
     tools: CaseReviewTools,
-    chosen: OpenReviewerSet,
+    reviewer_set: OpenReviewerSet,
     review: Review,
     origin: FileOriginChecks,
     on_step: OnStep,
@@ -218,7 +203,10 @@ def _write_case_evidence(
         folder.make(EVIDENCE),
         reader=tools.reader,
         background=EvidencePageContext(
-            origin=origin, made_at=datetime.now(UTC), note=chosen.note, records=chosen.records
+            origin=origin,
+            made_at=datetime.now(UTC),
+            note=reviewer_set.note,
+            records=reviewer_set.records,
         ),
         on_page=show_page,
         on_parts=lambda parts: _store_page_parts(parts, folder),
@@ -228,10 +216,10 @@ def _write_case_evidence(
 
 
 def _record_entry(
-    case: CaseRecord, store: CaseStore, event: str, entry: ReviewIndexPageClip, **facts: Any
+    case: CaseRecord, store: CaseStore, event: str, entry: ReviewIndexPageClip, **fields: Any
 ) -> None:
-    facts |= {"attention": entry.attention, "sentence": entry.sentence}
-    store.record(case, event, claims=list(entry.claims), **facts)
+    fields |= {"attention": entry.attention, "sentence": entry.sentence}
+    store.record(case, event, claims=list(entry.claims), **fields)
 
 
 def _store_page_parts(parts: EvidencePageParts, folder: OutputDirectory) -> None:

@@ -61,21 +61,22 @@ class OpenReviewerSet:
     """Cost of a typical clip, as text."""
 
 
-def open_reviewer_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> OpenReviewerSet:
+def open_reviewer_set(reviewer_set: ReviewerSet, settings: EnvironmentSettings) -> OpenReviewerSet:
     """Check a reviewer set; nothing is sent.
 
     Raises:
         InvalidSettingError: A model, protocol or condition cannot be used.
     """
-    models, space = chosen.models, chosen.box_space
-    protocols = chosen.protocols or get_trained_protocols(models) or REVIEWED
+    models, space = reviewer_set.models, reviewer_set.box_space
+    protocols = reviewer_set.protocols or get_trained_protocols(models) or REVIEWED
     questions = build_review_questions(
-        protocols, chosen.condition, mode=chosen.parser, models=models
+        protocols, reviewer_set.condition, mode=reviewer_set.parser, models=models
     )
-    keys = chosen.model_dump(include={"recorded", "prices", "deadline_s", "box_space"})
-    keys = drop_unset_keys(keys)
+    keys = drop_unset_keys(
+        reviewer_set.model_dump(include={"recorded", "prices", "deadline_s", "box_space"})
+    )
     factories = build_reviewer_factories(models, questions, settings=settings, **keys)
-    runs = [open_named_run(run, settings) for run in chosen.records]
+    runs = [open_named_run(run, settings) for run in reviewer_set.records]
     recorded = [each.name for each in factories if each.name.startswith("recorded:")]
     notes = [format_box_space_note(models, questions, box_space=space)]
     if recorded:
@@ -84,11 +85,11 @@ def open_reviewer_set(chosen: ReviewerSet, settings: EnvironmentSettings) -> Ope
         validate_recipe_sections(ReviewerSection, {"model": model} | keys) for model in models
     ]
     return OpenReviewerSet(
-        name=chosen.name,
+        name=reviewer_set.name,
         questions=questions,
         factories=factories,
         records=tuple(
-            record for run in runs for record in read_reviewer_records(run, chosen.parser)
+            record for run in runs for record in read_reviewer_records(run, reviewer_set.parser)
         ),
         note=" ".join(filter(None, notes)),
         titles=tuple(get_protocol(name).title for name in questions.protocols),
@@ -105,10 +106,10 @@ def _format_clip_cost(sections: list[ReviewerSection], questions: ReviewQuestion
         family = detect_model_family(parse_model_address(section.model), section.family)
         for instrument in (get_protocol(name).instrument for name in questions.protocols):
             condition = questions.condition
-            asked = Question(subject=UNKNOWN_CLIP, instrument=instrument, condition=condition)
-            load = estimate_request_tokens(asked, [_TYPICAL], family)
-            tokens = load.text_tokens + load.picture_tokens
-            usage = Usage(input_tokens=tokens, output_tokens=section.max_tokens)
+            question = Question(subject=UNKNOWN_CLIP, instrument=instrument, condition=condition)
+            load = estimate_request_tokens(question, [_TYPICAL], family)
+            n_tokens = load.text_tokens + load.picture_tokens
+            usage = Usage(input_tokens=n_tokens, output_tokens=section.max_tokens)
             total += section.price.cost_usd(usage)
     if not total:
         return "Cost per clip: none, no service is paid."

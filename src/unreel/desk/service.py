@@ -1,12 +1,12 @@
-"""Open components of one desk: settings, cases, worker and access control, for its routes."""
+"""Open components of one desk, and the parts of requests that its routes share as FastAPI dependencies."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
-from fastapi import Request
+from fastapi import Depends, Request
 from starlette.datastructures import FormData
 
 from unreel.core.settings import EnvironmentSettings
@@ -21,12 +21,21 @@ from unreel.report.review.browser_pdf import find_chromium_browser
 from unreel.webapp.refusals import RequestRefusedError
 
 SEE_OTHER: Final = 303
-LONGEST_TEXT: Final = 10_000
+MAX_CLIPS: Final = 500
+"""Number of clips that one form may add."""
+MAX_TEXT: Final = 10_000
 """Characters of a note."""
 
 
 class DeskService:
-    """Open components of one desk that its routes share: settings, cases, worker and access control."""
+    """Open components of one desk: settings, cases, worker and access control.
+
+    Args:
+        settings: Content of `desk.toml`.
+        environment: Settings of the environment.
+        trusted: Whether files are opened in this process.
+        on_link: Callback that receives the path of each further one-time link.
+    """
 
     def __init__(
         self,
@@ -44,34 +53,14 @@ class DeskService:
             self.sign(b"")
         self.access = DeskAuthenticator(settings.proxy, on_link)
         self.store = CaseStore(settings.cases)
-        reading = partial(
+        open_reader = partial(
             open_media_reader, environment, trusted=trusted, at_once=("probe", "frames")
         )
-        self.worker = CaseReviewWorker(self.store, self.sets, settings, reading)
+        self.worker = CaseReviewWorker(self.store, self.sets, settings, open_reader)
         self.browser = find_chromium_browser()
         self.printing = asyncio.Lock()
-
-    def find(self, case_id: str) -> CaseRecord:
-        """Return the case with the id `case_id`; refuse the request if there is no such case."""
-        case = self.store.find(case_id)
-        if case is None:
-            raise_not_found("There is no such case. It may have been deleted")
-        return case
-
-    def list_batch(self, batch: str) -> list[CaseRecord]:
-        """Return the cases that were added together as `batch`; refuse the request if there are none."""
-        cases = self.store.select(CaseFilter(batch=batch)) if batch else []
-        if not cases:
-            raise_not_found("There is no such batch. Its cases may have been deleted")
-        return cases
-
-    @asynccontextmanager
-    async def read_form(self, request: Request, n_files: int = 0) -> AsyncIterator[FormData]:
-        """Yield the fields of a form whose token is valid; its files are closed at the end."""
-        limits = {"max_files": n_files, "max_fields": 10, "max_part_size": LONGEST_TEXT * 4}
-        async with request.form(**limits) as form:
-            self.access.require_form_token(request.state.identity, form.get("form_token"))
-            yield form
+        self.n_streams: Counter[str] = Counter()
+        """Number of open streams of progress by the identity of the person."""
 
     def build_page_values(self, request: Request) -> dict[str, Any]:
         """Return the values that every page of a person needs."""
@@ -84,11 +73,41 @@ class DeskService:
         self.store.close()
 
 
-def raise_not_found(message: str) -> NoReturn:
-    """Raise the error for a request for something that does not exist (HTTP status 404)."""
-    raise RequestRefusedError(404, "not-found", message)
+async def get_service(request: Request) -> DeskService:
+    """Return the service of the application that received a request."""
+    service: DeskService = request.app.state.desk
+    return service
 
 
-def raise_invalid_request(message: str) -> NoReturn:
-    """Raise the error for a request with invalid values (HTTP status 422)."""
-    raise RequestRefusedError(422, "invalid", message)
+Service = Annotated[DeskService, Depends(get_service)]
+
+
+async def find_case(case_id: str, desk: Service) -> CaseRecord:
+    """Return the case with the id `case_id`; refuse the request if there is no such case."""
+    case = desk.store.find(case_id)
+    if case is None:
+        message = "There is no such case. It may have been deleted"
+        raise RequestRefusedError(404, "not-found", message)
+    return case
+
+
+def list_batch(batch: str, desk: Service) -> list[CaseRecord]:
+    """Return the cases that were added together as `batch`; refuse the request if there are none."""
+    cases = desk.store.select(CaseFilter(batch=batch)) if batch else []
+    if not cases:
+        message = "There is no such batch. Its cases may have been deleted"
+        raise RequestRefusedError(404, "not-found", message)
+    return cases
+
+
+async def read_form(request: Request, desk: Service) -> AsyncIterator[FormData]:
+    """Yield the fields of a form whose token is valid; its files are closed at the end."""
+    limits = {"max_files": MAX_CLIPS, "max_fields": 10, "max_part_size": MAX_TEXT * 4}
+    async with request.form(**limits) as form:
+        desk.access.require_form_token(request.state.identity, form.get("form_token"))
+        yield form
+
+
+Case = Annotated[CaseRecord, Depends(find_case)]
+Batch = Annotated[list[CaseRecord], Depends(list_batch)]
+Form = Annotated[FormData, Depends(read_form)]

@@ -11,6 +11,7 @@ from unreel.core.input_files import read_toml_file
 from unreel.core.server_keys import ServerAddress
 from unreel.protocols.protocol import Mode
 from unreel.recipes.validation import (
+    Checked,
     Connections,
     Count,
     Deadline,
@@ -94,10 +95,9 @@ def read_desk_settings(path: Path | None, cases: Path | None) -> DeskSettings:
         UnreadableSourceError: The file cannot be read.
         InvalidSettingError: A key is unknown, or a value is invalid.
     """
-    file = validate_recipe_sections(
-        DeskSettings, {} if path is None else read_toml_file(path, "desk file")
-    )
+    values = {} if path is None else read_toml_file(path, "desk file")
     base = Path() if path is None else path.parent
+    file = _resolve_paths(validate_recipe_sections(DeskSettings, values), base)
     if len({each.name for each in file.reviewers}) < len(file.reviewers):
         setting, problem = "reviewers", "two sets have the same name"
         raise InvalidSettingError(setting, problem, "Give each set its own name")
@@ -106,13 +106,14 @@ def read_desk_settings(path: Path | None, cases: Path | None) -> DeskSettings:
         if not root.is_dir():
             setting, problem = "roots", f"{root} is no folder"
             raise InvalidSettingError(setting, problem, "Name a folder that exists")
-    reviewers = tuple(
-        each.model_copy(update=_resolve_paths(base, recorded=each.recorded, prices=each.prices))
-        for each in file.reviewers
-    )
-    paths = _resolve_paths(base, signing_key=file.signing_key)
-    folder = (cases or base / file.cases).resolve()
-    return file.model_copy(update={"cases": folder, "roots": roots, "reviewers": reviewers} | paths)
+    reviewers = tuple(_resolve_paths(each, base) for each in file.reviewers)
+    folder = (cases or file.cases).resolve()
+    return file.model_copy(update={"cases": folder, "roots": roots, "reviewers": reviewers})
+
+
+def _resolve_paths(section: Checked, base: Path) -> Checked:
+    paths = {name: base / value for name, value in section if isinstance(value, Path)}
+    return section.model_copy(update=paths)
 
 
 def require_sign_in_proxy(settings: DeskSettings, host: str) -> None:
@@ -126,7 +127,3 @@ def require_sign_in_proxy(settings: DeskSettings, host: str) -> None:
         setting, problem = "--host", f"everybody who reaches {host} could open your cases"
         remedy = "Use --host 127.0.0.1, or set [proxy] address and user_header in desk.toml"
         raise InvalidSettingError(setting, problem, remedy)
-
-
-def _resolve_paths(base: Path, **paths: Path | None) -> dict[str, Path | None]:
-    return {name: path and base / path for name, path in paths.items()}

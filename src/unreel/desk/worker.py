@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -20,19 +19,11 @@ from unreel.media.reader import MediaReader
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import ReviewerPool
 
-_MEASURED: Final = 20
+_N_DURATIONS: Final = 20
 _HOUR_S: Final = 3600.0
 _STOP_S: Final = 10.0
 _LONG_S: Final = 90.0
 """Remaining time from which on minutes are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class CaseProgress:
-    """Current stage of a case, and a sentence about its progress, for a page."""
-
-    stage: str
-    text: str
 
 
 class CaseReviewWorker:
@@ -44,7 +35,7 @@ class CaseReviewWorker:
         store: Store of the cases; reviews of unfinished cases are resumed.
         sets: Reviewer sets by name.
         settings: Limits, and the age at which cases are deleted.
-        reading: Function that opens the media reader.
+        open_reader: Function that opens the media reader.
     """
 
     def __init__(
@@ -52,16 +43,18 @@ class CaseReviewWorker:
         store: CaseStore,
         sets: Mapping[str, OpenReviewerSet],
         settings: DeskSettings,
-        reading: Callable[[], AbstractContextManager[MediaReader]],
+        open_reader: Callable[[], AbstractContextManager[MediaReader]],
     ) -> None:
-        self._store, self._sets, self._settings, self._reading = store, sets, settings, reading
+        self._store, self._sets, self._settings = store, sets, settings
+        self._open_reader = open_reader
         self._waiting: dict[str, int] = {}
-        """Numbers in the queue of the cases that wait."""
+        """Position in the queue of each case in it, counted from the first case of this process."""
         self._n_added = self._n_taken = 0
         self._steps: dict[str, str] = {}
-        """Present steps of the cases in progress."""
-        self._spent_s: deque[float] = deque(maxlen=_MEASURED)
-        self._loop = asyncio.new_event_loop()
+        """Current steps of the cases in progress."""
+        self._durations_s: deque[float] = deque(maxlen=_N_DURATIONS)
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._loop = self._runner.get_loop()
         self._queue: asyncio.Queue[CaseRecord] = asyncio.Queue()
         self._stopped = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="desk-worker", daemon=True)
@@ -88,46 +81,43 @@ class CaseReviewWorker:
         if case.id not in self._steps:
             self._store.remove(case)
 
-    def describe(self, case: CaseRecord) -> CaseProgress:
-        """Return the stage of a case, and its progress as text."""
+    def describe(self, case: CaseRecord) -> str:
+        """Return the progress of a case as a sentence."""
         if (number := self._waiting.get(case.id)) is not None:
             ahead = max(0, number - self._n_taken) + len(self._steps)
             before = "1 case before it" if ahead == 1 else f"{ahead} cases before it"
-            return CaseProgress("waiting", f"Waiting: {before}{self._format_rest(ahead)}.")
+            return f"Waiting: {before}{self._format_remaining_time(ahead)}."
         if case.is_ended:
-            return CaseProgress(case.stage, "Done." if case.stage == "done" else "Not reviewed.")
+            return "Done." if case.stage == "done" else "Not reviewed."
         if (step := self._steps.get(case.id)) is None:
-            return CaseProgress("working", "Interrupted. The next start of the desk continues it.")
+            return "Interrupted. The next start of the desk continues it."
         if case.stage == "shown":
-            return CaseProgress("shown", f"The evidence is ready. {step}.")
-        return CaseProgress("working", f"{step}{self._format_rest(0)}.")
+            return f"The evidence is ready. {step}."
+        return f"{step}{self._format_remaining_time(0)}."
 
     def close(self) -> None:
         """Stop the thread; the next start resumes the cases that are under review."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stopped.set)
             self._thread.join(_STOP_S)
-        elif not self._loop.is_closed():
-            self._loop.close()
+        else:
+            self._runner.close()
 
-    def _format_rest(self, ahead: int) -> str:
-        if not self._spent_s:
+    def _format_remaining_time(self, ahead: int) -> str:
+        if not self._durations_s:
             return ", remaining time not known yet"
-        mean_s = sum(self._spent_s) / len(self._spent_s)
-        left_s = mean_s * (ahead / self._settings.at_once + 1)
-        is_long = left_s >= _LONG_S
-        return f", about {round(left_s / 60)} min" if is_long else f", about {left_s:.0f} s"
+        mean_s = sum(self._durations_s) / len(self._durations_s)
+        remaining_s = mean_s * (ahead / self._settings.at_once + 1)
+        is_long = remaining_s >= _LONG_S
+        amount = f"{round(remaining_s / 60)} min" if is_long else f"{remaining_s:.0f} s"
+        return f", about {amount} left"
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_until_complete(self._work())
-        finally:
-            self._loop.run_until_complete(self._loop.shutdown_default_executor())
-            self._loop.close()
+        with self._runner:
+            self._runner.run(self._work())
 
     async def _work(self) -> None:
-        with self._reading() as reader, closing(ReviewDispatcher(reader)) as dispatcher:
+        with self._open_reader() as reader, closing(ReviewDispatcher(reader)) as dispatcher:
             tools = CaseReviewTools(store=self._store, reader=reader, dispatcher=dispatcher)
             async with ReviewerPool() as pool:
                 jobs = [self._take_cases(tools, pool) for _ in range(self._settings.at_once)]
@@ -148,7 +138,7 @@ class CaseReviewWorker:
             try:
                 if not case.is_deleted:
                     await self._review(case, tools, pool)
-                    self._spent_s.append(time.monotonic() - began_s)
+                    self._durations_s.append(time.monotonic() - began_s)
             except OSError:
                 pass  # the log cannot be written, as on a full disk: the next start continues
             finally:
@@ -164,13 +154,13 @@ class CaseReviewWorker:
 
         try:
             self._store.record(case, "started")
-            chosen = self._sets.get(case.reviewers)
-            if chosen is None:
+            reviewer_set = self._sets.get(case.reviewers)
+            if reviewer_set is None:
                 detail = f"desk.toml has no reviewer set named {case.reviewers!r}"
                 record_case_failure(case, self._store, Failure(FailureReason.STOPPED, detail))
                 return
-            reviewers = [pool.open(factory) for factory in chosen.factories]
-            await review_case(case, tools, chosen, reviewers, set_step)
+            reviewers = [pool.open(factory) for factory in reviewer_set.factories]
+            await review_case(case, tools, reviewer_set, reviewers, set_step)
         except Exception as error:  # noqa: BLE001  a failed clip is a failed case, whatever it raised
             record_case_failure(case, self._store, convert_error_to_failure(error))
 

@@ -4,9 +4,10 @@ from typing import Any, Final
 
 from unreel.core.errors import UnreelError
 
-UNAUTHORISED, FORBIDDEN, BUSY, STOPPED = 401, 403, 429, 503
+AMBIGUOUS, UNAUTHORISED, FORBIDDEN, BUSY, STOPPED = 400, 401, 403, 429, 503
 SLOW, _TOO_LARGE, _INVALID = 408, 413, 422
 _HEADERS: Final = {
+    AMBIGUOUS: {"connection": "close"},
     UNAUTHORISED: {"www-authenticate": "Bearer"},
     SLOW: {"connection": "close"},
     _TOO_LARGE: {"connection": "close"},
@@ -44,9 +45,9 @@ class InvalidRequestError(RequestRefusedError):
         super().__init__(_INVALID, "invalid", message)
 
 
-def build_too_large_refusal(most: int) -> RequestRefusedError:
-    """Return the refusal of a request above `most` bytes."""
-    message = f"the request is larger than {most} bytes. Send fewer clips at a time"
+def build_too_large_refusal(max_bytes: int) -> RequestRefusedError:
+    """Return the refusal of a request above `max_bytes` bytes."""
+    message = f"the request is larger than {max_bytes} bytes. Send fewer clips at a time"
     return RequestRefusedError(_TOO_LARGE, "too-large", message)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from starlette.requests import ClientDisconnect
 
 from unreel.webapp.refusals import (
+    AMBIGUOUS,
     SLOW,
     RequestRefusedError,
     build_overload_refusal,
@@ -16,7 +17,7 @@ from unreel.webapp.refusals import (
 from unreel.webapp.tokens import TokenSettings
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Callable, MutableMapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -47,7 +48,7 @@ class RequestLimitMiddleware:
         state: MutableMapping[str, Any] = scope.setdefault("state", {})
         state["began_s"] = time.monotonic()
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        body = _LimitedRequestBody(receive, self)
+        body = _LimitedRequestBody(receive, self._limits.upload_s, self._hold)
         started = False
 
         async def watch(message: "Message") -> None:
@@ -56,8 +57,9 @@ class RequestLimitMiddleware:
             await send(message)
 
         try:
+            _require_one_length(headers)
             token = state["token"] = self._authorise(scope, headers)
-            body.most = self._require_size(headers, token)
+            body.max_bytes = self._require_size(headers, token)
             await self._app(scope, body, watch)
         except ClientDisconnect:
             return
@@ -68,21 +70,11 @@ class RequestLimitMiddleware:
         finally:
             self._held_bytes -= body.n_bytes
 
-    def hold(self, n_bytes: int) -> None:
-        """Count bytes of bodies in memory.
-
-        Raises:
-            RequestRefusedError: All bodies together are too large.
-        """
+    def _hold(self, n_bytes: int) -> None:
         if self._held_bytes + n_bytes > self._limits.max_held_bytes:
-            msg = "the service holds as many bytes as it may. Retry later"
-            raise build_overload_refusal(msg)
+            message = "the service holds as many bytes as it may. Retry later"
+            raise build_overload_refusal(message)
         self._held_bytes += n_bytes
-
-    @property
-    def upload_s(self) -> float:
-        """Return the time that an upload may take."""
-        return self._limits.upload_s
 
     def _authorise(self, scope: "Scope", headers: dict[bytes, str]) -> TokenSettings | None:
         """Return the token of a request; raise `RequestRefusedError` for one that is not allowed."""
@@ -97,40 +89,48 @@ class RequestLimitMiddleware:
         await _send_refusal(send, refusal)
 
     def _require_size(self, headers: dict[bytes, str], token: TokenSettings | None) -> int:
-        most = self._limits.max_request_bytes
+        """Return the maximum size of the request's body; refuse a larger `content-length`."""
+        max_bytes = self._limits.max_request_bytes
         if token is not None and token.max_mb is not None:
-            most = min(most, int(token.max_mb * (1 << 20)))
+            max_bytes = min(max_bytes, int(token.max_mb * (1 << 20)))
         length = headers.get(b"content-length", "0")
-        if not length.isdecimal() or int(length) > most:
-            raise build_too_large_refusal(most)
-        return most
+        if not length.isdecimal() or int(length) > max_bytes:
+            raise build_too_large_refusal(max_bytes)
+        return max_bytes
+
+
+def _require_one_length(headers: dict[bytes, str]) -> None:
+    """Refuse a request whose body a proxy and this server may end at different bytes."""
+    if {b"content-length", b"transfer-encoding"} <= headers.keys():
+        problem = "the length of the body is stated twice"
+        raise RequestRefusedError(AMBIGUOUS, "ambiguous-length", problem)
 
 
 class _LimitedRequestBody:
-    """Body of a request with a limit of size and time."""
+    """Body of a request with a limit of size and time; `hold` counts its bytes."""
 
-    def __init__(self, receive: "Receive", middleware: RequestLimitMiddleware) -> None:
-        self._receive, self._middleware = receive, middleware
-        self._until_s = time.monotonic() + middleware.upload_s
+    def __init__(self, receive: "Receive", upload_s: float, hold: "Callable[[int], None]") -> None:
+        self._receive, self._upload_s, self._hold = receive, upload_s, hold
+        self._until_s = time.monotonic() + upload_s
         self._is_complete = False
-        self.most = self.n_bytes = 0
+        self.max_bytes = self.n_bytes = 0
 
     async def __call__(self) -> "Message":
         if self._is_complete:  # the server waits here for the end of the connection
             return await self._receive()
         try:
             async with asyncio.timeout(max(0.0, self._until_s - time.monotonic())):
-                received = await self._receive()
+                message = await self._receive()
         except TimeoutError:
-            message = f"the body took longer than {self._middleware.upload_s:g} s"
-            raise RequestRefusedError(SLOW, "slow-upload", message) from None
-        n_bytes = len(received.get("body", b""))
-        if self.n_bytes + n_bytes > self.most:
-            raise build_too_large_refusal(self.most)
-        self._middleware.hold(n_bytes)
+            problem = f"the body took longer than {self._upload_s:g} s"
+            raise RequestRefusedError(SLOW, "slow-upload", problem) from None
+        n_bytes = len(message.get("body", b""))
+        if self.n_bytes + n_bytes > self.max_bytes:
+            raise build_too_large_refusal(self.max_bytes)
+        self._hold(n_bytes)
         self.n_bytes += n_bytes
-        self._is_complete = not received.get("more_body", False)
-        return received
+        self._is_complete = not message.get("more_body", False)
+        return message
 
 
 async def _send_refusal(send: "Send", refusal: RequestRefusedError) -> None:

@@ -22,7 +22,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--config",
     type=_FILE,
-    help="TOML file with the settings of the desk, such as its models. Without it, no model is asked.",
+    help="TOML file with the settings of the desk, such as its models. Without it, no model is queried.",
 )
 @click.option(
     "--cases",

@@ -1,6 +1,6 @@
 "use strict";
 
-/* Dropped files go into the form's own field; progress comes as server-sent events. */
+/* Dropped files go into the field of the form; progress comes as server-sent events. */
 (() => {
   const form = document.getElementById("drop");
   if (form) {
@@ -25,12 +25,12 @@
     });
   }
 
-  const place = document.querySelector("[data-events]");
-  if (!place || !document.querySelector("[data-case]")) return;
+  const source = document.querySelector("[data-events]");
+  if (!source || !document.querySelector("[data-case]")) return;
   const show = (element, row) => {
     const isEnded = ["done", "failed"].includes(row.stage);
     const progress = element.querySelector(".progress");
-    if (progress) progress.textContent = isEnded ? "" : `${row.text} `;
+    if (progress) progress.textContent = isEnded ? "" : row.text;
     const sentence = element.querySelector(".sentence");
     if (sentence) sentence.textContent = row.sentence;
     if (element.dataset.stage === row.stage) return;
@@ -52,7 +52,7 @@
   const follow = () => {
     events?.close();
     if (document.hidden) return;
-    events = new EventSource(place.dataset.events);
+    events = new EventSource(source.dataset.events);
     events.addEventListener("message", update);
     events.addEventListener("end", () => {
       events.close();
