@@ -198,7 +198,7 @@ def show_on_paper(pdf: bytes, picture: Path, *, n_sheets: int = 3) -> None:
     whole = Image.new("RGB", ((width + 12) * n_sheets, height), "#d9dde4")
     for place, sheet in enumerate(sheets):
         whole.paste(sheet, (place * (width + 12), 0))
-    whole.quantize(256, dither=Image.Dither.NONE).save(picture, optimize=True)
+    whole.save(picture, optimize=True)
 
 
 def first_clip(sheet: Any) -> str:
