@@ -13,7 +13,7 @@ from dataclasses import astuple
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.benchmarks.entry import Entry
@@ -162,31 +162,23 @@ def start(root: Path, bench: Path, *, name: str, **settings: Any) -> EvalRun:
 
 
 def photograph(page: Path) -> None:
-    """Take the pictures: light and dark, on a phone, of one reviewer, and on paper."""
+    """Take the pictures: of the first page, of a clip, of one reviewer, and on paper."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
-        schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-        for scheme in schemes:
-            sheet = browser.new_page(viewport={"width": 1280, "height": 1000}, color_scheme=scheme)
-            sheet.goto(page.as_uri())
-            sheet.locator("[data-drawn]").first.wait_for()
-            sheet.screenshot(path=HERE / f"report-{scheme}.png", clip=TOP, full_page=True)
-            sheet.goto(f"{page.as_uri()}#clip={first_clip(sheet)}")
-            sheet.locator(".player-trace.c0").first.click()
-            sheet.wait_for_timeout(1500)
-            sheet.evaluate("document.querySelector('#found').scrollIntoView()")
-            sheet.screenshot(path=HERE / f"report-clip-{scheme}.png")
-            sheet.close()
-        sheet = browser.new_page(viewport={"width": 360, "height": 740}, color_scheme="dark")
+        sheet = browser.new_page(viewport={"width": 1280, "height": 1000}, color_scheme="light")
         sheet.goto(page.as_uri())
-        sheet.evaluate("document.querySelector('#board-0-leaderboard table').scrollIntoView()")
-        sheet.screenshot(path=HERE / "report-phone.png")
+        sheet.locator("[data-drawn]").first.wait_for()
+        sheet.screenshot(path=HERE / "report-light.png", clip=TOP, full_page=True)
+        sheet.goto(f"{page.as_uri()}#clip={first_clip(sheet)}")
+        sheet.locator(".player-trace.c0").first.click()
+        sheet.wait_for_timeout(1500)
+        sheet.evaluate("document.querySelector('#found').scrollIntoView()")
+        sheet.screenshot(path=HERE / "report-clip-light.png")
         sheet.set_viewport_size({"width": 1280, "height": 700})
-        sheet.emulate_media(color_scheme="light")
         sheet.goto((page.parent / "reviewers" / "1.html").as_uri())
         sheet.screenshot(path=HERE / "report-reviewer.png")
         sheet.emulate_media(color_scheme="dark")  # paper is light all the same
@@ -206,7 +198,7 @@ def show_on_paper(pdf: bytes, picture: Path, *, n_sheets: int = 3) -> None:
     whole = Image.new("RGB", ((width + 12) * n_sheets, height), "#d9dde4")
     for place, sheet in enumerate(sheets):
         whole.paste(sheet, (place * (width + 12), 0))
-    whole.quantize(256, dither=Image.Dither.NONE).save(picture, optimize=True)
+    whole.save(picture, optimize=True)
 
 
 def first_clip(sheet: Any) -> str:

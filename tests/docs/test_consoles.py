@@ -5,10 +5,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 
 from unreel.benchmarks.columns import KNOWN
 from unreel.benchmarks.entry import BenchmarkLayout
+from unreel.cli.main import COMMANDS, unreel
 from warm import Warm
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +20,8 @@ PAGES = (
     "docs/evaluate.md",
     "docs/outside-reviewers.md",
 )
+
+WRITTEN = sorted({ROOT / "README.md", *(ROOT / "docs").rglob("*.md")})
 
 
 def read_console(page: str) -> list[tuple[str, list[str]]]:
@@ -85,3 +89,42 @@ def test_the_page_of_columns_has_every_layout_and_every_column() -> None:
     assert [layout for layout in BenchmarkLayout if f"`{layout}`" not in page] == []
     names = [name for names in KNOWN.values() for name in names if name[-1] not in "23"]
     assert [name for name in names if f"`{name}`" not in page] == []
+
+
+def list_commands(page: str) -> list[list[str]]:
+    """Words after `unreel` of each command in a console block or in the text, up to a pipe or redirection."""
+    typed = [command for command, _ in read_console(page)]
+    text = re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)
+    typed += [" ".join(code.split()) for code in re.findall(r"`(unreel\s[^`]+)`", text)]
+    lines = (re.split(r" (?:#|[|>&;])", line.replace("\\\n", " "))[0] for line in typed)
+    found = [line.split() for line in lines]
+    return [words[1:] for words in found if words[0] == "unreel" and words[1] in COMMANDS]
+
+
+def list_unknown_words(words: list[str]) -> list[str]:
+    """Options of a command that its parser does not have, or a command that its group does not have."""
+    command: click.Command = unreel
+    with click.Context(unreel) as context:
+        while isinstance(command, click.Group) and words and words[0].isalpha():
+            below = command.get_command(context, words[0])
+            if below is None:
+                return words[:1] * (not command.invoke_without_command)
+            command, words = below, words[1:]
+    known = {
+        "--help",
+        *(name for one in command.params for name in (*one.opts, *one.secondary_opts)),
+    }
+    return [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+def test_every_command_and_option_of_a_page_exists(page: Path) -> None:
+    typed = list_commands(page.read_text(encoding="utf-8"))
+    unknown = {" ".join(words): list_unknown_words(words) for words in typed}
+    assert {line: found for line, found in unknown.items() if found} == {}
+
+
+def test_an_unknown_command_or_option_of_a_page_is_found() -> None:
+    page = "`unreel eval B --modell coin`\n```console\n$ unreel arena runn S \\\n>   --out O  # all\n```\n"
+    typed = list_commands(page)
+    assert [list_unknown_words(words) for words in typed] == [["runn"], ["--modell"]]

@@ -3,18 +3,14 @@
 import json
 import re
 import runpy
-import shlex
 import subprocess
 import sys
 import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
 
-import click
 import pytest
 from packaging.requirements import Requirement
-
-from unreel.cli.main import unreel
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,19 +27,6 @@ WORDS = {"real": 1, "generated": 0}
 def test_each_entrance_has_two_commands_and_all_are_linked() -> None:
     assert len(TYPED) == 6
     assert "docs/reference/commands.md" in README
-
-
-@pytest.mark.parametrize("typed", TYPED)
-def test_what_the_readme_types_is_a_command_with_these_options(typed: str) -> None:
-    words = shlex.split(typed, comments=True)
-    command: click.Command = unreel
-    with click.Context(unreel) as context:
-        while isinstance(command, click.Group):
-            found = command.get_command(context, words.pop(0))
-            assert found is not None, typed
-            command = found
-    known = {name for parameter in command.params for name in parameter.opts}
-    assert [word for word in words if word.startswith("--") and word not in known] == []
 
 
 def test_the_scorecard_is_what_score_prints(tmp_path: Path) -> None:

@@ -23,7 +23,11 @@ def load_script(name: str) -> ModuleType:
 
 @pytest.mark.parametrize(
     ("script", "page"),
-    [("make_errata.py", "errata.md"), ("reference/make_http.py", "reference/http.md")],
+    [
+        ("make_errata.py", "errata.md"),
+        ("reference/make_commands.py", "reference/commands.md"),
+        ("reference/make_http.py", "reference/http.md"),
+    ],
 )
 def test_a_generated_page_is_current(script: str, page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")

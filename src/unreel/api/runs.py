@@ -234,7 +234,7 @@ def compare(
         metrics: Metrics of the scorecard, for example `["balanced", "caught"]`; by default those of
             the protocol.
         parser: Parser of the answers; by default that of each run's recipe.
-        judge: Model whose stored rulings of `unreel score --judge` are used.
+        judge: Model whose stored scores of explanations, from `unreel score --judge`, are used.
 
     Raises:
         InvalidSettingError: The runs have other protocols, or other clips.

@@ -10,16 +10,16 @@ from unreel.cli.clip_arguments import ClipPathParamType
 from unreel.cli.output import json_option, print_json, print_message, print_table, trusted_option
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
+from unreel.core.question import SAMPLING_PATTERNS
 from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import read_environment_settings
 from unreel.core.span import MICROSECONDS, convert_to_microseconds
 from unreel.media.access import open_media_reader
 from unreel.media.reader import SampledFrame, SampledFrames
-from unreel.media.sampling import PATTERNS
 from unreel.protocols.presentation import LEAST_PIXELS
 
 
-@click.command(epilog=f"Sampling plans: {', '.join(PATTERNS)}.")
+@click.command(epilog=f"Sampling plans: {', '.join(SAMPLING_PATTERNS)}.")
 @click.argument("file", type=ClipPathParamType())
 @click.option(
     "--sampling",

@@ -11,6 +11,22 @@ from unreel.core.judgement import Pair, list_subject_clips
 
 Marks = Literal["default", "off", "on"]
 """Whether each frame follows its timestamp; `default`: if the protocol asks for a time."""
+SAMPLING_PATTERNS: Final = (
+    "uniform-N",
+    "fps-F",
+    "fps-F-max-N",
+    "window-S-E-N",
+    "paper-8",
+    "vlmevalkit-N",
+    "vlmevalkit-fps-F",
+    "video-llava-N",
+    "video-llava-hf-N",
+    "llamafactory-F-max-N",
+    "dtr",
+    "dtr-video-llava",
+    "dtr-llava-onevision",
+)
+"""Names of the sampling plans; `unreel.media.sampling` defines them, and help texts list them without numpy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,25 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnknownNameError
+from unreel.core.question import SAMPLING_PATTERNS
 
 if TYPE_CHECKING:
     from unreel.media.timeline import FrameTimeline
-
-PATTERNS: Final = (
-    "uniform-N",
-    "fps-F",
-    "fps-F-max-N",
-    "window-S-E-N",
-    "paper-8",
-    "vlmevalkit-N",
-    "vlmevalkit-fps-F",
-    "video-llava-N",
-    "video-llava-hf-N",
-    "llamafactory-F-max-N",
-    "dtr",
-    "dtr-video-llava",
-    "dtr-llava-onevision",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +309,7 @@ def parse_sampling(name: str) -> Sampling:
         if found := pattern.fullmatch(name):
             return build(*found.groups())
     kind = "sampling plan"
-    raise UnknownNameError(kind, name, PATTERNS)
+    raise UnknownNameError(kind, name, SAMPLING_PATTERNS)
 
 
 def plan_frames(sampling: Sampling, timeline: "FrameTimeline") -> FramePlan:

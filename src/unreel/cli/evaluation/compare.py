@@ -64,7 +64,7 @@ def compare(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Compare each two RUNS on the clips that both judged: differences with confidence intervals.
+    """Compare RUNS in pairs, on the clips that both of a pair judged: differences with confidence intervals.
 
     A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs means all of them,
     and one run under several conditions can be compared with itself. All must have the same

@@ -1,29 +1,11 @@
 """`unreel score`: score stored answers against the ground truth, without a new query."""
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
-from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.imported_answers import VOTER, join_answers_with_entries
-from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.localisation.predictions import (
-    find_prediction_box_space,
-    is_segment_prediction_file,
-)
-from unreel.benchmarks.scorable_rows import build_scorable_rows, require_scorable_rows
-from unreel.benchmarks.tables import read_table_column_names
 from unreel.cli.completion import list_run_completions
-from unreel.cli.evaluation.scorecard_output import (
-    explain_empty_scorecards,
-    print_answer_counts,
-    print_scorecard_metrics,
-    print_unmatched_items,
-)
 from unreel.cli.options import (
     ProtocolParamType,
     accept_changed_option,
@@ -33,33 +15,11 @@ from unreel.cli.options import (
     layout_option,
     parse_column_mapping,
 )
-from unreel.cli.output import Form, json_option, print_json, print_message, table_format_option
+from unreel.cli.output import Form, json_option, table_format_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.core.estimate import Scorecard
 from unreel.core.registry import LazyImport
 from unreel.core.settings import read_environment_settings
-from unreel.protocols.protocol import VOTED, Mode, Subject, get_protocol
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerScoreDocument:
-    """JSON document that `unreel score` prints: the scorecard, and unmatched clips and answers."""
-
-    scorecard: Scorecard
-    prompt: str
-    """The variant that was asked."""
-    not_asked: tuple[str, ...]
-    unknown: tuple[str, ...]
-    rejected: tuple[Rejected, ...]
-    without_truth: tuple[Rejected, ...]
-    texts: Mapping[str, Any]
-    """Messages of judges, or of the comparison of reasons."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether every clip has an answer and every row is usable."""
-        left_over = self.not_asked or self.unknown or self.rejected or self.without_truth
-        return not (left_over or self.scorecard.failures)
+from unreel.protocols.protocol import Mode
 
 
 @click.command()
@@ -166,73 +126,23 @@ def score(  # noqa: PLR0913  one parameter for each option
         option = "--benchmark" if benchmark is None else "--protocol"
         remedy = "A file of answers needs it; a folder of `unreel eval` does not"
         raise InvalidSettingError(option, "missing", remedy)
-    chosen = get_protocol(instrument)
-    box_space = box_space or find_prediction_box_space(Path(answers))
-    if chosen.needs_box_space and box_space is None:
-        option, remedy = "--box-space", "Name the unit of the boxes, for example --box-space pixel"
-        raise InvalidSettingError(option, "missing", remedy)
-    chosen.prompt(prompt)
-    opened = open_benchmark(
-        benchmark, layout, mapping=parse_column_mapping(mapping), outside=outside
-    )
-    if not is_segment_prediction_file(Path(answers)) and VOTER in read_table_column_names(
-        Path(answers)
-    ):
-        if instrument != VOTED:
-            option, problem = "--protocol", "votes say real or generated"
-            raise InvalidSettingError(option, problem, f"Use --protocol {VOTED}")
-        score_voters = LazyImport("unreel.cli.evaluation.score_votes:score_vote_file").load()
-        ways = {"split": split, "seed": seed, "form": form, "as_json": as_json}
-        sys.exit(score_voters(Path(answers), opened, **ways))
-    joined = join_answers_with_entries(
-        opened, Path(answers), chosen.subject, protocol=instrument
-    ).in_split(split)
-    scorable = build_scorable_rows(
-        joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space
-    )
-    require_scorable_rows(scorable, joined, chosen, answers=answers, benchmark=str(benchmark))
-    rows, told = scorable.rows, {}
-    if judges or sts:
-        score_words = LazyImport(
-            "unreel.cli.evaluation.score_job:score_answer_file_explanations", extra="eval"
-        ).load()
-        where = {"sts": sts, "seed": seed, "file": Path(answers), "out": out}
-        rows, told = score_words(rows, chosen, judges, **where)
-    scored = AnswerScoreDocument(
-        scorecard=chosen.score(rows, seed=seed),
+    score_file = LazyImport("unreel.cli.evaluation.score_file_job:score_answer_file").load()
+    status = score_file(
+        Path(answers),
+        benchmark,
+        layout=layout,
+        mapping=parse_column_mapping(mapping),
+        outside=outside,
+        instrument=instrument,
         prompt=prompt,
-        not_asked=scorable.not_asked,
-        unknown=joined.unknown,
-        rejected=joined.rejected,
-        without_truth=scorable.without_truth,
-        texts=told,
+        mode=parser or "strict",
+        box_space=box_space,
+        split=split,
+        seed=seed,
+        judges=judges,
+        sts=sts,
+        out=out,
+        form=form,
+        as_json=as_json,
     )
-    sys.exit(_print_scored_answers(scored, chosen.subject, form, as_json=as_json))
-
-
-def _print_scored_answers(
-    scored: AnswerScoreDocument, subject: Subject, form: Form, *, as_json: bool
-) -> int:
-    """Print the scorecard; return the exit status."""
-    if as_json:
-        print_json(scored)
-    else:
-        _print_score_report(scored, subject, form)
-    if why := explain_empty_scorecards([scored.scorecard]):
-        print_message(why)
-    return 0 if scored.is_complete and not why else 1
-
-
-def _print_score_report(scored: AnswerScoreDocument, subject: Subject, form: Form) -> None:
-    print_answer_counts(scored.scorecard)
-    print_unmatched_items(
-        {
-            f"{subject}s without an answer": scored.not_asked,
-            f"answers about {subject}s that the benchmark does not have": scored.unknown,
-            "rows that cannot be used": scored.rejected,
-            "clips that lack the truth to compare with": scored.without_truth,
-        }
-    )
-    print_scorecard_metrics(scored.scorecard, form)
-    for what, value in scored.texts.items():
-        print_message(f"{what}: {value}")
+    sys.exit(status)

@@ -3,7 +3,7 @@
 import contextlib
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -13,11 +13,9 @@ from unreel.cli.options import layout_option
 from unreel.cli.output import json_option, print_message, trusted_option
 from unreel.core.errors import InvalidSettingError
 from unreel.core.safe_names import make_safe_file_name
-from unreel.reviewers.local.input_format import (
-    FILE,
-    CheckpointInputSpec,
-    read_checkpoint_input_spec,
-)
+
+if TYPE_CHECKING:
+    from unreel.reviewers.local.input_format import CheckpointInputSpec
 
 _ASKED_WRONGLY: Final = 2
 
@@ -77,6 +75,8 @@ def _evaluate_if_checkpoint(
     name: str, out: str, *, benchmark: str | None, trusted: bool, **asked: Any
 ) -> str:
     """Return the run `name`; if `name` is a checkpoint, evaluate it and return its run `out`."""
+    from unreel.reviewers.local.input_format import FILE, read_checkpoint_input_spec
+
     checkpoint = Path(name)
     if not (checkpoint / FILE).is_file():
         return name
@@ -108,7 +108,7 @@ def _evaluate_if_checkpoint(
     return out
 
 
-def _require_single_trained_protocol(name: str, taught: CheckpointInputSpec | None) -> str:
+def _require_single_trained_protocol(name: str, taught: "CheckpointInputSpec | None") -> str:
     known = [] if taught is None else [each.protocol for each in taught.instruments]
     if len(known) == 1:
         return known[0]

@@ -58,7 +58,10 @@ def card(*, checkpoint: Path, as_json: bool) -> None:
 @click.command()
 @training_recipe_options
 @click.option(
-    "--gpu", default="h100", show_default=True, help="GPU type for the estimate, for example a100."
+    "--gpu",
+    default="h100",
+    show_default=True,
+    help="GPU type for the estimate: h100, h200, b200, a100, a100-40, l40s, rtx4090 or mi300x.",
 )
 @click.option(
     "--gpus", type=int, help="Number of GPUs for the estimate.  [default: [devices] of the recipe]"
