@@ -43,15 +43,15 @@ def test_a_command_that_lacks_a_package_names_the_extra_that_brings_it(
     assert f"pip install 'unreel[{extra}]'" in done.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_loads_nothing_heavy(run, command: str) -> None:
+def test_help_loads_nothing_heavy() -> None:
     code = (
-        "import sys; from unreel.cli.main import COMMANDS; "
-        f"COMMANDS[{command!r}].target.load(); "
-        "print(sorted({'httpx2', 'lance', 'pyarrow', 'ray', 'torch'} & {*sys.modules}))"
+        "import sys\nfrom unreel.cli.main import COMMANDS\n"
+        "for name, command in COMMANDS.items():\n"
+        "    command.target.load()\n"
+        "    heavy = {'httpx2', 'lance', 'pyarrow', 'ray', 'torch'} & {*sys.modules}\n"
+        "    assert not heavy, (name, heavy)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == "[]"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_help_lists_every_command(run) -> None:
