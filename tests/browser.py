@@ -1,5 +1,6 @@
 """A real browser for the tests of pages."""
 
+import asyncio
 import functools
 import http.server
 import shutil
@@ -81,17 +82,31 @@ class Watched:
             self.complaints.append(f"request: {request.url}")
 
 
-@pytest.fixture
-def chromium() -> Iterator[Any]:
-    """A fresh browser. Playwright holds an event loop: call nothing that runs another beside it."""
+@pytest.fixture(scope="session")
+def browser() -> Iterator[tuple[Any, asyncio.AbstractEventLoop]]:
+    """The browser of this test process, and the event loop of Playwright, which is not left running."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("no chromium on this machine: install Debian's package of that name")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
-        yield browser
-        browser.close()
+        launched = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield launched, loop
+        asyncio._set_running_loop(loop)
+        launched.close()
+
+
+@pytest.fixture
+def chromium(browser: tuple[Any, asyncio.AbstractEventLoop]) -> Iterator[Any]:
+    """A browser without pages. Playwright's event loop runs: call nothing that runs another beside it."""
+    launched, loop = browser
+    asyncio._set_running_loop(loop)
+    yield launched
+    for context in launched.contexts:
+        context.close()
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture

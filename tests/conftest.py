@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from browser import chromium, narrow, serve, watched
+from browser import browser, chromium, narrow, serve, watched
 from postgres import postgres
 from seaweed import s3
 from stalls import Stalls, watch_stalls
@@ -18,6 +18,7 @@ from unreel.reviewers.external.bubblewrap import find_program_sandbox_problem
 from warm import Warm, warm_process
 
 __all__ = [
+    "browser",
     "chromium",
     "narrow",
     "postgres",
@@ -33,6 +34,7 @@ _CPU_AT_START = pytest.StashKey[float]()
 
 settings.register_profile(
     "unreel",
+    max_examples=100 if read_environment_settings().slow else 40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
@@ -115,8 +116,14 @@ _VIEWS: Final[dict[SceneName, _SceneView]] = {
 }
 
 
+@lru_cache(maxsize=256)
 def synthesise(recipe: ClipRecipe) -> bytes:
-    """The file that `recipe` describes; `scene.read_index` reads the index off any frame."""
+    """The file that `recipe` describes, made once; `scene.read_index` reads the index off any frame."""
+    return encode_scene(recipe)
+
+
+def encode_scene(recipe: ClipRecipe) -> bytes:
+    """Draw and encode the file of `synthesise`, without its cache."""
     way = _WAYS[recipe.container]
     sound = None
     if recipe.tone_hz is not None and way.sound_codec is not None:

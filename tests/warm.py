@@ -20,15 +20,28 @@ from pathlib import Path
 
 _LOADED = (
     "av",
-    "pyarrow",
+    "pandas",  # Lance loads it where it is installed
+    "pyarrow.dataset",
     "rapidocr.main",
     "scipy.ndimage",
+    "unreel.annotation.campaign_state",
+    "unreel.annotation.ledger.connection",
+    "unreel.benchmarks.loader",
     "unreel.cli.main",
+    "unreel.engine.clip_facts",
+    "unreel.engine.run",
+    "unreel.evaluation.baseline_fitting",
     "unreel.evaluation.review",
+    "unreel.evaluation.scored_columns",
+    "unreel.evaluation.table_schemas",
     "unreel.media.reader",
     "unreel.protocols.label_claim_parser",
+    "unreel.report.boards.charts",
+    "unreel.report.clips.clip_files",
+    "unreel.reviewers.endpoint.reviewer",
+    "unreel.stats.paired_differences",
 )
-"""Whatever of these an environment has; not Lance, whose threads a fork would lose."""
+"""Whatever of these an environment has; nothing that loads Lance, whose threads a fork would lose."""
 _MOST_BYTES = 2**20
 """Of a request: arguments and environment."""
 _PROGRAM = """#!{python} -IS

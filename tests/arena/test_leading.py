@@ -44,8 +44,10 @@ def _answers(right: dict[str, float], **more: frozenset[str]) -> SeasonAnswerTab
     ("abilities", "least", "most_leading"),
     [
         ({"best": 0.9, "b": 0.6, "c": 0.5, "d": 0.4, "e": 0.3}, 99, 3.8),
-        ({"best": 0.55, "b": 0.5, "c": 0.5, "d": 0.5, "e": 0.5}, 95, 5.0),
-        ({"best": 1.5, "b": 0.5, "c": 0.4}, 99, 1.3),
+        pytest.param(
+            {"best": 0.55, "b": 0.5, "c": 0.5, "d": 0.5, "e": 0.5}, 95, 5.0, marks=pytest.mark.slow
+        ),
+        pytest.param({"best": 1.5, "b": 0.5, "c": 0.4}, 99, 1.3, marks=pytest.mark.slow),
     ],
 )
 def test_the_truly_best_reviewer_is_among_the_leading_in_95_of_100_seasons(

@@ -14,6 +14,7 @@ import pytest
 from chat import refuses, serve_chat
 from synthesise import ClipRecipe, synthesise
 from unreel.core.safe_text import sanitise_line
+from warm import Warm
 
 PAYLOADS = {
     "clear": "\x1b[2J",
@@ -46,8 +47,6 @@ UTTERABLE = STORM.replace("\udcff", "").replace(".mp4", "")
 CHOSEN_BY_RICH = re.compile(r"\x1b\[(?!8m)[0-9;]*m|\x1b\[\?25[lh]|\x1b\[[12][KA]|\r(?!ok)")
 FILM = synthesise(ClipRecipe(width=96, height=64, n_frames=12))
 
-COMMAND = "from unreel.cli.main import main; main()"
-
 Tell = Callable[..., str]
 
 
@@ -58,15 +57,22 @@ def assert_plain(told: str) -> None:
 
 
 @pytest.fixture
-def tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tell:
+def tell(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    warm: Warm,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Tell:
     """Runs `unreel` on a terminal and gives all that it told, without the colours of its own."""
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "300")
+    program = str(warm.write_program(tmp_path_factory.mktemp("program")))
 
-    def command(*arguments: object, code: str = COMMAND) -> str:
-        told = _on_terminal([sys.executable, "-c", code, *map(str, arguments)], tmp_path)
+    def command(*arguments: object, code: str = "") -> str:
+        typed = [sys.executable, "-c", code] if code else [program, *map(str, arguments)]
+        told = _on_terminal(typed, tmp_path)
         shown = CHOSEN_BY_RICH.sub("", told)
-        assert "Traceback" not in shown or code is not COMMAND, shown
+        assert "Traceback" not in shown or code, shown
         assert_plain(shown)
         return shown
 

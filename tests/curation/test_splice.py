@@ -154,6 +154,7 @@ def test_the_same_recipe_gives_the_same_videos(spliced: Spliced, tmp_path: Path)
     assert [p.clip.id for p in again.pieces] == [p.clip.id for p in state.pieces]
 
 
+@pytest.mark.slow
 def test_a_splice_without_matched_grain_leaks(tmp_path: Path) -> None:
     root = tmp_path / "sources"
     draw_sources(root, n_real=40, n_generated=10, rate=RATE, lengths_s=(2.0, 4.0))

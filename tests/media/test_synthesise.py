@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scenes.ball import SampleScene, read_index
-from synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, encode_scene, synthesise
 from unreel.core.errors import InvalidValueError
 
 
@@ -17,7 +17,7 @@ def test_the_same_recipe_gives_the_same_bytes(container) -> None:
     for size in (10, 1_000_003, 77_777):
         # Memory that others have used must not show in the file.
         np.full(size, 255, np.uint8).tobytes()
-        files.add(synthesise(recipe))
+        files.add(encode_scene(recipe))
     assert len(files) == 1
 
 

@@ -47,7 +47,6 @@ def test_without_a_script_the_report_leads_to_every_page(report: Path, chromium:
     assert page.locator("tbody tr").count() == CHUNK
 
 
-@pytest.mark.alone
 def test_pages_are_read_as_one_scrolls_and_searches_from_disk_and_from_a_server(
     report: Path, watched: Any, serve: Callable[[Path], str]
 ) -> None:
@@ -67,7 +66,6 @@ def test_pages_are_read_as_one_scrolls_and_searches_from_disk_and_from_a_server(
         assert sheet.locator("#found").inner_text() == f"1 of {N:,} clips"
 
 
-@pytest.mark.alone
 def test_an_address_leads_to_a_clip_of_a_page_that_was_not_read(report: Path, watched: Any) -> None:
     for more in ("&page=3", "", "&page=77", "&page=2"):
         watched.open_at("about:blank")
@@ -77,7 +75,6 @@ def test_an_address_leads_to_a_clip_of_a_page_that_was_not_read(report: Path, wa
         assert sheet.locator("#clip-title").inner_text() == f"clip-{2 * CHUNK:06d}"
 
 
-@pytest.mark.alone
 def test_sorting_goes_over_all_pages_and_a_page_that_is_gone_is_told(
     report: Path, narrow: Any, tmp_path: Path
 ) -> None:
@@ -92,7 +89,6 @@ def test_sorting_goes_over_all_pages_and_a_page_that_is_gone_is_told(
     narrow.complaints.clear()  # the browser's own words for a file that is not there
 
 
-@pytest.mark.alone
 def test_what_a_page_brings_late_replaces_nothing_that_was_chosen_meanwhile(
     report: Path, watched: Any, serve: Callable[[Path], str]
 ) -> None:
@@ -112,7 +108,6 @@ def test_what_a_page_brings_late_replaces_nothing_that_was_chosen_meanwhile(
     assert sheet.locator("#clip-title").inner_text() == "clip-000004"
 
 
-@pytest.mark.alone
 def test_a_page_of_another_report_is_told_and_its_clips_take_their_places_once_it_is_ours(
     report: Path, watched: Any, serve: Callable[[Path], str]
 ) -> None:

@@ -29,8 +29,6 @@ from report.reported import (
 )
 from unreel.report.site import write_report
 
-pytestmark = pytest.mark.alone  # a page that shares its processors loses clicks
-
 NEAR = 0.006
 """Parts of the stage: about three pixels."""
 TRUTH_COLOUR = (0x2E, 0xC4, 0xB6)

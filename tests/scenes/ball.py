@@ -134,7 +134,9 @@ def _shadow(
 
 
 def _ball(picture: Floats, dx: Floats, dy: Floats, *, radius: float, colour: Floats) -> Floats:
-    nx, ny = dx / radius, dy / radius
+    rows, columns = (np.flatnonzero(np.abs(away) < radius) for away in (dy[:, 0], dx[0]))
+    box = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    nx, ny = dx[box] / radius, dy[box] / radius
     inside = nx**2 + ny**2
     nz = np.sqrt(np.clip(1 - inside, 0, 1))
     normal = np.stack([nx, ny, nz], axis=-1)
@@ -146,8 +148,8 @@ def _ball(picture: Floats, dx: Floats, dy: Floats, *, radius: float, colour: Flo
     lit = (0.10 + 0.95 * facing + bounce)[..., None] * colour * stripe[..., None]
     lit = lit + 0.9 * shine[..., None]
     edge = np.clip((1 - np.sqrt(inside)) * radius * picture.shape[0], 0, 1)[..., None]
-    blended: Floats = picture * (1 - edge) + lit * edge
-    return blended
+    picture[box] = picture[box] * (1 - edge) + lit * edge
+    return picture
 
 
 def _strip_height(height: int) -> int:

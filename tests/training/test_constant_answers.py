@@ -1,8 +1,8 @@
 """An honest reviewer that is better than chance earns more than every answer that ignores the clip."""
 
 import random
+from collections import Counter
 from collections.abc import Sequence
-from statistics import mean
 
 import pytest
 
@@ -38,10 +38,11 @@ SETS = {
 def expect(truths: Sequence[TraceTruth], answers: dict[str, float]) -> float:
     """Exact expectation of answers that are given with these probabilities, whatever the clip."""
     terms = settled(truths)
-    return mean(
-        sum(p * key(truth, terms=terms).mark(text).total for text, p in answers.items())
-        for truth in truths
+    earned = (
+        n * sum(p * key(truth, terms=terms).mark(text).total for text, p in answers.items())
+        for truth, n in Counter(truths).items()
     )
+    return sum(earned) / len(truths)
 
 
 def expect_honest(truths: Sequence[TraceTruth], right: float) -> float:
@@ -55,7 +56,7 @@ def expect_honest(truths: Sequence[TraceTruth], right: float) -> float:
         true, false = (real, generated_) if truth.label is Label.REAL else (generated_, real)
         return right * true + (1 - right) * false
 
-    return mean(of(truth) for truth in truths)
+    return sum(n * of(truth) for truth, n in Counter(truths).items()) / len(truths)
 
 
 @pytest.mark.parametrize("truths", SETS.values(), ids=SETS)

@@ -18,8 +18,6 @@ from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.page.campaign_page import CampaignPageSettings, write_campaign_page
 from unreel.annotation.publishing.publishable_campaign import build_publishable_campaign
 
-pytestmark = pytest.mark.alone  # a page that shares its processors loses clicks
-
 RULE = ConsensusRule(quorum=2, min_overlap=2)
 BOXES = "[...document.querySelectorAll('#task-0 .player-box')].filter(b => !b.hidden).length"
 

@@ -82,7 +82,7 @@ def fit_of(twin: Path, injected: Path, trace: Trace, reader: MediaReader) -> Tra
     )
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_the_boxes_cover_what_differs_once_coded(
     footage, twin, reader, tmp_path, category, seed

@@ -21,8 +21,6 @@ from unreel.pages.player import PlayerSpec
 from unreel.report.season.page_data import SeasonClipDetails, SeasonPageData, get_entrant_page_name
 from unreel.report.season.site import write_season_site
 
-pytestmark = pytest.mark.alone  # a page that shares its processors loses clicks
-
 A4_PX = 703
 LIMIT_S = 3.0
 LARGEST_BYTES = 5e6
