@@ -55,12 +55,12 @@ class SeasonForecast:
     @property
     def n_questions(self) -> int:
         """Return the total number of questions to send."""
-        return sum(each.n_due for each in self.reviewers)
+        return sum(entrant.n_due for entrant in self.reviewers)
 
     @property
     def n_clips(self) -> int:
         """Return the total number of clips to generate."""
-        return sum(each.n_due for each in self.creators)
+        return sum(entrant.n_due for entrant in self.creators)
 
 
 def forecast_season(job: SeasonJob) -> SeasonForecast:
@@ -112,19 +112,19 @@ def _iter_creator_forecasts(job: SeasonJob, asking: SeasonRunContext) -> Iterato
             yield EntrantForecast(title=section.name, n_done=len(asking.scenery.held(section.held)))
         elif job.calls(section.name):
             try:
-                opener = section.opener(settings=access.settings, trusted=access.trusted)
+                factory = section.opener(settings=access.settings, trusted=access.trusted)
             except UnreelError as error:
                 yield EntrantForecast(title=section.name, problem=str(error))
                 continue
-            n_all = len(asking.scenery.scenes) * len(opener.settings)
-            n_due, n_failed = count_pending_clips(opener, asking)
+            n_all = len(asking.scenery.scenes) * len(factory.settings)
+            n_due, n_failed = count_pending_clips(factory, asking)
             n_done = n_all - n_due - n_failed
             yield EntrantForecast(
                 title=section.name,
                 n_due=n_due,
                 n_done=n_done,
                 n_failed=n_failed,
-                missing_files=find_missing_creator_files(opener, asking)
+                missing_files=find_missing_creator_files(factory, asking)
                 if n_due or n_failed
                 else (),
             )

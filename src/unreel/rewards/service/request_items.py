@@ -213,7 +213,7 @@ def _fetch_clip_bytes(url: str, settings: RewardServiceSettings) -> bytes:
         named=settings.hosts, max_bytes=settings.max_clip_bytes, seconds=settings.upload_s
     )
     file = io.BytesIO()
-    download_file(url, file, reach=reach, storage={})
+    download_file(url, file, policy=reach, storage={})
     return file.getvalue()
 
 
