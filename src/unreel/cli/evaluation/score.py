@@ -157,8 +157,8 @@ def score(  # noqa: PLR0913  one parameter for each option
         open_told = LazyImport(
             "unreel.cli.evaluation.runs_job:open_run_with_identity_warning", extra="eval"
         ).load()
-        said = {"moved_to": benchmark, "outside": outside, "accept_changed": accept_changed}
-        run = open_told(answers, read_environment_settings(), **said)
+        options = {"moved_to": benchmark, "outside": outside, "accept_changed": accept_changed}
+        run = open_told(answers, read_environment_settings(), **options)
         sys.exit(score_kept(run, parser, judges=judges, sts=sts, form=form, as_json=as_json))
     if not Path(answers).exists():
         raise UnreadableSourceError(answers, "no such file or folder", "Check the path")
@@ -191,13 +191,13 @@ def score(  # noqa: PLR0913  one parameter for each option
         joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space
     )
     require_scorable_rows(scorable, joined, chosen, answers=answers, benchmark=str(benchmark))
-    rows, told = scorable.rows, {}
+    rows, texts = scorable.rows, {}
     if judges or sts:
         score_words = LazyImport(
             "unreel.cli.evaluation.score_job:score_answer_file_explanations", extra="eval"
         ).load()
         where = {"sts": sts, "seed": seed, "file": Path(answers), "out": out}
-        rows, told = score_words(rows, chosen, judges, **where)
+        rows, texts = score_words(rows, chosen, judges, **where)
     scored = AnswerScoreDocument(
         scorecard=chosen.score(rows, seed=seed),
         prompt=prompt,
@@ -205,7 +205,7 @@ def score(  # noqa: PLR0913  one parameter for each option
         unknown=joined.unknown,
         rejected=joined.rejected,
         without_truth=scorable.without_truth,
-        texts=told,
+        texts=texts,
     )
     sys.exit(_print_scored_answers(scored, chosen.subject, form, as_json=as_json))
 
@@ -218,9 +218,9 @@ def _print_scored_answers(
         print_json(scored)
     else:
         _print_score_report(scored, subject, form)
-    if why := explain_empty_scorecards([scored.scorecard]):
-        print_message(why)
-    return 0 if scored.is_complete and not why else 1
+    if reason := explain_empty_scorecards([scored.scorecard]):
+        print_message(reason)
+    return 0 if scored.is_complete and not reason else 1
 
 
 def _print_score_report(scored: AnswerScoreDocument, subject: Subject, form: Form) -> None:

@@ -67,8 +67,8 @@ def compare(
         ["compare", *(make_safe_file_name(Path(n).name) for n in (first, second))]
     )
     runs = tuple(
-        _evaluate_if_checkpoint(name, f"{folder}/{place}", **asked)
-        for place, name in (("first", first), ("second", second))
+        _evaluate_if_checkpoint(name, f"{folder}/{side}", **asked)
+        for side, name in (("first", first), ("second", second))
     )
     click.get_current_context().invoke(compare_runs, runs=runs, metrics=metrics, as_json=as_json)
 
@@ -109,7 +109,7 @@ def _evaluate_if_checkpoint(
 
 
 def _require_single_trained_protocol(name: str, taught: CheckpointInputSpec | None) -> str:
-    known = [] if taught is None else [each.protocol for each in taught.instruments]
+    known = [] if taught is None else [protocol.protocol for protocol in taught.instruments]
     if len(known) == 1:
         return known[0]
     option, problem = "--protocol", f"{name} was taught {' and '.join(known) or 'nothing'}"
