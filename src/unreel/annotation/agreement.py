@@ -75,7 +75,7 @@ def measure_annotator_agreement(
     """Compute the agreement between annotators: of all, of each annotator, and by trace category."""
     compared = list(iter_annotator_pair_agreements(opinions))
     people = sorted({opinion.annotator for opinion in opinions})
-    named = sorted({kind for each in compared for kind in each.kinds})
+    named = sorted({kind for p in compared for kind in p.kinds})
     return CampaignAgreement(
         overall={
             **measure_overall_agreement(opinions, interface, seed=seed),
@@ -85,13 +85,11 @@ def measure_annotator_agreement(
             },
         },
         by_annotator={
-            who: compute_mean_agreement([each for each in compared if who in each.pair], seed=seed)
+            who: compute_mean_agreement([p for p in compared if who in p.pair], seed=seed)
             for who in people
         },
         by_category={
-            kind: compute_mean_agreement(
-                [each for each in compared if kind in each.kinds], seed=seed
-            )
+            kind: compute_mean_agreement([p for p in compared if kind in p.kinds], seed=seed)
             for kind in named
         },
     )
@@ -103,10 +101,10 @@ def compute_mean_agreement(
     """Compute each metric's mean over annotator pairs, without absent metrics; resample tasks by scene."""
     means = {}
     for metric in AgreementMetric:
-        rows = [each for each in compared if each.figure is metric]
+        rows = [p for p in compared if p.figure is metric]
         if rows:
-            values = np.array([each.value for each in rows])
-            scenes = [each.scene for each in rows]
+            values = np.array([p.value for p in rows])
+            scenes = [p.scene for p in rows]
             means[metric] = bootstrap_mean(values, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
     return means
 
@@ -146,9 +144,7 @@ def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Mea
     groups = [those for those in group_opinions_by_task(opinions).values() if len(those) > 1]
     if not groups:
         return Unmeasured("no task was judged by two people")
-    alike = [
-        float(len({get_categorical_answer(each.value) for each in those}) == 1) for those in groups
-    ]
+    alike = [float(len({get_categorical_answer(o.value) for o in those}) == 1) for those in groups]
     scenes = [those[0].task.group or those[0].task.id for those in groups]
     return bootstrap_mean(alike, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
 
@@ -179,7 +175,7 @@ def _iter_trace_agreements(
     if not clusters:
         return
     n_marks = sum(map(len, clusters))
-    shared = [(found[0].trace, found[1].trace) for found in clusters if len(found) > 1]
+    shared = [(c[0].trace, c[1].trace) for c in clusters if len(c) > 1]
     value = 2 * len(shared) / n_marks
     yield AnnotatorPairAgreement(
         figure=AgreementMetric.SAME_FAULTS, scene=scene, pair=pair, value=value
@@ -195,10 +191,10 @@ def _iter_trace_agreements(
             if kinds
             else None,
         }
-        for metric, found in values.items():
-            if found is not None:
+        for metric, score in values.items():
+            if score is not None:
                 yield AnnotatorPairAgreement(
-                    figure=metric, scene=scene, pair=pair, value=found, kinds=kinds
+                    figure=metric, scene=scene, pair=pair, value=score, kinds=kinds
                 )
 
 
@@ -214,7 +210,7 @@ def measure_overall_agreement(
     }
     if interface is AnnotationInterface.REALISM:
         scored = _build_answer_table(
-            [each for each in opinions if get_categorical_answer(each.value) != DISCARD]
+            [o for o in opinions if get_categorical_answer(o.value) != DISCARD]
         )
         metrics["alpha-ordinal"] = krippendorff_alpha(scored, scale="ordinal", seed=seed)
     return metrics
@@ -222,10 +218,10 @@ def measure_overall_agreement(
 
 def _build_answer_table(opinions: Sequence[AnnotatorOpinion]) -> np.ndarray:
     """Return answers as numbers `[row, task]`, NaN if empty; a row mixes annotators, in any order."""
-    labels = sorted({get_categorical_answer(each.value) for each in opinions})
+    labels = sorted({get_categorical_answer(o.value) for o in opinions})
     number = {label: float(i) for i, label in enumerate(labels)}
     groups = group_opinions_by_task(opinions).values()
     table = np.full((max(map(len, groups), default=0), len(groups)), np.nan)
     for column, those in enumerate(groups):
-        table[: len(those), column] = [number[get_categorical_answer(each.value)] for each in those]
+        table[: len(those), column] = [number[get_categorical_answer(o.value)] for o in those]
     return table

@@ -82,9 +82,7 @@ def count_requested_clips(folder: SeasonFolder) -> int:
 
 def count_sent_questions(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
     """Return the number of questions that a season sent to reviewers, without baselines."""
-    tables = [
-        _open_answers_table(folder, each.folder) for each in entrants.reviewers if not each.floor
-    ]
+    tables = [_open_answers_table(folder, r.folder) for r in entrants.reviewers if not r.floor]
     return sum(table.count(_PUT) for table in tables if table.exists())
 
 

@@ -61,17 +61,17 @@ def count_pending_clips(factory: CreatorFactory, asking: SeasonRunContext) -> tu
     return sum(due), sum(state.reason is not None for state in states.values())
 
 
-def find_missing_creator_files(opener: CreatorFactory, asking: SeasonRunContext) -> tuple[str, ...]:
+def find_missing_creator_files(
+    factory: CreatorFactory, asking: SeasonRunContext
+) -> tuple[str, ...]:
     """Return the expected files that are missing in a creator's folder; empty for other creator kinds."""
-    if opener.given != "name":
+    if factory.given != "name":
         return ()
-    creator = opener.open()
+    creator = factory.open()
     if not isinstance(creator, FolderCreator):
         return ()
     stems = assign_scene_file_names(asking.scenery.scenes)
-    briefs = [
-        build_name_only_brief(*names, each) for names in stems.items() for each in opener.settings
-    ]
+    briefs = [build_name_only_brief(*names, s) for names in stems.items() for s in factory.settings]
     return tuple(creator.find_missing(briefs))
 
 

@@ -59,7 +59,7 @@ class InjectCreatorKeys(CreatorKeys):
         """Return the real clip with one injected trace, and the ground truth of that trace."""
         draw = digest(str(rework.brief.seed), rework.brief.id)
         reasons = []
-        for category in sorted(self.categories, key=lambda each: digest(each.value, draw)):
+        for category in sorted(self.categories, key=lambda c: digest(c.value, draw)):
             trace = inject_trace_into_clip(
                 rework.source,
                 reader=rework.reader,

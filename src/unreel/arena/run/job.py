@@ -118,7 +118,7 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
             judges, stumbled = [], []
         callbacks.on_phase("gathering the clips")
         current = rebuild_season_clip_set(folder, scenery, entrants, job.access)
-        called = [each for each in judges if job.calls(each.entered.title)]
+        called = [j for j in judges if job.calls(j.entered.title)]
         plan = plan_budgeted_questions(called, asking, entrants, current)
         turns = tuple(
             _ask_all_reviewers(
@@ -133,7 +133,7 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
         creators=created,
         reviewers=(
             *turns,
-            *(EntrantRunSummary(title=each.title, problem=each.why) for each in stumbled),
+            *(EntrantRunSummary(title=e.title, problem=e.why) for e in stumbled),
         ),
         n_rejected=scenery.n_rejected,
         plan=plan,
@@ -189,7 +189,7 @@ def _probe_benchmark_files(
 def _generate_all_clips(
     job: SeasonJob, asking: SeasonRunContext, entrants: SeasonEntrants, callbacks: JobCallbacks
 ) -> Iterator[EntrantRunSummary]:
-    called = [each for each in job.season.creators if each.held is not None or job.calls(each.name)]
+    called = [c for c in job.season.creators if c.held is not None or job.calls(c.name)]
     checked = [_check_creator_clips(section, asking) for section in called]
     if any(turn.problem for turn in checked):
         yield from checked

@@ -84,9 +84,9 @@ def iter_reviewer_questions(
     # A floor that learns tells its name when it has learned: without answers nobody needs it.
     name = stored.reviewer if isinstance(stored, StoredRecipe) else None
     plan = run.plan(StoredClipFacts(open_season_clip_facts_table(folder)))
-    questions = (each for each in plan if isinstance(each, PlannedQuestion))
+    questions = (q for q in plan if isinstance(q, PlannedQuestion))
     for chunk in iter_chunks(questions):
-        keys = ["" if name is None else each.question.key(name) for each in chunk]
+        keys = ["" if name is None else q.question.key(name) for q in chunk]
         states = run.answers.held([key for key in keys if key])
         for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
             yield SeasonQuestion(

@@ -119,14 +119,14 @@ def _number_reviewer_names(
     judges: Sequence[SeasonReviewer], before: Mapping[str, str]
 ) -> list[SeasonReviewer]:
     """Make equal names of reviewers unique by a number; names of earlier calls stay."""
-    used = {before[each.entered.folder] for each in judges if each.entered.folder in before}
+    used = {before[judge.entered.folder] for judge in judges if judge.entered.folder in before}
     numbered = []
     for judge in judges:
         entered = judge.entered
         name = before.get(entered.folder)
         if name is None:
             names = (f"{entered.name} {number}" for number in itertools.count(2))
-            free = (each for each in itertools.chain([entered.name], names) if each not in used)
+            free = (text for text in itertools.chain([entered.name], names) if text not in used)
             name = next(free)
         used.add(name)
         update = entered.model_copy(update={"name": name})

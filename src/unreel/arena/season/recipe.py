@@ -208,10 +208,10 @@ class SeasonRecipe(RecipeSection):
 
     @model_validator(mode="after")
     def _entrants_are_told_apart(self) -> "SeasonRecipe":
-        _require_distinct_entries("creator", [each.stable_name for each in self.creator])
+        _require_distinct_entries("creator", [c.stable_name for c in self.creator])
         _require_distinct_entries("condition", list(self.titles))
-        keys = [each.model_dump_json(exclude={"title"}) for each in self.reviewer]
-        _require_distinct_entries("reviewer", keys, shown=[each.shown for each in self.reviewer])
+        keys = [r.model_dump_json(exclude={"title"}) for r in self.reviewer]
+        _require_distinct_entries("reviewer", keys, shown=[r.shown for r in self.reviewer])
         if get_protocol(self.protocol).subject == "pair" and self.budget.max_questions is not None:
             setting, problem = "budget.max_questions", "questions about pairs are not planned yet"
             raise InvalidSettingError(setting, problem, "Leave it out, or ask about single clips")
@@ -223,7 +223,7 @@ class SeasonRecipe(RecipeSection):
     @property
     def titles(self) -> tuple[str, ...]:
         """Return the title of each condition of a season."""
-        sections = [each.values() for each in self.condition]
+        sections = [c.values() for c in self.condition]
         named = [_format_condition_title(values, sections) for values in sections]
         return tuple(each.title or name for each, name in zip(self.condition, named, strict=True))
 

@@ -54,13 +54,13 @@ class EntryFinding:
 def merge_equal_findings(findings: Iterable[EntryFinding]) -> tuple[EntryFinding, ...]:
     """Merge equal problems of an entry into one with all their clips; problems that reject come first."""
     clips: dict[tuple[str, EntryFindingSeverity, str], list[str]] = {}
-    for each in findings:
-        clips.setdefault((each.check, each.weight, each.words), []).extend(each.clips)
+    for f in findings:
+        clips.setdefault((f.check, f.weight, f.words), []).extend(f.clips)
     gathered = [
         EntryFinding(check=check, weight=weight, words=words, clips=tuple(names))
         for (check, weight, words), names in clips.items()
     ]
-    return tuple(sorted(gathered, key=lambda each: each.weight is not EntryFindingSeverity.REFUSES))
+    return tuple(sorted(gathered, key=lambda f: f.weight is not EntryFindingSeverity.REFUSES))
 
 
 class SeasonEntryRecipe(RecipeSection):

@@ -156,9 +156,9 @@ def _require_free_title(recipe: SeasonEntryRecipe, grounds: EntryCheckContext) -
             setting, or a creator's title contains a `/`.
     """
     season, title = grounds.recipe, recipe.title
-    used = {each.name for each in season.creator} | {each.shown for each in season.judges}
+    used = {e.name for e in season.creator} | {e.shown for e in season.judges}
     setting, remedy = "name", "Enter under another name"
-    if title in used or any(each.startswith(f"{title}/") for each in used):
+    if title in used or any(name.startswith(f"{title}/") for name in used):
         problem = f"{title!a} is named in the season itself"
         raise InvalidSettingError(setting, problem, remedy)
     if recipe.kind == "creator" and "/" in title:

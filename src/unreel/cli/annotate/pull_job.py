@@ -46,11 +46,11 @@ def pull_campaign_answers(options: Mapping[str, Any], *, as_json: bool) -> None:
         with ProgressMeter() as meter:
             meter.tell("asking Label Studio")
 
-            def heard(so_far: CampaignPullResult) -> None:
+            def show(so_far: CampaignPullResult) -> None:
                 meter.step("annotations", Progress(done=so_far.seen))
 
             pulled = pull_campaign_annotations(
-                client, ledger, campaign, on_project=heard, everything=options["everything"]
+                client, ledger, campaign, on_project=show, everything=options["everything"]
             )
         if options["decisions"]:
             decided = write_screening_decisions(ledger, campaign, options["decisions"])
