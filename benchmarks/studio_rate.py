@@ -81,7 +81,7 @@ def measure(client: LabelStudioClient, ledger: Ledger, state: Path, *, n: int) -
         for campaign, tasks in pushed:
             imports_s.append(_time_import(client, tasks, made))
             began_s = time.monotonic()
-            push_assignments(_delivery(client, ledger, campaign, owner), heard=lambda _n: None)
+            push_assignments(_delivery(client, ledger, campaign, owner), on_sent=lambda _n: None)
             pushes_s.append(time.monotonic() - began_s)
         figures["import_per_s"] = n / median(imports_s)
         figures["push_per_s"] = n / median(pushes_s)
@@ -93,7 +93,9 @@ def measure(client: LabelStudioClient, ledger: Ledger, state: Path, *, n: int) -
         exported = client.get(f"/api/projects/{room.project}/export", exportType="JSON")
         figures["export_per_s"] = n / (time.monotonic() - began_s)
         began_s = time.monotonic()
-        got = pull_campaign_annotations(client, ledger, pulled[0].name, heard=lambda _told: None)
+        got = pull_campaign_annotations(
+            client, ledger, pulled[0].name, on_project=lambda _told: None
+        )
         figures["pull_per_s"] = n / (time.monotonic() - began_s)
         if not len(exported) == got.new == n:
             print(f"exported {len(exported)}, pulled {got}", file=sys.stderr)

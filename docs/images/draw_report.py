@@ -155,7 +155,7 @@ def start(root: Path, bench: Path, *, name: str, **settings: Any) -> EvalRun:
     run = EvalRun(place=StorageLocation(str(folder)), recipe=recipe, access=access, ledgers=folder)
     evaluate(run)
     judge = partial(
-        judge_explanations, opener=wrap_open_reviewer(Judge()), kept=open_run_rulings(run)
+        judge_explanations, factory=wrap_open_reviewer(Judge()), store=open_run_rulings(run)
     )
     score_run(run, score_texts=ExplanationJudges([judge], 0))
     return run

@@ -55,7 +55,7 @@ def copy_all(
     heard: list[ClipCopyResult] = []
     access = ClipAccessSettings(settings=read_environment_settings())
     made = make_browser_copies(
-        wanted, place=place, access=access, key=key, heard=heard.append, workers=2
+        wanted, location=place, access=access, key=key, on_copy=heard.append, workers=2
     )
     found = {copied.name: copied.result for copied in made}
     assert [copied.name for copied in heard] == list(clips)

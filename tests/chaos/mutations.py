@@ -129,7 +129,7 @@ MUTATIONS = (
     Mutation(
         "what is in the table is asked again",
         "engine/pending_questions.py",
-        "        tries[places] = 0\n",
+        "        tries[indices] = 0\n",
         "",
         (LOCAL + "test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only",),
     ),
@@ -157,7 +157,7 @@ MUTATIONS = (
     Mutation(
         "a mark is taken for its key",
         "engine/pending_questions.py",
-        "same = (self.stamps[slots] == stamps[places]).all(axis=1)",
+        "same = (self.stamps[slots] == stamps[indices]).all(axis=1)",
         "same = np.ones(len(slots), dtype=np.bool_)",
         (KEYS + "test_a_key_is_found_exactly_when_all_marks_collide",),
     ),
@@ -379,44 +379,44 @@ MUTATIONS = (
     Mutation(
         "the last character of an answer is changed before its commit",
         "engine/committer.py",
-        "kept = drop_scratch_columns(row)",
-        'kept = drop_scratch_columns(row) | ({"text": row["text"][:-1] + "?"} if row.get("text") else {})',
+        "stored = drop_scratch_columns(row)",
+        'stored = drop_scratch_columns(row) | ({"text": row["text"][:-1] + "?"} if row.get("text") else {})',
         (STORED + "test_texts_are_stored_character_by_character",),
     ),
     Mutation(
         "a character in the middle of a long answer is changed before its commit",
         "engine/committer.py",
-        "kept = drop_scratch_columns(row)",
-        'kept = drop_scratch_columns(row); t = kept.get("text") or ""; m = len(t) // 2\n'
-        '            kept |= {"text": t[:m] + "?" + t[m + 1 :]} if m > 1_000 else {}',
+        "stored = drop_scratch_columns(row)",
+        'stored = drop_scratch_columns(row); t = stored.get("text") or ""; m = len(t) // 2\n'
+        '            stored |= {"text": t[:m] + "?" + t[m + 1 :]} if m > 1_000 else {}',
         (STORED + "test_texts_are_stored_character_by_character",),
     ),
     Mutation(
         "the end of an answer is stripped before its commit",
         "engine/committer.py",
-        "kept = drop_scratch_columns(row)",
-        'kept = drop_scratch_columns(row) | ({"text": row["text"].rstrip()} if row.get("text") else {})',
+        "stored = drop_scratch_columns(row)",
+        'stored = drop_scratch_columns(row) | ({"text": row["text"].rstrip()} if row.get("text") else {})',
         (STORED + "test_texts_are_stored_character_by_character",),
     ),
     Mutation(
         "an eval stores an answer with one character changed",
         "evaluation/review_stage.py",
-        '"text": asked.outcome.text,',
-        '"text": asked.outcome.text[:9] + "?" + asked.outcome.text[10:],',
+        '"text": result.outcome.text,',
+        '"text": result.outcome.text[:9] + "?" + result.outcome.text[10:],',
         (TEXTS + "test_an_answer_is_stored_character_by_character",),
     ),
     Mutation(
         "an eval stores a long answer with a character in its middle changed",
         "evaluation/review_stage.py",
-        '"text": asked.outcome.text,',
-        '"text": asked.outcome.text[:9_000] + asked.outcome.text[9_000:].replace("009", "0?9", 1),',
+        '"text": result.outcome.text,',
+        '"text": result.outcome.text[:9_000] + result.outcome.text[9_000:].replace("009", "0?9", 1),',
         (TEXTS + "test_an_answer_is_stored_character_by_character",),
     ),
     Mutation(
         "an eval strips the end of an answer",
         "evaluation/review_stage.py",
-        '"text": asked.outcome.text,',
-        '"text": asked.outcome.text.rstrip(),',
+        '"text": result.outcome.text,',
+        '"text": result.outcome.text.rstrip(),',
         (TEXTS + "test_an_answer_is_stored_character_by_character",),
     ),
     Mutation(
@@ -429,7 +429,7 @@ MUTATIONS = (
     Mutation(
         "another model that answers is not stored",
         "evaluation/review_stage.py",
-        '"answered_by": asked.outcome.answered_by,',
+        '"answered_by": result.outcome.answered_by,',
         '"answered_by": None,',
         (MODELS + "test_another_model_is_stored_with_its_answers_counted_and_shown",),
     ),
@@ -466,7 +466,7 @@ MUTATIONS = (
     Mutation(
         "an eval stores a failed request as the answer 0",
         "evaluation/review_stage.py",
-        "return convert_to_failed_row(noted, asked.outcome)",
+        "return convert_to_failed_row(noted, result.outcome)",
         'return noted | {"text": "<answer>0</answer>"}',
         (TEXTS + "test_a_failed_request_is_stored_with_its_reason_and_without_an_answer",),
     ),
@@ -582,8 +582,8 @@ MUTATIONS = (
     Mutation(
         "a cap on cost forgets what earlier calls spent",
         "evaluation/run_cost.py",
-        "    return opener.after(before)\n",
-        "    return opener\n",
+        "    return factory.after(before)\n",
+        "    return factory\n",
         (SPENDING + "test_a_cap_counts_what_earlier_calls_spent",),
     ),
     Mutation(

@@ -272,7 +272,7 @@ def _judge(run: Path) -> JudgeRulings:
         table=LanceTable(StorageLocation(str(run / "rulings.lance")), RULINGS), ledgers=run
     )
     pair = ExplanationPair(clip="c", truth="a hand", predicted="a hand")
-    return judge_explanations([pair], wrap_open_reviewer(_Judge()), kept=kept)
+    return judge_explanations([pair], wrap_open_reviewer(_Judge()), store=kept)
 
 
 def _put_in_the_way(path: Path, kind: str, world) -> None:

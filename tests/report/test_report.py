@@ -204,7 +204,7 @@ def test_kept_rulings_score_explanations_and_nobody_is_asked(bench: Path, tmp_pa
             return Reply(text="0.5")
 
     judge = partial(
-        judge_explanations, opener=wrap_open_reviewer(Judge(model)), kept=open_run_rulings(run)
+        judge_explanations, factory=wrap_open_reviewer(Judge(model)), store=open_run_rulings(run)
     )
     score_run(run, score_texts=ExplanationJudges([judge], 0))
     before = files_of(run.place.path)

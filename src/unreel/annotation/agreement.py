@@ -75,23 +75,21 @@ def measure_annotator_agreement(
     """Compute the agreement between annotators: of all, of each annotator, and by trace category."""
     compared = list(iter_annotator_pair_agreements(opinions))
     people = sorted({opinion.annotator for opinion in opinions})
-    named = sorted({kind for each in compared for kind in each.kinds})
+    named = sorted({kind for p in compared for kind in p.kinds})
     return CampaignAgreement(
         overall={
             **measure_overall_agreement(opinions, interface, seed=seed),
             **{
-                figure.value: found
-                for figure, found in compute_mean_agreement(compared, seed=seed).items()
+                metric.value: value
+                for metric, value in compute_mean_agreement(compared, seed=seed).items()
             },
         },
         by_annotator={
-            who: compute_mean_agreement([each for each in compared if who in each.pair], seed=seed)
+            who: compute_mean_agreement([p for p in compared if who in p.pair], seed=seed)
             for who in people
         },
         by_category={
-            kind: compute_mean_agreement(
-                [each for each in compared if kind in each.kinds], seed=seed
-            )
+            kind: compute_mean_agreement([p for p in compared if kind in p.kinds], seed=seed)
             for kind in named
         },
     )
@@ -101,14 +99,14 @@ def compute_mean_agreement(
     compared: Sequence[AnnotatorPairAgreement], *, seed: int
 ) -> dict[AgreementMetric, Measured]:
     """Compute each metric's mean over annotator pairs, without absent metrics; resample tasks by scene."""
-    found = {}
-    for figure in AgreementMetric:
-        rows = [each for each in compared if each.figure is figure]
+    means = {}
+    for metric in AgreementMetric:
+        rows = [p for p in compared if p.figure is metric]
         if rows:
-            values = np.array([each.value for each in rows])
-            scenes = [each.scene for each in rows]
-            found[figure] = bootstrap_mean(values, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
-    return found
+            values = np.array([p.value for p in rows])
+            scenes = [p.scene for p in rows]
+            means[metric] = bootstrap_mean(values, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
+    return means
 
 
 def measure_agreement_by_annotator(
@@ -116,8 +114,8 @@ def measure_agreement_by_annotator(
 ) -> dict[str, Measured]:
     """Return, by annotator who shares a task, the fraction of the others' answers that equal theirs."""
     shared: dict[str, list[AnnotatorPairAgreement]] = {}
-    for one, other in _iter_opinion_pairs(opinions):
-        compared = _compare_opinions(one, other)
+    for a, b in _iter_opinion_pairs(opinions):
+        compared = _compare_opinions(a, b)
         for who in compared.pair:
             shared.setdefault(who, []).append(compared)
     return {
@@ -130,26 +128,24 @@ def iter_annotator_pair_agreements(
     opinions: Sequence[AnnotatorOpinion], *, same_fault: float = SAME_FAULT
 ) -> Iterator[AnnotatorPairAgreement]:
     """Yield the value of each agreement metric for each two annotators and each task that both judged."""
-    for one, other in _iter_opinion_pairs(opinions):
-        compared = _compare_opinions(one, other)
+    for a, b in _iter_opinion_pairs(opinions):
+        compared = _compare_opinions(a, b)
         yield compared
-        if isinstance(one.value, TraceAnswer) and isinstance(other.value, TraceAnswer):
-            marked = {one.annotator: one.value.traces, other.annotator: other.value.traces}
-            clusters = cluster_annotator_traces(marked, one.task.copies[0], same_fault=same_fault)
+        if isinstance(a.value, TraceAnswer) and isinstance(b.value, TraceAnswer):
+            marked = {a.annotator: a.value.traces, b.annotator: b.value.traces}
+            clusters = cluster_annotator_traces(marked, a.task.copies[0], same_fault=same_fault)
             yield from _iter_trace_agreements(
-                clusters, one.task.copies[0], compared.scene, compared.pair
+                clusters, a.task.copies[0], compared.scene, compared.pair
             )
 
 
 def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Measured:
     """Compute the fraction of unanimous tasks among the tasks that two or more annotators judged."""
-    judged = [those for those in group_opinions_by_task(opinions).values() if len(those) > 1]
-    if not judged:
+    groups = [those for those in group_opinions_by_task(opinions).values() if len(those) > 1]
+    if not groups:
         return Unmeasured("no task was judged by two people")
-    alike = [
-        float(len({get_categorical_answer(each.value) for each in those}) == 1) for those in judged
-    ]
-    scenes = [those[0].task.group or those[0].task.id for those in judged]
+    alike = [float(len({get_categorical_answer(o.value) for o in those}) == 1) for those in groups]
+    scenes = [those[0].task.group or those[0].task.id for those in groups]
     return bootstrap_mean(alike, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
 
 
@@ -157,16 +153,16 @@ def _iter_opinion_pairs(
     opinions: Sequence[AnnotatorOpinion],
 ) -> Iterator[tuple[AnnotatorOpinion, AnnotatorOpinion]]:
     """Yield each pair of opinions on the same task."""
-    for judged in group_opinions_by_task(opinions).values():
-        yield from combinations(judged, 2)
+    for group in group_opinions_by_task(opinions).values():
+        yield from combinations(group, 2)
 
 
-def _compare_opinions(one: AnnotatorOpinion, other: AnnotatorOpinion) -> AnnotatorPairAgreement:
+def _compare_opinions(a: AnnotatorOpinion, b: AnnotatorOpinion) -> AnnotatorPairAgreement:
     return AnnotatorPairAgreement(
         figure=AgreementMetric.SAME_ANSWER,
-        scene=one.task.group or one.task.id,
-        pair=(one.annotator, other.annotator),
-        value=float(get_categorical_answer(one.value) == get_categorical_answer(other.value)),
+        scene=a.task.group or a.task.id,
+        pair=(a.annotator, b.annotator),
+        value=float(get_categorical_answer(a.value) == get_categorical_answer(b.value)),
     )
 
 
@@ -179,26 +175,26 @@ def _iter_trace_agreements(
     if not clusters:
         return
     n_marks = sum(map(len, clusters))
-    shared = [(found[0].trace, found[1].trace) for found in clusters if len(found) > 1]
+    shared = [(c[0].trace, c[1].trace) for c in clusters if len(c) > 1]
     value = 2 * len(shared) / n_marks
     yield AnnotatorPairAgreement(
         figure=AgreementMetric.SAME_FAULTS, scene=scene, pair=pair, value=value
     )
-    for one, other in shared:
-        kinds = one.categories | other.categories
-        tubes = build_trace_tube(one, copy), build_trace_tube(other, copy)
+    for a, b in shared:
+        kinds = a.categories | b.categories
+        tubes = build_trace_tube(a, copy), build_trace_tube(b, copy)
         values = {
             AgreementMetric.TUBE_IOU: tube_iou(*tubes),
             AgreementMetric.BOX_IOU: mean_box_iou_on_shared_frames(*tubes),
-            AgreementMetric.TEMPORAL_IOU: temporal_iou(one.span, other.span),
-            AgreementMetric.SAME_KINDS: len(one.categories & other.categories) / len(kinds)
+            AgreementMetric.TEMPORAL_IOU: temporal_iou(a.span, b.span),
+            AgreementMetric.SAME_KINDS: len(a.categories & b.categories) / len(kinds)
             if kinds
             else None,
         }
-        for figure, found in values.items():
-            if found is not None:
+        for metric, score in values.items():
+            if score is not None:
                 yield AnnotatorPairAgreement(
-                    figure=figure, scene=scene, pair=pair, value=found, kinds=kinds
+                    figure=metric, scene=scene, pair=pair, value=score, kinds=kinds
                 )
 
 
@@ -207,25 +203,25 @@ def measure_overall_agreement(
 ) -> dict[str, Measured]:
     """Compute unanimity, Krippendorff's alpha and Fleiss' kappa over the answers of all annotators."""
     answers = _build_answer_table(opinions)
-    found = {
+    metrics = {
         "unanimity": measure_unanimity(opinions, seed=seed),
         "alpha-nominal": krippendorff_alpha(answers, scale="nominal", seed=seed),
         "fleiss-kappa": fleiss_kappa(answers, seed=seed),
     }
     if interface is AnnotationInterface.REALISM:
         scored = _build_answer_table(
-            [each for each in opinions if get_categorical_answer(each.value) != DISCARD]
+            [o for o in opinions if get_categorical_answer(o.value) != DISCARD]
         )
-        found["alpha-ordinal"] = krippendorff_alpha(scored, scale="ordinal", seed=seed)
-    return found
+        metrics["alpha-ordinal"] = krippendorff_alpha(scored, scale="ordinal", seed=seed)
+    return metrics
 
 
 def _build_answer_table(opinions: Sequence[AnnotatorOpinion]) -> np.ndarray:
     """Return answers as numbers `[row, task]`, NaN if empty; a row mixes annotators, in any order."""
-    words = sorted({get_categorical_answer(each.value) for each in opinions})
-    number = {word: float(place) for place, word in enumerate(words)}
-    judged = group_opinions_by_task(opinions).values()
-    table = np.full((max(map(len, judged), default=0), len(judged)), np.nan)
-    for column, those in enumerate(judged):
-        table[: len(those), column] = [number[get_categorical_answer(each.value)] for each in those]
+    labels = sorted({get_categorical_answer(o.value) for o in opinions})
+    number = {label: float(i) for i, label in enumerate(labels)}
+    groups = group_opinions_by_task(opinions).values()
+    table = np.full((max(map(len, groups), default=0), len(groups)), np.nan)
+    for column, those in enumerate(groups):
+        table[: len(those), column] = [number[get_categorical_answer(o.value)] for o in those]
     return table

@@ -49,8 +49,8 @@ def shuffle_tasks_apart_by_scene(scenes: Mapping[str, frozenset[str]], chance: R
     for _ in range(n_more if len(shared) <= _FEW else 0):
         if not (fewest := _count_adjacent_scene_repeats(best, shared)):
             break
-        other = _sample_task_order(shared, chance)
-        best = other if _count_adjacent_scene_repeats(other, shared) < fewest else best
+        order = _sample_task_order(shared, chance)
+        best = order if _count_adjacent_scene_repeats(order, shared) < fewest else best
     return best
 
 
@@ -92,7 +92,7 @@ class _UnorderedTasks:
         for task in tasks:
             for scene in sorted(scenes[task]):
                 of_scene[scene].append(task)
-        n_of = Counter({scene: len(found) for scene, found in of_scene.items()})
+        n_of = Counter({scene: len(ids) for scene, ids in of_scene.items()})
         largest = [(-n, scene) for scene, n in n_of.items()]
         heapq.heapify(largest)
         return cls(
@@ -143,10 +143,10 @@ class _UnorderedTasks:
     def _by_chance(self, last: frozenset[str]) -> str | None:
         draws = 0
         while self.tasks and draws < _DRAWS:
-            place = self.chance.randrange(len(self.tasks))
-            task = self.tasks[place]
+            i = self.chance.randrange(len(self.tasks))
+            task = self.tasks[i]
             if task not in self.waiting:
-                self.tasks[place] = self.tasks[-1]
+                self.tasks[i] = self.tasks[-1]
                 self.tasks.pop()
                 continue
             if self.scenes[task].isdisjoint(last):
@@ -163,16 +163,16 @@ def _insert_remaining_tasks(
     hopeless: set[frozenset[str]] = set()
     nothing: frozenset[str] = frozenset()
     for task in rest:
-        given = scenes[task]
-        n_tried = 0 if given in hopeless else min(len(order) + 1, _PLACES)
-        for place in chance.sample(range(len(order) + 1), n_tried):
-            before = scenes[order[place - 1]] if place else nothing
-            behind = scenes[order[place]] if place < len(order) else nothing
-            if given.isdisjoint(before) and given.isdisjoint(behind):
-                order.insert(place, task)
+        own = scenes[task]
+        n_tried = 0 if own in hopeless else min(len(order) + 1, _PLACES)
+        for i in chance.sample(range(len(order) + 1), n_tried):
+            before = scenes[order[i - 1]] if i else nothing
+            behind = scenes[order[i]] if i < len(order) else nothing
+            if own.isdisjoint(before) and own.isdisjoint(behind):
+                order.insert(i, task)
                 break
         else:
-            hopeless.add(given)
+            hopeless.add(own)
             order.append(task)
     return order
 
@@ -211,19 +211,19 @@ def assign_tasks_to_annotators(  # noqa: PLR0913  the knobs of a campaign
         InvalidSettingError: There are too few annotators, or the fraction leaves no blind arm.
         UnknownNameError: `gold` names a task that is not in the batch.
     """
-    given = {task.id: task for task in tasks}
-    share = _validate_assignment_settings(given, annotators, overlap, prefilled_share, gold)
+    by_id = {task.id: task for task in tasks}
+    share = _validate_assignment_settings(by_id, annotators, overlap, prefilled_share, gold)
     shuffled = _build_random_generator(seed, batch, "tasks")
-    order = sorted(given)
+    order = sorted(by_id)
     shuffled.shuffle(order)
     dealt = _assign_annotators(order, sorted(annotators), overlap, shuffled, gold=frozenset(gold))
-    sides = _select_swapped_assignments(dealt, given, _build_random_generator(seed, batch, "sides"))
-    arms = _assign_study_arms(dealt, given, share, _build_random_generator(seed, batch, "arms"))
-    scenes = {id_: list_task_scenes(task) for id_, task in given.items()}
-    own: dict[str, list[str]] = {name: [] for name in sorted(annotators)}
+    sides = _select_swapped_assignments(dealt, by_id, _build_random_generator(seed, batch, "sides"))
+    arms = _assign_study_arms(dealt, by_id, share, _build_random_generator(seed, batch, "arms"))
+    scenes = {id_: list_task_scenes(task) for id_, task in by_id.items()}
+    task_lists: dict[str, list[str]] = {name: [] for name in sorted(annotators)}
     for task, people in dealt.items():
         for name in people:
-            own[name].append(task)
+            task_lists[name].append(task)
     return [
         TaskAssignment(
             annotator=name,
@@ -233,7 +233,7 @@ def assign_tasks_to_annotators(  # noqa: PLR0913  the knobs of a campaign
             arm=arms.get((name, task), PrefillStudyArm.PLAIN),
             swapped=(name, task) in sides,
         )
-        for name, mine in own.items()
+        for name, mine in task_lists.items()
         for position, task in enumerate(
             shuffle_tasks_apart_by_scene(
                 {task: scenes[task] for task in mine},
@@ -244,7 +244,7 @@ def assign_tasks_to_annotators(  # noqa: PLR0913  the knobs of a campaign
 
 
 def _validate_assignment_settings(
-    given: dict[str, AnnotationTask],
+    by_id: dict[str, AnnotationTask],
     annotators: Sequence[str],
     overlap: int,
     share: float | None,
@@ -258,9 +258,9 @@ def _validate_assignment_settings(
         problem = f"{overlap} different people cannot judge each task, {len(annotators)} are asked"
         raise InvalidSettingError(setting, problem, "Ask more people, or take a smaller overlap")
     for id_ in gold:
-        if id_ not in given:
+        if id_ not in by_id:
             kind = "task of this batch"
-            raise UnknownNameError(kind, id_, sorted(given)[:5])
+            raise UnknownNameError(kind, id_, sorted(by_id)[:5])
     if share is None:
         return None
     exact = Fraction(round(share * _FINEST), _FINEST) if 0 < share < 1 else Fraction(0)
@@ -286,46 +286,46 @@ def _assign_annotators(
 ) -> dict[str, list[str]]:
     """Assign `overlap` annotators (all for tasks in `gold`) from a shuffled list, reshuffled when empty."""
     deck: list[str] = []
-    dealt: dict[str, list[str]] = {}
+    assigned: dict[str, list[str]] = {}
     for task in order:
         if task in gold:
-            dealt[task] = list(annotators)
+            assigned[task] = list(annotators)
             continue
-        hand = [deck.pop() for _ in range(min(overlap, len(deck)))]
-        if len(hand) < overlap:
+        chosen = [deck.pop() for _ in range(min(overlap, len(deck)))]
+        if len(chosen) < overlap:
             fresh = list(annotators)
             chance.shuffle(fresh)
-            free = [name for name in fresh if name not in hand]
-            n_more = overlap - len(hand)
-            deck = [name for name in fresh if name in hand] + free[n_more:]
+            free = [name for name in fresh if name not in chosen]
+            n_more = overlap - len(chosen)
+            deck = [name for name in fresh if name in chosen] + free[n_more:]
             chance.shuffle(deck)
-            hand += free[:n_more]
-        dealt[task] = hand
-    return dealt
+            chosen += free[:n_more]
+        assigned[task] = chosen
+    return assigned
 
 
 def _select_swapped_assignments(
-    dealt: dict[str, list[str]], given: dict[str, AnnotationTask], chance: Random
+    assigned: dict[str, list[str]], by_id: dict[str, AnnotationTask], chance: Random
 ) -> set[tuple[str, str]]:
     """Select (annotator, task) pairs shown swapped: about half of each task's and of each annotator's."""
     leaning: Counter[str] = Counter()
     swapped: set[tuple[str, str]] = set()
-    for task, people in dealt.items():
-        if len(given[task].names) < _PAIR:
+    for task, people in assigned.items():
+        if len(by_id[task].names) < _PAIR:
             continue
         ranked = sorted(people, key=lambda name: (-leaning[name], chance.random()))
         half, odd = divmod(len(ranked), 2)
         if odd and (leaning[ranked[half]] or chance.choice((-1, 1))) > 0:
             half += 1
-        for place, name in enumerate(ranked):
-            leaning[name] += 1 if place >= half else -1
+        for i, name in enumerate(ranked):
+            leaning[name] += 1 if i >= half else -1
         swapped |= {(name, task) for name in ranked[:half]}
     return swapped
 
 
 def _assign_study_arms(
-    dealt: dict[str, list[str]],
-    given: dict[str, AnnotationTask],
+    assigned: dict[str, list[str]],
+    by_id: dict[str, AnnotationTask],
     share: Fraction | None,
     chance: Random,
 ) -> dict[tuple[str, str], PrefillStudyArm]:
@@ -339,15 +339,15 @@ def _assign_study_arms(
         return arms
     owed: Counter[str] = Counter()
     n_seen = n_shown = 0
-    for task, people in dealt.items():
-        if given[task].prefill is None:
+    for task, people in assigned.items():
+        if by_id[task].prefill is None:
             continue
         n_seen += len(people)
         n_now = int(n_seen * share) - n_shown  # rounded down, so that somebody is always blind
         n_shown += n_now
         ranked = sorted(people, key=lambda name: (-owed[name], chance.random()))
-        for place, name in enumerate(ranked):
-            is_shown = place < n_now
+        for i, name in enumerate(ranked):
+            is_shown = i < n_now
             arms[name, task] = PrefillStudyArm.PREFILLED if is_shown else PrefillStudyArm.BLIND
             owed[name] += share.numerator - share.denominator * is_shown
     return arms

@@ -71,45 +71,46 @@ class ClipCopyResult:
 
 
 def make_browser_copies(
-    wanted: Iterable[ClipCopyRequest],
+    requests: Iterable[ClipCopyRequest],
     *,
-    place: StorageLocation,
+    location: StorageLocation,
     access: ClipAccessSettings,
     key: bytes,
-    heard: Callable[[ClipCopyResult], None],
+    on_copy: Callable[[ClipCopyResult], None],
     workers: int | None = None,
 ) -> Iterator[ClipCopyResult]:
-    """Make the browser copies that are missing in `place`; yield the result of each clip in order.
+    """Make the browser copies that are missing in `location`; yield the result of each clip in order.
 
     Clips are copied concurrently. A clip that cannot be read gives a failure; the others continue.
 
     Args:
-        wanted: Clips to copy.
-        place: Location of the copies.
+        requests: Clips to copy.
+        location: Location of the copies.
         access: Access to the files of the clips.
         key: Secret from which the names of copies are derived.
-        heard: Callback for each result.
+        on_copy: Callback for each result.
         workers: Number of threads; at most 8 by default.
     """
     n_workers = workers or min(8, os.cpu_count() or 1)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         readers: queue.SimpleQueue[MediaReader] = queue.SimpleQueue()
         for _ in range(n_workers):
             reader = open_media_reader(access.settings, trusted=access.trusted)
-            readers.put(held.enter_context(reader))
+            readers.put(stack.enter_context(reader))
 
-        def work(one: ClipCopyRequest) -> ClipCopyResult:
-            own = readers.get()
+        def work(request: ClipCopyRequest) -> ClipCopyResult:
+            reader = readers.get()
             try:
                 return ClipCopyResult(
-                    one.name, _make_browser_copy(one, own, place=place, access=access, key=key)
+                    request.name,
+                    _make_browser_copy(request, reader, copies=location, access=access, key=key),
                 )
             finally:
-                readers.put(own)
+                readers.put(reader)
 
         with ThreadPoolExecutor(n_workers) as pool:
-            for copied in pool.map(work, wanted):
-                heard(copied)
+            for copied in pool.map(work, requests):
+                on_copy(copied)
                 yield copied
 
 
@@ -122,13 +123,13 @@ def choose_browser_copy_format(video: VideoFacts) -> NormalisedClipFormat:
     return NormalisedClipFormat(width=width, height=height, rate=rate or Fraction(1, _FINEST))
 
 
-def build_clip_copy_urls(place: StorageLocation, locations: Iterable[str]) -> list[str]:
+def build_clip_copy_urls(copies: StorageLocation, locations: Iterable[str]) -> list[str]:
     """Return the URL of each browser copy: served by Label Studio, or signed by the object store."""
-    if place.is_local:
+    if copies.is_local:
         return [f"/data/local-files/?d=clips/{location}" for location in locations]
     import obstore
 
-    store = place.objects()
+    store = copies.objects()
     return [str(obstore.sign(store, "GET", location, SIGNED_FOR)) for location in locations]
 
 
@@ -137,23 +138,23 @@ def _round_to_even(side: Fraction) -> int:
 
 
 def _make_browser_copy(
-    one: ClipCopyRequest,
+    request: ClipCopyRequest,
     reader: "MediaReader",
     *,
-    place: StorageLocation,
+    copies: StorageLocation,
     access: ClipAccessSettings,
     key: bytes,
 ) -> AnnotatorClipCopy | Failure:
     try:
-        with provide_local_clip_file(one.location, access) as file:
-            return _encode_browser_copy(file, one, reader, place, key=key)
+        with provide_local_clip_file(request.location, access) as file:
+            return _encode_browser_copy(file, request, reader, copies, key=key)
     except MediaError as error:
         return error.failure
 
 
 def _encode_browser_copy(
     file: Path,
-    one: ClipCopyRequest,
+    request: ClipCopyRequest,
     reader: "MediaReader",
     location: StorageLocation,
     *,
@@ -162,33 +163,33 @@ def _encode_browser_copy(
     facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
-    clip, form = compute_clip_id(file), choose_browser_copy_format(facts.video)
-    words = [str(form.width), str(form.height), str(form.rate), str(form.crf)]
-    if one.length_s is not None:
-        words += [str(one.start_s), str(one.length_s)]
-    code = digest("copy", str(clip), *words).encode()
+    clip, target = compute_clip_id(file), choose_browser_copy_format(facts.video)
+    parts = [str(target.width), str(target.height), str(target.rate), str(target.crf)]
+    if request.length_s is not None:
+        parts += [str(request.start_s), str(request.length_s)]
+    code = digest("copy", str(clip), *parts).encode()
     name = f"{hmac.digest(key, code, hashlib.sha256).hex()[:40]}.mp4"
     if (known := _find_stored_copy(location, clip, name)) is not None:
         return known
-    if one.length_s is None:
-        made = reader.normalise(file, form)
+    if request.length_s is None:
+        video = reader.normalise(file, target)
     else:
-        first = round(one.start_s * facts.video.average_rate)
-        made = reader.render(
-            file, CroppedFrameRange(first_frame=first, length_s=one.length_s), form=form
+        first = round(request.start_s * facts.video.average_rate)
+        video = reader.render(
+            file, CroppedFrameRange(first_frame=first, length_s=request.length_s), form=target
         )
-    if isinstance(made, Failure):
-        return made
+    if isinstance(video, Failure):
+        return video
     if (changed := find_clip_change(clip, file)) is not None:
         return changed
-    return _store_browser_copy(move_mp4_index_first(made), reader, location, clip=clip, name=name)
+    return _store_browser_copy(move_mp4_index_first(video), reader, location, clip=clip, name=name)
 
 
 def _store_browser_copy(
-    made: bytes, reader: "MediaReader", location: StorageLocation, *, clip: ClipId, name: str
+    data: bytes, reader: "MediaReader", location: StorageLocation, *, clip: ClipId, name: str
 ) -> AnnotatorClipCopy | Failure:
     with tempfile.TemporaryDirectory(prefix="unreel-copy-") as room:
-        file = OutputDirectory(Path(room)).write("copy.mp4", made)
+        file = OutputDirectory(Path(room)).write("copy.mp4", data)
         facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
@@ -201,11 +202,11 @@ def _store_browser_copy(
         width=video.width,
         height=video.height,
     )
-    location.put(name, made)
+    location.put(name, data)
     # Behind the copy: where this lies, the copy is whole.
-    told = {"rate": str(copy.rate), "n_frames": copy.n_frames}
+    info = {"rate": str(copy.rate), "n_frames": copy.n_frames}
     location.put(
-        _format_sidecar_name(name), json.dumps(told | {"size": [copy.width, copy.height]}).encode()
+        _format_sidecar_name(name), json.dumps(info | {"size": [copy.width, copy.height]}).encode()
     )
     return copy
 
@@ -216,13 +217,13 @@ def _find_stored_copy(
     if location.size(_format_sidecar_name(name)) is None or location.size(name) is None:
         return None
     try:
-        told = json.loads(location.read(_format_sidecar_name(name), most=4096))
-        width, height = told["size"]
+        document = json.loads(location.read(_format_sidecar_name(name), most=4096))
+        width, height = document["size"]
         return AnnotatorClipCopy(
             clip=clip,
             location=name,
-            rate=Fraction(told["rate"]),
-            n_frames=int(told["n_frames"]),
+            rate=Fraction(document["rate"]),
+            n_frames=int(document["n_frames"]),
             width=int(width),
             height=int(height),
         )

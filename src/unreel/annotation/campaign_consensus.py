@@ -75,9 +75,9 @@ def find_campaign_task(records: CampaignRecords, name: str) -> AnnotationTask:
     if len(showing) == 1:
         return showing[0]
     kind = f"task of {records.campaign.name}"
-    names = [each for task in records.tasks.values() for each in task.names]
-    near = difflib.get_close_matches(name, names, n=_NEAREST, cutoff=0)
-    raise UnknownNameError(kind, name, [task.id for task in showing] or near)
+    names = [clip for task in records.tasks.values() for clip in task.names]
+    similar = difflib.get_close_matches(name, names, n=_NEAREST, cutoff=0)
+    raise UnknownNameError(kind, name, [task.id for task in showing] or similar)
 
 
 def record_consensus_review(
@@ -90,26 +90,26 @@ def record_consensus_review(
             consensus to accept.
         UnknownNameError: The annotator whose answer is taken did not judge the task.
     """
-    said = {
+    answers = {
         each.annotator: each.value
         for each in iter_valid_judgements(records)
         if each.task.id == looked.task
     }
-    if looked.by in said or not said:
-        problem = f"{looked.by} judged it" if said else "the task has no judgement yet"
-        remedy = "Let another person review it" if said else "Pull first: unreel annotate pull"
-        setting = "--by" if said else "review"
+    if looked.by in answers or not answers:
+        problem = f"{looked.by} judged it" if answers else "the task has no judgement yet"
+        remedy = "Let another person review it" if answers else "Pull first: unreel annotate pull"
+        setting = "--by" if answers else "review"
         raise InvalidSettingError(setting, problem, remedy)
     outcome = compute_campaign_consensus(records, rule).tasks[looked.task]
     of = ""
     if looked.verdict is ConsensusReviewDecision.TAKE:
-        if looked.annotator not in said:
+        if looked.annotator not in answers:
             kind = "annotator of the task"
-            raise UnknownNameError(kind, looked.annotator, sorted(said))
-        of = hash_answer(said[looked.annotator])
+            raise UnknownNameError(kind, looked.annotator, sorted(answers))
+        of = hash_answer(answers[looked.annotator])
     if looked.verdict is ConsensusReviewDecision.ACCEPT:
         of = hash_answer(_require_proposed_consensus(outcome).value)
-    kept = ConsensusReview(
+    review = ConsensusReview(
         task=looked.task,
         by=looked.by,
         verdict=looked.verdict,
@@ -119,16 +119,16 @@ def record_consensus_review(
         at_us=looked.at_us,
     )
     name = records.campaign.name
-    ledger.notice(name, REVIEW, looked.task, looked.by, kept.said, looked.at_us)
+    ledger.notice(name, REVIEW, looked.task, looked.by, review.said, looked.at_us)
     return compute_campaign_consensus(read_campaign_records(ledger, name), rule).tasks[looked.task]
 
 
 def _require_proposed_consensus(outcome: Outcome) -> SettledTask:
     """Return a task's consensus, accepted or not; raise `InvalidSettingError` if it has none."""
-    found = outcome.proposed if isinstance(outcome, OpenTask) else outcome
-    if found is None:
+    proposed = outcome.proposed if isinstance(outcome, OpenTask) else outcome
+    if proposed is None:
         problem = "the task has no consensus to accept"
         remedy = "Take one annotator's word with --take, or send it back"
         setting = "--accept"
         raise InvalidSettingError(setting, problem, remedy)
-    return found
+    return proposed

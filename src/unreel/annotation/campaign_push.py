@@ -125,9 +125,9 @@ def push_campaign_tasks(
     gold = _select_gold_answers(order, tasks, subjects, desk.ledger)
     n_new, batch = _assign_new_tasks(order, tasks, gold, desk.ledger)
     people = desk.ledger.annotators()
-    involved = {each.annotator for each in desk.ledger.assignments(order.campaign)}
+    involved = {a.annotator for a in desk.ledger.assignments(order.campaign)}
     accounts = create_annotator_accounts(
-        desk.client, [one for one in people if one.name in involved], folder=desk.folder
+        desk.client, [person for person in people if person.name in involved], folder=desk.folder
     )
     callbacks.on_due("tasks", sum(1 for _ in desk.ledger.assignments(order.campaign)))
     delivery = AssignmentPushRequest(
@@ -146,7 +146,7 @@ def push_campaign_tasks(
         new_tasks=n_new,
         batch=batch,
         pushed=push_assignments(
-            delivery, heard=lambda n: callbacks.on_step("tasks", Progress(done=n))
+            delivery, on_sent=lambda n: callbacks.on_step("tasks", Progress(done=n))
         ),
         failures=failures,
         rejected=tuple(rejected),
@@ -161,23 +161,23 @@ def write_screening_decisions(ledger: Ledger, campaign: str, file: Path) -> dict
     undecided and not written.
     """
     records = read_campaign_records(ledger, campaign)
-    asked = Counter(task for _, task in records.assignments)
-    said: dict[str, Counter[bool]] = {}
+    n_assigned = Counter(task for _, task in records.assignments)
+    decisions: dict[str, Counter[bool]] = {}
     for judgement in iter_valid_judgements(records):
         if isinstance(judgement.value, ScreeningAnswer):
-            said.setdefault(judgement.task.id, Counter())[judgement.value.keep] += 1
-    told = Counter[str]()
+            decisions.setdefault(judgement.task.id, Counter())[judgement.value.keep] += 1
+    counts = Counter[str]()
     with OutputDirectory(file.parent).create_text(file.name) as lines:
-        for id_, votes in said.items():
+        for id_, votes in decisions.items():
             (keep, n), *_ = votes.most_common()
-            if 2 * n > asked[id_]:
+            if 2 * n > n_assigned[id_]:
                 decision = "keep" if keep else "remove"
-                told[decision] += 1
+                counts[decision] += 1
                 row = {"piece": records.tasks[id_].names[0], "decision": decision}
                 lines.write(json.dumps(row) + "\n")
             else:
-                told["undecided"] += 1
-    return dict(told)
+                counts["undecided"] += 1
+    return dict(counts)
 
 
 def _copy_all_clips(
@@ -187,17 +187,17 @@ def _copy_all_clips(
     failures: dict[str, Failure] = {}
     progress = Progress()
 
-    def count(one: ClipCopyResult) -> None:
-        if isinstance(one.result, Failure):
-            progress.failures[one.result.reason.value] += 1
+    def count(copied: ClipCopyResult) -> None:
+        if isinstance(copied.result, Failure):
+            progress.failures[copied.result.reason.value] += 1
         else:
             progress.done += 1
         callbacks.on_step("copies", progress)
 
     callbacks.on_due("copies", len(subjects))
-    wanted = [subject.wanted for subject in subjects]
+    due = [subject.wanted for subject in subjects]
     key = read_copy_name_key(desk.folder)
-    made = make_browser_copies(wanted, place=desk.place, access=desk.access, key=key, heard=count)
+    made = make_browser_copies(due, location=desk.place, access=desk.access, key=key, on_copy=count)
     for copied in made:
         if isinstance(copied.result, Failure):
             failures[copied.name] = copied.result
@@ -244,13 +244,13 @@ def _assign_new_tasks(
     ledger: Ledger,
 ) -> tuple[int, int]:
     """Assign the unassigned tasks to annotators; return how many there are and the batch number."""
-    given = list(ledger.assignments(order.campaign))
-    assigned, last = {each.task for each in given}, max((each.batch for each in given), default=0)
+    existing = list(ledger.assignments(order.campaign))
+    assigned, last = {a.task for a in existing}, max((a.batch for a in existing), default=0)
     new = [replace(task, known=gold.get(task.id)) for task in tasks if task.id not in assigned]
     if not new:
         return 0, last
     ledger.add_tasks(order.campaign, new)
-    dealt = assign_tasks_to_annotators(
+    assignments = assign_tasks_to_annotators(
         new,
         [annotator.name for annotator in order.annotators],
         overlap=order.overlap,
@@ -259,5 +259,5 @@ def _assign_new_tasks(
         prefilled_share=SHARE if order.prefill else None,
         gold=list(gold),
     )
-    ledger.assign(order.campaign, dealt)
+    ledger.assign(order.campaign, assignments)
     return len(new), last + 1

@@ -66,13 +66,13 @@ class AnnotatorJudgement:
 def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
     """Read a campaign's tasks, assignments and records; raise `UnknownNameError` if it is unknown."""
     tasks = {task.id: task for task in ledger.tasks(name)}
-    given = {(each.annotator, each.task): each for each in ledger.assignments(name)}
+    assignments = {(a.annotator, a.task): a for a in ledger.assignments(name)}
     newest: dict[By, tuple[int, int, AnnotationRecord]] = {}
     foreign: list[tuple[int, AnnotationRecord]] = []
     n_records = 0
-    for seq, kept in ledger.records(name):
+    for seq, stored in ledger.records(name):
         n_records += 1
-        record = _quarantine_record_of_unknown_task(kept, tasks)
+        record = _quarantine_record_of_unknown_task(stored, tasks)
         if _is_foreign_submission(record):
             foreign.append((seq, record))
             continue
@@ -88,7 +88,7 @@ def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
     return CampaignRecords(
         campaign=ledger.campaign(name),
         tasks=tasks,
-        assignments=given,
+        assignments=assignments,
         standing={by: record for by, (_, _, record) in newest.items()},
         quarantined=tuple(record for _, record in sorted(foreign + silent, key=lambda at: at[0])),
         excluded=_select_active_exclusions(notices),
@@ -102,14 +102,14 @@ def iter_valid_judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgeme
     for by, record in records.standing.items():
         if isinstance(record.outcome, SubmissionQuarantine) or record.annotator in records.excluded:
             continue
-        given = records.assignments.get(by)
+        assignment = records.assignments.get(by)
         yield AnnotatorJudgement(
             annotator=record.annotator,
             task=records.tasks[record.task],
             value=record.outcome,
             lead_us=record.lead_us,
             submitted_us=record.submitted_us,
-            arm=given.arm if given else PrefillStudyArm.PLAIN,
+            arm=assignment.arm if assignment else PrefillStudyArm.PLAIN,
         )
 
 
@@ -129,8 +129,8 @@ def _is_foreign_submission(record: AnnotationRecord) -> bool:
 
 
 def _select_active_exclusions(notices: list[LedgerNotice]) -> dict[str, LedgerNotice]:
-    newest = {each.subject: each for each in notices if each.kind in {EXCLUSION, INCLUSION}}
-    return {subject: each for subject, each in newest.items() if each.kind == EXCLUSION}
+    newest = {notice.subject: notice for notice in notices if notice.kind in {EXCLUSION, INCLUSION}}
+    return {subject: notice for subject, notice in newest.items() if notice.kind == EXCLUSION}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,11 +180,11 @@ def record_exclusion_decision(
         raise UnknownNameError(kind, annotator, sorted(known))
     kind = INCLUSION if decision.counts else EXCLUSION
     ledger.notice(campaign, kind, annotator, decision.by, decision.why, decision.at_us)
-    now = read_campaign_records(ledger, campaign)
+    after = read_campaign_records(ledger, campaign)
     return AnnotatorExclusionEffect(
         campaign=campaign,
         annotator=annotator,
-        counts=annotator not in now.excluded,
+        counts=annotator not in after.excluded,
         n_before=sum(1 for _ in iter_valid_judgements(before)),
-        n_now=sum(1 for _ in iter_valid_judgements(now)),
+        n_now=sum(1 for _ in iter_valid_judgements(after)),
     )

@@ -77,17 +77,17 @@ def get_categorical_answer(value: AnyValue) -> str:
 
 def group_opinions_by_task(opinions: Iterable[AnyOpinion]) -> Mapping[str, Sequence[AnyOpinion]]:
     """Group opinions by task id and annotator, sorted; raise `InvalidValueError` for a second opinion."""
-    found: dict[str, dict[str, AnyOpinion]] = defaultdict(dict)
+    grouped: dict[str, dict[str, AnyOpinion]] = defaultdict(dict)
     for opinion in opinions:
         id_ = opinion.task.id
-        if opinion.annotator in found[id_]:
+        if opinion.annotator in grouped[id_]:
             msg = (
                 f"{opinion.annotator} judged the task {id_} twice. Give the newest judgement of each "
                 "annotator, as read_campaign does"
             )
             raise InvalidValueError(msg)
-        found[id_][opinion.annotator] = opinion
+        grouped[id_][opinion.annotator] = opinion
     return {
-        id_: tuple(opinion for _, opinion in sorted(found[id_].items(), key=lambda item: item[0]))
-        for id_ in sorted(found)
+        id_: tuple(opinion for _, opinion in sorted(grouped[id_].items(), key=lambda item: item[0]))
+        for id_ in sorted(grouped)
     }

@@ -45,20 +45,20 @@ def sample_clips_by_score(scores: Mapping[str, int], *, seed: int) -> dict[str, 
         InvalidSettingError: A score has too few clips.
     """
     rng = random.Random(seed)  # noqa: S311  no secret
-    drawn: dict[str, int] = {}
+    sample: dict[str, int] = {}
     for score, n in VRB_CLIPS.items():
-        names = sorted(name for name, given in scores.items() if given == score)
+        names = sorted(name for name, s in scores.items() if s == score)
         if len(names) < n:
             setting, problem = "--plan", f"{len(names)} clips are scored {score}, where VRB has {n}"
             raise InvalidSettingError(setting, problem, "Take --clips all, or --plan gain")
-        drawn |= dict.fromkeys(rng.sample(names, n), score)
-    return drawn
+        sample |= dict.fromkeys(rng.sample(names, n), score)
+    return sample
 
 
 def list_different_score_pairs(scores: Mapping[str, int]) -> list[NamePair]:
     """Return all pairs of clips with different scores, in alphabetical order."""
     pairs = combinations(sorted(scores), 2)
-    return [(one, other) for one, other in pairs if scores[one] != scores[other]]
+    return [(a, b) for a, b in pairs if scores[a] != scores[b]]
 
 
 def choose_balanced_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> list[NamePair]:
@@ -69,8 +69,8 @@ def choose_balanced_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> li
     used: dict[str, int] = {}
     chosen: list[NamePair] = []
     while left and len(chosen) < n:
-        place = min(range(len(left)), key=lambda at: sum(used.get(c, 0) for c in left[at]))
-        pair = left.pop(place)
+        i = min(range(len(left)), key=lambda at: sum(used.get(c, 0) for c in left[at]))
+        pair = left.pop(i)
         used |= {clip: used.get(clip, 0) + 1 for clip in pair}
         chosen.append(pair)
     return chosen
@@ -92,7 +92,7 @@ def choose_informative_pairs(
     chosen = choose_next_pairs(
         estimate_clip_strengths(ordered, wins), pairs, n=min(n, len(pairs)), seed=seed
     )
-    return [(ordered[pairs[place][0]], ordered[pairs[place][1]]) for place in chosen]
+    return [(ordered[pairs[i][0]], ordered[pairs[i][1]]) for i in chosen]
 
 
 def estimate_clip_strengths(names: Sequence[str], wins: Sequence[Win]) -> StrengthPosterior:
@@ -103,14 +103,14 @@ def estimate_clip_strengths(names: Sequence[str], wins: Sequence[Win]) -> Streng
     Raises:
         InvalidValueError: A clip is compared with itself.
     """
-    place = {name: number for number, name in enumerate(names)}
+    index = {name: number for number, name in enumerate(names)}
     table = np.zeros((len(names), len(names)))
     for winner, loser in wins:
         if winner == loser:
             msg = f"{winner!r} is compared with itself. Drop the pair"
             raise InvalidValueError(msg)
-        if winner in place and loser in place:
-            table[place[winner], place[loser]] += 1
+        if winner in index and loser in index:
+            table[index[winner], index[loser]] += 1
     return estimate_strength_posterior(table)
 
 
@@ -140,15 +140,15 @@ def read_pair_file(path: Path) -> list[NamePair]:
         rows = list(sheet)
     except (UnicodeDecodeError, csv.Error) as error:
         raise UnreadableSourceError(str(path), f"no table: {error}", _REMEDY) from error
-    found: dict[NamePair, None] = {}
+    pairs: dict[NamePair, None] = {}
     for number, row in enumerate(rows, start=2):
-        one, other = sorted(_parse_clip_name(row.get(column)) for column in COLUMNS)
-        if not one or one == other:
+        first, second = sorted(_parse_clip_name(row.get(column)) for column in COLUMNS)
+        if not first or first == second:
             raise UnreadableSourceError(str(path), f"line {number} names no two clips", _REMEDY)
-        found[one, other] = None
-    if not found:
+        pairs[first, second] = None
+    if not pairs:
         raise UnreadableSourceError(str(path), "no pairs", _REMEDY)
-    return list(found)
+    return list(pairs)
 
 
 def _parse_clip_name(cell: str | None) -> str:
@@ -202,20 +202,20 @@ def rank_clips(
         InvalidValueError: There are no comparisons or too many clips, or the judgements answer
             another question.
     """
-    said = list(judgements)
-    if all(isinstance(each.value, PreferenceAnswer) for each in said):
-        battles, drawn = list(_iter_preference_battles(said)), "pair"
+    answers = list(judgements)
+    if all(isinstance(a.value, PreferenceAnswer) for a in answers):
+        battles, unit = list(_iter_preference_battles(answers)), "pair"
         shares = _estimate_win_rates(battles, seed=seed, level=level)
-    elif all(isinstance(each.value, PassFailAnswer) for each in said):
-        battles, drawn = list(_iter_pass_fail_battles(said)), "annotator"
-        shares = _estimate_pass_rates(said, level=level)
+    elif all(isinstance(a.value, PassFailAnswer) for a in answers):
+        battles, unit = list(_iter_pass_fail_battles(answers)), "annotator"
+        shares = _estimate_pass_rates(answers, level=level)
     else:
         msg = "only preferences and pass/fail answers rank clips. Name another campaign"
         raise InvalidValueError(msg)
     if not battles or len(shares) > MOST:
         msg = f"{len(battles)} comparisons of {len(shares)} clips give no ranking. Pull more judgements"
         raise InvalidValueError(msg)
-    dependent = None if drawn == "pair" else Unmeasured("answers are part of many pairs")
+    dependent = None if unit == "pair" else Unmeasured("answers are part of many pairs")
     strengths = bradley_terry(battles, seed=seed, level=level)
     return ClipRanking(
         clips=tuple(
@@ -223,9 +223,9 @@ def rank_clips(
                 sorted(shares), battles, strengths, shares, dependent=dependent, level=level
             )
         ),
-        n_judgements=len(said),
+        n_judgements=len(answers),
         n_comparisons=len(battles),
-        drawn=drawn,
+        drawn=unit,
     )
 
 
@@ -237,21 +237,21 @@ def iter_preference_wins(judgements: Iterable[AnnotatorJudgement]) -> Iterator[t
 
 def _iter_preference_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
     """Yield each preference as a battle, winner first; all judgements of a pair are resampled together."""
-    for each in judgements:
-        if isinstance(each.value, PreferenceAnswer):
-            one, other = each.task.names
-            is_first = each.value.better is Position.FIRST
-            winner, loser = (one, other) if is_first else (other, one)
-            yield ClipBattle(winner, loser, BattleOutcome.FIRST, each.task.id)
+    for judgement in judgements:
+        if isinstance(judgement.value, PreferenceAnswer):
+            first, second = judgement.task.names
+            is_first = judgement.value.better is Position.FIRST
+            winner, loser = (first, second) if is_first else (second, first)
+            yield ClipBattle(winner, loser, BattleOutcome.FIRST, judgement.task.id)
 
 
 def _iter_pass_fail_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
     """Yield a battle for each passed and failed clip of an annotator, who is one resampling unit."""
     answers: dict[str, dict[bool, list[str]]] = {}
-    for each in judgements:
-        if isinstance(each.value, PassFailAnswer):
-            sides = answers.setdefault(each.annotator, {True: [], False: []})
-            sides[each.value.passed].append(each.task.names[0])
+    for judgement in judgements:
+        if isinstance(judgement.value, PassFailAnswer):
+            sides = answers.setdefault(judgement.annotator, {True: [], False: []})
+            sides[judgement.value.passed].append(judgement.task.names[0])
     if (n := sum(len(sides[True]) * len(sides[False]) for sides in answers.values())) > _MOST:
         msg = f"{n} pairs of answers are more than {_MOST}. Rank fewer clips"
         raise InvalidValueError(msg)
@@ -274,10 +274,10 @@ def _iter_ranked_clips(
     order = sorted(range(len(names)), key=lambda at: (-belief.mean[at], names[at]))
     nothing = Unmeasured("no annotator passed one of it and another clip, and failed the other")
     fought = Counter(name for battle in battles for name in (battle.first, battle.second))
-    for place, at in enumerate(order, start=1):
+    for rank, at in enumerate(order, start=1):
         name = names[at]
         yield RankedClip(
-            place=place,
+            place=rank,
             name=name,
             strength=strengths.get(name, nothing),
             believed=dependent or _build_strength_estimate(belief, at, n=fought[name], level=level),
@@ -290,10 +290,10 @@ def _build_strength_estimate(
 ) -> Measured:
     value = float(belief.mean[at] - belief.mean.mean())
     # Around the mean of all: where they lie together says nothing of who is stronger.
-    own = belief.covariance[at]
-    variance = float(own[at] - 2 * own.mean() + belief.covariance.mean())
-    reach = central_normal_quantile(level) * max(variance, 0.0) ** 0.5
-    return Estimate(value=value, low=value - reach, high=value + reach, n=n, level=level)
+    row = belief.covariance[at]
+    variance = float(row[at] - 2 * row.mean() + belief.covariance.mean())
+    margin = central_normal_quantile(level) * max(variance, 0.0) ** 0.5
+    return Estimate(value=value, low=value - margin, high=value + margin, n=n, level=level)
 
 
 def _estimate_win_rates(
@@ -306,13 +306,13 @@ def _estimate_win_rates(
         results.setdefault(battle.second, []).append((0.0, battle.clip))
     return {
         name: bootstrap_mean(
-            [won for won, _ in own],
+            [score for score, _ in outcomes],
             seed=seed,
-            clusters=[p for _, p in own],
+            clusters=[p for _, p in outcomes],
             bounds=(0, 1),
             level=level,
         )
-        for name, own in results.items()
+        for name, outcomes in results.items()
     }
 
 
@@ -320,10 +320,10 @@ def _estimate_pass_rates(
     judgements: Sequence[AnnotatorJudgement], *, level: float
 ) -> dict[str, Measured]:
     """Compute, by clip, the fraction of annotators who passed the clip."""
-    asked = Counter(each.task.names[0] for each in judgements)
+    n_judged = Counter(judgement.task.names[0] for judgement in judgements)
     passed = Counter(
-        each.task.names[0]
-        for each in judgements
-        if isinstance(each.value, PassFailAnswer) and each.value.passed
+        judgement.task.names[0]
+        for judgement in judgements
+        if isinstance(judgement.value, PassFailAnswer) and judgement.value.passed
     )
-    return {name: estimate_proportion(passed[name], n, level=level) for name, n in asked.items()}
+    return {name: estimate_proportion(passed[name], n, level=level) for name, n in n_judged.items()}

@@ -71,30 +71,30 @@ class CampaignProgress:
 
 def count_annotator_tasks(records: CampaignRecords) -> dict[str, AnnotatorTaskCounts]:
     """Count assigned, judged and quarantined tasks of every annotator with a task, sorted by name."""
-    found = {
+    by_annotator = {
         name: AnnotatorTaskCounts() for name in sorted({name for name, _ in records.assignments})
     }
     for name, _ in records.assignments:
-        found[name].given += 1
+        by_annotator[name].given += 1
     for (name, _), record in records.standing.items():
-        if (own := found.get(name)) is None:
+        if (counts := by_annotator.get(name)) is None:
             continue
         if isinstance(record.outcome, SubmissionQuarantine):
-            own.quarantined += 1
+            counts.quarantined += 1
             continue
-        own.done += 1
+        counts.done += 1
         if record.lead_us is not None:
-            own.spent_s.append(record.lead_us / MICROSECONDS)
-    return found
+            counts.spent_s.append(record.lead_us / MICROSECONDS)
+    return by_annotator
 
 
 def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
     """Compute the progress of each annotator from the stored answers; run `pull` first."""
-    asked = Counter(task for _, task in records.assignments)
+    n_assigned = Counter(task for _, task in records.assignments)
     alike = measure_agreement_by_annotator(
         list(iter_valid_judgements(records)), seed=records.campaign.seed
     )
-    judged = Counter(
+    n_judged = Counter(
         task
         for (_, task), record in records.standing.items()
         if not isinstance(record.outcome, SubmissionQuarantine)
@@ -103,13 +103,13 @@ def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
         campaign=records.campaign.name,
         interface=records.campaign.interface.value,
         tasks=len(records.tasks),
-        settled=sum(judged[task] >= n for task, n in asked.items()),
+        settled=sum(n_judged[task] >= n for task, n in n_assigned.items()),
         records=records.n_records,
         people=tuple(
             _build_annotator_progress(
-                name, own, alike.get(name, NOBODY), is_excluded=name in records.excluded
+                name, counts, alike.get(name, NOBODY), is_excluded=name in records.excluded
             )
-            for name, own in count_annotator_tasks(records).items()
+            for name, counts in count_annotator_tasks(records).items()
         ),
     )
 
@@ -131,14 +131,14 @@ def estimate_median(values: Sequence[float]) -> Measured:
 
 
 def _build_annotator_progress(
-    name: str, own: AnnotatorTaskCounts, agreement: Measured, *, is_excluded: bool
+    name: str, counts: AnnotatorTaskCounts, agreement: Measured, *, is_excluded: bool
 ) -> AnnotatorProgress:
-    spent_s = [] if is_excluded else own.spent_s
+    spent_s = [] if is_excluded else counts.spent_s
     return AnnotatorProgress(
         annotator=name,
-        given=own.given,
-        done=own.done,
-        quarantined=own.quarantined,
+        given=counts.given,
+        done=counts.done,
+        quarantined=counts.quarantined,
         median_s=estimate_median(spent_s),
         per_hour=_HOUR_S * len(spent_s) / sum(spent_s) if sum(spent_s) > 0 else None,
         agreement=agreement,

@@ -51,20 +51,20 @@ def read_task_clips(
     """
     queue = path / QUEUE if interface is AnnotationInterface.SCREENING and path.is_dir() else path
     if queue.name == QUEUE and queue.is_file():
-        found = list(_read_segment_queue(queue, refused))
+        clips = list(_read_segment_queue(queue, refused))
     else:
         benchmark = open_benchmark(path)
-        found = []
+        clips = []
         for row in benchmark:
             if isinstance(row, Rejected):
                 refused(row)
                 continue
-            wanted = ClipCopyRequest(row.name, benchmark.find(row))
-            found.append(TaskClip(wanted=wanted, group=row.group, entry=row))
-    if not found:
+            request = ClipCopyRequest(row.name, benchmark.find(row))
+            clips.append(TaskClip(wanted=request, group=row.group, entry=row))
+    if not clips:
         setting, problem = "BENCH", f"{path} names no clip"
         raise InvalidSettingError(setting, problem, "Name a benchmark or a queue that has some")
-    return found
+    return clips
 
 
 def build_annotation_tasks(
@@ -76,10 +76,10 @@ def build_annotation_tasks(
     pairs: Sequence[tuple[str, str]] = (),
 ) -> list[AnnotationTask]:
     """Build a task without known answers for each copied clip or pair; only `pairs` (sorted names) if given."""
-    shown = sorted((s for s in subjects if s.wanted.name in copies), key=lambda s: s.wanted.name)
-    sets: Iterable[tuple[TaskClip, ...]] = ((subject,) for subject in shown)
+    copied = sorted((s for s in subjects if s.wanted.name in copies), key=lambda s: s.wanted.name)
+    sets: Iterable[tuple[TaskClip, ...]] = ((subject,) for subject in copied)
     if interface.n_clips == _PAIR:
-        sets = _select_clip_pairs(shown, pairs)
+        sets = _select_clip_pairs(copied, pairs)
     return [
         AnnotationTask(
             names=tuple(subject.wanted.name for subject in those),
@@ -99,23 +99,23 @@ def select_clips_of_pairs(
     if unknown := sorted(named - {subject.wanted.name for subject in subjects}):
         setting, problem = "--pairs", f"BENCH has no clip {unknown[0]!a}"
         raise InvalidSettingError(setting, problem, "Choose pairs of this benchmark's clips")
-    return [each for each in subjects if not named or each.wanted.name in named]
+    return [s for s in subjects if not named or s.wanted.name in named]
 
 
 def _select_clip_pairs(
-    shown: Sequence[TaskClip], pairs: Sequence[tuple[str, str]]
+    copied: Sequence[TaskClip], pairs: Sequence[tuple[str, str]]
 ) -> Iterable[tuple[TaskClip, ...]]:
-    n_pairs = len(pairs) or len(shown) * (len(shown) - 1) // 2
+    n_pairs = len(pairs) or len(copied) * (len(copied) - 1) // 2
     if n_pairs > MOST_PAIRS:
-        setting, problem = "BENCH", f"{len(shown)} clips make {n_pairs:,} pairs"
+        setting, problem = "BENCH", f"{len(copied)} clips make {n_pairs:,} pairs"
         remedy = "Choose some with `unreel annotate pairs`, and give them as --pairs"
         raise InvalidSettingError(setting, problem, remedy)
     if not pairs:
-        return itertools.combinations(shown, _PAIR)
-    by_name = {subject.wanted.name: subject for subject in shown}
+        return itertools.combinations(copied, _PAIR)
+    by_name = {subject.wanted.name: subject for subject in copied}
     # A clip that could not be copied is told already.
-    there = (pair for pair in pairs if by_name.keys() >= set(pair))
-    return [tuple(by_name[name] for name in pair) for pair in there]
+    usable = (pair for pair in pairs if by_name.keys() >= set(pair))
+    return [tuple(by_name[name] for name in pair) for pair in usable]
 
 
 def select_known_answers(
@@ -132,17 +132,17 @@ def select_known_answers(
         InvalidSettingError: The benchmark has ground truth for fewer than `n` tasks.
     """
     entries = {subject.wanted.name: subject.entry for subject in subjects}
-    found = {}
+    answers = {}
     for task in tasks:
         about = [entries.get(name) for name in task.names]
         value = _find_known_answer(interface, [entry for entry in about if entry is not None])
         if value is not None and None not in about:
-            found[task.id] = value
-    if len(found) < n:
-        setting, problem = "--gold", f"the benchmark has the answer of {len(found)} tasks"
-        raise InvalidSettingError(setting, problem, f"Give {len(found)} at most")
-    chosen = Random(f"gold {seed}").sample(sorted(found), n)  # noqa: S311  no secret
-    return {task: found[task] for task in chosen}
+            answers[task.id] = value
+    if len(answers) < n:
+        setting, problem = "--gold", f"the benchmark has the answer of {len(answers)} tasks"
+        raise InvalidSettingError(setting, problem, f"Give {len(answers)} at most")
+    chosen = Random(f"gold {seed}").sample(sorted(answers), n)  # noqa: S311  no secret
+    return {task: answers[task] for task in chosen}
 
 
 def read_prefilled_answers(file: Path) -> dict[str, Value]:
@@ -151,19 +151,19 @@ def read_prefilled_answers(file: Path) -> dict[str, Value]:
     Raises:
         UnreadableSourceError: A line is invalid.
     """
-    found: dict[str, Value] = {}
+    answers: dict[str, Value] = {}
     for number, row in enumerate(read_table_rows(file), start=1):
         try:
             if isinstance(row, Rejected):
                 raise ValueError(row.why)  # noqa: TRY004, TRY301  told below, with its line
-            told = row["value"]
-            value = json.loads(told) if isinstance(told, str) else told
-            found[str(row["name"])] = VALUES.validate_python(value)
+            raw = row["value"]
+            value = json.loads(raw) if isinstance(raw, str) else raw
+            answers[str(row["name"])] = VALUES.validate_python(value)
         except (ValueError, KeyError) as error:
             problem = f"line {number} holds no name and value ({type(error).__name__})"
             remedy = 'Write {"name": "clip", "value": {"kind": "voted", "label": "real"}}'
             raise UnreadableSourceError(str(file), problem, remedy) from error
-    return found
+    return answers
 
 
 def _find_known_answer(interface: AnnotationInterface, entries: list[Entry]) -> Value | None:
@@ -171,19 +171,19 @@ def _find_known_answer(interface: AnnotationInterface, entries: list[Entry]) -> 
     if not entries:
         return None
     entry = entries[0]
-    found: Value | None = None
+    answer: Value | None = None
     match interface:
         case AnnotationInterface.TRACE:
-            found = TraceAnswer(traces=entry.traces, label=entry.label)
+            answer = TraceAnswer(traces=entry.traces, label=entry.label)
         case AnnotationInterface.REALITY:
-            found = VoteAnswer(label=entry.label)
+            answer = VoteAnswer(label=entry.label)
         case AnnotationInterface.REALISM:
-            found = None if entry.rating is None else RatingAnswer(rating=entry.rating)
+            answer = None if entry.rating is None else RatingAnswer(rating=entry.rating)
         case AnnotationInterface.PREFERENCE:
-            found = _find_better_clip(entries)
+            answer = _find_better_clip(entries)
         case AnnotationInterface.SCREENING | AnnotationInterface.PASS_FAIL:
             pass
-    return found
+    return answer
 
 
 def _find_better_clip(entries: list[Entry]) -> PreferenceAnswer | None:
@@ -204,5 +204,5 @@ def _read_segment_queue(file: Path, refused: Callable[[Rejected], None]) -> Iter
         except (KeyError, ValueError, ZeroDivisionError):
             refused(Rejected(str(row.get("piece", "a line")), "it names no piece, place and span"))
             continue
-        wanted = ClipCopyRequest(piece, location, start_s=start_s, length_s=length_s)
-        yield TaskClip(wanted=wanted, group=str(row.get("name", "")))
+        request = ClipCopyRequest(piece, location, start_s=start_s, length_s=length_s)
+        yield TaskClip(wanted=request, group=str(row.get("name", "")))

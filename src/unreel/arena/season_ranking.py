@@ -49,28 +49,28 @@ def read_pair_answers(folder: SeasonFolder, condition: str) -> PairAnswerTable:
     """
     entrants = folder.require_played()
     entrants.require_condition(condition)
-    told = list(_iter_answered_pairs(folder, entrants, condition))
-    shown = entrants.shown(entrants.reviewers)
-    reviewers = tuple(sorted(shown[each.name] for each in entrants.heard if not each.floor))
-    creators = tuple(sorted({maker for pair in told for maker in pair[1:3]} - {""}))
-    scenes = tuple(sorted({pair.scene for pair in told}))
+    pairs = list(_iter_answered_pairs(folder, entrants, condition))
+    titles = entrants.shown(entrants.reviewers)
+    reviewers = tuple(sorted(titles[judge.name] for judge in entrants.heard if not judge.floor))
+    creators = tuple(sorted({maker for pair in pairs for maker in pair[1:3]} - {""}))
+    scenes = tuple(sorted({pair.scene for pair in pairs}))
     return PairAnswerTable(
         condition=condition,
         reviewers=reviewers,
         creators=creators,
         scenes=scenes,
-        reviewer=find_name_indices(reviewers, [pair.reviewer for pair in told]),
-        first=find_name_indices(creators, [pair.first for pair in told]),
-        second=find_name_indices(creators, [pair.second for pair in told]),
-        scene=find_name_indices(scenes, [pair.scene for pair in told]),
-        took=np.array([pair.took for pair in told], dtype=np.int8),
+        reviewer=find_name_indices(reviewers, [pair.reviewer for pair in pairs]),
+        first=find_name_indices(creators, [pair.first for pair in pairs]),
+        second=find_name_indices(creators, [pair.second for pair in pairs]),
+        scene=find_name_indices(scenes, [pair.scene for pair in pairs]),
+        took=np.array([pair.took for pair in pairs], dtype=np.int8),
     )
 
 
 def _iter_answered_pairs(
     folder: SeasonFolder, entrants: SeasonEntrants, condition: str
 ) -> Iterator[_AnsweredPair]:
-    settings, shown = read_environment_settings(), entrants.shown(entrants.reviewers)
+    settings, titles = read_environment_settings(), entrants.shown(entrants.reviewers)
     for reviewer in entrants.heard:
         if reviewer.floor:
             continue
@@ -79,7 +79,7 @@ def _iter_answered_pairs(
             if first != second:
                 scene = planned.source or planned.name
                 yield _AnsweredPair(
-                    shown[reviewer.name], first, second, scene, _get_chosen_position(read)
+                    titles[reviewer.name], first, second, scene, _get_chosen_position(read)
                 )
 
 

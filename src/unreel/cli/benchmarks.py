@@ -119,11 +119,11 @@ def _print_layout_examples(*, as_json: bool) -> None:
     if as_json:
         print_json(examples)
         return
-    for layout, shown in examples.items():
-        echo(f"{layout}: {shown.words}", "")
-        for name, text in shown.tables.items():
+    for layout, example in examples.items():
+        echo(f"{layout}: {example.words}", "")
+        for name, text in example.tables.items():
             echo(f"    {name}", *(f"      {line}" for line in text.splitlines()))
-        echo(*(f"    {clip}" for clip in shown.clips), "")
+        echo(*(f"    {clip}" for clip in example.clips), "")
     print_message(
         "`unreel benchmarks example LAYOUT --out DIR` writes one, "
         "`unreel benchmarks check PATH` reads yours"
@@ -140,8 +140,8 @@ def _print_benchmark_check(checked: "BenchmarkCheckResult") -> None:
             for column, field in table.read.items()
         ]
         rows += [
-            {"column": column, "read as": "not read", "which is": _format_column_hint(near)}
-            for column, near in table.ignored.items()
+            {"column": column, "read as": "not read", "which is": _format_column_hint(field_hint)}
+            for column, field_hint in table.ignored.items()
         ]
         print_table(("column", "read as", "which is"), rows, title=f"columns of {table.table}")
     print_table(
@@ -156,20 +156,20 @@ def _print_benchmark_check(checked: "BenchmarkCheckResult") -> None:
         ("protocol", "questions", "missing"),
         [
             {
-                "protocol": each.protocol,
-                "questions": f"{each.n} {each.subject}{'' if each.n == 1 else 's'}",
-                "missing": each.lacks or "nothing",
+                "protocol": protocol.protocol,
+                "questions": f"{protocol.n} {protocol.subject}{'' if protocol.n == 1 else 's'}",
+                "missing": protocol.lacks or "nothing",
             }
-            for each in checked.instruments
+            for protocol in checked.instruments
         ],
     )
     if checked.rows:
-        kept = [key for key in checked.rows[0] if any(row[key] for row in checked.rows)]
-        print_table(kept, checked.rows, title=f"the first {len(checked.rows)} clips")
+        columns = [key for key in checked.rows[0] if any(row[key] for row in checked.rows)]
+        print_table(columns, checked.rows, title=f"the first {len(checked.rows)} clips")
 
 
-def _format_column_hint(near: str) -> str:
-    return f"did you mean {near}?" if near else "name it with --map FIELD=COLUMN if it is needed"
+def _format_column_hint(hint: str) -> str:
+    return f"did you mean {hint}?" if hint else "name it with --map FIELD=COLUMN if it is needed"
 
 
 def _build_benchmark_summary(checked: "BenchmarkCheckResult") -> dict[str, str]:
@@ -198,17 +198,17 @@ def _format_detectable_difference(checked: "BenchmarkCheckResult") -> str:
 
 
 def _format_file_counts(checked: "BenchmarkCheckResult") -> str:
-    here = checked.n_clips - checked.n_behind_urls - checked.n_not_here
-    told = f"{here} here, {checked.n_behind_urls} behind URLs"
+    n_local = checked.n_clips - checked.n_behind_urls - checked.n_not_here
+    text = f"{n_local} here, {checked.n_behind_urls} behind URLs"
     if checked.n_not_here:
-        told += f", {checked.n_not_here} not there, the first {checked.first_not_here}"
-    return told
+        text += f", {checked.n_not_here} not there, the first {checked.first_not_here}"
+    return text
 
 
 def _format_name_counts(counts: Mapping[str, int]) -> str:
-    shown = [f"{n} {name}" for name, n in list(counts.items())[:_NAMES_SHOWN]]
-    rest = len(counts) - len(shown)
-    return ", ".join(shown) + (f" and {rest} more" if rest else "") if shown else "none named"
+    named = [f"{n} {name}" for name, n in list(counts.items())[:_NAMES_SHOWN]]
+    n_more = len(counts) - len(named)
+    return ", ".join(named) + (f" and {n_more} more" if n_more else "") if named else "none named"
 
 
 def _build_rejection_rows(reasons: "tuple[RejectionReasonCount, ...]") -> list[dict[str, object]]:

@@ -58,12 +58,12 @@ def collect_clip_batch(typed: Sequence[Path], *, out: Path | None) -> ClipBatch:
         rows = list(walk_videos(path))
         n_links += sum(isinstance(row, Rejected) for row in rows)
         videos = [path / row for row in rows if isinstance(row, str)]
-        own = [v for v in videos if written is None or written not in v.resolve().parents]
-        if not own:
+        inputs = [v for v in videos if written is None or written not in v.resolve().parents]
+        if not inputs:
             problem = f"no video is in this folder, and {len(rows)} symbolic links are not followed"
             remedy = "Name a folder with video files, or the files themselves"
             raise UnreadableSourceError(str(path), problem, remedy)
-        files.update(dict.fromkeys(own))
+        files.update(dict.fromkeys(inputs))
     has_index = len(files) > 1 or any(path.is_dir() for path in typed)
     return ClipBatch(files=tuple(files), n_skipped_links=n_links, has_index=has_index)
 
@@ -71,8 +71,8 @@ def collect_clip_batch(typed: Sequence[Path], *, out: Path | None) -> ClipBatch:
 def _format_download_advice(address: str) -> str:
     from unreel.benchmarks.folder_layout import VIDEO_SUFFIXES
 
-    scheme, _, place, _, _ = urlsplit(address)
-    name, source = make_safe_file_name(PurePosixPath(place).name).lstrip("-"), shlex.quote(address)
+    scheme, _, path, _, _ = urlsplit(address)
+    name, source = make_safe_file_name(PurePosixPath(path).name).lstrip("-"), shlex.quote(address)
     if not name.lower().endswith(VIDEO_SUFFIXES):
         return (
             "Download it first: save the video that the page shows as a file, then name that file"

@@ -28,8 +28,8 @@ def list_run_completions(
     """Return completions for a run: the runs in the folder `runs` or, if none matches, folders."""
     folders = sorted(Path(_RUNS).iterdir()) if Path(_RUNS).is_dir() else []
     runs = [str(folder) for folder in folders if folder.is_dir()]
-    found = [CompletionItem(run) for run in runs if run.startswith(incomplete)]
-    return found or [CompletionItem(incomplete, type="dir")]
+    items = [CompletionItem(run) for run in runs if run.startswith(incomplete)]
+    return items or [CompletionItem(incomplete, type="dir")]
 
 
 def list_path_completions(

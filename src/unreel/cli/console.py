@@ -38,8 +38,8 @@ def build_terminal_table(
 def _format_row_block(heads: Sequence[str], cells: Sequence[str]) -> Text:
     """Format a row as lines: the first cell as heading, then each non-empty cell after its column's name."""
     first, *others = cells
-    told = [f"  {name}: {cell}" for name, cell in zip(heads[1:], others, strict=True) if cell]
-    return Text("\n").join([Text(first, style="bold"), *map(Text, told), Text("")])
+    lines = [f"  {name}: {cell}" for name, cell in zip(heads[1:], others, strict=True) if cell]
+    return Text("\n").join([Text(first, style="bold"), *map(Text, lines), Text("")])
 
 
 _PADDING: Final = re.compile(r" +\n")

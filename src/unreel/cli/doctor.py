@@ -123,7 +123,7 @@ def doctor(*, store: str | None, as_json: bool) -> None:
     layers, problem = _probe_sandbox_layers()
     extras = [*_iter_extra_statuses()]
     ways = [*_iter_provider_statuses()]
-    found = _check_object_store(store, settings)
+    store_check = _check_object_store(store, settings)
     if as_json:
         print_json(
             {
@@ -135,14 +135,14 @@ def doctor(*, store: str | None, as_json: bool) -> None:
                 "cage": {"problem": find_program_sandbox_problem()},
                 "extras": {extra.name: not extra.missing for extra in extras},
                 "providers": ways,
-                "store": found,
+                "store": store_check,
             }
         )
     else:
-        _print_doctor_report(layers, extras, ways, found)
+        _print_doctor_report(layers, extras, ways, store_check)
         if problem:
             print_message(f"unreel: {problem}")
-    sound = set(LAYERS) <= layers and (found is None or not found.problem)
+    sound = set(LAYERS) <= layers and (store_check is None or not store_check.problem)
     sys.exit(0 if sound else 1)
 
 
@@ -192,8 +192,8 @@ def _probe_sandbox_layers() -> tuple[frozenset[str], str]:
 def _iter_extra_statuses() -> Iterator[PackageExtraStatus]:
     needed: dict[str, list[str]] = {}
     for line in requires("unreel") or ():
-        if found := _NEEDS.match(line):
-            needed.setdefault(found["extra"], []).append(found["name"])
+        if match := _NEEDS.match(line):
+            needed.setdefault(match["extra"], []).append(match["name"])
     for name, packages in sorted(needed.items()):
         missing = tuple(package for package in packages if not _is_package_installed(package))
         brings = BRINGS.get(name, ", ".join(packages))

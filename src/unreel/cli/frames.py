@@ -95,8 +95,8 @@ def frames(  # noqa: PLR0913  one parameter for each option
         print_message(
             f"{file}: {len(rows)} of {sampled.n_clip_frames} frames by {sampled.sampling}"
         )
-        shown = [{**row, "at_s": f"{row['at_us'] / MICROSECONDS:.6f}"} for row in rows]
-        print_table(tuple(rows[0]), shown)
+        printed = [{**row, "at_s": f"{row['at_us'] / MICROSECONDS:.6f}"} for row in rows]
+        print_table(tuple(rows[0]), printed)
 
 
 def _build_frame_row(frame: SampledFrame) -> dict[str, Any]:

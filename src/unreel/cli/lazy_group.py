@@ -20,8 +20,8 @@ class _NarrowHelpFormatter(click.HelpFormatter):
     def write_dl(
         self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
     ) -> None:
-        most = max(_NARROWEST, min(col_max, self.width * 2 // 5))
-        super().write_dl(rows, col_max=most, col_spacing=col_spacing)
+        width = max(_NARROWEST, min(col_max, self.width * 2 // 5))
+        super().write_dl(rows, col_max=width, col_spacing=col_spacing)
 
 
 class _NarrowHelpContext(click.Context):
@@ -57,8 +57,8 @@ def suggest_nearest_choice(error: click.ClickException) -> click.ClickException:
     refused, kind = _REFUSED.match(error.message), error.param.type
     if refused is None or not isinstance(kind, click.Choice):
         return error
-    words = error.message + _format_suggestion(refused["typed"], map(str, kind.choices))
-    return click.BadParameter(words, error.ctx, error.param, error.param_hint)
+    message = error.message + _format_suggestion(refused["typed"], map(str, kind.choices))
+    return click.BadParameter(message, error.ctx, error.param, error.param_hint)
 
 
 def _format_suggestion(typed: str, known: Iterable[str]) -> str:

@@ -124,6 +124,6 @@ def main() -> None:
         sys.exit(2)
 
 
-def _print_exit_message(words: BaseException, stop: BaseException) -> None:
-    for line in (f"unreel: {words}", *getattr(stop, "__notes__", ())):
+def _print_exit_message(message: BaseException, stop: BaseException) -> None:
+    for line in (f"unreel: {message}", *getattr(stop, "__notes__", ())):
         print_message(line)

@@ -124,8 +124,8 @@ class ProtocolParamType(click.Choice[str]):
         return list_protocol_names(self._subject)
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        ours = value in PROTOCOLS.entries
-        if ours and self._subject in {None, get_protocol(value).subject}:
+        is_builtin = value in PROTOCOLS.entries
+        if is_builtin and self._subject in {None, get_protocol(value).subject}:
             return value
         return super().convert(value, param, ctx)
 

@@ -81,9 +81,9 @@ def print_json(value: object) -> None:
 
 
 def _escape_control_characters(line: str) -> str:
-    if (shown := sanitise_line(line)) == line:
+    if (clean := sanitise_line(line)) == line:
         return line
-    pairs = zip(line, shown, strict=True)
+    pairs = zip(line, clean, strict=True)
     return "".join(was if was == is_ else json.dumps(was)[1:-1] for was, is_ in pairs)
 
 

@@ -27,20 +27,20 @@ def probe(*, files: tuple[Path, ...], trusted: bool, as_json: bool) -> None:
     with open_media_reader(
         read_environment_settings(), trusted=trusted, at_once=("probe",)
     ) as reader:
-        found = {path: reader.probe(path) for path in files}
+        results = {path: reader.probe(path) for path in files}
     if as_json:
-        print_json([_build_probe_row(path, facts) for path, facts in found.items()])
+        print_json([_build_probe_row(path, facts) for path, facts in results.items()])
     else:
-        _print_probe_results(found)
-    sys.exit(1 if any(isinstance(facts, Failure) for facts in found.values()) else 0)
+        _print_probe_results(results)
+    sys.exit(1 if any(isinstance(facts, Failure) for facts in results.values()) else 0)
 
 
 def _build_probe_row(path: Path, facts: ClipFacts | Failure) -> dict[str, object]:
     return {"file": str(path), "failure" if isinstance(facts, Failure) else "facts": facts}
 
 
-def _print_probe_results(found: Mapping[Path, ClipFacts | Failure]) -> None:
-    for path, facts in found.items():
+def _print_probe_results(results: Mapping[Path, ClipFacts | Failure]) -> None:
+    for path, facts in results.items():
         if isinstance(facts, Failure):
             print_message(f"{path}: {facts}")
         else:
@@ -49,12 +49,12 @@ def _print_probe_results(found: Mapping[Path, ClipFacts | Failure]) -> None:
 
 def _format_clip_facts(facts: ClipFacts) -> list[str]:
     video = facts.video
-    pace = "variable rate, on average" if video.variable_rate else "constant rate,"
+    rate = "variable rate, on average" if video.variable_rate else "constant rate,"
     turn = f", turned by {video.rotation_deg} degrees" if video.rotation_deg else ""
     lines = [
         f"  file   {facts.container}, {facts.size_bytes:,} bytes",
         f"  video  {video.codec} {video.pixel_format}, {video.width} x {video.height}{turn}",
-        f"         {video.n_frames} frames, {pace} {_format_frame_rate(video.average_rate)} per second",
+        f"         {video.n_frames} frames, {rate} {_format_frame_rate(video.average_rate)} per second",
         f"         {float(video.duration_s):.6f} s from {float(video.first_at_s):.6f} s",
     ]
     lines += [

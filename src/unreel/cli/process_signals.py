@@ -57,14 +57,14 @@ class StopSignalReceived(BaseException):
 
 def install_signal_handlers() -> None:
     """Let the first stop signal raise `StopSignalReceived` and the second end; ignored ones stay so."""
-    heard: list[int] = []
+    received: list[int] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        if heard:
+        if received:
             if os.isatty(_STDERR):
                 os.write(_STDERR, _SHOW_CURSOR.encode())
             os._exit(128 + number)
-        heard.append(number)
+        received.append(number)
         if _at_work:
             os.write(_STDERR, _STOPPING.encode())
         raise StopSignalReceived(number)
@@ -81,12 +81,12 @@ def defer_first_stop_signal() -> Iterator[list[int]]:
     The second stop signal ends the process. Use it for a job that must finish its current step
     before it can save its results.
     """
-    heard: list[int] = []
+    received: list[int] = []
 
     def ask(number: int, _frame: FrameType | None) -> None:
-        if heard:
+        if received:
             os._exit(128 + number)
-        heard.append(number)
+        received.append(number)
         os.write(_STDERR, _FINISHING.encode())
 
     before = {
@@ -95,7 +95,7 @@ def defer_first_stop_signal() -> Iterator[list[int]]:
         if signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
-        yield heard
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -49,9 +49,9 @@ def show(table: str | None, *, form: Form, as_json: bool) -> None:
         ]
         print_json(rows) if as_json else print_table(("table", "paper", "place"), rows, form=form)
         return
-    found = read_table(table)
+    shown = read_table(table)
     _print_published_table(
-        found, f"{found.source.paper}, {found.source.table}", form, as_json=as_json
+        shown, f"{shown.source.paper}, {shown.source.table}", form, as_json=as_json
     )
 
 
@@ -72,9 +72,9 @@ def make(table: str, *, scores: tuple[str, ...], form: Form, as_json: bool) -> N
     read_scored = LazyImport(
         "unreel.benchmarks.published.paper_style_tables:read_scorecard_file"
     ).load()
-    made = make_table(table, [scored for named in scores for scored in read_scored(named)])
-    title = f"As {made.source.table} of {made.source.paper}"
-    _print_published_table(made, title, form, as_json=as_json)
+    own_table = make_table(table, [scored for named in scores for scored in read_scored(named)])
+    title = f"As {own_table.source.table} of {own_table.source.paper}"
+    _print_published_table(own_table, title, form, as_json=as_json)
 
 
 def _print_published_table(table: PublishedTable, title: str, form: Form, *, as_json: bool) -> None:

@@ -83,10 +83,10 @@ def serve(  # noqa: PLR0913  one parameter for each option
         require_safe_serving_address,
     )
 
-    place = VllmServerSettings(host=host, port=port, gpus=gpus, max_length=max_length)
-    plan = plan_vllm_server(checkpoint, place=place, adapters=_parse_adapter_options(adapters))
+    settings = VllmServerSettings(host=host, port=port, gpus=gpus, max_length=max_length)
+    plan = plan_vllm_server(checkpoint, place=settings, adapters=_parse_adapter_options(adapters))
     engine = find_vllm_installation(python, plan)
-    require_safe_serving_address(place)
+    require_safe_serving_address(settings)
     for remark in plan.remarks:
         print_message(f"unreel: {remark}")
     _run_vllm_server(plan, engine, as_json=as_json)
@@ -95,10 +95,10 @@ def serve(  # noqa: PLR0913  one parameter for each option
 def _run_vllm_server(plan: "VllmServerPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
     from unreel.reviewers.local.vllm_server import run_vllm_server
 
-    with ExitStack() as held:
+    with ExitStack() as stack:
         with ProgressMeter() as meter:
             meter.tell(f"starting vLLM {engine.version}")
-            server = held.enter_context(run_vllm_server(plan, engine, tell=meter.tell))
+            server = stack.enter_context(run_vllm_server(plan, engine, tell=meter.tell))
         try:
             _print_served_models(plan, engine, as_json=as_json)
             SILENCE.stop()
@@ -132,10 +132,10 @@ def _print_served_models(
     print_message(f"vLLM {engine.version} serves at {plan.place.url}. Ctrl-C ends it. Ask with:")
     for model in plan.models:
         for form in model.forms:
-            for words in _iter_protocol_options(model):
+            for options in _iter_protocol_options(model):
                 space = model.box_spaces.get(form)
                 boxes = f" --box-space {shlex.quote(space)}" if space else ""
-                echo(f"--model {_format_model_address(model, plan)} --show {form}{boxes}{words}")
+                echo(f"--model {_format_model_address(model, plan)} --show {form}{boxes}{options}")
 
 
 def _format_model_address(model: "ServedModel", plan: "VllmServerPlan") -> str:
@@ -147,22 +147,22 @@ def _iter_protocol_options(model: "ServedModel") -> Iterator[str]:
     if model.taught is None or not model.taught.instruments:
         yield ""
         return
-    for one in model.taught.instruments:
-        kept = one.condition.model_dump()
-        condition = ",".join(f"{name}={value}" for name, value in kept.items() if value is not None)
-        yield f" --protocol {one.protocol} --condition {condition}"
+    for taught in model.taught.instruments:
+        keys = taught.condition.model_dump()
+        condition = ",".join(f"{name}={value}" for name, value in keys.items() if value is not None)
+        yield f" --protocol {taught.protocol} --condition {condition}"
 
 
 def _parse_adapter_options(typed: tuple[str, ...]) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for text in typed:
         name, _, folder = text.partition("=")
         option, problem = "--adapter", f"cannot use {text!r}"
         if not name or not folder:
             remedy = "Write NAME=DIR, for example --adapter strict=runs/strict/model"
             raise InvalidSettingError(option, problem, remedy)
-        if name in found:
-            remedy = f"Name each differently: {name} is {found[name]} already"
+        if name in folders:
+            remedy = f"Name each differently: {name} is {folders[name]} already"
             raise InvalidSettingError(option, problem, remedy)
-        found[name] = Path(folder)
-    return found
+        folders[name] = Path(folder)
+    return folders

@@ -45,22 +45,22 @@ def parse_allowed_locations(text: str) -> tuple[str, ...]:
     Raises:
         InvalidSettingError: A location is neither an S3 bucket nor a web host.
     """
-    found = tuple(word for word in (part.strip() for part in text.split(",")) if word)
-    for word in found:
+    names = tuple(name for name in (part.strip() for part in text.split(",")) if name)
+    for name in names:
         try:
-            _parse_remote_location(word)
+            _parse_remote_location(name)
         except InvalidValueError as error:
             remedy = "Write s3://bucket/prefix or https://host, with commas between them"
-            raise InvalidSettingError(_SETTING, f"cannot use {word!r} ({error})", remedy) from error
-    return found
+            raise InvalidSettingError(_SETTING, f"cannot use {name!r} ({error})", remedy) from error
+    return names
 
 
 def require_allowed_location(location: str, named: Iterable[str]) -> None:
     """Raise `InvalidValueError` if `location` is in none of the locations `named`, or unusable."""
-    wanted = _parse_remote_location(location)
-    if not any(_parse_remote_location(place).covers(wanted) for place in named):
-        shown = f"{wanted.scheme}://{wanted.host}"
-        msg = f"nothing is fetched from {shown}, which is not allowed"
+    target = _parse_remote_location(location)
+    if not any(_parse_remote_location(text).covers(target) for text in named):
+        host = f"{target.scheme}://{target.host}"
+        msg = f"nothing is fetched from {host}, which is not allowed"
         raise InvalidValueError(msg)
 
 
@@ -77,7 +77,7 @@ def resolve_allowed_host(host: str, port: int) -> list[Peer]:
     peers = resolve_host(host, port)
     if not _is_localhost_or_ip(host):
         for address, _ in peers:
-            if any(found.is_loopback for found in _parse_embedded_addresses(address)):
+            if any(ip.is_loopback for ip in _parse_embedded_addresses(address)):
                 msg = f"{host} resolves to {address}, an address of this machine"
                 raise InvalidValueError(msg)
     return peers
@@ -93,27 +93,27 @@ def require_public_addresses(peers: Iterable[Peer]) -> None:
         InvalidValueError: One of the addresses is not public.
     """
     for address, _ in peers:
-        for found in _parse_embedded_addresses(address):
-            if not found.is_global or found.is_multicast:
-                msg = f"{found} is no address of the open internet, and a stranger named it"
+        for ip in _parse_embedded_addresses(address):
+            if not ip.is_global or ip.is_multicast:
+                msg = f"{ip} is no address of the open internet, and a stranger named it"
                 raise InvalidValueError(msg)
 
 
 def get_url_origin(location: str) -> str:
     """Return scheme, host and port of an HTTP(S) URL; raise `InvalidValueError` for another text."""
-    place = _parse_remote_location(location)
-    if place.scheme not in _PORTS:
-        msg = f"{place.scheme} is no scheme of the web"
+    url = _parse_remote_location(location)
+    if url.scheme not in _PORTS:
+        msg = f"{url.scheme} is no scheme of the web"
         raise InvalidValueError(msg)
-    host = f"[{place.host}]" if ":" in place.host else place.host
-    return f"{place.scheme}://{host}:{place.port}"
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    return f"{url.scheme}://{host}:{url.port}"
 
 
 def _parse_remote_location(address: str) -> AllowedLocation:
     scheme, _, rest = address.partition("://")
     if scheme not in SCHEMES:
-        shown = scheme if scheme.isalnum() and rest else "this"
-        msg = f"{shown} is no scheme that is fetched, only {', '.join(SCHEMES)}"
+        label = scheme if scheme.isalnum() and rest else "this"
+        msg = f"{label} is no scheme that is fetched, only {', '.join(SCHEMES)}"
         raise InvalidValueError(msg)
     if not address.isprintable() or "\\" in address:
         msg = "it holds characters that no address has"

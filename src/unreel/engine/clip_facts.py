@@ -112,9 +112,9 @@ def iter_clip_file_rows(
         files = [
             (e, file) for e in chunk for file in _list_entry_files(benchmark, e, cleaned=cleaned)
         ]
-        marks = read_object_tags([file.place for _, file in files if is_url(file.place)], access)
+        tags = read_object_tags([file.place for _, file in files if is_url(file.place)], access)
         for entry, file in files:
-            mark = marks[file.place] if is_url(file.place) else read_size_and_mtime(file.place)
+            mark = tags[file.place] if is_url(file.place) else read_size_and_mtime(file.place)
             named = {"key": file.key, "name": entry.name}
             yield named | {"location": file.place, "mark": mark}
 
@@ -122,12 +122,12 @@ def iter_clip_file_rows(
 def reuse_stored_clip_facts(rows: Iterable[Row], known: "LanceTable") -> Iterator[Row]:
     """Yield rows, with stored facts from `known` if a successful row has the same key and mark."""
     for chunk in iter_chunks(rows):
-        found = {row["key"]: row for row in known.get([row["key"] for row in chunk])}
+        stored = {row["key"]: row for row in known.get([row["key"] for row in chunk])}
         for row in chunk:
-            there = found.get(row["key"], {})
-            is_same = there.get("mark") == row.get("mark") and not there.get("failure_reason")
+            facts = stored.get(row["key"], {})
+            is_same = facts.get("mark") == row.get("mark") and not facts.get("failure_reason")
             what = ("clip", "facts")
-            yield row | ({name: there[name] for name in what} if there and is_same else {})
+            yield row | ({name: facts[name] for name in what} if facts and is_same else {})
 
 
 class StoredClipFacts:
@@ -148,8 +148,8 @@ class StoredClipFacts:
         self, benchmark: Benchmark, entries: Iterable[Entry]
     ) -> Iterator[tuple[Entry, Clip | Failure]]:
         """Yield each entry with its clip, or with the failure of its file, in order."""
-        for found in self.find_files(benchmark, entries, cleaned=False):
-            yield found.entry, found.clip
+        for probed in self.find_files(benchmark, entries, cleaned=False):
+            yield probed.entry, probed.clip
 
     def find_files(
         self, benchmark: Benchmark, entries: Iterable[Entry], *, cleaned: bool
@@ -157,13 +157,13 @@ class StoredClipFacts:
         """Yield each entry with its clip and its cleaned clip, or their failures, in order."""
         for chunk in iter_chunks(entries):
             files = [_list_entry_files(benchmark, entry, cleaned=cleaned) for entry in chunk]
-            rows = self._rows([file for both in files for file in both])
-            found = {file: self._found(file, row) for file, row in rows.items()}
+            rows = self._rows([file for pair in files for file in pair])
+            clips = {file: self._found(file, row) for file, row in rows.items()}
             for entry, (file, *second) in zip(chunk, files, strict=True):
                 yield ProbedEntry(
                     entry=entry,
-                    clip=found.get(file, _NOT_SURVEYED),
-                    cleaned=found.get(second[0], _NOT_SURVEYED) if second else None,
+                    clip=clips.get(file, _NOT_SURVEYED),
+                    cleaned=clips.get(second[0], _NOT_SURVEYED) if second else None,
                 )
 
     def _found(self, file: _BenchmarkFile, row: Row) -> Clip | Failure:
@@ -188,8 +188,8 @@ class StoredClipFacts:
     def _look_up(self, keys: dict[_BenchmarkFile, str]) -> dict[_BenchmarkFile, Row]:
         if not keys:
             return {}
-        wanted = list(keys.values())
-        rows = {row["key"]: row for table in self._tables[::-1] for row in table.get(wanted)}
+        values = list(keys.values())
+        rows = {row["key"]: row for table in self._tables[::-1] for row in table.get(values)}
         return {file: rows[key] for file, key in keys.items() if key in rows}
 
 

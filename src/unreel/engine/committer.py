@@ -168,9 +168,9 @@ class TableCommitter:
             self._n_offered += 1
             if not self._buffer and not self._n_drafted:
                 self._oldest_s = time.monotonic()
-            kept = drop_scratch_columns(row)
-            n_bytes = compute_row_text_size(kept)
-            self._buffer.append((kept, n_bytes))
+            stored = drop_scratch_columns(row)
+            n_bytes = compute_row_text_size(stored)
+            self._buffer.append((stored, n_bytes))
             self._buffer_bytes += n_bytes
             turns_dear = not self._is_dear and (row.get("cost_usd") or 0) >= _DEAR_USD
             self._is_dear |= turns_dear
@@ -246,14 +246,14 @@ class TableCommitter:
                 self._change.wait(left_s)
             if self._closing and not self._buffer:
                 return None
-            taken = [self._buffer.popleft() for _ in range(min(self._portion, len(self._buffer)))]
-            self._buffer_bytes -= sum(n_bytes for _, n_bytes in taken)
-            return [row for row, _ in taken]
+            portion = [self._buffer.popleft() for _ in range(min(self._portion, len(self._buffer)))]
+            self._buffer_bytes -= sum(n_bytes for _, n_bytes in portion)
+            return [row for row, _ in portion]
 
     def _draft(self, rows: list[Row]) -> None:
         new = [row for row in rows if row.get("attempt", 1) == 1]
-        again = [row for row in rows if row.get("attempt", 1) > 1]
-        for part, draft in ((new, self._new), (again, self._again)):
+        retries = [row for row in rows if row.get("attempt", 1) > 1]
+        for part, draft in ((new, self._new), (retries, self._again)):
             for portion, batch in self._to_arrow(part):
                 draft.add(portion, batch)
                 self._add_up(portion, draft.totals)

@@ -139,34 +139,34 @@ class IsolatedProcess:
         """Run the row in a fresh process; return the finished row, or how the process crashed."""
         # Spawned, because a fork of a process with threads may stand still for ever.
         spawn = multiprocessing.get_context("spawn")
-        ours, theirs = spawn.Pipe()
+        pipe, child_end = spawn.Pipe()
         process = spawn.Process(
-            target=_run_stages_in_child, args=(theirs, self._stages, row), name="suspect"
+            target=_run_stages_in_child, args=(child_end, self._stages, row), name="suspect"
         )
         process.start()
-        theirs.close()
+        child_end.close()
         try:
-            said, done = await asyncio.to_thread(_receive_child_messages, ours)
+            messages, done = await asyncio.to_thread(_receive_child_messages, pipe)
             await asyncio.to_thread(process.join, _PEACE_S)
         finally:
             process.kill()
             process.join()
-            ours.close()
+            pipe.close()
         if done is not None:
             return done
-        return WorkerCrash(_format_exit_status(process.exitcode), began=said == [_BEGAN])
+        return WorkerCrash(_format_exit_status(process.exitcode), began=messages == [_BEGAN])
 
 
 def _receive_child_messages(pipe: Any) -> tuple[list[str], Row | None]:
-    said: list[str] = []
+    messages: list[str] = []
     try:
         while True:
             word, row = pipe.recv()
             if word == _DONE:
-                return said, row
-            said.append(word)
+                return messages, row
+            messages.append(word)
     except (EOFError, OSError):
-        return said, None
+        return messages, None
 
 
 def _run_stages_in_child(pipe: Any, stages: bytes, row: Row) -> None:

@@ -50,41 +50,41 @@ def download_public_file(location: str, into: IO[bytes], *, max_bytes: int, seco
     try:
         named = (get_url_origin(location),)
     except InvalidValueError as error:
-        shown = location.partition("?")[0][:_READABLE]
-        raise _build_download_error(FailureReason.NOT_NAMED, f"{shown}: {error}") from error
-    reach = DownloadPolicy(named=named, max_bytes=max_bytes, seconds=seconds, public=True)
-    download_file(location, into, reach=reach, storage={})
+        url = location.partition("?")[0][:_READABLE]
+        raise _build_download_error(FailureReason.NOT_NAMED, f"{url}: {error}") from error
+    policy = DownloadPolicy(named=named, max_bytes=max_bytes, seconds=seconds, public=True)
+    download_file(location, into, policy=policy, storage={})
 
 
 def download_file(
-    location: str, into: IO[bytes], *, reach: DownloadPolicy, storage: Mapping[str, str]
+    location: str, into: IO[bytes], *, policy: DownloadPolicy, storage: Mapping[str, str]
 ) -> None:
     """Copy the file at `location` into an open file, which the caller discards on failure.
 
     Raises:
         MediaError: The location is not allowed, the file is missing, too large or too slow.
     """
-    until_s = time.monotonic() + reach.seconds
+    until_s = time.monotonic() + policy.seconds
     try:
-        require_allowed_location(location, reach.named)
-        with closing(_iter_download_pieces(location, reach, storage)) as pieces:
-            _write_within_limits(pieces, into, reach)
+        require_allowed_location(location, policy.named)
+        with closing(_iter_download_pieces(location, policy, storage)) as pieces:
+            _write_within_limits(pieces, into, policy)
         into.flush()
         if time.monotonic() > until_s:
             raise TimeoutError  # a line that was cut looks like an end
     except (MediaError, InvalidValueError, OSError, http.client.HTTPException) as error:
         late = time.monotonic() > until_s
-        raise _convert_to_download_error(error, location, late=late, reach=reach) from error
+        raise _convert_to_download_error(error, location, late=late, policy=policy) from error
 
 
-def _write_within_limits(pieces: Iterable[Any], file: IO[bytes], reach: DownloadPolicy) -> None:
-    until_s = time.monotonic() + reach.seconds
-    left = reach.max_bytes
+def _write_within_limits(pieces: Iterable[Any], file: IO[bytes], policy: DownloadPolicy) -> None:
+    until_s = time.monotonic() + policy.seconds
+    left = policy.max_bytes
     for piece in pieces:
         left -= len(piece)
         if left < 0:
             raise _build_download_error(
-                FailureReason.TOO_LARGE, f"more than {reach.max_bytes} bytes"
+                FailureReason.TOO_LARGE, f"more than {policy.max_bytes} bytes"
             )
         if time.monotonic() > until_s:
             raise TimeoutError
@@ -92,45 +92,45 @@ def _write_within_limits(pieces: Iterable[Any], file: IO[bytes], reach: Download
 
 
 def _iter_download_pieces(
-    location: str, reach: DownloadPolicy, storage: Mapping[str, str]
+    location: str, policy: DownloadPolicy, storage: Mapping[str, str]
 ) -> Generator[Any, None, None]:
     if location.startswith("s3://"):
-        return _iter_s3_pieces(location, reach, storage)
-    return _iter_http_pieces(location, reach)
+        return _iter_s3_pieces(location, policy, storage)
+    return _iter_http_pieces(location, policy)
 
 
 def _iter_s3_pieces(
-    location: str, reach: DownloadPolicy, storage: Mapping[str, str]
+    location: str, policy: DownloadPolicy, storage: Mapping[str, str]
 ) -> Generator[Any, None, None]:
     from obstore.exceptions import BaseError
 
     from unreel.engine.location import StorageLocation, raise_if_store_unavailable
 
     bucket, _, key = location.removeprefix("s3://").partition("/")
-    options = {**storage, "timeout": f"{reach.seconds}s"}
+    options = {**storage, "timeout": f"{policy.seconds}s"}
     try:
-        store = StorageLocation(f"s3://{bucket}", options).objects(patience_s=reach.seconds)
-        found = store.get(key)
-        if found.meta["size"] > reach.max_bytes:
-            raise _build_download_error(FailureReason.TOO_LARGE, f"{found.meta['size']} bytes")
-        yield from found.stream(min_chunk_size=READ_BYTES)
+        store = StorageLocation(f"s3://{bucket}", options).objects(patience_s=policy.seconds)
+        result = store.get(key)
+        if result.meta["size"] > policy.max_bytes:
+            raise _build_download_error(FailureReason.TOO_LARGE, f"{result.meta['size']} bytes")
+        yield from result.stream(min_chunk_size=READ_BYTES)
     except BaseError as error:
         raise_if_store_unavailable(error, location)
         raise OSError(str(error)) from error
 
 
-def _iter_http_pieces(location: str, reach: DownloadPolicy) -> Generator[bytes, None, None]:
-    with _open_timed_connection(reach) as line:
+def _iter_http_pieces(location: str, policy: DownloadPolicy) -> Generator[bytes, None, None]:
+    with _open_timed_connection(policy) as line:
         reply = line.ask(urlsplit(location))
         for _ in range(_REDIRECTS):
             if reply.status not in _MOVED:
                 break
-            location = _resolve_redirect(location, reply.getheader("Location") or "", reach)
+            location = _resolve_redirect(location, reply.getheader("Location") or "", policy)
             reply = line.ask(urlsplit(location))
         if reply.status != _FOUND:
             msg = f"the server answers with status {reply.status}"
             raise OSError(msg)
-        if (reply.length or 0) > reach.max_bytes:
+        if (reply.length or 0) > policy.max_bytes:
             raise _build_download_error(FailureReason.TOO_LARGE, f"{reply.length} bytes")
         while piece := reply.read1(READ_BYTES):
             yield piece
@@ -142,9 +142,9 @@ def _iter_http_pieces(location: str, reach: DownloadPolicy) -> Generator[bytes, 
 class _CancellableConnection:
     """Successive HTTP connections of one download, which another thread can shut down."""
 
-    def __init__(self, reach: DownloadPolicy) -> None:
-        self._until_s = time.monotonic() + reach.seconds
-        self._public = reach.public
+    def __init__(self, policy: DownloadPolicy) -> None:
+        self._until_s = time.monotonic() + policy.seconds
+        self._public = policy.public
         self._socket: socket.socket | None = None
         self._open = ExitStack()
 
@@ -193,9 +193,9 @@ class _CancellableConnection:
 
 
 @contextmanager
-def _open_timed_connection(reach: DownloadPolicy) -> Iterator[_CancellableConnection]:
-    line = _CancellableConnection(reach)
-    watch = threading.Timer(reach.seconds, line.cut)
+def _open_timed_connection(policy: DownloadPolicy) -> Iterator[_CancellableConnection]:
+    line = _CancellableConnection(policy)
+    watch = threading.Timer(policy.seconds, line.cut)
     watch.daemon = True
     watch.start()
     try:
@@ -215,13 +215,13 @@ def _connect_first_reachable(peers: Iterable[Peer], seconds: float) -> socket.so
     raise lost or OSError("the host has no address")
 
 
-def _resolve_redirect(location: str, target: str, reach: DownloadPolicy) -> str:
+def _resolve_redirect(location: str, target: str, policy: DownloadPolicy) -> str:
     moved = urljoin(location, target)
-    here, there = urlsplit(location), urlsplit(moved)
-    if (here.scheme, here.netloc) != (there.scheme, there.netloc):
+    old, new = urlsplit(location), urlsplit(moved)
+    if (old.scheme, old.netloc) != (new.scheme, new.netloc):
         msg = "the server redirects to another host, which is not followed"
         raise InvalidValueError(msg)
-    require_allowed_location(moved, reach.named)
+    require_allowed_location(moved, policy.named)
     return moved
 
 
@@ -230,15 +230,15 @@ def _build_download_error(reason: FailureReason, detail: str) -> MediaError:
 
 
 def _convert_to_download_error(
-    error: Exception, location: str, *, late: bool, reach: DownloadPolicy
+    error: Exception, location: str, *, late: bool, policy: DownloadPolicy
 ) -> MediaError:
-    shown = location.partition("?")[0]  # what follows may be a signature
+    url = location.partition("?")[0]  # what follows may be a signature
     if isinstance(error, MediaError):
         failure = error.failure
-        return _build_download_error(failure.reason, f"{shown}: {failure.detail}")
+        return _build_download_error(failure.reason, f"{url}: {failure.detail}")
     if isinstance(error, InvalidValueError):
-        return _build_download_error(FailureReason.NOT_NAMED, f"{shown}: {error}")
+        return _build_download_error(FailureReason.NOT_NAMED, f"{url}: {error}")
     if late or isinstance(error, TimeoutError):
-        words = f"{shown} took longer than {reach.seconds:g} s"
-        return _build_download_error(FailureReason.OUT_OF_TIME, words)
-    return _build_download_error(FailureReason.NOT_A_FILE, f"cannot fetch {shown}: {error}")
+        detail = f"{url} took longer than {policy.seconds:g} s"
+        return _build_download_error(FailureReason.OUT_OF_TIME, detail)
+    return _build_download_error(FailureReason.NOT_A_FILE, f"cannot fetch {url}: {error}")

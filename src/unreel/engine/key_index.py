@@ -85,16 +85,16 @@ class KeyHasher:
         n = len(texts)
         if n == 0:
             return np.empty((0, STAMP_BYTES), dtype=np.uint8)
-        _, places, letters = texts.buffers()
-        ends = np.frombuffer(places, dtype=np.int32)[texts.offset : texts.offset + n + 1]
+        _, offsets, letters = texts.buffers()
+        ends = np.frombuffer(offsets, dtype=np.int32)[texts.offset : texts.offset + n + 1]
         data = np.frombuffer(letters or b"", dtype=np.uint8)
         if not texts.null_count and (np.diff(ends) == _DIGITS).all():
             spelled = _parse_hex_digits(data[ends[0] : ends[-1]].tobytes())
             if spelled:
                 return np.frombuffer(spelled, dtype=np.uint8).reshape(n, STAMP_BYTES)
         stamps = np.empty((n, STAMP_BYTES), dtype=np.uint8)
-        for place in range(n):
-            stamps[place] = self._stamp(data[ends[place] : ends[place + 1]].tobytes())
+        for i in range(n):
+            stamps[i] = self._stamp(data[ends[i] : ends[i + 1]].tobytes())
         if texts.null_count:
             stamps[texts.is_null().to_numpy(zero_copy_only=False)] = self._own(b"", b"null")
         return stamps
@@ -131,16 +131,16 @@ class KeyHashIndex:
     def find(self, marks: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
         """Return pairs of an index into `marks` and a slot whose key has that mark, in any order."""
         order = np.argsort(marks)
-        wanted = marks[order]
-        first = self._first(wanted)
-        n_each = self._are_at(first, wanted).astype(np.intp)
-        several = np.flatnonzero(self._are_at(first + n_each, wanted))
-        beyond = np.searchsorted(self.marks, wanted[several], side="right")
+        targets = marks[order]
+        first = self._first(targets)
+        n_each = self._are_at(first, targets).astype(np.intp)
+        several = np.flatnonzero(self._are_at(first + n_each, targets))
+        beyond = np.searchsorted(self.marks, targets[several], side="right")
         n_each[several] = beyond - first[several]
-        places = np.repeat(order, n_each)
+        indices = np.repeat(order, n_each)
         behind = np.cumsum(n_each) - n_each
-        slots = self.slots[np.repeat(first - behind, n_each) + np.arange(len(places))]
-        return places, slots
+        slots = self.slots[np.repeat(first - behind, n_each) + np.arange(len(indices))]
+        return indices, slots
 
     @cached_property
     def _heads(self) -> NDArray[np.intp]:
@@ -153,19 +153,19 @@ class KeyHashIndex:
     def _n_leading(self) -> int:
         return max(1, len(self.marks).bit_length() - 3)
 
-    def _first(self, wanted: NDArray[np.uint64]) -> NDArray[np.intp]:
+    def _first(self, targets: NDArray[np.uint64]) -> NDArray[np.intp]:
         """Return the insertion index of each wanted mark, like `searchsorted`, with fewer cache misses."""
-        leading = (wanted >> np.uint64(_MARK_BITS - self._n_leading)).astype(np.intp)
+        leading = (targets >> np.uint64(_MARK_BITS - self._n_leading)).astype(np.intp)
         low, high = self._heads[leading], self._heads[leading + 1]
         for _ in range(int((high - low).max(initial=0)).bit_length()):
             middle = (low + high) >> 1
-            lies_behind = (low < high) & (self.marks.take(middle, mode="clip") < wanted)
+            lies_behind = (low < high) & (self.marks.take(middle, mode="clip") < targets)
             low, high = np.where(lies_behind, middle + 1, low), np.where(lies_behind, high, middle)
         return low
 
-    def _are_at(self, places: NDArray[np.intp], wanted: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        inside = places < len(self.marks)
-        inside[inside] = self.marks[places[inside]] == wanted[inside]
+    def _are_at(self, indices: NDArray[np.intp], targets: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        inside = indices < len(self.marks)
+        inside[inside] = self.marks[indices[inside]] == targets[inside]
         return inside
 
     def join(self, other: "KeyHashIndex") -> "KeyHashIndex":
@@ -216,10 +216,10 @@ class KeyIndex:
         new = [fragment for face, fragment in present.items() if face not in known]
         if not new and len(known) == len(present):
             return self
-        kept = self._without(present)
-        if kept.n_slots > 2 * len(kept.marks.marks):
+        index = self._without(present)
+        if index.n_slots > 2 * len(index.marks.marks):
             return KeyIndex().extended(dataset, list(present.values()))
-        return kept.extended(dataset, new)
+        return index.extended(dataset, new)
 
     def _without(self, present: Any) -> "KeyIndex":
         """Return the index without the rows of fragments that are not `present`."""
@@ -246,10 +246,10 @@ class KeyIndex:
         n_rows = sum(fragment.count_rows() for fragment in new)
         marks, slots = np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint32)
         at = 0
-        for found, batch in longer.scan(dataset, ["key"], new):
-            end = at + len(found)
+        for row_slots, batch in longer.scan(dataset, ["key"], new):
+            end = at + len(row_slots)
             marks[at:end] = self.mixer.marks(self.mixer.stamps(batch.column("key")))
-            slots[at:end] = found
+            slots[at:end] = row_slots
             at = end
         sorted_ = KeyHashIndex.sort(marks, slots)
         joined = self.marks.join(sorted_) if len(self.marks.marks) else sorted_
@@ -257,11 +257,11 @@ class KeyIndex:
 
     def candidates(self, keys: Sequence[str]) -> NDArray[np.uint32]:
         """Return the slots that may hold one of `keys`, without duplicates."""
-        found = [
+        slots = [
             self.marks.find(self.mixer.marks(self.mixer.stamps(texts)))[1]
             for texts in iter_key_arrays(keys)
         ]
-        return np.unique(np.concatenate([np.empty(0, np.uint32), *found]))
+        return np.unique(np.concatenate([np.empty(0, np.uint32), *slots]))
 
     def scan(
         self, dataset: Any, columns: list[str], fragments: Sequence[Any] | None = None
@@ -280,10 +280,10 @@ class KeyIndex:
         return (self.ids[stretches] << np.uint64(_OFFSET_BITS)) | offsets
 
     def _slots(self, addresses: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        there = np.flatnonzero([bool(face) for face in self.faces])
-        there = there[np.argsort(self.ids[there])]
+        present = np.flatnonzero([bool(face) for face in self.faces])
+        present = present[np.argsort(self.ids[present])]
         ids = addresses >> np.uint64(_OFFSET_BITS)
-        stretches = there[np.searchsorted(self.ids[there], ids)]
+        stretches = present[np.searchsorted(self.ids[present], ids)]
         offsets = (addresses & _OFFSET).astype(np.int64)
         return (self.starts[stretches] + offsets).astype(np.uint32)
 
@@ -296,9 +296,9 @@ class KeyIndex:
         """Yield the rows of `slots` in batches, in the order of the table."""
         addresses = np.sort(self.addresses(slots))
         for start in range(0, len(addresses), _TAKEN):
-            wanted = addresses[start : start + _TAKEN].tolist()
-            found = dataset._take_rows(wanted, columns=columns)  # noqa: SLF001  the one way by address
-            yield from found.to_batches(SCAN_ROWS)
+            chunk = addresses[start : start + _TAKEN].tolist()
+            rows = dataset._take_rows(chunk, columns=columns)  # noqa: SLF001  the one way by address
+            yield from rows.to_batches(SCAN_ROWS)
 
     def doubled(self, dataset: Any) -> list[str]:
         """Return the keys of the table that have more than one row, sorted."""

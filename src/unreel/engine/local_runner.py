@@ -147,19 +147,19 @@ class _LocalJob:
 
     async def _walk(self, row: Row) -> None:
         """Run `row` through all stages into the sink; the caller holds a permit of the first worker."""
-        item, here = format_start_log_item(row), self._workers[0]
+        item, worker = format_start_log_item(row), self._workers[0]
         self._ledger.begin(item)
         try:
-            row = await here.apply(row)
+            row = await worker.apply(row)
             for following in self._workers[1:]:
                 await following.enter()
-                here.leave()
-                here = following
-                row = await here.apply(row)
+                worker.leave()
+                worker = following
+                row = await worker.apply(row)
             self._ledger.finish(item)
             await self._deliver(row)
         finally:
-            here.leave()
+            worker.leave()
 
     async def _deliver(self, row: Row) -> None:
         try:

@@ -147,10 +147,10 @@ class StorageLocation:
                 data = file.read() if most is None else file.read(most + 1)
         else:
             try:
-                found = self.objects().get(name)
-                if most is not None and found.meta["size"] > most:
+                result = self.objects().get(name)
+                if most is not None and result.meta["size"] > most:
                     raise build_too_large_error(source, most)
-                data = bytes(found.bytes())
+                data = bytes(result.bytes())
             except BaseError as error:
                 remedy = "Check its address, bucket and keys"
                 raise UnreadableSourceError(source, f"cannot be read: {error}", remedy) from error
@@ -191,11 +191,11 @@ class StorageLocation:
 
     @property
     def _signed(self) -> dict[str, str]:
-        given = dict(self.options)
-        if given.get("aws_skip_signature") == "false":
-            return given
-        keys = {} if "aws_access_key_id" in given else _NOBODY
-        return {"aws_region": _REGION} | given | keys
+        options = dict(self.options)
+        if options.get("aws_skip_signature") == "false":
+            return options
+        keys = {} if "aws_access_key_id" in options else _NOBODY
+        return {"aws_region": _REGION} | options | keys
 
     def objects(self, *, patience_s: float = _PATIENCE_S) -> Any:
         """Return the object store at this location, to read and write objects by relative path."""
@@ -223,13 +223,13 @@ def read_object_tag(location: StorageLocation) -> str:
     """
     folder, _, name = location.uri.rpartition("/")
     try:
-        found = StorageLocation(folder, location.options).objects().head(name)
+        meta = StorageLocation(folder, location.options).objects().head(name)
     except FileNotFoundError:
         return ""
     except BaseError as error:
         raise_if_store_unavailable(error, location.uri)
         return ""
-    return f"{found['size']} {found['e_tag']}"
+    return f"{meta['size']} {meta['e_tag']}"
 
 
 def require_conditional_puts(location: StorageLocation) -> None:

@@ -41,9 +41,9 @@ class _ExactKeySet:
         self, marks: NDArray[np.uint64], stamps: NDArray[np.uint8]
     ) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
         """Return the indices of the given keys that are in this set, and the slots of these keys."""
-        places, slots = self.marks.find(marks)
-        same = (self.stamps[slots] == stamps[places]).all(axis=1)
-        return places[same], slots[same]
+        indices, slots = self.marks.find(marks)
+        same = (self.stamps[slots] == stamps[indices]).all(axis=1)
+        return indices[same], slots[same]
 
 
 class _IssuedQuestionKeys:
@@ -60,9 +60,9 @@ class _IssuedQuestionKeys:
         new = np.ones(len(marks), dtype=np.bool_)
         for pack in self._packs:
             new[_ExactKeySet(pack, self._stamps).find(marks, stamps)[0]] = False
-        for place in np.flatnonzero(new).tolist():
-            stamp = stamps[place].tobytes()
-            new[place] = stamp not in self._last
+        for i in np.flatnonzero(new).tolist():
+            stamp = stamps[i].tobytes()
+            new[i] = stamp not in self._last
             self._last.add(stamp)
         if len(self._last) >= _PACKED:
             self._pack()
@@ -71,8 +71,8 @@ class _IssuedQuestionKeys:
     def _pack(self) -> None:
         start, end = len(self._stamps), len(self._stamps) + len(self._last)
         self._stamps.resize((end, STAMP_BYTES), refcheck=False)  # in place: a copy would double it
-        drawn = np.frombuffer(b"".join(self._last), dtype=np.uint8)
-        self._stamps[start:] = drawn.reshape(-1, STAMP_BYTES)
+        packed = np.frombuffer(b"".join(self._last), dtype=np.uint8)
+        self._stamps[start:] = packed.reshape(-1, STAMP_BYTES)
         self._last.clear()
         slots = np.arange(start, end, dtype=np.uint32)
         pack = KeyHashIndex.sort(self._mixer.marks(self._stamps[start:]), slots)
@@ -123,20 +123,20 @@ class _StoredKeys:
     ) -> NDArray[np.int32]:
         """Return the number of the next attempt for each key; 0 if its stored row is final."""
         tries = np.ones(len(marks), dtype=np.int32)
-        places, slots = self._keys.find(marks, stamps)
-        tries[places] = 0
+        indices, slots = self._keys.find(marks, stamps)
+        tries[indices] = 0
         if len(self._tries):
             due = self._failed[slots]
             if about is not None and len(self._about):
-                told, now = self._told(about)
-                due |= told[places] & (now[places] != self._about[slots]).any(axis=1)
-            tries[places[due]] = self._tries[slots[due]] + 1
+                is_known, current = self._told(about)
+                due |= is_known[indices] & (current[indices] != self._about[slots]).any(axis=1)
+            tries[indices[due]] = self._tries[slots[due]] + 1
         return tries
 
     def _told(self, about: Sequence[str | EllipsisType | None]) -> Any:
-        told = np.array([mark is not ... for mark in about])
+        is_known = np.array([mark is not ... for mark in about])
         texts = pa.array([None if mark is ... else mark for mark in about], pa.string())
-        return told, self.mixer.stamps(texts)[:, :_ABOUT_BYTES]
+        return is_known, self.mixer.stamps(texts)[:, :_ABOUT_BYTES]
 
 
 class PendingQuestionFilter:
@@ -169,8 +169,8 @@ class PendingQuestionFilter:
             (keys,) = iter_key_arrays([row["key"] for row in chunk])
             about = [row.get("mark", ...) for row in chunk]
             tries = self.next_tries(keys, about)
-            for place in np.flatnonzero(tries).tolist():
-                yield chunk[place] | {"attempt": int(tries[place])}
+            for i in np.flatnonzero(tries).tolist():
+                yield chunk[i] | {"attempt": int(tries[i])}
             look = min(2 * look, _LARGEST_LOOK)
 
     def are_due(self, keys: Sequence[str]) -> list[bool]:

@@ -62,10 +62,10 @@ def _join_ray_cluster(address: str) -> None:
     try:
         _start_ray()
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        told = _format_error_chain(error)
+        messages = _format_error_chain(error)
         problem = f"cannot join the Ray cluster at {address}: {format_library_error(error)}"
         remedy = "Check that its head is up, and that `ray start --address` ran on this machine"
-        if _UNKNOWN.search(told):
+        if _UNKNOWN.search(messages):
             problem = f"the Ray cluster at {address} does not know this driver's token"
             remedy = (
                 "Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH to the token "
@@ -76,23 +76,23 @@ def _join_ray_cluster(address: str) -> None:
 
 def _format_error_chain(error: BaseException) -> str:
     """Return the messages of an error and of all its causes, one per line."""
-    words: list[str] = []
+    lines: list[str] = []
     cause: BaseException | None = error
     while cause is not None:
-        words.append(f"{type(cause).__name__}: {cause}")
+        lines.append(f"{type(cause).__name__}: {cause}")
         cause = cause.__cause__ or cause.__context__
-    return "\n".join(words)
+    return "\n".join(lines)
 
 
 @contextmanager
 def _run_private_ray() -> Iterator[None]:
     token = secrets.token_hex(_TOKEN_BYTES)
-    around = _UTILS.get_default_system_temp_dir()
-    with TemporaryDirectory(prefix="ray-", dir=around, ignore_cleanup_errors=True) as folder:
+    parent = _UTILS.get_default_system_temp_dir()
+    with TemporaryDirectory(prefix="ray-", dir=parent, ignore_cleanup_errors=True) as folder:
         try:
             # The processes of this Ray inherit the token; ours remembers it, and its environment stays.
-            given = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
-            with override_environment(given), _force_loopback_address():
+            variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+            with override_environment(variables), _force_loopback_address():
                 _reload_ray_authentication()
                 # Below the private folder, because Ray opens the one that it is given to everybody.
                 _start_ray(address="local", _temp_dir=f"{folder}/r")
@@ -118,10 +118,10 @@ def _start_ray(**options: Any) -> None:
 @contextmanager
 def _preserve_sigterm_handler() -> Iterator[None]:
     """Restore the caller's SIGTERM handler: that of Ray ends the process before its last commit."""
-    kept = signal.getsignal(signal.SIGTERM)
+    handler = signal.getsignal(signal.SIGTERM)
     yield
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, kept)
+        signal.signal(signal.SIGTERM, handler)
 
 
 @contextmanager

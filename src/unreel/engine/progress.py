@@ -139,29 +139,29 @@ def format_progress_line(part: str, progress: Progress, *, due: int | None, seco
     """Return the progress as one line: rows done of due, rate, remaining time, note, cost, failures."""
     n = progress.done + progress.failed
     rate = n / seconds if seconds > 0 else 0.0
-    told = [f"{part}: {n:,}" + ("" if due is None else f" of {due:,}")]
+    parts = [f"{part}: {n:,}" + ("" if due is None else f" of {due:,}")]
     if n:
-        told.append(f"{rate:.1f}/s")
+        parts.append(f"{rate:.1f}/s")
     if due is not None and rate > 0 and due > n:
-        told.append(f"{format_duration((due - n) / rate)} left")
+        parts.append(f"{format_duration((due - n) / rate)} left")
     if progress.note:
-        told.append(progress.note)
+        parts.append(progress.note)
     if COST in progress.totals:
-        told.append(format_cost(progress.totals[COST]))
+        parts.append(format_cost(progress.totals[COST]))
     if progress.failed:
         causes = [f"{count:,} {reason}" for reason, count in progress.failures.most_common(_CAUSES)]
-        told.append(f"{progress.failed:,} failed ({', '.join(causes)})")
-    return ", ".join(told)
+        parts.append(f"{progress.failed:,} failed ({', '.join(causes)})")
+    return ", ".join(parts)
 
 
 def format_duration(seconds: float) -> str:
     """Return a duration as text: `8 s`, `4 min 10 s` or `2 h 05 min`."""
-    whole = round(seconds)
-    if whole < _MINUTE_S:
-        return f"{whole} s"
-    if whole < _HOUR_S:
-        return f"{whole // _MINUTE_S} min {whole % _MINUTE_S:02d} s"
-    return f"{whole // _HOUR_S} h {whole % _HOUR_S // _MINUTE_S:02d} min"
+    total_s = round(seconds)
+    if total_s < _MINUTE_S:
+        return f"{total_s} s"
+    if total_s < _HOUR_S:
+        return f"{total_s // _MINUTE_S} min {total_s % _MINUTE_S:02d} s"
+    return f"{total_s // _HOUR_S} h {total_s % _HOUR_S // _MINUTE_S:02d} min"
 
 
 def format_cost(cost_usd: float) -> str:

@@ -215,14 +215,14 @@ class _IsolatedActor:
     def __init__(self, trial: CrashSuspectRow, team: Sequence[_StagePool]) -> None:
         self.trial = trial
         self.number: int = trial.row[_SUSPECT_AT]
-        rest = team[self.number :]
+        posts = team[self.number :]
         actor: Any = ray.remote(StageChain).options(
-            num_cpus=max(post.crew.cpus for post in rest),
-            num_gpus=max(post.stage.resources.gpus for post in rest),
+            num_cpus=max(post.crew.cpus for post in posts),
+            num_gpus=max(post.stage.resources.gpus for post in posts),
             max_restarts=0,
             max_task_retries=0,
         )
-        self._actor = actor.remote([post.stage for post in rest])
+        self._actor = actor.remote([post.stage for post in posts])
         self._ready = self._actor.ready.remote()
         self.done = self._actor.take.remote(trial.row)
 
@@ -352,9 +352,9 @@ class _StartLogWriter:
 
 
 def _create_start_log_actor(path: Path) -> Any:
-    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    this_node = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
-    actor = ray.remote(_StartLogActor).options(scheduling_strategy=here, **options)
+    actor = ray.remote(_StartLogActor).options(scheduling_strategy=this_node, **options)
     return actor.remote(str(path.absolute()))
 
 

@@ -160,9 +160,9 @@ def open_shared_runner(engine: "str | StageRunner") -> "Iterator[StageRunner]":
         yield runner
 
 
-def _get_start_log_path(table: "LanceTable", given: Path | None) -> Path:
-    if given is not None:
-        return given
+def _get_start_log_path(table: "LanceTable", ledger: Path | None) -> Path:
+    if ledger is not None:
+        return ledger
     if not table.place.is_local:
         setting, problem = "ledger", "a table in an object store has no folder next to it"
         remedy = "Name a local file that the next run on this machine will find again"

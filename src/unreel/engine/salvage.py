@@ -46,36 +46,36 @@ class TableSalvageResult:
 
 
 def salvage_table(
-    found: TableCheckResult,
+    check: TableCheckResult,
     into: LanceTable,
     *,
     examiner: TableChecker,
     judge: Judge,
     set_aside: SetAside,
 ) -> TableSalvageResult:
-    """Copy the intact rows of the checked table `found` to the new table `into`.
+    """Copy the intact rows of the table checked by `check` to the new table `into`.
 
     Of two rows with one key an answer is preferred to a failure, then the later attempt. Data files
     that no version references (after a lost manifest or a killed run) are searched for answers with
     a missing key. Only rows with a valid seal are taken from them.
     """
-    readable = [fragment for fragment, how in found.pieces if isinstance(how, FragmentCheckResult)]
-    rescue = _SalvagedRowReader(found.table, judge, set_aside)
+    readable = [fragment for fragment, how in check.pieces if isinstance(how, FragmentCheckResult)]
+    rescue = _SalvagedRowReader(check.table, judge, set_aside)
     with build_writer_lock(into.place) as lock:
         writer = TableWriter(into, lock=lock, observe=lambda _step, _rows: None)
         _append_rows(writer, into.schema, rescue.right(readable))
         doubled = writer.mend()
         loose = (
             file
-            for file in found.loose
-            if isinstance(examiner.read(found.table, file, judge), FragmentCheckResult)
+            for file in check.loose
+            if isinstance(examiner.read(check.table, file, judge), FragmentCheckResult)
         )
         _append_rows(writer, into.schema, rescue.missing(loose))
         writer.join()
     return TableSalvageResult(
         kept=into.count(),
         found_again=len(rescue.found_again),
-        unreadable=sum(fragment.n_rows for fragment, _ in found.unreadable),
+        unreadable=sum(fragment.n_rows for fragment, _ in check.unreadable),
         set_aside=rescue.n_set_aside,
         doubled=doubled,
     )
@@ -105,8 +105,8 @@ class _SalvagedRowReader:
         for row in self._rows(pieces):
             mark = hash_key_to_int(row["key"])
             at = int(np.searchsorted(known, np.uint64(mark)))
-            there = mark in self.found_again or (at < len(known) and int(known[at]) == mark)
-            if there or is_failed_row(row) or row.get(SEAL_COLUMN) is None:
+            is_stored = mark in self.found_again or (at < len(known) and int(known[at]) == mark)
+            if is_stored or is_failed_row(row) or row.get(SEAL_COLUMN) is None:
                 continue
             if find_row_fault(row, self._table, self._judge) is None:
                 self.found_again.add(mark)

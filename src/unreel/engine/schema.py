@@ -130,10 +130,10 @@ class TableSchema:
 
     def _unsealed(self, rows: Sequence[Row]) -> Any:
         self._require_known_columns(rows)
-        ours: Row = {"row_version": self.version, SEAL_COLUMN: None}
-        whole = [{"attempt": 1} | row | ours for row in rows]
+        fixed: Row = {"row_version": self.version, SEAL_COLUMN: None}
+        complete = [{"attempt": 1} | row | fixed for row in rows]
         try:
-            return _build_arrow_batch(whole, self.arrow)
+            return _build_arrow_batch(complete, self.arrow)
         except Exception as error:  # a value may do anything to its reader
             msg = f"a row does not fit the columns of {self.name}: {error}. Fix the stage"
             raise InvalidValueError(msg) from error
@@ -158,13 +158,15 @@ class TableSchema:
 
     def _give_up(self, row: Row) -> Row:
         bare = {name: row[name] for name in ("key", "attempt") if name in row}
-        kept = {name: row[name] for name in row if self._holds([bare | {name: row[name]}])}
-        if is_failed_row(kept):
+        cells = {name: row[name] for name in row if self._holds([bare | {name: row[name]}])}
+        if is_failed_row(cells):
             detail = _escape_surrogates(str(row.get("failure_detail")))
-            return kept | {"failure_detail": detail[:DETAIL_CHARACTERS]}
-        lost = ", ".join(f"{name} ({type(row[name]).__name__})" for name in row if name not in kept)
+            return cells | {"failure_detail": detail[:DETAIL_CHARACTERS]}
+        lost = ", ".join(
+            f"{name} ({type(row[name]).__name__})" for name in row if name not in cells
+        )
         detail = f"the table of {self.name} cannot hold its {lost}"
-        return convert_to_failed_row(bare | kept, Failure(FailureReason.STAGE_FAILED, detail))
+        return convert_to_failed_row(bare | cells, Failure(FailureReason.STAGE_FAILED, detail))
 
     def _holds(self, rows: Sequence[Row]) -> bool:
         try:

@@ -103,14 +103,14 @@ class ItemStartLog:
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         try:
-            found = self._folder.read(self._name)
+            raw = self._folder.read(self._name)
         except FileNotFoundError:
             return
-        if os.fstat(found.fileno()).st_size > _LARGEST_BYTES:
-            found.close()
+        if os.fstat(raw.fileno()).st_size > _LARGEST_BYTES:
+            raw.close()
             source, problem = str(self._folder.root / self._name), "no ledger: it is far too large"
             raise UnreadableSourceError(source, problem, "Take it away and run again")
-        with io.TextIOWrapper(found, encoding="utf-8", errors="replace") as file:
+        with io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as file:
             for line in file:
                 # A line without its end was cut by a power failure: its start never came to pass.
                 if line.endswith("\n") and line[0] in SIGNS:

@@ -50,10 +50,10 @@ class ClipAccessSettings:
 def compute_file_identity(location: str) -> str:
     """Return a hash of location, size and modification time; of the location only if URL or missing."""
     try:
-        found = os.stat(location)  # noqa: PTH116  a URL is no path and has no such facts
+        stat = os.stat(location)  # noqa: PTH116  a URL is no path and has no such facts
     except OSError:
         return digest("file", location)
-    return digest("file", location, str(found.st_size), str(found.st_mtime_ns))
+    return digest("file", location, str(stat.st_size), str(stat.st_mtime_ns))
 
 
 def compute_file_name_key(location: str) -> str:
@@ -64,10 +64,10 @@ def compute_file_name_key(location: str) -> str:
 def read_size_and_mtime(path: str) -> str:
     """Return a file's size and modification time, which change if it is replaced; "" if missing."""
     try:
-        found = Path(path).stat()
+        stat = Path(path).stat()
     except (OSError, ValueError):
         return ""
-    return f"{found.st_size} {found.st_mtime_ns}"
+    return f"{stat.st_size} {stat.st_mtime_ns}"
 
 
 def read_object_tags(locations: Sequence[str], access: ClipAccessSettings) -> dict[str, str]:
@@ -119,7 +119,7 @@ def provide_local_clip_file(location: str, access: ClipAccessSettings) -> Iterat
     from unreel.engine.downloads import download_file
 
     with NamedTemporaryFile(prefix="unreel-") as copy:
-        download_file(location, copy.file, reach=access.reach, storage=access.storage)
+        download_file(location, copy.file, policy=access.reach, storage=access.storage)
         yield Path(copy.name)
 
 

@@ -113,15 +113,15 @@ class LanceTable:
         """
         dataset = self.open()
         self._require_unique_keys(dataset)
-        wanted = None if columns is None else [*{"key", "row_version", *columns}]
-        for batch in self.scan(dataset, columns=wanted, filter=where, batch_size=SCAN_ROWS):
-            for whole in self._whole_rows(batch):
-                yield whole if columns is None else {name: whole[name] for name in columns}
+        names = None if columns is None else [*{"key", "row_version", *columns}]
+        for batch in self.scan(dataset, columns=names, filter=where, batch_size=SCAN_ROWS):
+            for row in self._whole_rows(batch):
+                yield row if columns is None else {name: row[name] for name in columns}
 
     def held(self, keys: Sequence[str]) -> Mapping[str, StoredKeyState]:
         """Return the attempt and failure reason of the stored row of each key; missing keys are omitted."""
-        found = self._look_up(keys, columns=["key", "attempt", "failure_reason"])
-        return {row["key"]: StoredKeyState(row["attempt"], row["failure_reason"]) for row in found}
+        rows = self._look_up(keys, columns=["key", "attempt", "failure_reason"])
+        return {row["key"]: StoredKeyState(row["attempt"], row["failure_reason"]) for row in rows}
 
     def get(self, keys: Sequence[str]) -> list[Row]:
         """Return the complete rows of `keys`, in any order; keys without a row are omitted."""
@@ -130,8 +130,8 @@ class LanceTable:
     def at(self, dataset: Any, addresses: Sequence[int]) -> list[Row]:
         """Return the complete rows at `addresses`, in that order; `dataset` is a version of this table."""
         with self.reading():
-            found = dataset._take_rows(list(addresses))  # noqa: SLF001  the one way by address
-            batches = found.to_batches(SCAN_ROWS)
+            table = dataset._take_rows(list(addresses))  # noqa: SLF001  the one way by address
+            batches = table.to_batches(SCAN_ROWS)
         return [row for batch in batches for row in self._whole_rows(batch)]
 
     def _whole_rows(self, batch: Any) -> list[Row]:
@@ -158,9 +158,7 @@ class LanceTable:
             raise UnreadableSourceError(self.place.uri, problem, remedy)
         try:
             names = batch.schema.names
-            return {
-                name: convert_arrow_to_list(batch.column(place)) for place, name in enumerate(names)
-            }
+            return {name: convert_arrow_to_list(batch.column(i)) for i, name in enumerate(names)}
         except ValueError as error:
             problem, remedy = f"a cell cannot be read: {error}", "Make the table again"
             raise UnreadableSourceError(self.place.uri, problem, remedy) from error
@@ -168,12 +166,10 @@ class LanceTable:
     def _require_unbroken(self, columns: Mapping[str, list[Any]]) -> None:
         """Raise for a row that was changed after it was written; rows without a seal are not checked."""
         written = columns.get(SEAL_COLUMN, ())
-        if not any(each is not None for each in written):
+        if not any(seal is not None for seal in written):
             return
-        for key, before, now in zip(
-            columns["key"], written, compute_row_seals(columns), strict=True
-        ):
-            if before is not None and before != now:
+        for key, old, new in zip(columns["key"], written, compute_row_seals(columns), strict=True):
+            if old is not None and old != new:
                 problem = f"the row {key} was changed after it was written"
                 raise self._damaged(problem)
 
@@ -189,11 +185,11 @@ class LanceTable:
         slots = index.candidates(list(wanted))
         with self.reading():
             for batch in index.take(dataset, slots, columns):
-                own = self._own_rows(batch, wanted)
+                matching = self._own_rows(batch, wanted)
                 yield from (
-                    _iter_column_rows(self._columns_of(own))
+                    _iter_column_rows(self._columns_of(matching))
                     if columns is not None
-                    else self._whole_rows(own)
+                    else self._whole_rows(matching)
                 )
 
     def _own_rows(self, batch: Any, wanted: Collection[str]) -> Any:

@@ -137,31 +137,31 @@ class TableCheckResult:
     def n_rows(self) -> int:
         """Return the number of readable rows."""
         return sum(
-            found.n_rows for _, found in self.pieces if isinstance(found, FragmentCheckResult)
+            content.n_rows for _, content in self.pieces if isinstance(content, FragmentCheckResult)
         )
 
     @property
     def unreadable(self) -> tuple[tuple[FragmentReference, str], ...]:
         """Return the unreadable fragments, each with the reason."""
-        found = (
+        unreadable = (
             (fragment, how) for fragment, how in self.pieces if isinstance(how, UnreadableFragment)
         )
-        return tuple((fragment, how.why) for fragment, how in found)
+        return tuple((fragment, how.why) for fragment, how in unreadable)
 
     @property
     def faults(self) -> Mapping[str, int]:
         """Count invalid rows by error."""
         tally: Counter[str] = Counter()
-        for _, found in self.pieces:
-            if isinstance(found, FragmentCheckResult):
-                tally.update(found.faults)
+        for _, content in self.pieces:
+            if isinstance(content, FragmentCheckResult):
+                tally.update(content.faults)
         return dict(sorted(tally.items()))
 
     @property
     def n_doubled(self) -> int:
         """Count the keys that have more than one row."""
         return count_duplicate_keys(
-            [found for _, found in self.pieces if isinstance(found, FragmentCheckResult)]
+            [content for _, content in self.pieces if isinstance(content, FragmentCheckResult)]
         )
 
     @property
@@ -192,19 +192,19 @@ class TableChecker:
         self, table: LanceTable, piece: Piece, judge: Judge
     ) -> FragmentCheckResult | UnreadableFragment:
         """Read the complete fragment and check each row; return its contents, or why it is unreadable."""
-        found: FragmentCheckResult | UnreadableFragment = self._call(
+        result: FragmentCheckResult | UnreadableFragment = self._call(
             partial(_read_fragment, table, piece, judge)
         )
-        return found
+        return result
 
     def fragments(
         self, table: LanceTable, version: int
     ) -> tuple[FragmentReference, ...] | UnreadableFragment:
         """Return the fragments of a version of the table, or why the version is unreadable."""
-        found: tuple[FragmentReference, ...] | UnreadableFragment = self._call(
+        result: tuple[FragmentReference, ...] | UnreadableFragment = self._call(
             partial(_read_version_fragments, table, version)
         )
-        return found
+        return result
 
     def _call(self, ask: Callable[[], Any]) -> Any:
         try:
@@ -233,7 +233,7 @@ def check_stored_table(table: LanceTable, examiner: TableChecker, judge: Judge) 
     problems = _list_lost_versions(table, versions)
     known: dict[tuple[tuple[str, ...], str], FragmentCheckResult | UnreadableFragment] = {}
     version: int | None = None
-    whole: int | None = None
+    intact: int | None = None
     pieces: list[tuple[FragmentReference, FragmentCheckResult | UnreadableFragment]] = []
     named: set[str] = set()
     for candidate in versions:
@@ -243,18 +243,18 @@ def check_stored_table(table: LanceTable, examiner: TableChecker, judge: Judge) 
                 problems.append(f"version {candidate} cannot be opened: {fragments.why}")
             continue
         named.update(path for fragment in fragments for path in fragment.files)
-        if whole is not None:
+        if intact is not None:
             continue  # only which files older versions name is of interest
-        found = []
+        checked = []
         for fragment in fragments:
             rows = (fragment.files, fragment.deletions)
             if rows not in known:
                 known[rows] = examiner.read(table, fragment, judge)
-            found.append((fragment, known[rows]))
+            checked.append((fragment, known[rows]))
         if version is None:
-            version, pieces = candidate, found
-        if _are_fragments_intact([how for _, how in found]):
-            whole = candidate
+            version, pieces = candidate, checked
+        if _are_fragments_intact([how for _, how in checked]):
+            intact = candidate
     used = {path for fragment, _ in pieces for path in fragment.files}
     data = sorted(path for path in files if path.startswith("data/"))
     if data and not versions:
@@ -264,7 +264,7 @@ def check_stored_table(table: LanceTable, examiner: TableChecker, judge: Judge) 
         version=version,
         problems=tuple(problems),
         pieces=tuple(pieces),
-        whole_version=whole,
+        whole_version=intact,
         n_older=len((named - used) & set(data)),
         loose=tuple(UnreferencedFile(path) for path in data if path not in used),
     )
@@ -295,9 +295,9 @@ def find_row_fault(row: Row, table: LanceTable, judge: Judge) -> str | None:
     return judge(row)
 
 
-def _are_fragments_intact(found: Sequence[FragmentCheckResult | UnreadableFragment]) -> bool:
-    contents = [how for how in found if isinstance(how, FragmentCheckResult)]
-    if len(contents) < len(found) or any(part.faults for part in contents):
+def _are_fragments_intact(results: Sequence[FragmentCheckResult | UnreadableFragment]) -> bool:
+    contents = [how for how in results if isinstance(how, FragmentCheckResult)]
+    if len(contents) < len(results) or any(part.faults for part in contents):
         return False
     return count_duplicate_keys(contents) == 0
 

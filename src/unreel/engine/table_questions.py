@@ -97,12 +97,12 @@ class TableQuestionLoader:
         """
         if self._dataset is None:
             self._dataset = self._table.open(self._version)
-        found = self._table.at(self._dataset, [row[_AT] for row in rows])
-        return [self._made(row, whole) for row, whole in zip(rows, found, strict=True)]
+        sources = self._table.at(self._dataset, [row[_AT] for row in rows])
+        return [self._made(row, source) for row, source in zip(rows, sources, strict=True)]
 
-    def _made(self, row: Row, whole: Row) -> Row:
+    def _made(self, row: Row, source: Row) -> Row:
         try:
-            return self._ask(whole) | drop_scratch_columns(row)
+            return self._ask(source) | drop_scratch_columns(row)
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
             raise_if_machine_error(error)
             return convert_to_failed_row(row, convert_error_to_failure(error))

@@ -60,17 +60,17 @@ def find_fragments_to_join(
             continue
         tail = [] if full else _select_outweighing_tail(neighbours, growth)
         joins += _group_until_full(tail)
-        kept = neighbours[: len(neighbours) - len(tail)]
-        joins += [[one] for one in kept if one.gone > _MOST_GONE * (one.rows + one.gone)]
+        untouched = neighbours[: len(neighbours) - len(tail)]
+        joins += [[f] for f in untouched if f.gone > _MOST_GONE * (f.rows + f.gone)]
     return joins
 
 
 def _select_outweighing_tail(loose: list[TableFragment], growth: int) -> list[TableFragment]:
     younger = sum(fragment.rows for fragment in loose)
-    for place, fragment in enumerate(loose[:-1]):
+    for i, fragment in enumerate(loose[:-1]):
         younger -= fragment.rows
         if younger >= (growth - 1) * fragment.rows:
-            return loose[place:]
+            return loose[i:]
     return []
 
 
@@ -169,21 +169,21 @@ class TableWriter:
         self._dataset.checkout_latest()
 
     def _fragments(self) -> list[TableFragment]:
-        found = [fragment.metadata for fragment in self._dataset.get_fragments()]
+        fragments = [fragment.metadata for fragment in self._dataset.get_fragments()]
         return [
             TableFragment(
-                id=one.id,
-                rows=one.num_rows,
-                gone=one.physical_rows - one.num_rows,
-                n_bytes=sum(file.file_size_bytes or 0 for file in one.files),
+                id=f.id,
+                rows=f.num_rows,
+                gone=f.physical_rows - f.num_rows,
+                n_bytes=sum(file.file_size_bytes or 0 for file in f.files),
             )
-            for one in found
+            for f in fragments
         ]
 
     def _plan(self, joined: list[TableFragment]) -> list[Any]:
         """Return the compaction tasks that join neighbouring fragments into one."""
-        ours = {fragment.id for fragment in joined}
-        others = [number for number in self._dataset.fragment_ids() if number not in ours]
+        ids = {fragment.id for fragment in joined}
+        others = [number for number in self._dataset.fragment_ids() if number not in ids]
         options = CompactionOptions(
             target_rows_per_fragment=sum(fragment.rows + fragment.gone for fragment in joined),
             excluded_fragment_ids=others,
@@ -205,15 +205,15 @@ class TableWriter:
         if not doubled:
             return 0
         columns = ["key", "attempt", "failure_reason"]
-        kept: dict[str, tuple[bool, int, int]] = {}
-        seen: list[int] = []
+        best: dict[str, tuple[bool, int, int]] = {}
+        row_ids: list[int] = []
         for batch in self._dataset.scanner(columns=columns, with_row_id=True).to_batches():
             for row in batch.to_pylist():
                 if row["key"] in doubled:
-                    seen.append(row["_rowid"])
+                    row_ids.append(row["_rowid"])
                     rank = (row["failure_reason"] is None, row["attempt"], -row["_rowid"])
-                    kept[row["key"]] = max(rank, kept.get(row["key"], rank))
-        gone = set(seen) - {-rank[2] for rank in kept.values()}
+                    best[row["key"]] = max(rank, best.get(row["key"], rank))
+        gone = set(row_ids) - {-rank[2] for rank in best.values()}
         self._lock.verify()
         self._dataset.delete(f"_rowid IN ({','.join(map(str, sorted(gone)))})")
         return len(gone)
@@ -235,15 +235,15 @@ class TableWriter:
         return UnreadableSourceError(self._table.place.uri, problem, remedy)
 
     def _prepare(self) -> Any:
-        place, schema = self._table.place, self._table.schema
-        if place.is_local:
+        location, schema = self._table.place, self._table.schema
+        if location.is_local:
             # Lance goes where links lead, and removes what it takes for leftovers there.
-            folder, name = place.inside()
+            folder, name = location.inside()
             folder.make(name)
-            place.require_plain(whole=True)
+            location.require_plain(whole=True)
         if not self._table.exists():
             empty = schema.arrow.empty_table()
-            lance.write_dataset(empty, place.uri, storage_options=place.storage_options)
+            lance.write_dataset(empty, location.uri, storage_options=location.storage_options)
         dataset = self._table.open()
         missing = [field for field in schema.arrow if field.name not in dataset.schema.names]
         if missing:

@@ -37,8 +37,8 @@ class ClusterCapacity:
     @classmethod
     def read(cls, now: Mapping[str, float], later: Mapping[str, float] | None) -> Self:
         """Return the larger of Ray's present resources (`now`) and its autoscaler's maximum (`later`)."""
-        both = [now, later or {}]
-        cpus, gpus = (max(one.get(name, 0.0) for one in both) for name in ("CPU", "GPU"))
+        resources = [now, later or {}]
+        cpus, gpus = (max(r.get(name, 0.0) for r in resources) for name in ("CPU", "GPU"))
         return cls(cpus, gpus)
 
 
@@ -66,8 +66,8 @@ def plan_worker_pools(
         problem = f"its workers need {gpus:g} GPUs and the Ray cluster offers {offer.gpus:g}"
         setting, remedy = "engine", "Join one that has them, or use `local`"
         raise InvalidSettingError(setting, problem, remedy)
-    asked = sum(stage.cpus for stage in stages) * (workers or 1)
-    share = min(1.0, offer.cpus / asked) if asked else 1.0
+    cpus = sum(stage.cpus for stage in stages) * (workers or 1)
+    share = min(1.0, offer.cpus / cpus) if cpus else 1.0
     return [_compute_pool_size(stage, offer, workers=workers, share=share) for stage in stages]
 
 
@@ -79,14 +79,14 @@ def _compute_pool_size(
         return WorkerPoolSize(most=1, in_flight=stage.in_flight, cpus=cpus)
     room = [math.floor(offer.cpus / cpus)] if cpus else []
     room += [math.floor(offer.gpus / stage.gpus)] if stage.gpus else []
-    most = workers or max(1, min(room, default=1))
+    size = workers or max(1, min(room, default=1))
     in_flight = stage.in_flight
     if stage.limit is InFlightLimitScope.PROCESSORS:
         in_flight = max(1, min(in_flight, math.ceil(stage.cpus)))
     if stage.limit is InFlightLimitScope.SERVICE:
-        most = min(most, in_flight if workers else math.ceil(in_flight / _CONNECTIONS))
-        in_flight //= most
-    return WorkerPoolSize(least=most if workers else 1, most=most, in_flight=in_flight, cpus=cpus)
+        size = min(size, in_flight if workers else math.ceil(in_flight / _CONNECTIONS))
+        in_flight //= size
+    return WorkerPoolSize(least=size if workers else 1, most=size, in_flight=in_flight, cpus=cpus)
 
 
 def compute_rows_per_block(n_rows: int, manned: Sequence[WorkerPoolSize]) -> int:
@@ -96,9 +96,9 @@ def compute_rows_per_block(n_rows: int, manned: Sequence[WorkerPoolSize]) -> int
     slowest row, and leaves at least one block for every worker. If there are many rows it has at
     least four, since each block costs the driver a few milliseconds.
     """
-    held = max(_SMALLEST_BLOCK, *(crew.in_flight for crew in manned))
-    share = math.ceil(n_rows / max(crew.most for crew in manned))
-    return max(1, min(_LARGEST_BLOCK, held, share))
+    in_flight = max(_SMALLEST_BLOCK, *(crew.in_flight for crew in manned))
+    even = math.ceil(n_rows / max(crew.most for crew in manned))
+    return max(1, min(_LARGEST_BLOCK, in_flight, even))
 
 
 def compute_object_store_bytes(manned: Sequence[WorkerPoolSize]) -> int:

@@ -120,13 +120,13 @@ def _find_folder_lock_holder(path: Path) -> LockHolder | None:
         except OSError:
             return None
         try:
-            asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            found = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
-            held = found[0] != fcntl.F_UNLCK
-            name = os.pread(file, 200, 0).decode(errors="replace") or f"pid {found[4]}"
+            request = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            reply = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, request))
+            is_locked = reply[0] != fcntl.F_UNLCK
+            name = os.pread(file, 200, 0).decode(errors="replace") or f"pid {reply[4]}"
         finally:
             os.close(file)
-    return LockHolder(name=name, alive=True) if held else None
+    return LockHolder(name=name, alive=True) if is_locked else None
 
 
 class _LeaseLock:
@@ -189,11 +189,11 @@ class _LeaseLock:
     def _own_tag(self) -> Any:
         """Return the tag of the lease if this process owns it, else `None`; a put may succeed without a reply."""
         try:
-            found = self._store.get(self._name)
+            lease = self._store.get(self._name)
         except FileNotFoundError:
             return None
-        ours = str(self._me["owner"]).encode() in bytes(found.bytes())
-        return found.meta["e_tag"] if ours else None
+        is_ours = str(self._me["owner"]).encode() in bytes(lease.bytes())
+        return lease.meta["e_tag"] if is_ours else None
 
     def _renew_for_ever(self) -> None:
         while not self._stop.wait(self._lease_s / 4):
@@ -211,8 +211,8 @@ class _LeaseLock:
             return None
 
     def _take_over(self) -> None:
-        found = self._store.get(self._name)
-        tag, holder = found.meta["e_tag"], self._read(found)
+        lease = self._store.get(self._name)
+        tag, holder = lease.meta["e_tag"], self._read(lease)
         name = holder.name
         if holder.alive is not False:
             deadline = time.monotonic() + self._lease_s
@@ -231,15 +231,15 @@ class _LeaseLock:
         except (AlreadyExistsError, PreconditionError) as error:
             raise _build_busy_error(self._uri, "it came first") from error
 
-    def _read(self, found: Any) -> LockHolder:
+    def _read(self, lease: Any) -> LockHolder:
         try:
-            holder = json.loads(bytes(found.bytes()))
+            holder = json.loads(bytes(lease.bytes()))
             pid, host, boot = int(holder["pid"]), str(holder["host"]), holder["boot"]
         except (ValueError, TypeError, LookupError):
             return LockHolder(name="unknown", alive=None)
-        here = (host, boot) == (self._me["host"], self._me["boot"])
+        is_local = (host, boot) == (self._me["host"], self._me["boot"])
         return LockHolder(
-            name=f"pid {pid} of {host}", alive=not _is_process_dead(pid) if here else None
+            name=f"pid {pid} of {host}", alive=not _is_process_dead(pid) if is_local else None
         )
 
 

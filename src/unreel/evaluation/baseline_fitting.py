@@ -60,11 +60,11 @@ def _iter_training_clips(
     from unreel.reviewers.baselines.fitting import BaselineTrainingClip
 
     with open_media_reader(access.settings, trusted=access.trusted) as reader:
-        for found in clips:
-            with provide_local_clip_file(found.clip.location, access) as file:
+        for item in clips:
+            with provide_local_clip_file(item.clip.location, access) as file:
                 exhibit = build_clip_input(
-                    found.clip, file, reader=reader, condition=condition, wants=wants
+                    item.clip, file, reader=reader, condition=condition, wants=wants
                 )
             if isinstance(exhibit, Failure):
                 continue  # it has no features; its question ends as a failure of its own
-            yield BaselineTrainingClip(exhibit=exhibit, origin=found.origin, group=found.group)
+            yield BaselineTrainingClip(exhibit=exhibit, origin=item.origin, group=item.group)

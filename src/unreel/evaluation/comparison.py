@@ -71,14 +71,14 @@ def compare_runs(
         InvalidSettingError: The runs cannot be compared, or one is named twice.
         UnknownNameError: A name in `metrics` is not a metric of the runs.
     """
-    places = [run.place.uri for run in runs]
-    if len({*places}) < len(places):
-        twice = next(place for place in places if places.count(place) > 1)
+    uris = [run.place.uri for run in runs]
+    if len({*uris}) < len(uris):
+        twice = next(uri for uri in uris if uris.count(uri) > 1)
         raise InvalidSettingError(_RUNS, f"{twice} is named twice", "Name each run once")
-    sides = [
-        side for run in runs for side in read_compared_reviewers(run, parser=parser, judge=judge)
+    reviewers = [
+        r for run in runs for r in read_compared_reviewers(run, parser=parser, judge=judge)
     ]
-    return compare_reviewers(sides, metrics=metrics)
+    return compare_reviewers(reviewers, metrics=metrics)
 
 
 def read_compared_reviewers(
@@ -111,25 +111,25 @@ def read_compared_reviewers(
 
 
 def compare_reviewers(
-    sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] = ()
+    reviewers: Sequence[ComparedReviewer], *, metrics: Sequence[str] = ()
 ) -> Comparisons:
-    """Compare each pair of `sides`, with Holm's correction over all differences: see `compare_runs`."""
-    if len(sides) < 2:  # noqa: PLR2004  it takes two
+    """Compare each pair of `reviewers`, with Holm's correction over all differences: see `compare_runs`."""
+    if len(reviewers) < 2:  # noqa: PLR2004  it takes two
         problem = "there is nothing to compare with"
         remedy = "Name two runs, or one that was asked under several conditions"
         raise InvalidSettingError(_RUNS, problem, remedy)
-    names = disambiguate_reviewers([(side.reviewer, side.condition) for side in sides])
-    first = sides[0].instrument
-    for side, name in zip(sides, names, strict=True):
-        if side.instrument.instrument != first.instrument:
+    names = disambiguate_reviewers([(r.reviewer, r.condition) for r in reviewers])
+    first = reviewers[0].instrument
+    for reviewer, name in zip(reviewers, names, strict=True):
+        if reviewer.instrument.instrument != first.instrument:
             problem = (
-                f"{names[0]} was asked {first.instrument}, {name} {side.instrument.instrument}"
+                f"{names[0]} was asked {first.instrument}, {name} {reviewer.instrument.instrument}"
             )
             remedy = "Compare runs of one protocol at one version; run the older one again"
             raise InvalidSettingError(_RUNS, problem, remedy)
     compared = [
-        _compare_reviewer_pair(one, other, metrics=metrics)
-        for one, other in itertools.combinations(zip(sides, names, strict=True), 2)
+        _compare_reviewer_pair(left, right, metrics=metrics)
+        for left, right in itertools.combinations(zip(reviewers, names, strict=True), 2)
     ]
     gaps = [gap for _, tests in compared for gap in tests if gap is not None]
     corrected = iter(adjust_p_values_by_holm([gap.p for gap in gaps]))
@@ -143,18 +143,18 @@ def compare_reviewers(
     )
 
 
-def disambiguate_reviewers(sides: Sequence[tuple[str, Condition]]) -> list[str]:
+def disambiguate_reviewers(reviewers: Sequence[tuple[str, Condition]]) -> list[str]:
     """Return unique reviewer names: with the condition fields that differ, and a number if still equal."""
-    telling = list_differing_condition_fields([condition for _, condition in sides])
-    names = [" · ".join([reviewer, *condition.words(telling)]) for reviewer, condition in sides]
-    taken = {name for name in names if names.count(name) == 1}
-    told = []
+    differing = list_differing_condition_fields([condition for _, condition in reviewers])
+    names = [" · ".join([name, *condition.words(differing)]) for name, condition in reviewers]
+    used = {name for name in names if names.count(name) == 1}
+    unique = []
     for name in names:
         numbered = (f"{name} ({number})" for number in itertools.count(1))
         alone = names.count(name) == 1
-        told.append(name if alone else next(each for each in numbered if each not in taken))
-        taken.add(told[-1])
-    return told
+        unique.append(name if alone else next(text for text in numbered if text not in used))
+        used.add(unique[-1])
+    return unique
 
 
 def _add_corrected_p_values(
@@ -166,23 +166,23 @@ def _add_corrected_p_values(
 ) -> Comparison:
     """Add corrected p-values and, to insignificant differences, the smallest detectable difference."""
     differences = []
-    for found, test in zip(comparison.differences, tests, strict=True):
+    for difference, test in zip(comparison.differences, tests, strict=True):
         if test is None:
-            differences.append(found)
+            differences.append(difference)
             continue
         p = next(corrected)
         detectable = None if p < _ALPHA else test.detectable(alpha)
-        differences.append(replace(found, p_corrected=p, detectable=detectable))
+        differences.append(replace(difference, p_corrected=p, detectable=detectable))
     return replace(comparison, differences=tuple(differences))
 
 
 def _compare_reviewer_pair(
-    one: tuple[ComparedReviewer, str],
-    other: tuple[ComparedReviewer, str],
+    left: tuple[ComparedReviewer, str],
+    right: tuple[ComparedReviewer, str],
     *,
     metrics: Sequence[str],
 ) -> tuple[Comparison, list[DifferenceTestResult | None]]:
-    (first, first_name), (second, second_name) = one, other
+    (first, first_name), (second, second_name) = left, right
     by_name = first.condition.watermark != second.condition.watermark
     pairing = pair_rows_by_clip(
         _get_clip_ids(first, by_name=by_name), _get_clip_ids(second, by_name=by_name)
@@ -235,11 +235,11 @@ class _PairedMetrics:
         self, metric: str, *, reach: float
     ) -> tuple[Difference, DifferenceTestResult | None]:
         """Test the difference of `metric`, first reviewer minus second; `reach` is the width of its range."""
-        ours, theirs = self.ours[metric], self.theirs[metric]
+        left, right = self.ours[metric], self.theirs[metric]
         first, second = (
-            found.value if isinstance(found, Estimate) else None for found in (ours, theirs)
+            measured.value if isinstance(measured, Estimate) else None for measured in (left, right)
         )
-        tested = estimate_paired_difference(ours, theirs, groups=self.groups, reach=reach)
+        tested = estimate_paired_difference(left, right, groups=self.groups, reach=reach)
         if isinstance(tested, Unmeasured):
             return Difference(metric=metric, first=first, second=second, difference=tested), None
         difference = Difference(
@@ -252,10 +252,10 @@ def _compute_paired_metrics(
     first: ComparedReviewer, second: ComparedReviewer, pairs: PairedRowIndices
 ) -> _PairedMetrics:
     groups = JackknifeGroups()
-    ours = _compute_reviewer_metrics(first, SelectedRows(first.rows, pairs.ours), groups)
+    metrics = _compute_reviewer_metrics(first, SelectedRows(first.rows, pairs.ours), groups)
     # A clip without its watermark has other bytes, and is the same clip here.
-    placed = _AlignedRows(second.rows, pairs.theirs, first.rows, pairs.ours)
-    return _PairedMetrics(ours, _compute_reviewer_metrics(second, placed, groups), groups)
+    aligned = _AlignedRows(second.rows, pairs.theirs, first.rows, pairs.ours)
+    return _PairedMetrics(metrics, _compute_reviewer_metrics(second, aligned, groups), groups)
 
 
 def _is_all_clips_metric(metric: str) -> bool:
@@ -263,11 +263,11 @@ def _is_all_clips_metric(metric: str) -> bool:
     return metric.partition(": ")[0].endswith(ALL_CLIPS)
 
 
-def _get_clip_ids(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
+def _get_clip_ids(reviewer: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
     """Return row keys to pair by: clip hashes, or names if one side saw clips without watermark."""
     if by_name:
-        return side.names
-    rows = side.rows
+        return reviewer.names
+    rows = reviewer.rows
     subjects = (
         rows.subjects()
         if isinstance(rows, ScoredQuestionColumns)
@@ -279,8 +279,8 @@ def _get_clip_ids(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
 class _AlignedRows(Sequence[ScoredQuestion[Any, Any]]):
     """Rows of one reviewer, with subject, source and creator copied from the other reviewer's rows."""
 
-    def __init__(self, rows: Rows, places: Places, others: Rows, other_places: Places) -> None:
-        self._rows, self._others = SelectedRows(rows, places), SelectedRows(others, other_places)
+    def __init__(self, rows: Rows, indices: Places, others: Rows, other_indices: Places) -> None:
+        self._rows, self._others = SelectedRows(rows, indices), SelectedRows(others, other_indices)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -288,76 +288,72 @@ class _AlignedRows(Sequence[ScoredQuestion[Any, Any]]):
     def __iter__(self) -> Iterator[ScoredQuestion[Any, Any]]:
         return map(_copy_clip_identity, self._rows, self._others)
 
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        return _copy_clip_identity(self._rows[place], self._others[place])
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return _copy_clip_identity(self._rows[index], self._others[index])
 
 
 def _copy_clip_identity(
-    row: ScoredQuestion[Any, Any], place: ScoredQuestion[Any, Any]
+    row: ScoredQuestion[Any, Any], identity: ScoredQuestion[Any, Any]
 ) -> ScoredQuestion[Any, Any]:
-    return replace(row, subject=place.subject, source=place.source, creator=place.creator)
+    return replace(row, subject=identity.subject, source=identity.source, creator=identity.creator)
 
 
 def _require_equal_truths(
     first: ComparedReviewer, second: ComparedReviewer, pairing: PairedRowIndices
 ) -> None:
-    ours, theirs = _get_truth_lookup(first.rows), _get_truth_lookup(second.rows)
-    for our, their in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
-        if ours(our) != theirs(their):
-            shown = "+".join(list_subject_clips(first.rows[our].subject))
-            problem = f"they hold different truths about the clip {shown}"
+    first_truth, second_truth = _get_truth_lookup(first.rows), _get_truth_lookup(second.rows)
+    for i, j in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
+        if first_truth(i) != second_truth(j):
+            clips = "+".join(list_subject_clips(first.rows[i].subject))
+            problem = f"they hold different truths about the clip {clips}"
             remedy = "Compare runs over one version of a benchmark"
             raise InvalidSettingError(_RUNS, problem, remedy)
 
 
 def _get_truth_lookup(rows: Rows) -> Callable[[int], Any]:
-    return (
-        rows.truth_mark
-        if isinstance(rows, ScoredQuestionColumns)
-        else lambda place: rows[place].truth
-    )
+    return rows.truth_mark if isinstance(rows, ScoredQuestionColumns) else lambda i: rows[i].truth
 
 
-def _compute_validity_mask(side: ComparedReviewer, places: Places) -> npt.NDArray[np.bool_]:
-    decision, rows = side.instrument.wording.decision, side.rows
-    kept = rows if isinstance(rows, ScoredQuestionColumns) else None
-    outcomes = (kept.outcome(p) if kept else rows[p].outcome for p in places.tolist())
+def _compute_validity_mask(reviewer: ComparedReviewer, indices: Places) -> npt.NDArray[np.bool_]:
+    decision, rows = reviewer.instrument.wording.decision, reviewer.rows
+    columns = rows if isinstance(rows, ScoredQuestionColumns) else None
+    outcomes = (columns.outcome(p) if columns else rows[p].outcome for p in indices.tolist())
     valid = (
         not (isinstance(outcome, Failure) or isinstance(decision(outcome), Unparsed))
         for outcome in outcomes
     )
-    return np.fromiter(valid, np.bool_, count=len(places))
+    return np.fromiter(valid, np.bool_, count=len(indices))
 
 
 def _select_metrics(
-    side: ComparedReviewer, known: Sequence[str], metrics: Sequence[str]
+    reviewer: ComparedReviewer, known: Sequence[str], metrics: Sequence[str]
 ) -> list[str]:
     if not metrics:
-        return [figure.metric for figure in side.instrument.figures if figure.metric in known]
+        return [figure.metric for figure in reviewer.instrument.figures if figure.metric in known]
     chosen: dict[str, None] = {}
     for name in metrics:
-        found = [name] if name in known else [k for k in known if k.startswith(f"{name}: ")]
-        if not found:
+        matches = [name] if name in known else [k for k in known if k.startswith(f"{name}: ")]
+        if not matches:
             kind = "metric"
             raise UnknownNameError(kind, name, known)
-        chosen.update(dict.fromkeys(found))
+        chosen.update(dict.fromkeys(matches))
     return [*chosen]
 
 
-def _get_metric_range_width(side: ComparedReviewer, metric: str) -> float:
+def _get_metric_range_width(reviewer: ComparedReviewer, metric: str) -> float:
     """Return the largest possible difference of a metric or its variant; infinity if unknown."""
     plain = metric.partition(": ")[0]
-    for figure in side.instrument.figures:
+    for figure in reviewer.instrument.figures:
         if plain == figure.metric or plain.startswith(f"{figure.metric}-"):
             return figure.range[1] - figure.range[0]
     return math.inf
 
 
 def _compute_reviewer_metrics(
-    side: ComparedReviewer, rows: Rows, groups: JackknifeGroups
+    reviewer: ComparedReviewer, rows: Rows, groups: JackknifeGroups
 ) -> dict[str, Measured]:
     with jackknife_context(groups):
-        card = side.instrument.score(rows, seed=_SEED)
+        card = reviewer.instrument.score(rows, seed=_SEED)
     return {metric.name: metric.value for metric in card.metrics}

@@ -93,9 +93,9 @@ def compare_reasons(reasoned: Sequence[ReasonPair], encoder: SentenceEncoder) ->
 def _compute_reason_cosine(
     pair: ReasonPair, vectors: Mapping[str, npt.NDArray[np.float64] | None]
 ) -> ReasonCosine:
-    why = _explain_missing_text(pair)
-    if why:
-        return ReasonCosine(clip=pair.clip, score=None, why=why)
+    reason = _explain_missing_text(pair)
+    if reason:
+        return ReasonCosine(clip=pair.clip, score=None, why=reason)
     truth, predicted = vectors[pair.truth], vectors[pair.predicted]
     if truth is None or predicted is None:
         return ReasonCosine(clip=pair.clip, score=None, why=NO_DIRECTION)
@@ -114,16 +114,18 @@ Judge = Callable[[Sequence[ExplanationPair]], JudgeRulings]
 """Gives its rulings on explanations, in order."""
 
 
-def build_explanation_judge(model: str, kept: JudgeRulingStore, *, key_hosts: str) -> Judge:
+def build_explanation_judge(model: str, store: JudgeRulingStore, *, key_hosts: str) -> Judge:
     """Return a function that gets the rulings of a judge model on explanations.
 
-    Only explanations without a stored ruling in `kept` are sent. `model` is `provider/name`.
+    Only explanations without a stored ruling in `store` are sent. `model` is `provider/name`.
     `key_hosts` is the setting with the hosts that may receive your own key.
     """
     parse_model_address(model)
     section = validate_recipe_sections(ReviewerSection, {"model": model})
-    opener = section.opener(key_hosts=key_hosts)
-    return partial(judge_explanations, opener=opener, kept=kept, in_flight=section.max_connections)
+    factory = section.opener(key_hosts=key_hosts)
+    return partial(
+        judge_explanations, factory=factory, store=store, in_flight=section.max_connections
+    )
 
 
 def build_stored_rulings_judge(model: str, run: EvalRun) -> Judge:
@@ -131,7 +133,7 @@ def build_stored_rulings_judge(model: str, run: EvalRun) -> Judge:
     return partial(
         read_stored_rulings,
         judge=format_endpoint_model_name(model, ModelIOFormat()),
-        kept=open_run_rulings(run),
+        store=open_run_rulings(run),
     )
 
 
@@ -144,9 +146,9 @@ def open_answer_file_rulings(
     answers: Path, out: str | None, settings: EnvironmentSettings
 ) -> JudgeRulingStore:
     """Return the rulings' store at `out`, by default `ANSWERS.rulings` next to the answers file."""
-    place = resolve_location(out or f"{answers}{BESIDE}", read_storage_options(settings))
-    table = LanceTable(place / "rulings.lance", RULINGS)
-    return JudgeRulingStore(table=table, ledgers=get_local_state_folder(place, settings))
+    location = resolve_location(out or f"{answers}{BESIDE}", read_storage_options(settings))
+    table = LanceTable(location / "rulings.lance", RULINGS)
+    return JudgeRulingStore(table=table, ledgers=get_local_state_folder(location, settings))
 
 
 @dataclass(slots=True)
@@ -160,14 +162,14 @@ class ExplanationJudges:
 
     def __call__(self, rows: Rows) -> Rows:
         """Return the rows with a score for each explanation that the first judge could score."""
-        asked = [index for index, row in enumerate(rows) if _has_explanation_pair(row)]
-        pairs = [_build_explanation_pair(rows[index]) for index in asked]
+        indices = [index for index, row in enumerate(rows) if _has_explanation_pair(row)]
+        pairs = [_build_explanation_pair(rows[index]) for index in indices]
         first, *others = (judge(pairs) for judge in self.judges)
         self.judgings.append(first)
         self.agreements.extend(
-            compute_judge_agreement(first, other, seed=self.seed) for other in others
+            compute_judge_agreement(first, second, seed=self.seed) for second in others
         )
-        scores = dict(zip(asked, (judged.score for judged in first.judged), strict=True))
+        scores = dict(zip(indices, (ruling.score for ruling in first.judged), strict=True))
         return [replace(row, text_score=scores.get(i)) for i, row in enumerate(rows)]
 
 
@@ -179,32 +181,32 @@ class ReasonSimilarityScorer:
 
     def __call__(self, rows: Rows) -> Rows:
         """Return the rows with the similarity between the reviewer's reasons and a person's reasons."""
-        asked = [i for i, row in enumerate(rows) if isinstance(row.outcome, RealismVerdict)]
-        found = compare_reasons([_build_reason_pair(rows[i]) for i in asked], self.encoder)
-        scores = dict(zip(asked, (pair.score for pair in found.similarities), strict=True))
+        indices = [i for i, row in enumerate(rows) if isinstance(row.outcome, RealismVerdict)]
+        comparison = compare_reasons([_build_reason_pair(rows[i]) for i in indices], self.encoder)
+        scores = dict(zip(indices, (pair.score for pair in comparison.similarities), strict=True))
         return [replace(row, text_score=scores.get(i)) for i, row in enumerate(rows)]
 
 
 def _has_explanation_pair(row: ScoredQuestion[Any, Any]) -> bool:
-    said = row.outcome
+    verdict = row.outcome
     return (
-        isinstance(said, TraceVerdict)
-        and isinstance(said.explanation, str)
+        isinstance(verdict, TraceVerdict)
+        and isinstance(verdict.explanation, str)
         and bool(row.truth.explanation)
     )
 
 
 def _build_explanation_pair(row: ScoredQuestion[Any, Any]) -> ExplanationPair:
-    said: Any = row.outcome
+    verdict: Any = row.outcome
     return ExplanationPair(
-        clip=str(row.subject), truth=row.truth.explanation, predicted=said.explanation
+        clip=str(row.subject), truth=row.truth.explanation, predicted=verdict.explanation
     )
 
 
 def _build_reason_pair(row: ScoredQuestion[Any, Any]) -> ReasonPair:
-    said: Any = row.outcome
+    verdict: Any = row.outcome
     return ReasonPair(
         clip=str(row.subject),
         truth=join_reasons(row.truth.problem, row.truth.adherence),
-        predicted=join_reasons(said.problem, said.adherence),
+        predicted=join_reasons(verdict.problem, verdict.adherence),
     )

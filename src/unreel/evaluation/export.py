@@ -108,19 +108,19 @@ def _build_answer_row(
         row |= {"second": second.id, "second_location": second.location}
     if answer is None:
         return row | {"status": "not-asked"}
-    said = parse_stored_answer(planned, answer, mode=mode)
-    if isinstance(said, Failure):
-        row |= _build_failure_columns(said)
+    verdict = parse_stored_answer(planned, answer, mode=mode)
+    if isinstance(verdict, Failure):
+        row |= _build_failure_columns(verdict)
     else:
         label = Label.REAL if isinstance(planned.origins[0], Real) else Label.GENERATED
         row |= {
             "status": "answered",
-            "verdict": _VERDICT.dump_python(said, mode="json"),
-            "correct": is_answer_correct(said, planned.truths[0], label),
+            "verdict": _VERDICT.dump_python(verdict, mode="json"),
+            "correct": is_answer_correct(verdict, planned.truths[0], label),
         }
-    kept = ("text", "attempt", "latency_us", "input_tokens", "output_tokens", "cost_usd")
+    columns = ("text", "attempt", "latency_us", "input_tokens", "output_tokens", "cost_usd")
     row["answered_by"] = answer.get("answered_by")
-    return row | {name: answer[name] for name in kept}
+    return row | {name: answer[name] for name in columns}
 
 
 def _iter_unreadable_clip_rows(
@@ -139,19 +139,19 @@ def _iter_unreadable_clip_rows(
 
 def _build_empty_row(instrument: Instrument, condition: Condition, reviewer: str) -> Row:
     empty: Row = dict.fromkeys(COLUMNS)
-    asked = {"protocol": instrument.protocol, "protocol_version": instrument.version}
-    return empty | asdict(condition) | asked | {"reviewer": reviewer}
+    protocol = {"protocol": instrument.protocol, "protocol_version": instrument.version}
+    return empty | asdict(condition) | protocol | {"reviewer": reviewer}
 
 
 def _build_truth_columns(
     planned: PlannedQuestion[Clip] | UnreadableClip, instrument: Instrument
 ) -> Row:
     origins = planned.origins
-    made = [origin.creator for origin in origins if isinstance(origin, Generated)]
+    creators = [origin.creator for origin in origins if isinstance(origin, Generated)]
     return {
         "name": planned.name,
-        "label": ("generated" if made else "real") if len(origins) == 1 else None,
-        "creator": made[0] if made else None,
+        "label": ("generated" if creators else "real") if len(origins) == 1 else None,
+        "creator": creators[0] if creators else None,
         "truth": json.loads(format_truths_json(instrument.protocol, planned.truths)),
     }
 

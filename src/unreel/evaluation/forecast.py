@@ -80,19 +80,19 @@ def forecast_eval(
 ) -> EvalForecast:
     """Forecast `evaluate` without changing the run; new clips' facts go to `aside`, a temporary table."""
     callbacks.on_phase(f"reading {run.recipe.benchmark}")
-    left_out, tally = SkippedQuestionCounts(), _ForecastCounts(run)
-    again = NEVER_PUT.union(retry_failed)
-    survey = _survey_clips(run, left_out, aside, callbacks)
+    skipped, tally = SkippedQuestionCounts(), _ForecastCounts(run)
+    retried = NEVER_PUT.union(retry_failed)
+    survey = _survey_clips(run, skipped, aside, callbacks)
     callbacks.on_phase("counting the questions")
     questions, pending = (
-        _iter_planned_questions(run, survey, left_out),
-        PendingQuestionFilter(run.answers, again),
+        _iter_planned_questions(run, survey, skipped),
+        PendingQuestionFilter(run.answers, retried),
     )
     for chunk in iter_chunks(questions):
         keys = [planned.question.key(tally.reviewer) for planned in chunk]
-        held = run.answers.held(keys)
+        stored = run.answers.held(keys)
         for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
-            tally.count(planned, None if is_due else held[key])
+            tally.count(planned, None if is_due else stored[key])
     return EvalForecast(
         reviewer=tally.reviewer,
         n_clips=len(tally.clips),
@@ -100,9 +100,9 @@ def forecast_eval(
         n_answered=tally.n_answered,
         n_due=tally.n_due,
         failed=dict(tally.failed),
-        unreadable=dict(left_out.unreadable),
-        n_rejected=left_out.reading.n_rejected,
-        drawn=left_out.reading.drawn,
+        unreadable=dict(skipped.unreadable),
+        n_rejected=skipped.reading.n_rejected,
+        drawn=skipped.reading.drawn,
         bill=tally.bill(),
     )
 
@@ -115,13 +115,13 @@ def open_temporary_clip_table() -> Iterator[LanceTable]:
 
 
 def _survey_clips(
-    run: EvalRun, left_out: SkippedQuestionCounts, aside: LanceTable, callbacks: JobCallbacks
+    run: EvalRun, skipped: SkippedQuestionCounts, aside: LanceTable, callbacks: JobCallbacks
 ) -> StoredClipFacts:
     """Return the properties of the clips; those of new clips are read and stored in `aside`."""
     benchmark = run.benchmark()
-    entries = PrefetchedIterator(run.entries(benchmark, left_out.reading))
+    entries = PrefetchedIterator(run.entries(benchmark, skipped.reading))
     get_recipe_store(run).take_up(
-        None, partial(identify_current_benchmark, run, benchmark, left_out.reading)
+        None, partial(identify_current_benchmark, run, benchmark, skipped.reading)
     )
     files = iter_clip_file_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
     run_stages(
@@ -135,13 +135,13 @@ def _survey_clips(
 
 
 def _iter_planned_questions(
-    run: EvalRun, survey: StoredClipFacts, left_out: SkippedQuestionCounts
+    run: EvalRun, survey: StoredClipFacts, skipped: SkippedQuestionCounts
 ) -> Iterator[PlannedQuestion[Clip]]:
     for planned in run.plan(survey):
         if isinstance(planned, PlannedQuestion):
             yield planned
         else:
-            left_out.leave(planned)
+            skipped.leave(planned)
 
 
 @dataclass(slots=True)
@@ -168,16 +168,16 @@ class _ForecastCounts:
         self._n_frames = self._input = self._output = self._n_measured = 0
         self._is_known = True
 
-    def count(self, planned: PlannedQuestion[Clip], held: StoredKeyState | None) -> None:
+    def count(self, planned: PlannedQuestion[Clip], stored: StoredKeyState | None) -> None:
         self.n_questions += 1
         self.clips.update(clip.id for clip in planned.clips)
-        if held is None:
+        if stored is None:
             self.n_due += 1
             self._add(planned)
-        elif held.reason is None:
+        elif stored.reason is None:
             self.n_answered += 1
         else:
-            self.failed[held.reason] += 1
+            self.failed[stored.reason] += 1
 
     def _add(self, planned: PlannedQuestion[Clip]) -> None:
         if self._family is None:
@@ -199,27 +199,27 @@ class _ForecastCounts:
     def bill(self) -> CostForecast | None:
         if self._family is None:
             return None
-        price, most = self._section.price, f"at most {self._section.max_tokens:,} an answer"
+        price, limit = self._section.price, f"at most {self._section.max_tokens:,} an answer"
         formula = f"text: 1 for {CHARACTERS} characters; a picture: {get_image_token_rule(self._family).words}"
         n = sum(mean.n for mean in self._means.values())
         measured = f"as the {n:,} answers that are there"
         if self._n_measured == self.n_due and self._n_measured:
-            formula = most = measured
+            formula = limit = measured
         elif self._n_measured:
-            formula, most = f"{measured}, else {formula}", f"{measured}, else {most}"
+            formula, limit = f"{measured}, else {formula}", f"{measured}, else {limit}"
         if not self._is_known:
             formula = "no formula for whole clips or sound"
-        taken = self._input if self._is_known else None
+        n_input = self._input if self._is_known else None
         return CostForecast(
             n_frames=self._n_frames,
-            input_tokens=taken,
+            input_tokens=n_input,
             output_tokens=self._output,
             input_usd=None
-            if price is None or taken is None
-            else price.cost_usd(_build_input_usage(taken)),
+            if price is None or n_input is None
+            else price.cost_usd(_build_input_usage(n_input)),
             output_usd=None if price is None else price.cost_usd(_build_output_usage(self._output)),
             input_by=formula,
-            output_by=most,
+            output_by=limit,
         )
 
 

@@ -127,13 +127,13 @@ def show_clips(media: str) -> Solver:
         look = partial(
             build_question_media_parts, recipe, item, media=Path(media), reader=_open_media_reader()
         )
-        shown = await anyio.to_thread.run_sync(look)
-        if isinstance(shown, Failure):
-            state.store.set(UNSHOWN, _FAILURE.dump_python(shown, mode="json"))
+        parts = await anyio.to_thread.run_sync(look)
+        if isinstance(parts, Failure):
+            state.store.set(UNSHOWN, _FAILURE.dump_python(parts, mode="json"))
             state.completed = True
             return state
         before, after = split_prompt_at_clips(state.input_text)
-        content = [_build_message_content(part) for part in (before, *shown, after) if part]
+        content = [_build_message_content(part) for part in (before, *parts, after) if part]
         state.messages = [ChatMessageUser(content=content)]
         return state
 
@@ -146,9 +146,9 @@ def scorecard() -> Metric:
 
     def figures(scores: list[SampleScore]) -> Value:
         epochs: list[list[SampleScore]] = []
-        seen: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for score in scores:
-            n = seen[str(score.sample_id)] = seen.get(str(score.sample_id), 0) + 1
+            n = counts[str(score.sample_id)] = counts.get(str(score.sample_id), 0) + 1
             if n > len(epochs):
                 epochs.append([])
             epochs[n - 1].append(score)
@@ -156,7 +156,7 @@ def scorecard() -> Metric:
         if len(listed) == 1:
             return listed[0]
         # Answers of several epochs are no independent answers: each epoch is measured by itself.
-        return {f"epoch {i}: {k}": v for i, each in enumerate(listed, 1) for k, v in each.items()}
+        return {f"epoch {i}: {k}": v for i, row in enumerate(listed, 1) for k, v in row.items()}
 
     return figures
 
@@ -182,12 +182,12 @@ def verdict() -> Scorer:
                 reason=outcome.reason.value,
                 metadata={"failure": _FAILURE.dump_python(outcome, mode="json")},
             )
-        said = getattr(outcome, fields(outcome)[0].name)
-        read = not isinstance(said, Unparsed)
+        answer = getattr(outcome, fields(outcome)[0].name)
+        read = not isinstance(answer, Unparsed)
         return Score(
             value={"answered": True, "read": read},
-            answer=str(said) if read else None,
-            explanation=None if read else f"{said.reason.value}: {said.found}",
+            answer=str(answer) if read else None,
+            explanation=None if read else f"{answer.reason.value}: {answer.found}",
             reason=None if read else "invalid_response_format",
             metadata={"reply": text, "verdict": _VERDICT.dump_python(outcome, mode="json")},
         )
@@ -266,14 +266,14 @@ def _parse_model_output(output: ModelOutput) -> str | Failure:
 
 
 def _compute_scorecard_values(scores: Sequence[SampleScore]) -> dict[str, float]:
-    asked = [_parse_sample_metadata(score.sample_metadata or {}) for score in scores]
-    if not asked:
+    samples = [_parse_sample_metadata(score.sample_metadata or {}) for score in scores]
+    if not samples:
         return {}
     replies = [
         (item, _parse_stored_reply(score.score.metadata or {}))
-        for (_, item), score in zip(asked, scores, strict=True)
+        for (_, item), score in zip(samples, scores, strict=True)
     ]
-    return flatten_scorecard_metrics(score_exported_replies(asked[0][0], replies))
+    return flatten_scorecard_metrics(score_exported_replies(samples[0][0], replies))
 
 
 def _parse_stored_reply(metadata: Mapping[str, Any]) -> str | Failure:

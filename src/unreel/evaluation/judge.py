@@ -97,12 +97,12 @@ class JudgeRulings:
     @property
     def n_scored(self) -> int:
         """Count the explanations with a score."""
-        return sum(judged.score is not None for judged in self.judged)
+        return sum(ruling.score is not None for ruling in self.judged)
 
     @property
     def unscored(self) -> Mapping[str, int]:
         """Count the explanations without a score, by reason."""
-        return dict(sorted(Counter(judged.why for judged in self.judged if judged.why).items()))
+        return dict(sorted(Counter(ruling.why for ruling in self.judged if ruling.why).items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +128,12 @@ class MeteredReviewer(Protocol):
 class JudgeStage(Stage):
     """Stage that asks the judge for the score of a row's pair of texts, at most `TRIES` times."""
 
-    def __init__(self, opener: ReviewerFactory, *, in_flight: int) -> None:
+    def __init__(self, factory: ReviewerFactory, *, in_flight: int) -> None:
         self.resources = WorkerResources(in_flight=in_flight, limit=InFlightLimitScope.ALONE)
-        self.spent: SpendingSummary | None = RequestBudget(price=opener.price).spending()
+        self.spent: SpendingSummary | None = RequestBudget(price=factory.price).spending()
         """What this process asked, once the stage is closed; `None`: the judge keeps no account."""
         self.n_rows = 0
-        self._opener = opener
+        self._opener = factory
 
     def setup(self) -> None:
         self._judge = self._opener.open().reviewer
@@ -141,7 +141,7 @@ class JudgeStage(Stage):
     async def __call__(self, row: Row) -> Row:
         self.n_rows += 1
         usages: list[Usage | None] = []
-        said = ""
+        reply = ""
         for attempt in range(TRIES):
             outcome = await self._judge.answer(_build_judge_request(row, attempt))
             if isinstance(outcome, Failure):
@@ -155,8 +155,8 @@ class JudgeStage(Stage):
                 return row | build_ruling_columns(
                     JudgeRuling(score=score, usage=sum_token_usages(usages))
                 )
-            said = score.found
-        detail = f"{TRIES} answers were not 0, 0.5 or 1; the last was {said!r}"
+            reply = score.found
+        detail = f"{TRIES} answers were not 0, 0.5 or 1; the last was {reply!r}"
         unread = JudgeRuling(
             score=None, why=UNREADABLE, detail=detail, usage=sum_token_usages(usages)
         )
@@ -170,9 +170,9 @@ class JudgeStage(Stage):
 
 def judge_explanations(
     explained: Sequence[ExplanationPair],
-    opener: ReviewerFactory,
+    factory: ReviewerFactory,
     *,
-    kept: JudgeRulingStore,
+    store: JudgeRulingStore,
     in_flight: int = IN_FLIGHT,
     pace: CommitPace | None = None,
 ) -> JudgeRulings:
@@ -186,31 +186,31 @@ def judge_explanations(
         UnreadableSourceError: Another process judges explanations of this run, or the stored
             rulings are damaged.
     """
-    pairs = _select_complete_pairs(explained, opener.name)
-    settled = {key for key, ruling in kept.stored(pairs).items() if ruling.is_settled}
+    pairs = _select_complete_pairs(explained, factory.name)
+    settled = {key for key, ruling in store.stored(pairs).items() if ruling.is_settled}
     due = {key: pair for key, pair in pairs.items() if key not in settled}
-    stage = JudgeStage(opener, in_flight=in_flight)
+    stage = JudgeStage(factory, in_flight=in_flight)
     spent = stage.spent
     if due:
         summary = run_pending_questions(
-            (_build_judge_row(key, pair, opener.name) for key, pair in due.items()),
+            (_build_judge_row(key, pair, factory.name) for key, pair in due.items()),
             [stage],
-            table=kept.table,
-            ledger=kept.ledger(),
+            table=store.table,
+            ledger=store.ledger(),
             retry_failed=ALL_FAILURES,
             pace=pace,
         )
         # What was asked by a process of its own, after deaths, is in nobody's account.
         spent = stage.spent if stage.n_rows == summary.done + summary.failed else None
-    rulings = kept.stored(pairs)
-    return _build_judge_rulings(opener.name, explained, rulings, cached=settled, spent=spent)
+    rulings = store.stored(pairs)
+    return _build_judge_rulings(factory.name, explained, rulings, cached=settled, spent=spent)
 
 
 def read_stored_rulings(
-    explained: Sequence[ExplanationPair], judge: str, *, kept: JudgeRulingStore
+    explained: Sequence[ExplanationPair], judge: str, *, store: JudgeRulingStore
 ) -> JudgeRulings:
     """Return the stored rulings of `judge` on the pairs in `explained`, in order; nothing is sent."""
-    rulings = kept.stored(_select_complete_pairs(explained, judge))
+    rulings = store.stored(_select_complete_pairs(explained, judge))
     spent = RequestBudget().spending()
     return _build_judge_rulings(judge, explained, rulings, cached=rulings.keys(), spent=spent)
 
@@ -228,18 +228,18 @@ def compute_judge_agreement(
     if first.judge == second.judge:
         msg = f"both judges are {first.judge!r}. Name another model as the second judge"
         raise InvalidValueError(msg)
-    if [judged.clip for judged in first.judged] != [judged.clip for judged in second.judged]:
+    if [ruling.clip for ruling in first.judged] != [ruling.clip for ruling in second.judged]:
         msg = "the judges did not judge the same explanations. Give both the same list"
         raise InvalidValueError(msg)
     pairs = zip(first.judged, second.judged, strict=True)
-    both = [(a, b) for a, b in pairs if a.score is not None and b.score is not None]
+    scored = [(a, b) for a, b in pairs if a.score is not None and b.score is not None]
     kappa = cohen_kappa(
-        [a.score for a, _ in both],
-        [b.score for _, b in both],
+        [a.score for a, _ in scored],
+        [b.score for _, b in scored],
         seed=seed,
-        clusters=[a.clip for a, _ in both],
+        clusters=[a.clip for a, _ in scored],
     )
-    return JudgeAgreement(kappa=kappa, n_both=len(both), n=len(first.judged))
+    return JudgeAgreement(kappa=kappa, n_both=len(scored), n=len(first.judged))
 
 
 def _select_complete_pairs(
@@ -293,9 +293,9 @@ def _build_judge_rulings(
 def _build_explanation_ruling(
     pair: ExplanationPair, key: str, rulings: Mapping[str, JudgeRuling], cached: Set[str]
 ) -> ExplanationRuling:
-    why = _explain_missing_text(pair)
-    if why:
-        return ExplanationRuling(clip=pair.clip, ruling=JudgeRuling(score=None, why=why))
+    reason = _explain_missing_text(pair)
+    if reason:
+        return ExplanationRuling(clip=pair.clip, ruling=JudgeRuling(score=None, why=reason))
     return ExplanationRuling(
         clip=pair.clip, ruling=rulings.get(key, _NOT_KEPT), cached=key in cached
     )

@@ -58,10 +58,10 @@ class JudgeRulingStore:
     def stored(self, keys: Collection[str]) -> dict[str, JudgeRuling]:
         """Return the stored rulings under `keys`."""
         self.table.check()
-        found: dict[str, JudgeRuling] = {}
+        rulings: dict[str, JudgeRuling] = {}
         for chunk in iter_chunks(keys):
-            found |= {row["key"]: parse_ruling_row(row) for row in self.table.get(chunk)}
-        return found
+            rulings |= {row["key"]: parse_ruling_row(row) for row in self.table.get(chunk)}
+        return rulings
 
 
 def build_ruling_columns(ruling: JudgeRuling) -> Row:
@@ -99,5 +99,5 @@ def _build_failed_ruling(failure: Failure, usage: Usage | None) -> JudgeRuling:
 
 def sum_token_usages(usages: Iterable[Usage | None]) -> Usage | None:
     """Return the sum of the reported token usages; `None` if none is reported."""
-    told = [usage for usage in usages if usage is not None]
-    return reduce(add, told) if told else None
+    known = [usage for usage in usages if usage is not None]
+    return reduce(add, known) if known else None

@@ -53,7 +53,7 @@ def select_frame_reviewers(reviewers: Sequence[ReviewerWithPrices]) -> list[Revi
 
 async def search_clip_with_reviewer(
     clip: Clip,
-    asked: ReviewerWithPrices,
+    reviewer: ReviewerWithPrices,
     *,
     condition: Condition,
     mode: Mode,
@@ -75,34 +75,34 @@ async def search_clip_with_reviewer(
     async def ask(window: TimeSpan) -> Segments | None:
         start_s, end_s = (Fraction(end, MICROSECONDS) for end in (window.start_us, window.end_us))
         sampling = str(WindowSampling(start_s, end_s, settings.n_frames))
-        result = await desk.ask(build_question(sampling), [clip], asked)
+        result = await desk.ask(build_question(sampling), [clip], reviewer)
         results.append(result)
         verdict = result.read(mode)
         if not isinstance(verdict, LocateVerdict) or isinstance(verdict.segments, Unparsed):
             return None
         return verdict.segments
 
-    found = await search_clip_windows(
+    search = await search_clip_windows(
         convert_to_microseconds(clip.facts.video.duration_s), ask, settings
     )
     name = f"scan-{settings.n_questions}x{settings.n_frames}"
-    return _build_search_opinion(build_question(name), found, results, mode)
+    return _build_search_opinion(build_question(name), search, results, mode)
 
 
 def _build_search_opinion(
     question: Question,
-    found: WindowSearchResult,
+    search: WindowSearchResult,
     results: Sequence[AskedQuestionResult],
     mode: Mode,
 ) -> WindowSearchOpinion:
     failed = [result.outcome for result in results if isinstance(result.outcome, Failure)]
     outcome: Reply | Failure
-    verdict: Verdict | None = LocateVerdict(segments=found.segments)
-    if found.n_unanswered == len(found.windows):
+    verdict: Verdict | None = LocateVerdict(segments=search.segments)
+    if search.n_unanswered == len(search.windows):
         outcome = failed[0] if failed else results[0].outcome
         verdict = None if failed else results[0].read(mode)
     else:
-        outcome = Reply(text=format_segments_json(found.segments), usage=_sum_token_usage(results))
+        outcome = Reply(text=format_segments_json(search.segments), usage=_sum_token_usage(results))
     exhibits = [result.exhibits[0] for result in results if result.exhibits]
     costs = [result.cost_usd for result in results]
     known = [cost for cost in costs if cost is not None]
@@ -110,13 +110,13 @@ def _build_search_opinion(
         reviewer=results[0].reviewer,
         question=question,
         prompt=results[0].prompt,
-        exhibits=(_select_representative_frames(exhibits, found.segments),) if exhibits else (),
+        exhibits=(_select_representative_frames(exhibits, search.segments),) if exhibits else (),
         box_space=UNIT.name,
         outcome=outcome,
         cost_usd=sum(known, Decimal()) if len(known) == len(costs) else None,
         verdict=verdict,
-        n_windows=len(found.windows),
-        n_unanswered=found.n_unanswered,
+        n_windows=len(search.windows),
+        n_unanswered=search.n_unanswered,
     )
 
 
@@ -141,9 +141,7 @@ def _select_representative_frames(exhibits: Sequence[ClipInput], segments: Segme
         )
     ] or [frames[index] for index in sorted(frames)]
     n = min(_SHOWN, len(inside))
-    return replace(
-        exhibits[0], frames=tuple(inside[place * len(inside) // n] for place in range(n))
-    )
+    return replace(exhibits[0], frames=tuple(inside[i * len(inside) // n] for i in range(n)))
 
 
 def format_window_search_plan(clip: Clip, n_reviewers: int, settings: WindowSearchLimits) -> str:

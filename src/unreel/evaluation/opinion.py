@@ -66,9 +66,9 @@ class Opinion(AskedQuestionResult):
         if self.is_refusal:
             return "it refused to answer; its text is shown as it came"
         part = self.decision
-        why = part.reason.value if isinstance(part, Unparsed) else ""
+        reason = part.reason.value if isinstance(part, Unparsed) else ""
         return (
-            f"the answer could not be read: its {self.wording.decides} is {why}; "
+            f"the answer could not be read: its {self.wording.decides} is {reason}; "
             "its text is shown as it came"
         )
 
@@ -80,22 +80,22 @@ class Opinion(AskedQuestionResult):
         return tuple(self.wording.details(self.verdict))
 
     def __str__(self) -> str:
-        told = [f"{name}: {text}" for name, text in self.details]
+        details = [f"{name}: {text}" for name, text in self.details]
         head = f"{sanitise_line(self.reviewer)}, {self.question.instrument}: {self.headline}"
-        return "\n".join([head, *(f"  {line}" for line in filter(None, [*told, self.problem]))])
+        return "\n".join([head, *(f"  {line}" for line in filter(None, [*details, self.problem]))])
 
 
-def build_opinion(asked: AskedQuestionResult, mode: Mode) -> Opinion:
-    """Build the opinion for the question and reply in `asked`, with the parsed verdict."""
+def build_opinion(result: AskedQuestionResult, mode: Mode) -> Opinion:
+    """Build the opinion for the question and reply in `result`, with the parsed verdict."""
     return Opinion(
-        reviewer=asked.reviewer,
-        question=asked.question,
-        prompt=asked.prompt,
-        exhibits=asked.exhibits,
-        box_space=asked.box_space,
-        outcome=asked.outcome,
-        cost_usd=asked.cost_usd,
-        verdict=asked.read(mode),
+        reviewer=result.reviewer,
+        question=result.question,
+        prompt=result.prompt,
+        exhibits=result.exhibits,
+        box_space=result.box_space,
+        outcome=result.outcome,
+        cost_usd=result.cost_usd,
+        verdict=result.read(mode),
     )
 
 
@@ -165,10 +165,10 @@ class OpinionStability:
         return "not known" if None in flips else "steady"
 
     def __str__(self) -> str:
-        told = [f"{self.opinion.headline} as it is"]
-        told += [f"{retrial.headline} when {retrial.variant.name}" for retrial in self.retrials]
-        asked = self.opinion.question.instrument.protocol
-        return f"{sanitise_line(self.opinion.reviewer)}, {asked}: {self.state}: {', '.join(told)}"
+        texts = [f"{self.opinion.headline} as it is"]
+        texts += [f"{retrial.headline} when {retrial.variant.name}" for retrial in self.retrials]
+        name = self.opinion.question.instrument.protocol
+        return f"{sanitise_line(self.opinion.reviewer)}, {name}: {self.state}: {', '.join(texts)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the stability as JSON for the result file of a review."""
@@ -198,9 +198,9 @@ def compute_opinion_stabilities(
     return tuple(
         OpinionStability(
             opinion=opinion,
-            retrials=tuple(_compare_variant_answer(opinion, trial, place) for trial in trials),
+            retrials=tuple(_compare_variant_answer(opinion, trial, i) for trial in trials),
         )
-        for place, opinion in enumerate(opinions)
+        for i, opinion in enumerate(opinions)
     )
 
 
@@ -216,28 +216,28 @@ def _compare_variant_answer(
             box_overlap=None,
             cost_usd=None,
         )
-    again = trial.opinions[index]
+    second = trial.opinions[index]
     return ComparedVariantAnswer(
         variant=trial.variant,
-        headline=again.headline,
-        problem=again.problem,
-        flips=_is_different_decision(first, again),
-        box_overlap=_compute_box_overlap(first, again, trial.variant),
-        cost_usd=None if again.cost_usd is None else float(again.cost_usd),
+        headline=second.headline,
+        problem=second.problem,
+        flips=_is_different_decision(first, second),
+        box_overlap=_compute_box_overlap(first, second, trial.variant),
+        cost_usd=None if second.cost_usd is None else float(second.cost_usd),
     )
 
 
-def _is_different_decision(first: Opinion, again: Opinion) -> bool | None:
-    if not (first.is_readable and again.is_readable):
+def _is_different_decision(first: Opinion, second: Opinion) -> bool | None:
+    if not (first.is_readable and second.is_readable):
         return None
-    before, after = first.decision, again.decision
+    before, after = first.decision, second.decision
     if isinstance(before, int) and isinstance(after, int):
         return abs(before - after) >= _GRADES_APART
     return bool(before != after)
 
 
-def _compute_box_overlap(first: Opinion, again: Opinion, variant: ClipVariant) -> float | None:
-    before, after = _find_verdict_box(first), _find_verdict_box(again)
+def _compute_box_overlap(first: Opinion, second: Opinion, variant: ClipVariant) -> float | None:
+    before, after = _find_verdict_box(first), _find_verdict_box(second)
     if before is None or after is None:
         return None
     return before.iou(variant.map_back(after))

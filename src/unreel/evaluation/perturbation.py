@@ -42,8 +42,8 @@ async def review_clip_variants(
             if isinstance(clip, Failure):
                 trials.append(ClipVariantOpinions(variant=variant, opinions=(), failure=clip))
                 continue
-            again = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk)
-            trials.append(ClipVariantOpinions(variant=variant, opinions=again.opinions))
+            result = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk)
+            trials.append(ClipVariantOpinions(variant=variant, opinions=result.opinions))
     return replace(review, trials=tuple(trials))
 
 

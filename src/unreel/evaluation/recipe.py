@@ -60,8 +60,8 @@ class EvalRecipe(RecipeSection):
         section = values.get(_REVIEWER, {})
         if not isinstance(section, Mapping):
             return values  # it is wrong itself, and said to be so
-        others = {name: value for name, value in values.items() if name not in loose}
-        return others | {_REVIEWER: {**section, **loose}}
+        remaining = {name: value for name, value in values.items() if name not in loose}
+        return remaining | {_REVIEWER: {**section, **loose}}
 
     @field_validator("benchmark", mode="before")
     @classmethod
@@ -111,10 +111,10 @@ class EvalRecipe(RecipeSection):
         unless they are set.
         """
         unused = {"choice"} if self.limit is None else set()
-        kept = self.model_dump(mode="json", exclude={_REVIEWER, *unused})
+        document = self.model_dump(mode="json", exclude={_REVIEWER, *unused})
         described = self.reviewer.model_dump(mode="json")
         fresh = _FRESH - self.reviewer.model_fields_set
-        return kept | {name: value for name, value in described.items() if name not in fresh}
+        return document | {name: value for name, value in described.items() if name not in fresh}
 
 
 def resolve_eval_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:

@@ -62,9 +62,9 @@ def format_opinion_html(opinion: Opinion) -> str:
 
 
 def _format_frame_strip(opinion: Opinion) -> str:
-    shown = opinion.exhibit.frames if opinion.exhibit else ()
-    few = min(FRAMES, len(shown))
-    picked = [shown[place * len(shown) // few] for place in range(few)]
+    frames = opinion.exhibit.frames if opinion.exhibit else ()
+    n = min(FRAMES, len(frames))
+    picked = [frames[i * len(frames) // n] for i in range(n)]
     return "".join(
         _format_frame_figure(frame, _find_box_at_frame(frame, opinion.verdict)) for frame in picked
     )
@@ -129,13 +129,13 @@ class Review:
     """Answers about variants of the clip; empty without `perturb`."""
 
     def __str__(self) -> str:
-        told = (f"stability, {found}" for found in self.stabilities)
-        return "\n".join([sanitise_line(self.clip.location), *map(str, self.opinions), *told])
+        lines = (f"stability, {stability}" for stability in self.stabilities)
+        return "\n".join([sanitise_line(self.clip.location), *map(str, self.opinions), *lines])
 
     def _repr_html_(self) -> str:
-        told = self.clip._repr_html_() + "".join(map(format_opinion_html, self.opinions))
+        body = self.clip._repr_html_() + "".join(map(format_opinion_html, self.opinions))
         rows = [(sanitise_line(s.opinion.reviewer), str(s)) for s in self.stabilities]
-        return told + (build_html_table("Stability of the verdicts", (), rows) if rows else "")
+        return body + (build_html_table("Stability of the verdicts", (), rows) if rows else "")
 
     @property
     def stabilities(self) -> tuple[OpinionStability, ...]:
@@ -209,16 +209,16 @@ def build_reviewer_factories(
 ) -> tuple[ReviewerFactory, ...]:
     """Return a factory per distinct model, as `unreel eval`; set `keys` are those of `[reviewer]`."""
     condition = ConditionSection(**asdict(inquiry.condition))
-    openers: dict[str, ReviewerFactory] = {}
+    factories: dict[str, ReviewerFactory] = {}
     for model in models:
         section = validate_recipe_sections(
             ReviewerSection, {"model": model} | drop_unset_keys(keys)
         )
         section.require_thinking(condition, get_protocol(inquiry.protocols[0]))
         section.require_taught(inquiry.protocols)
-        opener = section.opener(key_hosts=settings.key_hosts)
-        openers[opener.name] = opener
-    return tuple(openers.values())
+        factory = section.opener(key_hosts=settings.key_hosts)
+        factories[factory.name] = factory
+    return tuple(factories.values())
 
 
 def format_box_space_note(
@@ -269,18 +269,18 @@ async def review_clip(
             looks[wants] = asyncio.create_task(desk.show([clip], inquiry.condition, wants))
         return looks[wants]
 
-    async def hear(asked: ReviewerWithPrices, name: str) -> Opinion:
+    async def ask(reviewer: ReviewerWithPrices, name: str) -> Opinion:
         instrument = get_protocol(name).instrument
         question = Question(subject=clip.id, instrument=instrument, condition=inquiry.condition)
-        answered = await desk.put(question, await look(asked.reviewer.wants), asked)
+        answered = await desk.put(question, await look(reviewer.reviewer.wants), reviewer)
         opinion = build_opinion(answered, inquiry.mode)
         on_opinion(opinion)
         return opinion
 
-    async def search(asked: ReviewerWithPrices, settings: WindowSearchLimits) -> Opinion:
+    async def search(reviewer: ReviewerWithPrices, settings: WindowSearchLimits) -> Opinion:
         condition, mode = inquiry.condition, inquiry.mode
         opinion = await search_clip_with_reviewer(
-            clip, asked, condition=condition, mode=mode, desk=desk, settings=settings
+            clip, reviewer, condition=condition, mode=mode, desk=desk, settings=settings
         )
         on_opinion(opinion)
         return opinion
@@ -288,8 +288,8 @@ async def review_clip(
     names = inquiry.protocols
     searches = []
     if inquiry.scan is not None and needs_window_search(clip, inquiry.scan):
-        searches = [search(asked, inquiry.scan) for asked in select_frame_reviewers(reviewers)]
+        searches = [search(r, inquiry.scan) for r in select_frame_reviewers(reviewers)]
         names = tuple(name for name in names if name != SCANNED) if searches else names
-    questions = [*(hear(asked, name) for name in names for asked in reviewers), *searches]
+    questions = [*(ask(reviewer, name) for name in names for reviewer in reviewers), *searches]
     opinions = tuple(await asyncio.gather(*questions))
     return Review(clip=clip, opinions=opinions, mode=inquiry.mode)

@@ -74,10 +74,10 @@ class ReviewStage(MediaStage):
     opened = MediaStage.opened | {"_desk", "_reviewer"}
 
     def __init__(
-        self, opener: ReviewerFactory, access: ClipAccessSettings, *, in_flight: int
+        self, factory: ReviewerFactory, access: ClipAccessSettings, *, in_flight: int
     ) -> None:
-        super().__init__(access, WorkerResources.asking(opener, in_flight))
-        self._opener = opener
+        super().__init__(access, WorkerResources.asking(factory, in_flight))
+        self._opener = factory
 
     def setup(self) -> None:
         super().setup()
@@ -96,16 +96,18 @@ class ReviewStage(MediaStage):
             instrument=Instrument(row["protocol"], row["protocol_version"]),
             condition=_CONDITION.validate_json(row["_condition"]),
         )
-        asked = await self._desk.ask(question, clips, self._reviewer, name=row["_name"])
-        noted = row | ({"notes": json.dumps(_build_answer_notes(asked))} if asked.exhibits else {})
-        noted |= build_cost_columns(asked.outcome.usage, asked.cost_usd, row.get("_paid"))
-        if isinstance(asked.outcome, Failure):
-            return convert_to_failed_row(noted, asked.outcome)
+        result = await self._desk.ask(question, clips, self._reviewer, name=row["_name"])
+        noted = row | (
+            {"notes": json.dumps(_build_answer_notes(result))} if result.exhibits else {}
+        )
+        noted |= build_cost_columns(result.outcome.usage, result.cost_usd, row.get("_paid"))
+        if isinstance(result.outcome, Failure):
+            return convert_to_failed_row(noted, result.outcome)
         return noted | {
-            "text": asked.outcome.text,
-            "latency_us": asked.outcome.latency_us,
-            "answered_by": asked.outcome.answered_by,
-            "reply_digest": asked.outcome.digest,
+            "text": result.outcome.text,
+            "latency_us": result.outcome.latency_us,
+            "answered_by": result.outcome.answered_by,
+            "reply_digest": result.outcome.digest,
         }
 
     async def close(self) -> None:
@@ -113,13 +115,13 @@ class ReviewStage(MediaStage):
         super().close()
 
 
-def _build_answer_notes(asked: AskedQuestionResult) -> dict[str, Any]:
+def _build_answer_notes(result: AskedQuestionResult) -> dict[str, Any]:
     return {
-        "box_space": asked.box_space,
+        "box_space": result.box_space,
         "clock": CLIP_CLOCK,
         "frames": [
             [[frame.index, str(frame.at_s)] for frame in exhibit.frames]
-            for exhibit in asked.exhibits
+            for exhibit in result.exhibits
         ],
     }
 

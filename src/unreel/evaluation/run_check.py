@@ -36,14 +36,14 @@ WRONG_RULING: Final = "neither a score nor a reason why there is none"
 
 def find_answer_fault(row: Row) -> str | None:
     """Return the fault of a stored answer, such as a key that does not match its fields, or `None`."""
-    shown = [clip for clip in (row["clip"], row["second"]) if clip is not None]
-    if not shown or not all(map(is_sha256_hex, shown)):
+    clips = [clip for clip in (row["clip"], row["second"]) if clip is not None]
+    if not clips or not all(map(is_sha256_hex, clips)):
         return WRONG_CLIP
-    asked = (row["reviewer"], row["protocol"], row["protocol_version"], row["condition"])
-    if None in asked:
+    parts = (row["reviewer"], row["protocol"], row["protocol_version"], row["condition"])
+    if None in parts:
         return WRONG_KEY
     instrument = Instrument(row["protocol"], row["protocol_version"])
-    key = compute_question_key(shown, row["reviewer"], instrument, row["condition"])
+    key = compute_question_key(clips, row["reviewer"], instrument, row["condition"])
     if key != row["key"]:
         return WRONG_KEY
     text, digest = row["text"], row.get("reply_digest")
@@ -198,18 +198,18 @@ def check_run_tables(run: StoredRunLocation, examiner: TableChecker) -> dict[str
 
 def build_run_check(run: StoredRunLocation, tables: Mapping[str, TableCheckResult]) -> RunCheck:
     """Combine the checks of the run's tables with checks of its recipe and start logs."""
-    place = run.place
-    recipe = check_run_recipe_file(place)
+    location = run.place
+    recipe = check_run_recipe_file(location)
     if recipe is None and _ANSWERS in tables:
         recipe = RunRecipeCheck(problem="is lost")
     if recipe is None and not tables:
-        setting, problem = "run", f"{place.uri} holds no run"
+        setting, problem = "run", f"{location.uri} holds no run"
         remedy = "Name a folder that `unreel eval --out` or `unreel curate` wrote"
         raise InvalidSettingError(setting, problem, remedy)
     return RunCheck(
-        run=place.uri,
+        run=location.uri,
         recipe=recipe,
-        tables=tuple(build_run_table_check(found, name) for name, found in tables.items()),
+        tables=tuple(build_run_table_check(result, name) for name, result in tables.items()),
         ledgers=tuple(check_start_log(file) for file in find_start_logs(run.ledgers)),
     )
 
@@ -235,22 +235,22 @@ def are_curation_tables(tables: Collection[str]) -> bool:
     return not set(tables) <= set(_RULES)
 
 
-def build_run_table_check(found: TableCheckResult, name: str) -> RunTableCheck:
-    """Build the check of the run's table `name` from the detailed result `found`."""
+def build_run_table_check(result: TableCheckResult, name: str) -> RunTableCheck:
+    """Build the check of the run's table `name` from the detailed `result`."""
     return RunTableCheck(
         name=name.removesuffix(".lance"),
-        version=found.version,
-        n_rows=found.n_rows,
-        n_files=found.n_files,
-        problems=found.problems,
-        unreadable={path: why for piece, why in found.unreadable for path in piece.files},
-        n_unreadable_rows=sum(piece.n_rows for piece, _ in found.unreadable),
-        faults=found.faults,
-        n_doubled=found.n_doubled,
-        whole_version=None if found.is_whole else found.whole_version,
-        n_older_files=found.n_older,
-        n_leftover_files=len(found.loose) - found.n_older,
-        writer=find_lock_holder(found.table.place),
+        version=result.version,
+        n_rows=result.n_rows,
+        n_files=result.n_files,
+        problems=result.problems,
+        unreadable={path: reason for piece, reason in result.unreadable for path in piece.files},
+        n_unreadable_rows=sum(piece.n_rows for piece, _ in result.unreadable),
+        faults=result.faults,
+        n_doubled=result.n_doubled,
+        whole_version=None if result.is_whole else result.whole_version,
+        n_older_files=result.n_older,
+        n_leftover_files=len(result.loose) - result.n_older,
+        writer=find_lock_holder(result.table.place),
     )
 
 

@@ -36,11 +36,11 @@ def sum_run_cost_usd(answers: LanceTable, ledgers: Path) -> Decimal | None:
 
 
 def add_earlier_run_cost(
-    opener: ReviewerFactory, answers: LanceTable, ledgers: Path
+    factory: ReviewerFactory, answers: LanceTable, ledgers: Path
 ) -> ReviewerFactory:
     """Return the factory with the run's earlier cost counted; no other process may send then."""
-    if opener.max_cost_usd is None:
-        return opener
+    if factory.max_cost_usd is None:
+        return factory
     costs = _list_answer_costs(answers)
     log = OutputDirectory(ledgers).make() / _LOG
     before = EarlierSpending(
@@ -48,7 +48,7 @@ def add_earlier_run_cost(
         dearest_usd=max(costs, default=Decimal()),
         log=log,
     )
-    return opener.after(before)
+    return factory.after(before)
 
 
 def add_earlier_question_costs(

@@ -176,10 +176,10 @@ class EvalRun:
             UnreadableSourceError: The benchmark gives no question.
         """
         benchmark, scope, reading = self.benchmark(), self.scope, BenchmarkStats()
-        found = (survey or self.survey(benchmark)).find_files(
+        files = (survey or self.survey(benchmark)).find_files(
             benchmark, self.entries(benchmark, reading), cleaned=scope.shows_cleaned
         )
-        questions = plan_questions(found, scope)
+        questions = plan_questions(files, scope)
         yield from require_some_question(questions, scope, source=str(self.benchmark_path))
         if self.kept is not None and reading.identity is not None and not self.accept_changed:
             require_unchanged_benchmark(
@@ -237,11 +237,11 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     require_conditional_puts(run.place)
     callbacks.on_phase(f"reading {run.recipe.benchmark}")
     benchmark = run.benchmark()
-    left_out, cleaned = SkippedQuestionCounts(), run.scope.shows_cleaned
-    reading = left_out.reading
+    skipped, cleaned = SkippedQuestionCounts(), run.scope.shows_cleaned
+    reading = skipped.reading
     learns = reviewer is None and run.recipe.reviewer.learns
     # A reviewer that cannot be opened is reported before the first clip is opened.
-    opener = None if learns else _get_reviewer_factory(run, reviewer)
+    factory = None if learns else _get_reviewer_factory(run, reviewer)
     roll = CountedEntryStream(run.entries(benchmark, reading), keeps=learns)
     if roll.ahead.is_whole:
         _require_any_question(run, roll)
@@ -270,11 +270,11 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             observe=lambda step, n_rows: callbacks.observe(f"{part}-{step}", n_rows),
         )
 
-    again = NEVER_PUT.union(retry_failed)
+    retry = NEVER_PUT.union(retry_failed)
     # A second driver is rejected before it changes anything.
     with build_writer_lock(run.place / DRIVER), open_shared_runner(engine) as runner:
         keeper = get_recipe_store(run)
-        known = None if opener is None else opener.name
+        known = None if factory is None else factory.name
         keeper.take_up(
             known, partial(identify_current_benchmark, run, benchmark, reading), callbacks.on_note
         )
@@ -284,28 +284,28 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         survey = ClipProbeStage(run.access)
         looked_at = put("clips", clips, survey, table=run.clips, retry=retry_failed)
         require_watermark_free_copies(run.scope, roll)
-        if opener is None:
+        if factory is None:
             callbacks.on_phase(f"{run.recipe.reviewer.model} learns from the clips")
             learn_from = partial(_iter_learnable_clips, run, benchmark, roll.kept)
-            opener = build_reviewer_factory(run.recipe, access=run.access, learn_from=learn_from)
-        keeper.keep(opener.name, reading.identity)
+            factory = build_reviewer_factory(run.recipe, access=run.access, learn_from=learn_from)
+        keeper.keep(factory.name, reading.identity)
         callbacks.on_phase("counting the questions")
         stage = ReviewStage(
-            add_earlier_run_cost(opener, run.answers, run.ledgers),
+            add_earlier_run_cost(factory, run.answers, run.ledgers),
             run.access,
             in_flight=run.recipe.reviewer.max_connections,
         )
         questions: Iterable[Row] = add_earlier_question_costs(
-            filter(wanted, left_out.sift(run.plan(), opener.name)), run.answers, retry=again
+            filter(wanted, skipped.sift(run.plan(), factory.name)), run.answers, retry=retry
         )
-        most = roll.n_entries * len(run.scope.conditions) - run.answers.count()
-        asked = put("answers", questions, stage, table=run.answers, retry=again, most_due=most)
+        max_due = roll.n_entries * len(run.scope.conditions) - run.answers.count()
+        answers = put("answers", questions, stage, table=run.answers, retry=retry, most_due=max_due)
     return EvalSummary(
-        reviewer=opener.name,
+        reviewer=factory.name,
         clips=looked_at,
-        answers=asked,
-        unreadable=dict(left_out.unreadable),
-        first_unreadable=left_out.first_unreadable,
+        answers=answers,
+        unreadable=dict(skipped.unreadable),
+        first_unreadable=skipped.first_unreadable,
         n_rejected=reading.n_rejected,
         rejected=tuple(reading.rejected),
         drawn=reading.drawn,
@@ -325,13 +325,13 @@ def identify_current_benchmark(
 def get_recipe_store(run: EvalRun) -> RunRecipeStore:
     """Return the store of the run's recipe, which rejects another reviewer, recipe or benchmark."""
     before = read_run_recipe(run.place)
-    held = before if run.answers.count() else None
+    stored = before if run.answers.count() else None
     return RunRecipeStore(
         place=run.place,
         recipe=run.recipe,
         outside=run.access.outside,
         accept_changed=run.accept_changed,
-        before=held,
+        before=stored,
     )
 
 
@@ -390,7 +390,7 @@ def _iter_learnable_clips(
     run: EvalRun, benchmark: Benchmark, entries: Iterable[Entry]
 ) -> Iterator[LabelledClip]:
     cleaned = run.scope.shows_cleaned
-    for found in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
-        for clip in (found.clip, found.cleaned):
+    for file in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
+        for clip in (file.clip, file.cleaned):
             if isinstance(clip, Clip):
-                yield LabelledClip(clip, found.entry.origin, found.entry.group)
+                yield LabelledClip(clip, file.entry.origin, file.entry.group)

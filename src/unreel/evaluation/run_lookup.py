@@ -33,14 +33,14 @@ def build_eval_run(
 ) -> EvalRun:
     """Build the run of `recipe` at the directory or prefix `out`; by default at a name below `runs/`."""
     access = build_clip_access_settings(settings, trusted=trusted, outside=outside)
-    place = resolve_location(
+    location = resolve_location(
         str(out or find_run_location(recipe, "runs", settings)), access.storage
     )
     return EvalRun(
-        place=place,
+        place=location,
         recipe=recipe,
         access=access,
-        ledgers=get_local_state_folder(place, settings),
+        ledgers=get_local_state_folder(location, settings),
         accept_changed=accept_changed,
     )
 
@@ -59,9 +59,9 @@ def find_run_location(recipe: EvalRecipe, parent: str, settings: EnvironmentSett
     """Return the run's location below `parent`, by its name or the earlier one with a table's suffix."""
     name, earlier = build_run_name(recipe), build_run_name(recipe, keep_ending=True)
     if earlier != name:
-        kept = f"{parent}/{earlier}"
-        if find_run_recipe(resolve_location(kept, read_storage_options(settings))) is not None:
-            return kept
+        uri = f"{parent}/{earlier}"
+        if find_run_recipe(resolve_location(uri, read_storage_options(settings))) is not None:
+            return uri
     return f"{parent}/{name}"
 
 
@@ -82,11 +82,11 @@ def open_named_run(
         outside: Whether its table may name files outside its folder.
         accept_changed: Whether its benchmark may have changed.
     """
-    place = resolve_location(text, read_storage_options(settings))
+    location = resolve_location(text, read_storage_options(settings))
     return open_run(
-        place,
+        location,
         build_clip_access_settings(settings, outside=outside),
-        ledgers=get_local_state_folder(place, settings),
+        ledgers=get_local_state_folder(location, settings),
         moved_to=moved_to,
         accept_changed=accept_changed,
     )
@@ -108,17 +108,17 @@ def resolve_run_names(texts: Iterable[str], settings: EnvironmentSettings) -> li
 
 def find_runs(text: str, settings: EnvironmentSettings) -> Iterator[str]:
     """Yield the locations of the runs at or below the folder or prefix `text`, sorted."""
-    place = resolve_location(text, read_storage_options(settings))
-    if place.is_local:
-        for path in sorted(place.path.glob(f"**/{RECIPE_FILE}")):
+    location = resolve_location(text, read_storage_options(settings))
+    if location.is_local:
+        for path in sorted(location.path.glob(f"**/{RECIPE_FILE}")):
             if any((path.parent / table).is_dir() for table in _TABLES):
                 yield str(path.parent)
         return
     try:
-        yield from (place.uri + below for below in _iter_run_paths(place, ""))
+        yield from (location.uri + below for below in _iter_run_paths(location, ""))
     except BaseError as error:
         remedy = "Check its address, bucket and keys, or try `unreel doctor --store`"
-        raise UnreadableSourceError(place.uri, f"cannot list it: {error}", remedy) from error
+        raise UnreadableSourceError(location.uri, f"cannot list it: {error}", remedy) from error
 
 
 def _iter_run_paths(location: StorageLocation, prefix: str) -> Iterator[str]:

@@ -37,19 +37,19 @@ class RecipeSettingChange:
 
 def find_recipe_changes(before: EvalRecipe, now: EvalRecipe) -> list[RecipeSettingChange]:
     """Return the settings that differ between two recipes; concurrency and timeouts are ignored."""
-    found = []
+    diffs = []
     if _get_sample_extent(before) != _get_sample_extent(now):
-        told = f"{_format_sample_extent(before)} before, {_format_sample_extent(now)} now"
-        found.append(RecipeSettingChange(told, _contains_sample(now, before)))
+        text = f"{_format_sample_extent(before)} before, {_format_sample_extent(now)} now"
+        diffs.append(RecipeSettingChange(text, _contains_sample(now, before)))
     if before.seed != now.seed:
-        found.append(RecipeSettingChange(f"seed {before.seed} before, {now.seed} now", grows=False))
+        diffs.append(RecipeSettingChange(f"seed {before.seed} before, {now.seed} now", grows=False))
     if {*before.conditions} != {*now.conditions}:
         parts = list_differing_condition_fields([*before.conditions, *now.conditions])
-        told = " before, ".join(
-            _format_condition_parts(each.conditions, parts) for each in (before, now)
+        text = " before, ".join(
+            _format_condition_parts(recipe.conditions, parts) for recipe in (before, now)
         )
-        found.append(RecipeSettingChange(f"{told} now", {*before.conditions} <= {*now.conditions}))
-    return found
+        diffs.append(RecipeSettingChange(f"{text} now", {*before.conditions} <= {*now.conditions}))
+    return diffs
 
 
 def _format_condition_parts(conditions: Sequence[Condition], parts: Sequence[str]) -> str:
@@ -59,13 +59,13 @@ def _format_condition_parts(conditions: Sequence[Condition], parts: Sequence[str
 
 
 def _get_sample_extent(recipe: EvalRecipe) -> tuple[object, ...]:
-    drawn = () if recipe.limit is None else (recipe.limit, recipe.choice)
-    return (recipe.split, *drawn)
+    sample = () if recipe.limit is None else (recipe.limit, recipe.choice)
+    return (recipe.split, *sample)
 
 
 def _format_sample_extent(recipe: EvalRecipe) -> str:
-    words = "all clips" if recipe.limit is None else f"{recipe.limit} clips ({recipe.choice})"
-    return words if recipe.split is None else f"{words} of the split {recipe.split}"
+    text = "all clips" if recipe.limit is None else f"{recipe.limit} clips ({recipe.choice})"
+    return text if recipe.split is None else f"{text} of the split {recipe.split}"
 
 
 def _contains_sample(more: EvalRecipe, less: EvalRecipe) -> bool:
@@ -135,25 +135,25 @@ class RunRecipeStore:
         instrument = recipe.instrument.instrument
         if before is None or (before.instrument, before.reviewer) == (instrument, reviewer):
             return
-        found = f"{self.place.uri} holds a run of {before.reviewer}"
-        problem, remedy = f"{found}, not of {reviewer}", "Name another folder, or the same recipe"
+        text = f"{self.place.uri} holds a run of {before.reviewer}"
+        problem, remedy = f"{text}, not of {reviewer}", "Name another folder, or the same recipe"
         if before.instrument != instrument:
-            problem = f"{found} that asked {before.instrument}"
+            problem = f"{text} that asked {before.instrument}"
             remedy = f"Name another folder: this release asks {instrument}. It scores what is there"
         elif recipe.reviewer.learns and before.recipe.reviewer.model == recipe.reviewer.model:
-            problem = f"{found}; what {recipe.reviewer.model} learns from now makes it {reviewer}"
+            problem = f"{text}; what {recipe.reviewer.model} learns from now makes it {reviewer}"
             remedy = "Bring back the clips that it learnt from, or name another folder with --out"
         raise InvalidSettingError(_OUT, problem, remedy)
 
     def keep(self, reviewer: str, identity: BenchmarkIdentity | None) -> None:
         """Write the requested recipe to the run; raise an error if the run is of another reviewer."""
         self.require_reviewer(reviewer)
-        kept = build_benchmark_reference(Path(self.recipe.benchmark), self.place, identity)
+        reference = build_benchmark_reference(Path(self.recipe.benchmark), self.place, identity)
         document: dict[str, Any] = {
             "reviewer": reviewer,
             "instrument": str(self.recipe.instrument.instrument),
             "recipe": self.recipe.stored(),
-            "benchmark": kept.model_dump(mode="json", exclude_none=True),
+            "benchmark": reference.model_dump(mode="json", exclude_none=True),
         }
         if self.outside:
             document["allow_outside"] = True
@@ -166,16 +166,16 @@ class RunRecipeStore:
         identify: Identify,
         on_note: Callable[[str], None],
     ) -> None:
-        kept, uri = before.benchmark, self.place.uri
-        if kept is None or kept.identity is None:
-            told = f"which benchmark {uri} asked about is not known: its recipe has no fingerprint"
-            on_note(f"{told}. It is taken for {self.recipe.benchmark}")
+        stored, uri = before.benchmark, self.place.uri
+        if stored is None or stored.identity is None:
+            note = f"which benchmark {uri} asked about is not known: its recipe has no fingerprint"
+            on_note(f"{note}. It is taken for {self.recipe.benchmark}")
             return
         if self.accept_changed:
             return
         now = identify(before)
-        if differs := "" if now is None else format_benchmark_change(kept.identity, now):
-            problem = f"{uri} holds a run over another benchmark, {kept.at}: {differs}"
+        if differs := "" if now is None else format_benchmark_change(stored.identity, now):
+            problem = f"{uri} holds a run over another benchmark, {stored.at}: {differs}"
             remedy = self._remedy("bring back the one that it was")
             raise InvalidSettingError(_OUT, problem, remedy)
 

@@ -53,17 +53,17 @@ def repair_run(
         InvalidSettingError: A later release wrote the run, or it is a curation.
         UnreadableSourceError: Another process writes the run, or `out` exists.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         if find_run_tables(run.place):
-            held.enter_context(build_writer_lock(run.place / DRIVER))
-        found = check_run_tables(run, examiner)
-        check = build_run_check(run, found)
+            stack.enter_context(build_writer_lock(run.place / DRIVER))
+        checks = check_run_tables(run, examiner)
+        check = build_run_check(run, checks)
         _require_repairable_run(check)
         if check.is_whole:
             return check
         _require_unused_location(out.place)
         require_conditional_puts(out.place)
-        tables = _salvage_tables(found, out, examiner)
+        tables = _salvage_tables(checks, out, examiner)
         _copy_start_logs(run.ledgers, out.ledgers)
         _copy_recipe(run.place, out.place)
     return RunRepairResult(run=run.place.uri, out=out.place.uri, check=check, tables=tables)
@@ -81,7 +81,7 @@ def _require_repairable_run(check: RunCheck) -> None:
 
 
 def _salvage_tables(
-    found: Mapping[str, TableCheckResult], out: StoredRunLocation, examiner: TableChecker
+    checks: Mapping[str, TableCheckResult], out: StoredRunLocation, examiner: TableChecker
 ) -> dict[str, TableSalvageResult]:
     with _open_invalid_rows_file(out.place) as file:
         return {
@@ -92,13 +92,13 @@ def _salvage_tables(
                 judge=out.rule(name).judge,
                 set_aside=_build_fault_writer(file, name),
             )
-            for name, examination in found.items()
+            for name, examination in checks.items()
         }
 
 
 def _require_unused_location(location: StorageLocation) -> None:
-    taken = location.path.exists() if location.is_local else bool(location.names())
-    if taken:
+    exists = location.path.exists() if location.is_local else bool(location.names())
+    if exists:
         problem, remedy = "exists already", "Name a new place with --out, or remove it"
         raise UnreadableSourceError(location.uri, problem, remedy)
 
@@ -115,8 +115,8 @@ def _open_invalid_rows_file(out: StorageLocation) -> Iterator[IO[bytes]]:
 
 def _build_fault_writer(file: IO[bytes], table: str) -> SetAside:
     def tell(row: Row, fault: str) -> None:
-        told = {"table": table.removesuffix(".lance"), "fault": fault, "row": row}
-        file.write(json.dumps(told, default=repr).encode() + b"\n")
+        document = {"table": table.removesuffix(".lance"), "fault": fault, "row": row}
+        file.write(json.dumps(document, default=repr).encode() + b"\n")
 
     return tell
 

@@ -51,10 +51,10 @@ class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
 
     def __iter__(self) -> Iterator[ScoredQuestion[Any, Any]]:
         """Yield the scored questions in order, several times faster than by index."""
-        made = zip(
+        rows = zip(
             self._subjects, self._truths, self._outcomes, self._sources, self._makers, strict=True
         )
-        for subject, truth, outcome, source, (creator, setting, difficulty) in made:
+        for subject, truth, outcome, source, (creator, setting, difficulty) in rows:
             yield ScoredQuestion(
                 subject=subject,
                 truth=truth,
@@ -81,14 +81,14 @@ class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
     def __getitem__(self, index: int) -> ScoredQuestion[Any, Any]: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[ScoredQuestion[Any, Any]]: ...
+    def __getitem__(self, index: slice) -> list[ScoredQuestion[Any, Any]]: ...
 
     def __getitem__(
-        self, place: int | slice
+        self, index: int | slice
     ) -> ScoredQuestion[Any, Any] | list[ScoredQuestion[Any, Any]]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        at = range(len(self))[place]
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        at = range(len(self))[index]
         creator, setting, difficulty = self._makers[at]
         return ScoredQuestion(
             subject=self._subjects[at],
@@ -139,14 +139,14 @@ class InternedTextColumn:
 
     def append(self, text: str) -> None:
         """Add the text of the next row."""
-        place = self._known.get(text)
-        if place is None:
-            place = len(self._ends) - 1
+        index = self._known.get(text)
+        if index is None:
+            index = len(self._ends) - 1
             self._text += text.encode(errors="surrogatepass")
             self._ends.append(len(self._text))
-            if place < _KINDS:
-                self._known[text] = place
-        self._places.append(place)
+            if index < _KINDS:
+                self._known[text] = index
+        self._places.append(index)
 
     def __getitem__(self, index: int) -> str:
         at = self._places[index]
@@ -167,11 +167,11 @@ class _ClipIdColumn:
         """Values that are not pairs of ids, by index; surveyed clips have none."""
 
     def append(self, subject: ClipId | Pair) -> None:
-        shown = list_subject_clips(subject)
-        place = len(self._first) // _ID_BYTES
-        ids = [_parse_clip_id(clip) for clip in shown]
-        if None in ids or (place and len(shown) - 1 != bool(self._second)):
-            self._odd[place] = subject
+        clips = list_subject_clips(subject)
+        row = len(self._first) // _ID_BYTES
+        ids = [_parse_clip_id(clip) for clip in clips]
+        if None in ids or (row and len(clips) - 1 != bool(self._second)):
+            self._odd[row] = subject
             ids = [bytes(_ID_BYTES)] * (1 + bool(self._second))
         self._first += ids[0] or b""
         if len(ids) > 1:
@@ -182,14 +182,14 @@ class _ClipIdColumn:
             return self._odd[index]
         begins, ends = index * _ID_BYTES, (index + 1) * _ID_BYTES
         second = (self._second[begins:ends],) if self._second else ()
-        shown = (self._first[begins:ends], *second)
-        return build_question_subject(*(read_clip_id(each.hex(), _SOURCE) for each in shown))
+        ids = (self._first[begins:ends], *second)
+        return build_question_subject(*(read_clip_id(clip.hex(), _SOURCE) for clip in ids))
 
     def __iter__(self) -> Iterator[ClipId | Pair]:
         if self._odd or self._second:
             return map(self.__getitem__, range(len(self._first) // _ID_BYTES))
         ids = (self._first[at : at + _ID_BYTES] for at in range(0, len(self._first), _ID_BYTES))
-        return (read_clip_id(each.hex(), _SOURCE) for each in ids)
+        return (read_clip_id(clip.hex(), _SOURCE) for clip in ids)
 
 
 def _parse_clip_id(clip: ClipId) -> bytes | None:

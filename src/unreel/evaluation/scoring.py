@@ -116,11 +116,11 @@ def score_run(
     packed = run.recipe.instrument.packed if score_texts is None else None
     rows = {condition: ScoredQuestionColumns(packed) for condition in run.scope.conditions}
     missing = dict.fromkeys(run.scope.conditions, 0)
-    others: dict[Condition, Counter[str]] = {each: Counter() for each in run.scope.conditions}
+    model_counts: dict[Condition, Counter[str]] = {each: Counter() for each in run.scope.conditions}
 
     def count_model(condition: Condition, answer: Mapping[str, Any]) -> None:
         if name := answer.get("answered_by"):
-            names = others[condition]
+            names = model_counts[condition]
             names[name if name in names or len(names) < _MOST_NAMES else OTHER_NAMES] += 1
 
     # Of a copy, so that where keys lie in its tables is forgotten before figures are made.
@@ -136,7 +136,7 @@ def score_run(
             scorecard=replace(
                 score(scored if score_texts is None else score_texts(scored), seed=run.recipe.seed),
                 instrument=run.scope.instrument,
-                answered_by=dict(others[condition].most_common()),
+                answered_by=dict(model_counts[condition].most_common()),
             ),
             n_not_asked=missing[condition],
         )
@@ -162,8 +162,8 @@ def iter_scored_rows(
             yield planned.name, question.condition, None
             continue
         on_answer(question.condition, answer)
-        said = parse_stored_answer(planned, answer, mode=mode)
-        for row in _iter_scored_questions(planned, question.subject, said):
+        outcome = parse_stored_answer(planned, answer, mode=mode)
+        for row in _iter_scored_questions(planned, question.subject, outcome):
             yield planned.name, question.condition, row
 
 

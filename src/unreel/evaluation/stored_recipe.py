@@ -46,13 +46,13 @@ class StoredBenchmarkReference(RecipeSection):
     def places(self, run: StorageLocation) -> list[Path]:
         """Return the stored paths at which the benchmark exists now, most likely first."""
         beside = [run.path / self.from_run] if run.is_local and self.from_run else []
-        found = [path for path in (*beside, Path(self.at)) if os.path.exists(path)]  # noqa: PTH110  no error for odd names
-        return list({os.path.realpath(path): path for path in reversed(found)}.values())[::-1]
+        existing = [path for path in (*beside, Path(self.at)) if os.path.exists(path)]  # noqa: PTH110  no error for odd names
+        return list({os.path.realpath(path): path for path in reversed(existing)}.values())[::-1]
 
     def find(self, run: StorageLocation) -> Path:
         """Return the benchmark's current path; raise `UnreadableSourceError` if it is at no stored one."""
-        if places := self.places(run):
-            return places[0]
+        if paths := self.places(run):
+            return paths[0]
         problem = f"no such file or folder, and the benchmark of {run.uri} was there"
         remedy = "Name its present location: --benchmark PATH"
         raise UnreadableSourceError(self.at, problem, remedy)
@@ -82,23 +82,23 @@ def format_benchmark_change(before: BenchmarkIdentity, now: BenchmarkIdentity) -
     rows = f"{before.n_entries:,} usable rows then, {now.n_entries:,} now"
     if before.n_entries == now.n_entries:
         rows = f"{now.n_entries:,} usable rows then and now, but other names or another truth"
-    marks = " then, ".join(each.fingerprint.partition("-")[2][:_SHOWN] for each in (before, now))
-    return f"{rows} (fingerprint {marks} now)"
+    hashes = " then, ".join(each.fingerprint.partition("-")[2][:_SHOWN] for each in (before, now))
+    return f"{rows} (fingerprint {hashes} now)"
 
 
 def require_unchanged_benchmark(
-    kept: StoredBenchmarkReference, now: BenchmarkIdentity, *, path: Path, run: StorageLocation
+    stored: StoredBenchmarkReference, now: BenchmarkIdentity, *, path: Path, run: StorageLocation
 ) -> None:
     """Require that the benchmark of a run has not changed since its questions were sent.
 
     Raises:
         InvalidSettingError: The benchmark at `path` differs from the one of the run.
     """
-    if kept.identity is None or not (differs := format_benchmark_change(kept.identity, now)):
+    if stored.identity is None or not (differs := format_benchmark_change(stored.identity, now)):
         return
     problem = f"{path} is not what {run.uri} asked about: {differs}"
-    others = [other for other in kept.places(run) if not other.samefile(path)]
-    other = f"Try --benchmark {others[0]}, or name" if others else "Name"
+    candidates = [other for other in stored.places(run) if not other.samefile(path)]
+    other = f"Try --benchmark {candidates[0]}, or name" if candidates else "Name"
     remedy = f"{other} the one that it was with --benchmark PATH, or use the present one: --accept-changed"
     setting = "benchmark"
     raise InvalidSettingError(setting, problem, remedy)
@@ -163,10 +163,10 @@ def _parse_stored_recipe(text: bytes) -> StoredRecipe | UnusableRecipe:
     try:
         stored = validate_recipe_sections(_RecipeDocument, parse_json_object(text))
     except (InvalidSettingError, InvalidValueError) as error:
-        words = str(error)
+        detail = str(error)
         if isinstance(error, InvalidSettingError):
-            words = f"{error.setting}: {error.problem}"
-        return UnusableRecipe(problem=f"no recipe of a run: {words}", other_release=False)
+            detail = f"{error.setting}: {error.problem}"
+        return UnusableRecipe(problem=f"no recipe of a run: {detail}", other_release=False)
     try:
         recipe = validate_eval_recipe(_BEFORE | stored.recipe)
     except UnreelError as error:

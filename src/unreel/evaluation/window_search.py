@@ -50,7 +50,7 @@ class WindowSearchResult:
 def plan_search_windows(duration_us: int, n: int, overlap: float) -> tuple[TimeSpan, ...]:
     """Return `n` equal windows that cover the clip and overlap by the fraction `overlap`."""
     length = duration_us / ((n - 1) * (1 - overlap) + 1)
-    starts = (round(place * length * (1 - overlap)) for place in range(n))
+    starts = (round(i * length * (1 - overlap)) for i in range(n))
     return tuple(
         TimeSpan(start, min(duration_us, max(start + 1, round(start + length)))) for start in starts
     )
@@ -97,7 +97,7 @@ class _WindowSearch:
         windows = plan_search_windows(self._duration_us, n, self._settings.overlap)
         self._spacing_us = windows[0].length_us // self._settings.n_frames
         answers = await self._ask_all(windows)
-        pieces = [(place, s) for place, found in enumerate(answers) for s in found or ()]
+        pieces = [(i, s) for i, segments in enumerate(answers) for s in segments or ()]
         return join_segment_pieces(pieces, gap_us=self._spacing_us)
 
     async def refine(self, candidates: Sequence[LocatedSegment]) -> list[LocatedSegment]:
@@ -130,13 +130,13 @@ class _WindowSearch:
 
     def _plan_look(self, span: TimeSpan, n_left: int) -> tuple[TimeSpan, ...]:
         """Return windows around both ends of a span, or one around a short span; empty without questions."""
-        reach = self._spacing_us
+        margin = self._spacing_us
         if n_left <= 0:
             return ()
-        if span.length_us <= 2 * reach or n_left == 1:
-            return (self._clip(span.start_us - reach, span.end_us + reach),)
+        if span.length_us <= 2 * margin or n_left == 1:
+            return (self._clip(span.start_us - margin, span.end_us + margin),)
         ends = (span.start_us, span.end_us)
-        return tuple(self._clip(end - reach, end + reach) for end in ends)
+        return tuple(self._clip(end - margin, end + margin) for end in ends)
 
     def _clip(self, start_us: int, end_us: int) -> TimeSpan:
         return TimeSpan(max(0, start_us), min(self._duration_us, end_us))
@@ -177,18 +177,18 @@ def _correct_segment(
     """Replace a segment inside windows by their answers; empty if these have no segment at all."""
     if looks and all(answer == () for _, answer in looks):
         return []
-    rest = [segment]
+    remaining = [segment]
     pieces: list[tuple[int, LocatedSegment]] = []
-    for place, (window, answer) in enumerate(looks, start=1):
+    for i, (window, answer) in enumerate(looks, start=1):
         if answer is None:
             continue
-        rest = [
+        remaining = [
             _cut_segment_to_window(part, hole)
-            for part in rest
+            for part in remaining
             for hole in _subtract_window(part.trace.span, window)
         ]
-        pieces += [(place, piece) for piece in answer]
-    return join_segment_pieces([*((0, part) for part in rest), *pieces], gap_us=gap_us)
+        pieces += [(i, piece) for piece in answer]
+    return join_segment_pieces([*((0, part) for part in remaining), *pieces], gap_us=gap_us)
 
 
 def _subtract_window(span: TimeSpan, window: TimeSpan) -> Iterable[TimeSpan]:
@@ -213,9 +213,9 @@ def join_segment_pieces(
     return [segment for _, segment in joined]
 
 
-def _join_segments(one: LocatedSegment, other: LocatedSegment) -> LocatedSegment:
-    surer = max(one, other, key=_get_confidence)
-    first, second = one.trace, other.trace
+def _join_segments(left: LocatedSegment, right: LocatedSegment) -> LocatedSegment:
+    surer = max(left, right, key=_get_confidence)
+    first, second = left.trace, right.trace
     track = {mark.at_us: mark for mark in (*second.track, *first.track)}
     trace = Trace(
         span=TimeSpan(first.span.start_us, max(first.span.end_us, second.span.end_us)),
@@ -228,8 +228,8 @@ def _join_segments(one: LocatedSegment, other: LocatedSegment) -> LocatedSegment
 
 def suppress_overlapping_segments(segments: Iterable[LocatedSegment]) -> list[LocatedSegment]:
     """Remove segments that overlap one of higher confidence by at least `SUPPRESSED` (temporal NMS)."""
-    kept: list[LocatedSegment] = []
+    selected: list[LocatedSegment] = []
     for segment in sorted(segments, key=_get_confidence, reverse=True):
-        if all(segment.trace.span.iou(other.trace.span) < SUPPRESSED for other in kept):
-            kept.append(segment)
-    return kept
+        if all(segment.trace.span.iou(stronger.trace.span) < SUPPRESSED for stronger in selected):
+            selected.append(segment)
+    return selected

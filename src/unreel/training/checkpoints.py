@@ -57,23 +57,23 @@ class TrainingCheckpointStore:
 
     def finish(self, name: str, *, step: int) -> TrainingCheckpoint:
         """Seal the draft of the checkpoint `name` and move it to its final path; an older one is replaced."""
-        draft, place = _get_draft_path(name), _get_checkpoint_path(name)
+        draft, path = _get_draft_path(name), _get_checkpoint_path(name)
         self._folder.settle(draft)
         files = self._folder.files(draft)
-        seal = {"step": step, "files": {each: self._hash(f"{draft}/{each}") for each in files}}
+        seal = {"step": step, "files": {file: self._hash(f"{draft}/{file}") for file in files}}
         self._folder.write(f"{draft}/{SEAL}", json.dumps(seal, indent=1).encode())
         self._folder.settle(draft)
-        self._folder.remove_folder(place)
+        self._folder.remove_folder(path)
         self._folder.rename(draft, name)
-        self._folder.settle(place)
-        return TrainingCheckpoint(path=self._folder.root / place, step=step)
+        self._folder.settle(path)
+        return TrainingCheckpoint(path=self._folder.root / path, step=step)
 
     def whole(self) -> Iterator[TrainingCheckpoint]:
         """Yield the step checkpoints with a valid seal, newest first; each is verified when it is reached."""
         for name in reversed(self._named()):
-            found = read_sealed_checkpoint(self._folder.root / _get_checkpoint_path(name))
-            if found is not None:
-                yield found
+            checkpoint = read_sealed_checkpoint(self._folder.root / _get_checkpoint_path(name))
+            if checkpoint is not None:
+                yield checkpoint
 
     def newest(self) -> TrainingCheckpoint | None:
         """Return the newest checkpoint with a valid seal; `None` if missing."""
@@ -92,9 +92,9 @@ class TrainingCheckpointStore:
     def prune(self, *, keep: int, best: int | None) -> None:
         """Delete all step checkpoints except the newest `keep` and the one of step `best`."""
         names = self._named()
-        kept = {*names[-keep:], *([] if best is None else [format_checkpoint_name(best)])}
+        retained = {*names[-keep:], *([] if best is None else [format_checkpoint_name(best)])}
         for name in names:
-            if name not in kept:
+            if name not in retained:
                 self._folder.remove_folder(_get_checkpoint_path(name))
 
     def clear(self) -> None:
@@ -106,13 +106,13 @@ class TrainingCheckpointStore:
         """Delete the drafts that a killed training left behind."""
         for above in ("", f"{_STEPS}/"):
             root = self._folder.root / above
-            for each in sorted(root.glob(f"{PART}*")) if root.is_dir() else ():
-                if each.is_dir() and not each.is_symlink():
-                    self._folder.remove_folder(f"{above}{each.name}")
+            for path in sorted(root.glob(f"{PART}*")) if root.is_dir() else ():
+                if path.is_dir() and not path.is_symlink():
+                    self._folder.remove_folder(f"{above}{path.name}")
 
     def _named(self) -> list[str]:
         root = self._folder.root / _STEPS
-        names = [each.name for each in root.iterdir()] if root.is_dir() else []
+        names = [path.name for path in root.iterdir()] if root.is_dir() else []
         return sorted((n for n in names if _NAME.fullmatch(n)), key=lambda n: int(n[5:]))
 
     def _hash(self, name: str) -> str:
@@ -129,9 +129,9 @@ def read_sealed_checkpoint(folder: Path) -> TrainingCheckpoint | None:
     """Read the checkpoint in `folder`; return `None` if a file is missing or differs from the seal."""
     try:
         seal = read_checkpoint_seal(folder)
-        for name, said in seal["files"].items():
+        for name, sha256 in seal["files"].items():
             with open_regular_user_file(folder / require_relative_path(name)) as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != said:
+                if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
                     return None
         return TrainingCheckpoint(path=folder, step=int(seal["step"]))
     except (OSError, LookupError, TypeError, ValueError, UnsafeTargetError):

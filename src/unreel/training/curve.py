@@ -36,8 +36,8 @@ class PlotAxis:
 
     def __call__(self, value: float) -> float:
         """Return the position of `value` on the plot axis, in pixels."""
-        share = (value - self.low) / (self.high - self.low)
-        return self.start + share * (self.end - self.start)
+        fraction = (value - self.low) / (self.high - self.low)
+        return self.start + fraction * (self.end - self.start)
 
     def ticks(self) -> list[float]:
         """Return the values at which the plot axis has labels."""
@@ -109,10 +109,10 @@ def _draw_curve(
 ) -> list[str]:
     colour = _COLOURS[number]
     path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in line)
-    place = _LEFT + number * 150
+    left = _LEFT + number * 150
     parts = [
-        f'<rect x="{place}" y="14" width="14" height="4" fill="{colour}"/>',
-        f'<text x="{place + 20}" y="20">{escape(name)}</text>',
+        f'<rect x="{left}" y="14" width="14" height="4" fill="{colour}"/>',
+        f'<text x="{left + 20}" y="20">{escape(name)}</text>',
         f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>',
     ]
     if name == HELD_OUT:

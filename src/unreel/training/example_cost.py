@@ -50,10 +50,10 @@ class VisionTokenRule:
 
     def seen(self, width: int, height: int, n_frames: int) -> tuple[int, int]:
         """Return the size to which the processor resizes `n_frames` frames of `width` x `height` pixels."""
-        side = self.patch * self.merge
-        most = self.per_frame if self.in_all is None else self.in_all // max(1, n_frames)
+        unit = self.patch * self.merge
+        limit = self.per_frame if self.in_all is None else self.in_all // max(1, n_frames)
         rule = FrameResizeRule(
-            multiple=side, min_pixels=4 * side**2, max_pixels=max(4, most) * side**2
+            multiple=unit, min_pixels=4 * unit**2, max_pixels=max(4, limit) * unit**2
         )
         return rule.size(width, height)
 
@@ -119,29 +119,29 @@ class ExampleCost:
 def compute_example_cost(stratum: ExampleStratum, family: FamilyName, form: Form) -> ExampleCost:
     """Compute the cost of one example of `stratum` for a model family and input form."""
     rule, condition = SIGHT[family, form], stratum.condition
-    whole = max(1, round(stratum.seconds * stratum.rate))
+    total = max(1, round(stratum.seconds * stratum.rate))
     instants = plan_frames(
-        parse_sampling(condition.sampling), FrameTimeline.at_rate(stratum.rate, n_frames=whole)
+        parse_sampling(condition.sampling), FrameTimeline.at_rate(stratum.rate, n_frames=total)
     ).at_s
-    shown = compute_scaled_size(
+    scaled = compute_scaled_size(
         stratum.width, stratum.height, LONGEST_SIDE, most_pixels=condition.max_pixels
     )
-    seen = rule.seen(*shown, len(instants))
+    resized = rule.seen(*scaled, len(instants))
     stretches = math.ceil(len(instants) / rule.frames)
-    tokens = seen[0] * seen[1] // (rule.patch * rule.merge) ** 2
+    tokens = resized[0] * resized[1] // (rule.patch * rule.merge) ** 2
     patches = tokens * rule.merge**2
-    said = split_prompt_at_clips(get_protocol(stratum.protocol).prompt(condition.prompt).text)
-    marks = _count_timestamp_tokens(stratum, form, instants, rule=rule, stretches=stretches)
-    text = _TURNS + math.ceil(sum(map(len, said)) / CHARACTERS)
+    texts = split_prompt_at_clips(get_protocol(stratum.protocol).prompt(condition.prompt).text)
+    timestamps = _count_timestamp_tokens(stratum, form, instants, rule=rule, stretches=stretches)
+    text = _TURNS + math.ceil(sum(map(len, texts)) / CHARACTERS)
     return ExampleCost(
         n_frames=len(instants) * stratum.clips,
-        seen=seen,
-        prompt_tokens=text + (marks + _BRACKETS * stretches) * stratum.clips,
+        seen=resized,
+        prompt_tokens=text + (timestamps + _BRACKETS * stretches) * stratum.clips,
         vision_tokens=tokens * stretches * stratum.clips,
         answer_tokens=stratum.answer_tokens,
         patches=patches * stretches * stratum.clips,
         patches_at_once=patches,
-        decoded=float(whole * stratum.width * stratum.height * stratum.clips),
+        decoded=float(total * stratum.width * stratum.height * stratum.clips),
     )
 
 

@@ -68,12 +68,12 @@ class TrainingManifest:
             )
             if not is_free and old.get(key) != new.get(key):
                 yield f"{key} was {old.get(key)!r} and is {new.get(key)!r}"
-        for name, words in {
+        for name, text in {
             "data": "the examples, their answers or the holdout changed",
             "base": "the model that it starts from has other weights",
         }.items():
             if getattr(before, name) != getattr(self, name):
-                yield words
+                yield text
         if before.n_devices != self.n_devices:
             yield f"it ran on {before.n_devices} devices and is to run on {self.n_devices}"
 
@@ -127,10 +127,10 @@ def _require_no_foreign_files(folder: Path) -> None:
 
 
 def _require_same_training(begun: TrainingManifest, before: TrainingManifest, folder: Path) -> None:
-    found = list(begun.differences(before))
-    if found:
-        more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-        problem = f"another training was begun there: {'; '.join(found[:_TOLD])}{more}"
+    changes = list(begun.differences(before))
+    if changes:
+        more = f"; and {len(changes) - _TOLD} more" if len(changes) > _TOLD else ""
+        problem = f"another training was begun there: {'; '.join(changes[:_TOLD])}{more}"
         remedy = "Change it back, name another --out, or start again with --fresh"
         raise UnreadableSourceError(str(folder), problem, remedy)
 

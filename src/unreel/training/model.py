@@ -51,14 +51,14 @@ class AnswerSampler:
         self._model.eval()
         with torch.inference_mode(), torch.random.fork_rng():
             torch.manual_seed(int(digest("draw", str(self._seed), sheet.key)[:15], 16))
-            made = self._model.generate(
+            output = self._model.generate(
                 **{name: values.to(device) for name, values in batch.items()},
                 max_new_tokens=self._max_tokens,
                 pad_token_id=self._encoder.pad_id,
                 **how,
             )
         self._model.train(was_training)
-        return [self._encoder.decode(row) for row in made[:, batch["input_ids"].shape[1] :]]
+        return [self._encoder.decode(row) for row in output[:, batch["input_ids"].shape[1] :]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

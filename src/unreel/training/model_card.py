@@ -51,13 +51,13 @@ class CheckpointModelCard:
 
 def read_package_versions() -> dict[str, str]:
     """Return the versions of the installed packages that affect the result of a training."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def read_model_licence(folder: Path) -> str:
@@ -100,7 +100,7 @@ def format_model_card(card: CheckpointModelCard) -> str:
         *_format_data_section(card),
         *_format_score_section(card),
         "## What it must not be used for\n",
-        *(f"- {each}" for each in card.not_for),
+        *(f"- {use}" for use in card.not_for),
         "\n## Recipe\n",
         "```json",
         json.dumps(card.recipe, indent=1),
@@ -174,9 +174,9 @@ def _format_score_section(card: CheckpointModelCard) -> list[str]:
     lines.append(f"Held-out clips, asked at step {step:,}; held-out loss {loss:.4f}.\n")
     for scores in card.look["cards"]:
         name = scores["instrument"]["protocol"]
-        asked = f"{scores['n_answered']} of {scores['n_questions']} questions answered"
+        coverage = f"{scores['n_answered']} of {scores['n_questions']} questions answered"
         lines += [
-            f"`{name}`: {asked}\n",
+            f"`{name}`: {coverage}\n",
             "| figure | value | 95 % interval | n |",
             "|---|---|---|---|",
         ]

@@ -157,7 +157,7 @@ def _convert_to_unseen_sections(value: object) -> object:
     listed = _wrap_in_list([value] if isinstance(value, str) else value)
     if not isinstance(listed, list | tuple):
         return listed
-    return [{"benchmark": each} if isinstance(each, str) else each for each in listed]
+    return [{"benchmark": entry} if isinstance(entry, str) else entry for entry in listed]
 
 
 class TrainingHoldoutSection(RecipeSection):
@@ -301,8 +301,8 @@ def validate_train_recipe(values: object) -> TrainRecipe:
 
 def list_shipped_recipes() -> tuple[str, ...]:
     """Return the names of the recipes in this package."""
-    found = (file.name for file in _SHIPPED.iterdir())
-    return tuple(sorted(name.removesuffix(_TOML) for name in found if name.endswith(_TOML)))
+    names = (file.name for file in _SHIPPED.iterdir())
+    return tuple(sorted(name.removesuffix(_TOML) for name in names if name.endswith(_TOML)))
 
 
 def read_train_recipe(

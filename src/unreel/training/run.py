@@ -162,7 +162,7 @@ class _TrainingJob:
         with open_clip_input_cache(GALLERY_BYTES, shared=n_workers > 0) as gallery:
             teacher = self._teacher(start, vigil, n_steps=n_steps, gallery=gallery)
             teacher.train(resume_from_checkpoint=None if start is None else str(start.path))
-        losses = [each["loss"] for each in teacher.state.log_history if "loss" in each]
+        losses = [entry["loss"] for entry in teacher.state.log_history if "loss" in entry]
         step = teacher.state.global_step
         return self._end(vigil, step, n_steps, loss=losses[-1] if losses else None, start=start)
 
@@ -182,7 +182,7 @@ class _TrainingJob:
             self.examples.held_out,
             lessons,
             encoder=encoder,
-            most=recipe.watch.clips,
+            limit=recipe.watch.clips,
             max_tokens=recipe.max_tokens,
             seed=recipe.seed,
         )
@@ -207,8 +207,8 @@ class _TrainingJob:
     def improve(self, reward: AnswerRewardSection) -> TrainingResult:
         """Train by GRPO without checkpoints: a stopped training starts again from the beginning."""
         recipe = self.recipe
-        asked = group_examples_by_question(self.examples.train)
-        first, weights = [each.example for each in asked], self.examples.weights
+        questions = group_examples_by_question(self.examples.train)
+        first, weights = [q.example for q in questions], self.examples.weights
         n_steps = count_training_steps(
             recipe.optimise, in_a_pass=compute_epoch_length(first, weights), n_devices=1
         )
@@ -217,27 +217,27 @@ class _TrainingJob:
             return self._improved(done.path, done.step, n_steps)
         start = find_grpo_start_checkpoint(recipe, self.base, self.folder)
         self.spectator.on_start(0, n_steps)
-        pace = GrpoTrainerCallback(self.spectator.on_step, self.spectator.should_stop)
+        callback = GrpoTrainerCallback(self.spectator.on_step, self.spectator.should_stop)
         with open_clip_input_cache(GALLERY_BYTES, shared=False) as gallery:
             order = ExampleOrder(first, weights=weights, seed=recipe.seed)
             lessons = ExampleCollator(
                 order, encoder=start.encoder, access=self.access, gallery=gallery
             )
-            terms = compute_answer_reward_settings(reward, [each.truths for each in asked])
+            terms = compute_answer_reward_settings(reward, [q.truths for q in questions])
             n = n_steps * recipe.optimise.batch_size * recipe.optimise.accumulate
             model, improved = run_grpo_training(
                 recipe,
                 reward,
                 start,
-                puts=GrpoQuestionDataset(order, asked, lessons, terms, n=n),
+                puts=GrpoQuestionDataset(order, questions, lessons, terms, n=n),
                 held_out=self.examples.held_out,
-                callback=pace,
+                callback=callback,
             )
         if improved.step < n_steps:
             return self._improved(None, improved.step, n_steps, improved)
-        card = self.card(pace.vigil, improved.step)
-        place = save_grpo_model(model, start.encoder, improved, card, self.folder)
-        return self._improved(place, improved.step, n_steps, improved)
+        card = self.card(callback.vigil, improved.step)
+        path = save_grpo_model(model, start.encoder, improved, card, self.folder)
+        return self._improved(path, improved.step, n_steps, improved)
 
     def _improved(
         self, model: Path | None, step: int, n_steps: int, improved: GrpoResult | None = None
@@ -274,7 +274,7 @@ class _TrainingJob:
                 "digest": self.base.digest,
                 "licence": self.base.licence,
             },
-            licences=sorted({each for data in self.examples.data for each in data.licences}),
+            licences=sorted({licence for data in self.examples.data for licence in data.licences}),
             look=vigil.last,
             unshown=vigil.unshown,
             versions=read_package_versions(),
@@ -312,14 +312,14 @@ class _TrainingJob:
 def write_final_model(folder: Path, *, step: int) -> None:
     """Write the checkpoint of `step` to `folder`/model, without the optimiser and trainer states."""
     checkpoints, root = TrainingCheckpointStore(folder), OutputDirectory(folder, published=True)
-    found, there = checkpoints.at(step), checkpoints.model()
-    if found is None or (there is not None and there.step == step):
+    source, current = checkpoints.at(step), checkpoints.model()
+    if source is None or (current is not None and current.step == step):
         return
     draft = checkpoints.begin("model")
     name = draft.relative_to(folder).as_posix()
-    for each in root.files(found.path.relative_to(folder).as_posix()):
-        if not each.startswith(f"{INNER}/") and each not in {HISTORY, "seal.json"}:
-            root.link(found.path / each, f"{name}/{each}")
+    for file in root.files(source.path.relative_to(folder).as_posix()):
+        if not file.startswith(f"{INNER}/") and file not in {HISTORY, "seal.json"}:
+            root.link(source.path / file, f"{name}/{file}")
     checkpoints.finish("model", step=step)
 
 
@@ -360,7 +360,7 @@ def _lock_training_folder(folder: Path) -> Iterator[None]:
 
 def _broadcast_from_first(process: TrainingProcessInfo, find: Callable[[], Any]) -> Any:
     """Call `find` in the first process of the training only, and return its result in all processes."""
-    found = [find() if process.is_first else None]
+    result = [find() if process.is_first else None]
     if process.n > 1:
-        broadcast_object_list(found)
-    return found[0]
+        broadcast_object_list(result)
+    return result[0]

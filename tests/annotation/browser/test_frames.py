@@ -114,7 +114,7 @@ def room(
     access = ClipAccessSettings(settings=read_environment_settings())
     key = read_copy_name_key(studio.folder)
     made = make_browser_copies(
-        wanted, place=place, access=access, key=key, heard=lambda _one: None, workers=1
+        wanted, location=place, access=access, key=key, on_copy=lambda _one: None, workers=1
     )
     tasks = {one.name: _task(one.name, one.result) for one in made}
     screen = get_annotation_screen(AnnotationInterface.TRACE)
@@ -144,7 +144,7 @@ def room(
         accounts=create_annotator_accounts(client, [PERSON], folder=studio.folder),
         find_urls=lambda task: build_clip_copy_urls(place, [copy.location for copy in task.copies]),
     )
-    push_assignments(delivery, heard=lambda _n: None)
+    push_assignments(delivery, on_sent=lambda _n: None)
     (link,) = list_annotator_project_links(ledger, "frames", address=studio.address)
     return Room(tasks, link.url, read_account_passwords(studio.folder)[PERSON.email])
 
@@ -199,9 +199,9 @@ def test_a_box_drawn_on_a_paused_frame_is_pulled_on_that_very_frame(
     hands.log_in(room.link, PERSON.email, room.password)
     hands.read_guidelines()
     done = {name: annotate(hands, task.copies[0]) for name, task in room.tasks.items()}
-    assert pull_campaign_annotations(client, ledger, "frames", heard=lambda _told: None).new == len(
-        SOURCES
-    )
+    assert pull_campaign_annotations(
+        client, ledger, "frames", on_project=lambda _told: None
+    ).new == len(SOURCES)
     records = {record.task: record for _, record in ledger.records("frames")}
     for name, task in room.tasks.items():
         _check_record(records[task.id], done[name], task.copies[0], sources[name])

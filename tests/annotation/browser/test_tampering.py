@@ -170,7 +170,7 @@ def _read_room(client: LabelStudioClient, room: LabelStudioProject) -> list[Any]
 def _pull(
     client: LabelStudioClient, ledger: Ledger
 ) -> tuple[CampaignPullResult, dict[str, ProjectAlteration]]:
-    pulled = pull_campaign_annotations(client, ledger, NAME, heard=_hear)
+    pulled = pull_campaign_annotations(client, ledger, NAME, on_project=_hear)
     return pulled, {each.room: each for each in pulled.altered}
 
 
@@ -204,7 +204,7 @@ def scene(studio: Studio, client: LabelStudioClient, ledger: Ledger) -> Iterator
     for task in prepared.tasks:
         (studio.media / task.copies[0].location).write_bytes(clip)
     delivery = prepared.delivery(client, ledger, invite_people(studio, client))
-    push_assignments(delivery, heard=_hear)
+    push_assignments(delivery, on_sent=_hear)
     rooms = {room.annotator: room for room in read_stored_projects(ledger, NAME).values()}
     links = list_annotator_project_links(ledger, NAME, address=studio.address)
     with ExitStack() as held:
@@ -256,7 +256,7 @@ def test_forty_attempts_are_noticed_and_what_was_answered_meanwhile_counts_for_n
     hands["ada"].page.goto(scene.links["ada"])
     hands["ada"].page.get_by_text("Real: a camera filmed it").wait_for()
 
-    pushed = push_assignments(scene.delivery, heard=_hear)
+    pushed = push_assignments(scene.delivery, on_sent=_hear)
     assert (pushed.sent, pushed.altered) == (2, ()), "the deleted tasks are sent again"
     # Ben is asked again: one answer comes from a page that was open while the room was changed.
     for place, lead_s in ((0, 3600), (1, 0)):

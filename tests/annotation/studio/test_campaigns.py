@@ -78,12 +78,12 @@ def test_everything_said_arrives_once_and_a_second_push_and_pull_change_nothing(
     prepared = prepare(ledger, AnnotationInterface.TRACE, 6, name="once")
     accounts = invite_people(studio, client)
     delivery = prepared.delivery(client, ledger, accounts)
-    assert push_assignments(delivery, heard=hear).sent == 18
-    again = push_assignments(delivery, heard=hear)
+    assert push_assignments(delivery, on_sent=hear).sent == 18
+    again = push_assignments(delivery, on_sent=hear)
     assert (again.sent, again.there, again.altered) == (0, 18, ())
     said = answer_all(studio, ledger, prepared)
-    assert pull_campaign_annotations(client, ledger, "once", heard=hear).new == 18
-    assert pull_campaign_annotations(client, ledger, "once", heard=hear).new == 0
+    assert pull_campaign_annotations(client, ledger, "once", on_project=hear).new == 18
+    assert pull_campaign_annotations(client, ledger, "once", on_project=hear).new == 0
     kept = {(r.annotator, r.task): r.outcome for _, r in ledger.records("once")}
     assert kept == said
     assert all(record.lead_us == 12_500_000 for _, record in ledger.records("once"))
@@ -93,7 +93,7 @@ def test_everybody_has_their_own_order(
     studio: Studio, client: LabelStudioClient, ledger: Ledger
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 8, name="orders")
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
     for room in read_stored_projects(ledger, "orders").values():
         shown = [
             t["data"]["unreel_task"]
@@ -109,13 +109,13 @@ def test_a_room_that_was_made_and_never_remembered_is_found_and_filled(
     people = PEOPLE[:1]
     prepared = prepare(ledger, AnnotationInterface.REALITY, 5, name="forgotten", people=people)
     accounts = invite_people(studio, client)
-    push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
+    push_assignments(prepared.delivery(client, ledger, accounts), on_sent=hear)
     first = read_stored_projects(ledger, "forgotten")["ada/1"]
     number = next(iter_studio_project_tasks(client, first.project, fields=()))["id"]
     client.delete(f"/api/tasks/{number}/")
     with open_ledger(str(tmp_path / "other.db")) as fresh:
         prepare(fresh, AnnotationInterface.REALITY, 5, name="forgotten", people=people)
-        pushed = push_assignments(prepared.delivery(client, fresh, accounts), heard=hear)
+        pushed = push_assignments(prepared.delivery(client, fresh, accounts), on_sent=hear)
         assert (pushed.sent, pushed.there) == (1, 4)
         assert read_stored_projects(fresh, "forgotten")["ada/1"].project == first.project
     mark = format_project_marker("forgotten", "ada", 1)
@@ -128,14 +128,14 @@ def test_tasks_that_a_killed_push_and_its_successor_both_sent_are_there_once(
     people = PEOPLE[:1]
     prepared = prepare(ledger, AnnotationInterface.REALITY, 3, name="twice", people=people)
     delivery = prepared.delivery(client, ledger, invite_people(studio, client))
-    push_assignments(delivery, heard=hear)
+    push_assignments(delivery, on_sent=hear)
     project = read_stored_projects(ledger, "twice")["ada/1"].project
     doubled = [
         dict(t["data"]) for t in iter_studio_project_tasks(client, project, fields=("data",))
     ]
     client.post(f"/api/projects/{project}/import", [{"data": data} for data in doubled])
     assert len(list(iter_studio_project_tasks(client, project, fields=()))) == 6
-    assert push_assignments(delivery, heard=hear).there == 3
+    assert push_assignments(delivery, on_sent=hear).there == 3
     assert len(list(iter_studio_project_tasks(client, project, fields=()))) == 3
 
 
@@ -149,7 +149,7 @@ def test_marks_are_shown_in_the_arm_prefilled_alone(
     for person, arm in (("ada", PrefillStudyArm.PREFILLED), ("ben", PrefillStudyArm.BLIND)):
         given = TaskAssignment(annotator=person, task=task.id, batch=1, position=0, arm=arm)
         ledger.assign("arms", [given])
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
     shown = {}
     for room in read_stored_projects(ledger, "arms").values():
         (found,) = client.get("/api/tasks/", project=room.project, fields="all")["tasks"]
@@ -163,7 +163,7 @@ def test_an_edited_answer_is_a_second_record_of_the_same_origin(
     studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 1, name="edited", people=PEOPLE[:1])
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
     ada = speak_as("ada")
     project = read_stored_projects(ledger, "edited")["ada/1"].project
     (shown,) = iter_studio_project_tasks(ada, project, fields=())
@@ -172,9 +172,9 @@ def test_an_edited_answer_is_a_second_record_of_the_same_origin(
         for label in (Label.REAL, Label.GENERATED)
     )
     number = post(ada, int(shown["id"]), first)
-    pull_campaign_annotations(client, ledger, "edited", heard=hear)
+    pull_campaign_annotations(client, ledger, "edited", on_project=hear)
     ada.patch(f"/api/annotations/{number}/", {"result": second})
-    assert pull_campaign_annotations(client, ledger, "edited", heard=hear).new == 1
+    assert pull_campaign_annotations(client, ledger, "edited", on_project=hear).new == 1
     kept = [record for _, record in ledger.records("edited")]
     assert [record.outcome for record in kept] == [
         VoteAnswer(label=Label.REAL),
@@ -188,7 +188,7 @@ def test_answers_dated_before_others_that_were_pulled_are_pulled_too(
     studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 4, name="clock", people=PEOPLE[:1])
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
     ada = speak_as("ada")
     project = read_stored_projects(ledger, "clock")["ada/1"].project
     places = [int(each["id"]) for each in iter_studio_project_tasks(ada, project, fields=())]
@@ -197,16 +197,16 @@ def test_answers_dated_before_others_that_were_pulled_are_pulled_too(
         for label in (Label.REAL, Label.GENERATED)
     )
     edited, _ = (post(ada, place, real) for place in places[:2])
-    assert pull_campaign_annotations(client, ledger, "clock", heard=hear).new == 2
+    assert pull_campaign_annotations(client, ledger, "clock", on_project=hear).new == 2
     for place in places[2:]:
         post(ada, place, real)
     ada.patch(f"/api/annotations/{edited}/", {"result": fake})
     _date_back(studio, [places[0], *places[2:]])
-    pulled = pull_campaign_annotations(client, ledger, "clock", heard=hear)
+    pulled = pull_campaign_annotations(client, ledger, "clock", on_project=hear)
     assert (pulled.new, pulled.altered) == (3, ())
-    pulled = pull_campaign_annotations(client, ledger, "clock", heard=hear)
+    pulled = pull_campaign_annotations(client, ledger, "clock", on_project=hear)
     assert (pulled.seen, pulled.new) == (0, 0), "what is known is not fetched"
-    pulled = pull_campaign_annotations(client, ledger, "clock", heard=hear, everything=True)
+    pulled = pull_campaign_annotations(client, ledger, "clock", on_project=hear, everything=True)
     assert (pulled.seen, pulled.new) == (4, 0)
 
 
@@ -224,15 +224,15 @@ def test_a_ledger_that_lost_answers_gets_them_again(
     studio: Studio, client: LabelStudioClient, ledger: Ledger, tmp_path: Path
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 2, name="lost", people=PEOPLE[:1])
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
     answer_all(studio, ledger, prepared)
-    assert pull_campaign_annotations(client, ledger, "lost", heard=hear).new == 2
+    assert pull_campaign_annotations(client, ledger, "lost", on_project=hear).new == 2
     with open_ledger(str(tmp_path / "other.db")) as other:
         prepare(other, AnnotationInterface.REALITY, 2, name="lost", people=PEOPLE[:1])
         for kind in (ROOM, SEEN):
             for key, value in ledger.memories("lost", kind).items():
                 other.remember("lost", kind, key, value)
-        assert pull_campaign_annotations(client, other, "lost", heard=hear).new == 2
+        assert pull_campaign_annotations(client, other, "lost", on_project=hear).new == 2
 
 
 def test_what_others_write_into_a_room_counts_for_nobody(
@@ -242,7 +242,7 @@ def test_what_others_write_into_a_room_counts_for_nobody(
         ledger, AnnotationInterface.SCREENING, 1, name="strangers", people=PEOPLE[:2]
     )
     accounts = invite_people(studio, client)
-    push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
+    push_assignments(prepared.delivery(client, ledger, accounts), on_sent=hear)
     room = read_stored_projects(ledger, "strangers")["ada/1"]
     (shown,) = iter_studio_project_tasks(client, room.project, fields=())
     ben = speak_as("ben")
@@ -255,7 +255,7 @@ def test_what_others_write_into_a_room_counts_for_nobody(
     data = {"video": "x", "fps": "24", "unreel_task": prepared.tasks[0].id}
     smuggled = {"data": data, "annotations": [{"result": result, "completed_by": own}]}
     ben.post(f"/api/projects/{room.project}/import", [smuggled])
-    assert pull_campaign_annotations(client, ledger, "strangers", heard=hear).new == 3
+    assert pull_campaign_annotations(client, ledger, "strangers", on_project=hear).new == 3
     for _, record in ledger.records("strangers"):
         assert record.annotator == STRANGER
         assert isinstance(record.outcome, SubmissionQuarantine)
@@ -266,7 +266,7 @@ def test_an_answer_that_somebody_else_edits_counts_no_more_and_is_still_kept(
     studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.SCREENING, 1, name="spoiled", people=PEOPLE[:2])
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
     room = read_stored_projects(ledger, "spoiled")["ada/1"]
     (shown,) = iter_studio_project_tasks(client, room.project, fields=())
     keep, remove = (
@@ -274,9 +274,9 @@ def test_an_answer_that_somebody_else_edits_counts_no_more_and_is_still_kept(
         for each in (True, False)
     )
     number = post(speak_as("ada"), int(shown["id"]), keep)
-    pull_campaign_annotations(client, ledger, "spoiled", heard=hear)
+    pull_campaign_annotations(client, ledger, "spoiled", on_project=hear)
     speak_as("ben").patch(f"/api/annotations/{number}/", {"result": remove})
-    pull_campaign_annotations(client, ledger, "spoiled", heard=hear)
+    pull_campaign_annotations(client, ledger, "spoiled", on_project=hear)
     first, second = (record for _, record in ledger.records("spoiled"))
     assert (first.annotator, first.outcome) == ("ada", ScreeningAnswer(keep=True))
     assert second.annotator == STRANGER
@@ -295,7 +295,7 @@ def test_junk_is_kept_as_quarantined_and_stops_nothing(
 ) -> None:
     n = len(JUNK)
     prepared = prepare(ledger, AnnotationInterface.SCREENING, n + 1, name="junk", people=PEOPLE[:1])
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
     ada = speak_as("ada")
     project = read_stored_projects(ledger, "junk")["ada/1"].project
     *places, last = (int(each["id"]) for each in iter_studio_project_tasks(ada, project, fields=()))
@@ -306,7 +306,7 @@ def test_junk_is_kept_as_quarantined_and_stops_nothing(
         last,
         build_label_studio_results(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False),
     )
-    pulled = pull_campaign_annotations(client, ledger, "junk", heard=hear)
+    pulled = pull_campaign_annotations(client, ledger, "junk", on_project=hear)
     assert (pulled.new, pulled.quarantined) == (n + 1, n)
     *junk, good = (record for _, record in ledger.records("junk"))
     assert all(isinstance(record.outcome, SubmissionQuarantine) for record in junk)
@@ -318,7 +318,7 @@ def test_a_task_of_nobodys_is_kept_apart(
     studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.SCREENING, 1, name="smuggled", people=PEOPLE[:1])
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
     ada = speak_as("ada")
     project = read_stored_projects(ledger, "smuggled")["ada/1"].project
     data = {"video": "x", "fps": "24", "unreel_task": "f" * 24}
@@ -329,7 +329,7 @@ def test_a_task_of_nobodys_is_kept_apart(
         int(smuggled["id"]),
         build_label_studio_results(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False),
     )
-    pull_campaign_annotations(client, ledger, "smuggled", heard=hear)
+    pull_campaign_annotations(client, ledger, "smuggled", on_project=hear)
     ((_, record),) = ledger.records("smuggled")
     assert isinstance(record.outcome, SubmissionQuarantine)
     assert record.outcome.reason is QuarantineReason.NOT_ASSIGNED
@@ -339,7 +339,7 @@ def test_links_lead_each_annotator_to_their_own_room_and_hold_no_secret(
     studio: Studio, client: LabelStudioClient, ledger: Ledger
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 1, name="links")
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
     links = list_annotator_project_links(ledger, "links", address=studio.address)
     rooms = read_stored_projects(ledger, "links")
     assert [link.annotator for link in links] == ["ada", "ben", "cleo"]
@@ -356,14 +356,14 @@ def test_a_room_whose_mark_was_edited_away_is_kept_and_a_deleted_one_is_told_and
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.SCREENING, 2, name="vandals", people=PEOPLE[:2])
     delivery = prepared.delivery(client, ledger, invite_people(studio, client))
-    push_assignments(delivery, heard=hear)
+    push_assignments(delivery, on_sent=hear)
     rooms = read_stored_projects(ledger, "vandals")
     ben = speak_as("ben")
     ben.patch(f"/api/projects/{rooms['ada/1'].project}/", {"description": "mine", "title": "mine"})
-    assert push_assignments(delivery, heard=hear).there == 4
+    assert push_assignments(delivery, on_sent=hear).there == 4
     assert read_stored_projects(ledger, "vandals") == rooms
     ben.delete(f"/api/projects/{rooms['ada/1'].project}/")
-    assert pull_campaign_annotations(client, ledger, "vandals", heard=hear).gone == ("ada/1",)
-    again = push_assignments(delivery, heard=hear)
+    assert pull_campaign_annotations(client, ledger, "vandals", on_project=hear).gone == ("ada/1",)
+    again = push_assignments(delivery, on_sent=hear)
     assert (again.sent, again.there) == (2, 2)
-    assert pull_campaign_annotations(client, ledger, "vandals", heard=hear).gone == ()
+    assert pull_campaign_annotations(client, ledger, "vandals", on_project=hear).gone == ()

@@ -155,7 +155,7 @@ def push_until_done(
     for _ in range(5):
         with LabelStudioClient(studio.connection) as client:
             try:
-                push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
+                push_assignments(prepared.delivery(client, ledger, accounts), on_sent=hear)
             except MachineError:
                 continue
             assert in_rooms(client, ledger, prepared) == once_each(prepared)
@@ -180,7 +180,7 @@ def test_what_is_pushed_while_servers_are_killed_is_there_once(
     for prepared, (kill, event) in zip(campaigns, events if SLOW else events[1:2], strict=False):
         with Disturbed(studio, kill, event) as client:
             with pytest.raises(MachineError):
-                push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
+                push_assignments(prepared.delivery(client, ledger, accounts), on_sent=hear)
             assert client.n_kills == 1
         push_until_done(studio, ledger, prepared, accounts)
     # In the middle of the transaction that makes the tasks.
@@ -192,7 +192,7 @@ def test_what_is_pushed_while_servers_are_killed_is_there_once(
                 killed_inside(studio.plan.database, "task", kill) as seen,
                 pytest.raises(MachineError),
             ):
-                push_assignments(delivery, heard=hear)
+                push_assignments(delivery, on_sent=hear)
         assert seen, "nobody was killed"
         (studio if kill == studio.kill else postgres).start()
         push_until_done(studio, ledger, prepared, accounts)
@@ -227,7 +227,7 @@ def test_what_is_pulled_while_servers_are_killed_is_kept_once(
     for name, (kill, event) in zip(said, kills if SLOW else kills[:1], strict=False):
         with Disturbed(studio, kill, event) as client:
             # The reply is lost, and the next tries find the servers back.
-            pull_campaign_annotations(client, ledger, name, heard=hear)
+            pull_campaign_annotations(client, ledger, name, on_project=hear)
             assert client.n_kills == 1
     # PostgreSQL dies while the ledger keeps a page.
     *_, last = said
@@ -237,12 +237,12 @@ def test_what_is_pulled_while_servers_are_killed_is_kept_once(
             killed_inside(address, "ledger_annotations", postgres.kill) as seen,
             pytest.raises(MachineError),
         ):
-            pull_campaign_annotations(client, ledger, last, heard=hear)
+            pull_campaign_annotations(client, ledger, last, on_project=hear)
         assert seen, "nobody was killed"
         postgres.start()
         for name, answers in said.items():
-            pull_campaign_annotations(client, ledger, name, heard=hear)
-            assert pull_campaign_annotations(client, ledger, name, heard=hear).new == 0
+            pull_campaign_annotations(client, ledger, name, on_project=hear)
+            assert pull_campaign_annotations(client, ledger, name, on_project=hear).new == 0
             kept = [record for _, record in ledger.records(name)]
             assert len(kept) == len(answers), "lost or doubled"
             assert {(r.annotator, r.task): r.outcome for r in kept} == answers
@@ -263,11 +263,11 @@ def test_a_control_without_the_key_doubles(
         fresh = held.enter_context(open_ledger(str(tmp_path / "control.db")))
         prepared = prepare(fresh, AnnotationInterface.SCREENING, N_TASKS, name=name)
         delivery = prepared.delivery(client, fresh, accounts)
-        push_assignments(delivery, heard=hear)
+        push_assignments(delivery, on_sent=hear)
         monkeypatch.setattr(AnnotationRecord, "key", property(lambda _record: secrets.token_hex(8)))
         for _ in range(2):
-            pull_campaign_annotations(client, fresh, name, heard=hear, everything=True)
+            pull_campaign_annotations(client, fresh, name, on_project=hear, everything=True)
         assert len(list(fresh.records(name))) == 2 * len(answers)
         monkeypatch.setattr(pushing, "_delete_duplicate_tasks", lambda *_given: set[str]())
-        push_assignments(delivery, heard=hear)
+        push_assignments(delivery, on_sent=hear)
         assert set(in_rooms(client, fresh, prepared).values()) == {2}

@@ -92,9 +92,9 @@ def compute_majority_or_mean_score(
     if len(scores) < rule.min_overlap:
         detail = f"{len(scores)} of {len(answers)} gave a score, {rule.min_overlap} must"
         return NoConsensus(NoConsensusReason.TOO_FEW, detail)
-    found = _compute_majority_answer([str(score) for score in scores], rule)
-    if isinstance(found, ConsensusAnswer):
-        return found
+    majority = _compute_majority_answer([str(score) for score in scores], rule)
+    if isinstance(majority, ConsensusAnswer):
+        return majority
     return ConsensusAnswer(
         str(round(Fraction(sum(scores), len(scores)))), TaskSettlementMethod.ROUNDED_MEAN
     )
@@ -104,13 +104,13 @@ def _compute_majority_answer(
     answers: Sequence[str], rule: ConsensusRule
 ) -> ConsensusAnswer | NoConsensus:
     counts = Counter(answers)
-    told = ", ".join(f"{counts[answer]} say {answer}" for answer in sorted(counts))
+    votes = ", ".join(f"{counts[answer]} say {answer}" for answer in sorted(counts))
     for answer, count in counts.items():
         if 2 * count > len(answers):
             if count >= rule.quorum:
                 return ConsensusAnswer(answer, TaskSettlementMethod.MAJORITY)
-            return NoConsensus(NoConsensusReason.NO_QUORUM, f"{told}; the quorum is {rule.quorum}")
-    return NoConsensus(NoConsensusReason.TIE, told)
+            return NoConsensus(NoConsensusReason.NO_QUORUM, f"{votes}; the quorum is {rule.quorum}")
+    return NoConsensus(NoConsensusReason.TIE, votes)
 
 
 _ROUNDING: Final = 1e-9
@@ -138,11 +138,11 @@ class AnswerProbabilities:
         chances = self.chances[opinions[0].task.id]
         if not self.weighs:
             return self._count(opinions, rule, chances, count)
-        given = sorted({get_categorical_answer(opinion.value) for opinion in opinions})
-        best = max(given, key=lambda answer: chances[answer])
+        answers = sorted({get_categorical_answer(opinion.value) for opinion in opinions})
+        best = max(answers, key=lambda answer: chances[answer])
         if chances[best] > rule.sure:
             return ConsensusAnswer(best, TaskSettlementMethod.DAWID_SKENE, p_right=chances[best])
-        return _build_unsure_result(given, chances, rule)
+        return _build_unsure_result(answers, chances, rule)
 
     def _count(
         self,
@@ -152,14 +152,14 @@ class AnswerProbabilities:
         count: Tally,
     ) -> ConsensusAnswer | NoConsensus:
         """Return the result of `count`, with copied answers counted once; recount without them after a tie."""
-        there = {opinion.annotator for opinion in opinions}
-        pairs = [pair for pair in self.pairs if there.issuperset(pair)]
+        present = {opinion.annotator for opinion in opinions}
+        pairs = [pair for pair in self.pairs if present.issuperset(pair)]
         doubles = {second for _, second in pairs}
         result = count([o for o in opinions if o.annotator not in doubles], rule)
         if pairs and isinstance(result, NoConsensus) and result.why is NoConsensusReason.TIE:
-            both = {name for pair in pairs for name in pair}
-            others = [o for o in opinions if o.annotator not in both]
-            result = count(others, rule) if others else result
+            copying = {name for pair in pairs for name in pair}
+            independent = [o for o in opinions if o.annotator not in copying]
+            result = count(independent, rule) if independent else result
         if isinstance(result, NoConsensus):
             return result
         p_right = chances.get(result.answer)
@@ -188,32 +188,32 @@ def estimate_answer_probabilities(
     predict held-out answers better than equal weights.
     """
     rows = [
-        (opinion.annotator, place, get_categorical_answer(opinion.value))
-        for place, opinions in enumerate(tasks.values())
+        (opinion.annotator, i, get_categorical_answer(opinion.value))
+        for i, opinions in enumerate(tasks.values())
         for opinion in opinions
     ]
     if not rows:
         return AnswerProbabilities({}, {})
     people, tasks_at, answers = (list(column) for column in zip(*rows, strict=True))
     names, who = np.unique(people, return_inverse=True)
-    words, said = np.unique(answers, return_inverse=True)
+    labels, chosen = np.unique(answers, return_inverse=True)
     what = np.array(tasks_at)
-    found = find_copying_annotators(who, what, said)
-    kept = np.ones(len(who), dtype=bool)
-    for pair in found or ():
-        kept &= ~((who == pair.second) & np.isin(what, what[who == pair.first]))
+    copies = find_copying_annotators(who, what, chosen)
+    mask = np.ones(len(who), dtype=bool)
+    for pair in copies or ():
+        mask &= ~((who == pair.second) & np.isin(what, what[who == pair.first]))
     skills = cross_fit_dawid_skene(
-        who[kept], what[kept], said[kept], shape=(len(names), len(words))
+        who[mask], what[mask], chosen[mask], shape=(len(names), len(labels))
     )
     return AnswerProbabilities(
         chances={
-            id_: dict(zip(words.tolist(), line, strict=True))
+            id_: dict(zip(labels.tolist(), line, strict=True))
             for id_, line in zip(tasks, skills.posterior.tolist(), strict=True)
         },
         weights=dict(zip(names.tolist(), skills.accuracy.tolist(), strict=True)),
         weighs=skills.weighs,
-        pairs=tuple((str(names[p.first]), str(names[p.second])) for p in found or ()),
-        notes=tuple(_iter_weighting_notes(skills, found, names.tolist(), what)),
+        pairs=tuple((str(names[p.first]), str(names[p.second])) for p in copies or ()),
+        notes=tuple(_iter_weighting_notes(skills, copies, names.tolist(), what)),
     )
 
 

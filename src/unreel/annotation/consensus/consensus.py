@@ -88,14 +88,14 @@ def compute_consensus(
         estimate_answer_probabilities(tasks) if rule.method is ConsensusMethod.DAWID_SKENE else None
     )
     tally = _build_majority_counter(interface, weighing)
-    found = CampaignConsensus(
+    result = CampaignConsensus(
         interface=interface,
         rule=rule,
         tasks={id_: _settle_task(opinions, rule, tally) for id_, opinions in tasks.items()},
         weights=weighing.weights if weighing else {},
         notes=weighing.notes if weighing else (),
     )
-    return apply_consensus_reviews(found, tasks, reviews) if reviews or rule.reviews else found
+    return apply_consensus_reviews(result, tasks, reviews) if reviews or rule.reviews else result
 
 
 def _build_majority_counter(
@@ -115,37 +115,37 @@ def _settle_task(
     if len(opinions) < rule.min_overlap:
         detail = f"{len(opinions)} judged it, {rule.min_overlap} must"
         return _build_open_task(opinions, NoConsensus(NoConsensusReason.TOO_FEW, detail))
-    found = tally(opinions, rule)
-    if isinstance(found, NoConsensus):
-        return _build_open_task(opinions, found)
-    if isinstance(opinions[0].value, TraceAnswer) and found.answer == Label.GENERATED.value:
-        return _settle_trace_task(opinions, rule, found)
-    return _build_settled_task(opinions, found)
+    result = tally(opinions, rule)
+    if isinstance(result, NoConsensus):
+        return _build_open_task(opinions, result)
+    if isinstance(opinions[0].value, TraceAnswer) and result.answer == Label.GENERATED.value:
+        return _settle_trace_task(opinions, rule, result)
+    return _build_settled_task(opinions, result)
 
 
 def _build_open_task(opinions: Sequence[AnnotatorOpinion], unclear: NoConsensus) -> OpenTask:
-    said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
-    return OpenTask(why=unclear.why, detail=unclear.detail, judgements=said)
+    answers = tuple((opinion.annotator, opinion.value) for opinion in opinions)
+    return OpenTask(why=unclear.why, detail=unclear.detail, judgements=answers)
 
 
 def _build_settled_task(
-    opinions: Sequence[AnnotatorOpinion], found: ConsensusAnswer
+    opinions: Sequence[AnnotatorOpinion], result: ConsensusAnswer
 ) -> SettledTask:
-    support = [o for o in opinions if get_categorical_answer(o.value) == found.answer]
+    support = [o for o in opinions if get_categorical_answer(o.value) == result.answer]
     ratings = {o.annotator: o.value.rating for o in opinions if isinstance(o.value, RatingAnswer)}
-    if any(ratings.values()) and found.answer.isdigit():
+    if any(ratings.values()) and result.answer.isdigit():
         scored = {who: rating for who, rating in ratings.items() if rating}
-        rated, words_of = _build_consensus_rating(opinions[0].task.id, int(found.answer), scored)
+        rated, words_of = _build_consensus_rating(opinions[0].task.id, int(result.answer), scored)
         value: AnyValue = rated
     else:
         value, words_of = support[0].value, ""
     return SettledTask(
         value=value,
         support=tuple(o.annotator for o in support),
-        dissent=_select_dissenting_opinions(opinions, found.answer),
-        method=found.method,
+        dissent=_select_dissenting_opinions(opinions, result.answer),
+        method=result.method,
         words_of=words_of,
-        p_right=found.p_right,
+        p_right=result.p_right,
     )
 
 
@@ -182,7 +182,7 @@ def _build_consensus_rating(
 
 
 def _settle_trace_task(
-    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, found: ConsensusAnswer
+    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, result: ConsensusAnswer
 ) -> Outcome:
     """Return the outcome of a generated clip: traces with `rule.quorum` marks; the others are dissent."""
     traces = {o.annotator: o.value.traces for o in opinions if isinstance(o.value, TraceAnswer)}
@@ -192,14 +192,14 @@ def _settle_trace_task(
         detail = f"{n_marked} marked something, and nothing was marked by {rule.quorum}"
         return _build_open_task(opinions, NoConsensus(NoConsensusReason.NO_COMMON_FAULT, detail))
     support = sorted({who for fault in faults.standing for who in fault.marked_by})
-    agreeing = [o.annotator for o in opinions if get_categorical_answer(o.value) == found.answer]
-    lone = {
+    agreeing = [o.annotator for o in opinions if get_categorical_answer(o.value) == result.answer]
+    unshared = {
         mark.annotator: tuple(m.trace for m in faults.lone if m.annotator == mark.annotator)
         for mark in faults.lone
     }
     dissent = {
-        **{who: TraceAnswer(traces=left, label=Label.GENERATED) for who, left in lone.items()},
-        **dict(_select_dissenting_opinions(opinions, found.answer)),
+        **{who: TraceAnswer(traces=left, label=Label.GENERATED) for who, left in unshared.items()},
+        **dict(_select_dissenting_opinions(opinions, result.answer)),
     }
     return SettledTask(
         value=TraceAnswer(
@@ -207,8 +207,8 @@ def _settle_trace_task(
         ),
         support=tuple(support or agreeing),
         dissent=tuple(sorted(dissent.items(), key=lambda item: item[0])),
-        method=found.method,
+        method=result.method,
         words_of=faults.standing[0].words_of if len(faults.standing) == 1 else "",
         backing=tuple(fault.marked_by for fault in faults.standing),
-        p_right=found.p_right,
+        p_right=result.p_right,
     )

@@ -134,9 +134,9 @@ class CampaignConsensus:
     @property
     def settled(self) -> Mapping[str, SettledTask]:
         """Return the tasks that have a consensus, by task id."""
-        return {id_: found for id_, found in self.tasks.items() if isinstance(found, SettledTask)}
+        return {id_: task for id_, task in self.tasks.items() if isinstance(task, SettledTask)}
 
     @property
     def unsettled(self) -> Mapping[str, OpenTask]:
         """Return the tasks without a consensus, by task id."""
-        return {id_: found for id_, found in self.tasks.items() if isinstance(found, OpenTask)}
+        return {id_: task for id_, task in self.tasks.items() if isinstance(task, OpenTask)}

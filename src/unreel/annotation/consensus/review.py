@@ -74,27 +74,27 @@ class ConsensusReview:
     @property
     def said(self) -> str:
         """Return the content of the review as JSON, to be stored in a ledger notice."""
-        kept = {
+        content = {
             "verdict": self.verdict.value,
             "why": self.why,
             "of": self.of,
             "annotator": self.annotator,
         }
-        return json.dumps(kept, sort_keys=True)
+        return json.dumps(content, sort_keys=True)
 
 
 def parse_consensus_review(notice: ConsensusReviewNotice) -> ConsensusReview:
     """Parse a ledger notice of the kind `review`; raise `InvalidValueError` if it is none."""
     try:
-        said = json.loads(notice.said)
-        verdict, words = (
-            ConsensusReviewDecision(said["verdict"]),
-            [said[k] for k in ("why", "of", "annotator")],
+        content = json.loads(notice.said)
+        verdict, texts = (
+            ConsensusReviewDecision(content["verdict"]),
+            [content[k] for k in ("why", "of", "annotator")],
         )
     except (ValueError, KeyError, TypeError) as error:
         msg = f"the notice about {notice.subject!a} is no review. Review the task again"
         raise InvalidValueError(msg) from error
-    why, of, annotator = map(str, words)
+    why, of, annotator = map(str, texts)
     return ConsensusReview(
         task=notice.subject,
         by=notice.by,
@@ -124,13 +124,13 @@ def apply_consensus_reviews(
     for review in reviews:
         by_task.setdefault(review.task, []).append(review)
     need = consensus.rule.reviews
-    found = {
+    outcomes = {
         id_: _reopen_if_too_few_reviews(
             _apply_task_reviews(outcome, tasks[id_], by_task.get(id_, ())), tasks[id_], need
         )
         for id_, outcome in consensus.tasks.items()
     }
-    return replace(consensus, tasks=found)
+    return replace(consensus, tasks=outcomes)
 
 
 def _apply_task_reviews(
@@ -159,9 +159,9 @@ def _apply_task_reviews(
 def _build_sent_back_task(
     review: ConsensusReview, opinions: Sequence[AnnotatorOpinion]
 ) -> OpenTask:
-    said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
+    answers = tuple((opinion.annotator, opinion.value) for opinion in opinions)
     return OpenTask(
-        why=NoConsensusReason.SENT_BACK, detail=f"by {review.by}: {review.why}", judgements=said
+        why=NoConsensusReason.SENT_BACK, detail=f"by {review.by}: {review.why}", judgements=answers
     )
 
 
@@ -198,8 +198,8 @@ def _reopen_if_too_few_reviews(
 ) -> Outcome:
     if isinstance(outcome, OpenTask) or len(outcome.accepted_by) >= need:
         return outcome
-    said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
+    answers = tuple((opinion.annotator, opinion.value) for opinion in opinions)
     detail = f"{len(outcome.accepted_by)} reviewed it, {need} must"
     return OpenTask(
-        why=NoConsensusReason.NOT_REVIEWED, detail=detail, judgements=said, proposed=outcome
+        why=NoConsensusReason.NOT_REVIEWED, detail=detail, judgements=answers, proposed=outcome
     )

@@ -51,10 +51,10 @@ def merge_annotator_traces(
         for cluster in clusters
         if len(cluster) >= rule.quorum
     ]
-    lone = (mark for cluster in clusters if len(cluster) < rule.quorum for mark in cluster)
+    unshared = (mark for cluster in clusters if len(cluster) < rule.quorum for mark in cluster)
     return TraceConsensus(
         tuple(sorted(standing, key=lambda fault: get_trace_sort_key(fault.trace))),
-        tuple(sorted(lone, key=lambda mark: (mark.annotator, get_trace_sort_key(mark.trace)))),
+        tuple(sorted(unshared, key=lambda mark: (mark.annotator, get_trace_sort_key(mark.trace)))),
     )
 
 
@@ -142,12 +142,12 @@ def _select_track_instants(closest: Trace, span: TimeSpan, copy: AnnotatorClipCo
 def _compute_median_track(traces: Sequence[Trace], instants_us: Sequence[int]) -> tuple[BoxAt, ...]:
     """Return the median box at each instant from the traces whose span contains it, or from all."""
     corners = np.stack([interpolate_trace_boxes(trace, instants_us) for trace in traces])
-    there = np.array(
+    visible = np.array(
         [[t.span.start_us <= at < t.span.end_us for at in instants_us] for t in traces]
     )
-    there[:, ~there.any(axis=0)] = True
-    found = []
-    for place, at_us in enumerate(instants_us):
-        x0, y0, x1, y1 = np.median(corners[there[:, place], place], axis=0).tolist()
-        found.append(BoxAt(at_us, Box(x0, y0, x1, y1)))
-    return tuple(found)
+    visible[:, ~visible.any(axis=0)] = True
+    boxes = []
+    for i, at_us in enumerate(instants_us):
+        x0, y0, x1, y1 = np.median(corners[visible[:, i], i], axis=0).tolist()
+        boxes.append(BoxAt(at_us, Box(x0, y0, x1, y1)))
+    return tuple(boxes)

@@ -40,47 +40,47 @@ def build_trace_tube(trace: Trace, copy: AnnotatorClipCopy) -> TraceTube:
     )
 
 
-def temporal_iou(one: TimeSpan, other: TimeSpan) -> float:
+def temporal_iou(a: TimeSpan, b: TimeSpan) -> float:
     """Compute the IoU of two time spans: shared time divided by the time of their union."""
-    return one.iou(other)
+    return a.iou(b)
 
 
-def mean_box_iou_on_shared_frames(one: TraceTube, other: TraceTube) -> float | None:
+def mean_box_iou_on_shared_frames(a: TraceTube, b: TraceTube) -> float | None:
     """Compute the mean box IoU over frames of both tubes; `None` without such frames or boxes."""
-    overlaps = _compute_frame_overlaps(one, other)
+    overlaps = _compute_frame_overlaps(a, b)
     return None if overlaps is None or not len(overlaps) else float(overlaps.mean())
 
 
-def tube_iou(one: TraceTube, other: TraceTube) -> float | None:
+def tube_iou(a: TraceTube, b: TraceTube) -> float | None:
     """Compute the mean box IoU over the frames of either tube (0 if only one has it); `None` without boxes."""
-    overlaps = _compute_frame_overlaps(one, other)
+    overlaps = _compute_frame_overlaps(a, b)
     if overlaps is None:
         return None
-    either = (one.end - one.first) + (other.end - other.first) - len(overlaps)
+    either = (a.end - a.first) + (b.end - b.first) - len(overlaps)
     return float(overlaps.sum()) / either
 
 
-def measure_trace_similarity(one: Trace, other: Trace, copy: AnnotatorClipCopy) -> float:
+def measure_trace_similarity(a: Trace, b: Trace, copy: AnnotatorClipCopy) -> float:
     """Compute the tube IoU of two traces in the copy of a clip; the temporal IoU if one has no boxes."""
-    return measure_tube_overlap(build_trace_tube(one, copy), build_trace_tube(other, copy))
+    return measure_tube_overlap(build_trace_tube(a, copy), build_trace_tube(b, copy))
 
 
-def measure_tube_overlap(one: TraceTube, other: TraceTube) -> float:
+def measure_tube_overlap(a: TraceTube, b: TraceTube) -> float:
     """Compute the IoU of two tubes; the temporal IoU of their spans if one has no boxes."""
-    found = tube_iou(one, other)
-    return temporal_iou(one.span, other.span) if found is None else found
+    iou = tube_iou(a, b)
+    return temporal_iou(a.span, b.span) if iou is None else iou
 
 
-def _compute_frame_overlaps(one: TraceTube, other: TraceTube) -> Corners | None:
+def _compute_frame_overlaps(a: TraceTube, b: TraceTube) -> Corners | None:
     """Compute the IoU of the boxes of two tubes on each shared frame; `None` if a tube has no boxes."""
-    if one.corners is None or other.corners is None:
+    if a.corners is None or b.corners is None:
         return None
-    first, end = max(one.first, other.first), min(one.end, other.end)
+    first, end = max(a.first, b.first), min(a.end, b.end)
     if first >= end:
         return np.zeros(0)
-    ours = one.corners[first - one.first : end - one.first]
-    theirs = other.corners[first - other.first : end - other.first]
-    return compute_box_ious(ours, theirs)
+    left = a.corners[first - a.first : end - a.first]
+    right = b.corners[first - b.first : end - b.first]
+    return compute_box_ious(left, right)
 
 
 # Faults at one place and time are told apart by what is said of them. Place and time come first.
@@ -126,16 +126,16 @@ def cluster_annotator_traces(
     likes = _compute_trace_similarities(marks, copy)
     group = list(range(len(marks)))
     members = {number: [number] for number in group}
-    for one, other in _match_trace_pairs(marks, likes, same_fault):
-        ours, theirs = members[group[one]], members[group[other]]
-        people = [marks[place].annotator for place in (*ours, *theirs)]
-        if len(set(people)) < len(people) or likes.place[np.ix_(ours, theirs)].mean() < same_fault:
+    for i, j in _match_trace_pairs(marks, likes, same_fault):
+        left, right = members[group[i]], members[group[j]]
+        people = [marks[k].annotator for k in (*left, *right)]
+        if len(set(people)) < len(people) or likes.place[np.ix_(left, right)].mean() < same_fault:
             continue
-        for place in members.pop(group[other]):
-            ours.append(place)
-            group[place] = group[one]
-    found = [tuple(marks[place] for place in sorted(places)) for places in members.values()]
-    return sorted(found, key=lambda cluster: get_trace_sort_key(cluster[0].trace))
+        for k in members.pop(group[j]):
+            left.append(k)
+            group[k] = group[i]
+    clusters = [tuple(marks[k] for k in sorted(ids)) for ids in members.values()]
+    return sorted(clusters, key=lambda cluster: get_trace_sort_key(cluster[0].trace))
 
 
 def get_trace_sort_key(trace: Trace) -> tuple[object, ...]:
@@ -147,21 +147,21 @@ def get_trace_sort_key(trace: Trace) -> tuple[object, ...]:
 def _compute_trace_similarities(
     marks: Sequence[AnnotatorTrace], copy: AnnotatorClipCopy
 ) -> _TraceSimilarities:
-    place = np.zeros((len(marks), len(marks)))
-    said = np.zeros_like(place)
+    area = np.zeros((len(marks), len(marks)))
+    text = np.zeros_like(area)
     tubes = [build_trace_tube(mark.trace, copy) for mark in marks]
     for i, j in combinations(range(len(marks)), 2):
-        one, other = marks[i], marks[j]
-        if one.annotator != other.annotator:
-            place[i, j] = place[j, i] = measure_tube_overlap(tubes[i], tubes[j])
-            said[i, j] = said[j, i] = _compute_description_similarity(one.trace, other.trace)
-    return _TraceSimilarities(place, place + said)
+        a, b = marks[i], marks[j]
+        if a.annotator != b.annotator:
+            area[i, j] = area[j, i] = measure_tube_overlap(tubes[i], tubes[j])
+            text[i, j] = text[j, i] = _compute_description_similarity(a.trace, b.trace)
+    return _TraceSimilarities(area, area + text)
 
 
-def _compute_description_similarity(one: Trace, other: Trace) -> float:
-    either = one.categories | other.categories
-    kinds = len(one.categories & other.categories) / len(either) if either else 1.0
-    return _SAME_KINDS * kinds + _SAME_WORDS * (one.explanation == other.explanation)
+def _compute_description_similarity(a: Trace, b: Trace) -> float:
+    either = a.categories | b.categories
+    kinds = len(a.categories & b.categories) / len(either) if either else 1.0
+    return _SAME_KINDS * kinds + _SAME_WORDS * (a.explanation == b.explanation)
 
 
 def _match_trace_pairs(
@@ -171,12 +171,12 @@ def _match_trace_pairs(
     from scipy.optimize import linear_sum_assignment
 
     whose = np.array([mark.annotator for mark in marks])
-    found = []
-    for one, other in combinations(sorted(set(whose.tolist())), 2):
-        ours, theirs = np.flatnonzero(whose == one), np.flatnonzero(whose == other)
-        block = np.ix_(ours, theirs)
+    matches = []
+    for a, b in combinations(sorted(set(whose.tolist())), 2):
+        left, right = np.flatnonzero(whose == a), np.flatnonzero(whose == b)
+        block = np.ix_(left, right)
         alike = np.where(likes.place[block] >= same_fault, likes.all[block], 0.0)
         for row, column in zip(*linear_sum_assignment(alike, maximize=True), strict=True):
             if alike[row, column] > 0:
-                found.append((-alike[row, column], int(ours[row]), int(theirs[column])))
-    return [(i, j) for _, i, j in sorted(found)]
+                matches.append((-alike[row, column], int(left[row]), int(right[column])))
+    return [(i, j) for _, i, j in sorted(matches)]

@@ -78,9 +78,9 @@ class ObjectTrack:
         """Return the box of the object on `frame`; `None` if the object is hidden or has no box."""
         if not self.seen_at(frame) or not self.marks:
             return None
-        place = bisect_right(self.marks, frame, key=_get_key_frame_number)
-        before = self.marks[place - 1]
-        after = self.marks[place] if place < len(self.marks) else None
+        i = bisect_right(self.marks, frame, key=_get_key_frame_number)
+        before = self.marks[i - 1]
+        after = self.marks[i] if i < len(self.marks) else None
         if before.box is None or after is None or after.box is None:
             return before.box
         if self._stretch_at(before.frame) != self._stretch_at(after.frame):
@@ -202,12 +202,12 @@ def build_object_track(
         )
         raise InvalidValueError(msg)
     _require_consistent_key_frames(in_order, apart)
-    joined, kept = _join_adjacent_spans(in_order, apart)
+    joined, key_frames = _join_adjacent_spans(in_order, apart)
     return ObjectTrack(
         id=id_,
         label=label,
         stretches=tuple(joined),
-        marks=tuple(_iter_needed_key_frames(kept, joined)),
+        marks=tuple(_iter_needed_key_frames(key_frames, joined)),
         said=tuple(said),
     )
 
@@ -216,32 +216,32 @@ def _join_adjacent_spans(
     in_order: Sequence[KeyFrameBox], apart: Sequence[FrameSpan]
 ) -> tuple[list[FrameSpan], list[KeyFrameBox]]:
     """Merge adjacent frame ranges of a track; each original range begins with a key frame."""
-    kept: list[KeyFrameBox] = []
+    key_frames: list[KeyFrameBox] = []
     joined: list[FrameSpan] = []
     for stretch in apart:
-        own = list(_select_key_frames_within(in_order, stretch))
-        if in_order and not own:
+        inside = list(_select_key_frames_within(in_order, stretch))
+        if in_order and not inside:
             msg = f"no key frame on frames {stretch.first} to {stretch.last}. Look at its frames"
             raise InvalidValueError(msg)
-        if own and own[0].frame > stretch.first:
-            own.insert(0, replace(own[0], frame=stretch.first))
+        if inside and inside[0].frame > stretch.first:
+            inside.insert(0, replace(inside[0], frame=stretch.first))
         if joined and joined[-1].last + 1 == stretch.first:
             # Two stretches that touch are one; the box must not begin to move before it jumps.
-            if kept and kept[-1].frame < joined[-1].last:
-                kept.append(replace(kept[-1], frame=joined[-1].last))
+            if key_frames and key_frames[-1].frame < joined[-1].last:
+                key_frames.append(replace(key_frames[-1], frame=joined[-1].last))
             joined[-1] = FrameSpan(joined[-1].first, stretch.last)
         else:
             joined.append(stretch)
-        kept.extend(own)
-    return joined, kept
+        key_frames.extend(inside)
+    return joined, key_frames
 
 
 def _require_consistent_key_frames(
     marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpan]
 ) -> None:
-    for one, other in itertools.pairwise(marks):
-        if one.frame == other.frame:
-            msg = f"two key frames for frame {one.frame}. Keep one of them"
+    for a, b in itertools.pairwise(marks):
+        if a.frame == b.frame:
+            msg = f"two key frames for frame {a.frame}. Keep one of them"
             raise InvalidValueError(msg)
     for before, after in itertools.pairwise(stretches):
         if after.first <= before.last:
@@ -261,8 +261,8 @@ def _select_key_frames_within(
 
 
 def _find_containing_span(stretches: Sequence[FrameSpan], frame: int) -> FrameSpan | None:
-    place = bisect_right(stretches, frame, key=lambda stretch: stretch.first) - 1
-    return stretches[place] if place >= 0 and frame <= stretches[place].last else None
+    i = bisect_right(stretches, frame, key=lambda stretch: stretch.first) - 1
+    return stretches[i] if i >= 0 and frame <= stretches[i].last else None
 
 
 def _get_key_frame_number(mark: KeyFrameBox) -> int:
@@ -282,25 +282,25 @@ def _iter_needed_key_frames(
 
 
 def _interpolate_boxes(before: Box, after: Box, part: Fraction) -> Box:
-    share = float(part)
+    weight = float(part)
     pairs = zip(
         (before.x0, before.y0, before.x1, before.y1),
         (after.x0, after.y0, after.x1, after.y1),
         strict=True,
     )
     # Rounding must not carry a box out of the frame.
-    return Box(*(min(1.0, max(0.0, a + (b - a) * share)) for a, b in pairs))
+    return Box(*(min(1.0, max(0.0, a + (b - a) * weight)) for a, b in pairs))
 
 
 def iter_videos_with_file_names(
     videos: Iterable[AnnotatedVideo], suffix: str
 ) -> Iterator[tuple[AnnotatedVideo, str]]:
     """Yield each video with the file name to write it to; no two videos get the same file name."""
-    taken: set[str] = set()
+    used: set[str] = set()
     for video in videos:
         stem = make_safe_file_name(video.name)
         # Some file systems take capitals and small letters for the same.
         names = (stem if n == 1 else f"{stem}-{n}" for n in itertools.count(1))
-        name = next(name for name in names if name.casefold() not in taken)
-        taken.add(name.casefold())
+        name = next(name for name in names if name.casefold() not in used)
+        used.add(name.casefold())
         yield video, f"{name}.{suffix}"

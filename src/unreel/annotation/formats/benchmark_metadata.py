@@ -106,19 +106,19 @@ def _build_benchmark_entry(video: AnnotatedVideo) -> Entry:
 
 
 def _get_video_label(video: AnnotatedVideo, traces: tuple[Trace, ...]) -> Label:
-    words = (word.strip().lower() for said in video.said for word in said.answers)
-    told = [LABELS[word] for word in words if word in LABELS]
+    words = (word.strip().lower() for field in video.said for word in field.answers)
+    labels = [LABELS[word] for word in words if word in LABELS]
     if traces:
         return Label.GENERATED
-    if not told:
+    if not labels:
         msg = "it has no annotation and no label real. Add the label, or leave it out"
         raise InvalidValueError(msg)
-    return told[0]
+    return labels[0]
 
 
 def build_clip_copy_of_video(video: AnnotatedVideo) -> AnnotatorClipCopy:
     """Build the record of a clip copy for a video of another tool, with the time of each frame."""
-    last = max((each.last for track in video.tracks for each in track.stretches), default=0)
+    last = max((span.last for track in video.tracks for span in track.stretches), default=0)
     return AnnotatorClipCopy(
         clip=compute_placeholder_clip_id("foreign", video.name),
         location=video.name,
@@ -130,7 +130,7 @@ def build_clip_copy_of_video(video: AnnotatedVideo) -> AnnotatorClipCopy:
 
 
 def _iter_trace_categories(track: ObjectTrack) -> Iterator[Category]:
-    words = [track.label, *(word for said in track.said for word in said.answers)]
+    words = [track.label, *(word for field in track.said for word in field.answers)]
     for word in words:
         plain = re.sub(r"[\s_/-]+", "-", word.strip().lower())
         if plain in _CATEGORIES:
@@ -139,7 +139,7 @@ def _iter_trace_categories(track: ObjectTrack) -> Iterator[Category]:
 
 def _format_explanation(track: ObjectTrack) -> str:
     """Return a track's answer `explanation`, else its free texts, else its label if it has no category."""
-    written = [word for said in track.said if said.question == EXPLANATION for word in said.answers]
+    written = [word for s in track.said if s.question == EXPLANATION for word in s.answers]
     written = written or [word for s in track.said if s.written for word in s.answers]
     if not written and not list(_iter_trace_categories(track)):
         written = [track.label]
@@ -160,18 +160,18 @@ LABEL: Final = "label"
 _TRACES: Final = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
 
 
-def read_trace_metadata(path: Path, given: VideoPropertyDefaults) -> Iterator[Found]:
+def read_trace_metadata(path: Path, defaults: VideoPropertyDefaults) -> Iterator[Found]:
     """Read the rows of a `metadata.jsonl` as annotated videos whose tracks are the traces."""
     return iter_parsed_json_items(
         path,
         lambda where, row: iter(
-            [_parse_video_row(where, require_json_object(row, "the row"), given)]
+            [_parse_video_row(where, require_json_object(row, "the row"), defaults)]
         ),
     )
 
 
 def _parse_video_row(
-    where: str, row: Mapping[str, Any], given: VideoPropertyDefaults
+    where: str, row: Mapping[str, Any], defaults: VideoPropertyDefaults
 ) -> AnnotatedVideo:
     try:
         traces = _TRACES.validate_python(row.get("traces") or (), strict=False)
@@ -180,9 +180,9 @@ def _parse_video_row(
         msg = f"{first}. Write a row as a benchmark has it"
         raise InvalidValueError(msg) from error
     name = parse_bounded_text(row.get("name")) or parse_bounded_text(row.get("file_name")) or where
-    n_frames = _find_declared_count(row, "n_frames") or given.n_frames
+    n_frames = _find_declared_count(row, "n_frames") or defaults.n_frames
     width, height = _find_declared_count(row, "width"), _find_declared_count(row, "height")
-    said = (
+    answers = (
         [FieldAnswer(LABEL, (parse_bounded_text(row.get("label")),))]
         if parse_bounded_text(row.get("label"))
         else []
@@ -190,37 +190,37 @@ def _parse_video_row(
     video = AnnotatedVideo(
         name=name,
         origin=parse_bounded_text(row.get("source")),
-        rate=parse_frame_rate(row.get("frame_rate")) or given.rate,
+        rate=parse_frame_rate(row.get("frame_rate")) or defaults.rate,
         n_frames=n_frames,
-        width=width if width and height else given.width,
-        height=height if width and height else given.height,
-        said=tuple(said),
+        width=width if width and height else defaults.width,
+        height=height if width and height else defaults.height,
+        said=tuple(answers),
     )
-    tracks = tuple(_build_track(str(place), trace, video) for place, trace in enumerate(traces))
+    tracks = tuple(_build_track(str(i), trace, video) for i, trace in enumerate(traces))
     return replace(video, tracks=tracks)
 
 
 def _find_declared_count(row: Mapping[str, Any], key: str) -> int | None:
-    most = MOST_FRAMES if key == "n_frames" else MOST_PIXELS
-    return None if row.get(key) is None else parse_count(row[key], key, most=most) or None
+    limit = MOST_FRAMES if key == "n_frames" else MOST_PIXELS
+    return None if row.get(key) is None else parse_count(row[key], key, most=limit) or None
 
 
 def _build_track(id_: str, trace: Trace, video: AnnotatedVideo) -> ObjectTrack:
     clock = _build_clip_copy_of_trace(trace, video)
     stretch = FrameSpan(clock.frame_at(trace.span.start_us), clock.frame_at(trace.span.end_us - 1))
     # Boxes of finer steps than frames fall on one frame: the last one stands.
-    marks = {
+    boxes = {
         frame: KeyFrameBox(frame, at.box)
         for at in trace.track
         for frame in [clock.frame_at(at.at_us)]
     }
     named = sorted(trace.categories)
     label = named[0].value if len(named) == 1 else Category.OTHER.value
-    said = [FieldAnswer(CATEGORY, tuple(each.value for each in named))] if len(named) > 1 else []
+    answers = [FieldAnswer(CATEGORY, tuple(c.value for c in named))] if len(named) > 1 else []
     if trace.explanation:
-        said.append(FieldAnswer(EXPLANATION, (trace.explanation,), written=True))
+        answers.append(FieldAnswer(EXPLANATION, (trace.explanation,), written=True))
     return build_object_track(
-        id_, label, marks.values(), [stretch], said=said, n_frames=video.n_frames
+        id_, label, boxes.values(), [stretch], said=answers, n_frames=video.n_frames
     )
 
 

@@ -86,10 +86,10 @@ def detect_annotation_format(path: Path) -> AnnotationFormat:
     if letter == b"<":
         return AnnotationFormat.CVAT
     if letter in (b"[", b"{"):
-        for sign, found in _SIGNS:
+        for sign, format_ in _SIGNS:
             if sign in head:
-                return found
-    known = ", ".join(each.value for each in AnnotationFormat)
+                return format_
+    known = ", ".join(known_format.value for known_format in AnnotationFormat)
     raise UnreadableSourceError(str(path), "in no format that is known", f"Say --from: {known}")
 
 
@@ -99,7 +99,7 @@ def convert_annotation_file(
     read_as: AnnotationFormat | None,
     written_as: AnnotationFormat,
     folder: OutputDirectory,
-    given: VideoPropertyDefaults,
+    defaults: VideoPropertyDefaults,
 ) -> FormatConversionResult:
     """Convert the annotation file at `path` to another format, and write the result into `folder`.
 
@@ -108,7 +108,7 @@ def convert_annotation_file(
         read_as: Format of the file; None detects it.
         written_as: Format of the result.
         folder: Empty output folder.
-        given: Values for properties that the file does not contain.
+        defaults: Values for properties that the file does not contain.
 
     Raises:
         UnreadableSourceError: The file cannot be read, or its format is unknown.
@@ -129,13 +129,13 @@ def convert_annotation_file(
             rejected.append(row)
 
     def videos() -> Iterator[AnnotatedVideo]:
-        for found in READERS[source].load()(path, given):
-            if isinstance(found, Rejected):
-                reject(found)
+        for video in READERS[source].load()(path, defaults):
+            if isinstance(video, Rejected):
+                reject(video)
                 continue
             counts["videos"] += 1
-            counts["tracks"] += len(found.tracks)
-            yield found
+            counts["tracks"] += len(video.tracks)
+            yield video
 
     for row in WRITERS[written_as].load()(videos(), folder):
         reject(row)

@@ -50,17 +50,17 @@ _OTHERS: Final = frozenset({"polyline", "points", "ellipse", "cuboid", "skeleton
 _JOBS: Final = frozenset({"task", "job"})
 
 
-def read_cvat(path: Path, given: VideoPropertyDefaults) -> Iterator[Found]:
+def read_cvat(path: Path, defaults: VideoPropertyDefaults) -> Iterator[Found]:
     """Yield one annotated video for each task of a CVAT file, then the parts that could not be read."""
-    heard = _CvatTaskCollector(path.name, given)
+    collector = _CvatTaskCollector(path.name, defaults)
     broken: Rejected | None = None
     with open_regular_user_file(path) as file:
         try:
-            parse_bounded_xml(file, heard, most=_MOST_BYTES, letters=MOST_LETTERS)
+            parse_bounded_xml(file, collector, most=_MOST_BYTES, letters=MOST_LETTERS)
         except InvalidValueError as error:
             broken = Rejected(path.name, str(error))
-    yield from heard.videos()
-    yield from heard.rejected
+    yield from collector.videos()
+    yield from collector.rejected
     if broken is not None:
         yield broken
 
@@ -93,10 +93,10 @@ class _CvatTrack:
 class _CvatTaskCollector:
     """XML callbacks that collect the tasks and tracks of a CVAT file."""
 
-    def __init__(self, source: str, given: VideoPropertyDefaults) -> None:
+    def __init__(self, source: str, defaults: VideoPropertyDefaults) -> None:
         self.rejected: list[Rejected] = []
         self._source = source
-        self._given = given
+        self._given = defaults
         self._tasks: dict[str, _CvatTask] = {}
         self._described: _CvatTask | None = None
         self._track: _CvatTrack | None = None
@@ -118,8 +118,8 @@ class _CvatTaskCollector:
                 name = parse_bounded_text(attributes.get("name")) or format_untrusted_value(
                     attributes.get("id")
                 )
-                why = "an image, and no track. Export the task as `CVAT for video 1.1`"
-                self._reject(name, why)
+                reason = "an image, and no track. Export the task as `CVAT for video 1.1`"
+                self._reject(name, reason)
             case () if path != ("annotations",):
                 msg = f"its root is {format_untrusted_value(path[0])}, and not `annotations`. Name a CVAT file"
                 raise InvalidValueError(msg)
@@ -135,9 +135,9 @@ class _CvatTaskCollector:
                 key = f"{above[-1]}/{name}" if above and above[-1] not in _JOBS else name
                 self._described.told.setdefault(key, text)
             case ("track", shape, "attribute") if shape in _SHAPES and self._track:
-                shapes, told = self._track.shapes, (self._named, text)
-                if shapes and told not in shapes[-1].said:
-                    shapes[-1].said.append(told)
+                shapes, answer = self._track.shapes, (self._named, text)
+                if shapes and answer not in shapes[-1].said:
+                    shapes[-1].said.append(answer)
             case ("track",) if self._track is not None:
                 self._close(self._track)
                 self._track = None
@@ -148,10 +148,10 @@ class _CvatTaskCollector:
         """Yield one annotated video for each task, including tasks without tracks."""
         for id_, task in self._tasks.items():
             width, height = self._size(task)
-            told = task.told
+            properties = task.told
             yield AnnotatedVideo(
-                name=told.get("source") or told.get("name") or self._source,
-                by=told.get("assignee/username") or told.get("owner/username") or "",
+                name=properties.get("source") or properties.get("name") or self._source,
+                by=properties.get("assignee/username") or properties.get("owner/username") or "",
                 origin=f"cvat:{id_}" if id_ else "cvat",
                 rate=self._given.rate,
                 n_frames=self._n_frames(task),
@@ -267,13 +267,13 @@ def _parse_box(
 def _build_track(id_: str, track: _CvatTrack, n_frames: int | None) -> ObjectTrack:
     keys = [shape for shape in track.shapes if shape.is_key] or track.shapes
     keys.sort(key=lambda shape: shape.frame)
-    marks = [
+    boxes = [
         KeyFrameBox(key.frame, key.box, _get_shape_mask(key)) for key in keys if not key.outside
     ]
     return build_object_track(
         id_,
         parse_bounded_text(track.attributes.get("label")),
-        marks,
+        boxes,
         _iter_visible_spans(keys, n_frames),
         said=_collect_shape_answers(track.shapes),
         n_frames=n_frames,
@@ -281,8 +281,8 @@ def _build_track(id_: str, track: _CvatTrack, n_frames: int | None) -> ObjectTra
 
 
 def _get_shape_mask(shape: _CvatShape) -> str:
-    kept = [value for name, value in shape.said if name == MASK]
-    return kept[0] if kept else shape.mask
+    masks = [value for name, value in shape.said if name == MASK]
+    return masks[0] if masks else shape.mask
 
 
 def _iter_visible_spans(keys: list[_CvatShape], n_frames: int | None) -> Iterator[FrameSpan]:
@@ -299,12 +299,12 @@ def _iter_visible_spans(keys: list[_CvatShape], n_frames: int | None) -> Iterato
 
 def _collect_shape_answers(shapes: list[_CvatShape]) -> list[FieldAnswer]:
     """Return the distinct answers to each question for one track; CVAT repeats them on each frame."""
-    found: dict[str, dict[str, None]] = {}
+    answers: dict[str, dict[str, None]] = {}
     for shape in shapes:
         for name, value in shape.said:
             if name != MASK and value:
-                found.setdefault(name, {})[value] = None
-    return [FieldAnswer(name, tuple(values)) for name, values in found.items()]
+                answers.setdefault(name, {})[value] = None
+    return [FieldAnswer(name, tuple(values)) for name, values in answers.items()]
 
 
 def write_cvat(videos: Iterable[AnnotatedVideo], folder: OutputDirectory) -> Iterator[Rejected]:
@@ -323,8 +323,8 @@ def write_cvat(videos: Iterable[AnnotatedVideo], folder: OutputDirectory) -> Ite
             file.writelines(_iter_xml_lines(video, placed, size))
         for track in video.tracks:
             if not _has_all_boxes(track):
-                why = "CVAT keeps no track without boxes. Keep the source"
-                yield Rejected(f"{video.name}: track {track.id}", why)
+                reason = "CVAT keeps no track without boxes. Keep the source"
+                yield Rejected(f"{video.name}: track {track.id}", reason)
 
 
 def _has_all_boxes(track: ObjectTrack) -> bool:
@@ -353,33 +353,35 @@ def _iter_xml_lines(
 
 
 def _iter_box_lines(track: ObjectTrack, size: tuple[int, int], n_frames: int) -> Iterator[str]:
-    said = "".join(
-        f"<attribute name={_quote_xml_attribute(each.question)}>{_escape_xml_text(answer)}</attribute>"
-        for each in track.said
-        for answer in each.answers
+    fields = "".join(
+        f"<attribute name={_quote_xml_attribute(field.question)}>{_escape_xml_text(answer)}</attribute>"
+        for field in track.said
+        for answer in field.answers
     )
     for stretch in track.stretches:
         marks = track.marks_in(stretch)
         for mark in marks:
-            yield _format_box_element(mark, mark.frame, size, outside=False, said=said)
+            yield _format_box_element(mark, mark.frame, size, outside=False, fields=fields)
         if stretch.last + 1 < n_frames:
-            yield _format_box_element(marks[-1], stretch.last + 1, size, outside=True, said=said)
+            yield _format_box_element(
+                marks[-1], stretch.last + 1, size, outside=True, fields=fields
+            )
 
 
 def _format_box_element(
-    mark: KeyFrameBox, frame: int, size: tuple[int, int], *, outside: bool, said: str
+    mark: KeyFrameBox, frame: int, size: tuple[int, int], *, outside: bool, fields: str
 ) -> str:
     box = mark.box or Box(0, 0, 1, 1)
     edges = (box.x0 * size[0], box.y0 * size[1], box.x1 * size[0], box.y1 * size[1])
     keys = ("xtl", "ytl", "xbr", "ybr")
     # CVAT itself writes hundredths of a pixel, and reads whatever it is given.
-    drawn = " ".join(f'{key}="{edge:.6f}"' for key, edge in zip(keys, edges, strict=True))
+    corners = " ".join(f'{key}="{edge:.6f}"' for key, edge in zip(keys, edges, strict=True))
     mask = (
         f'<attribute name="{MASK}">{_escape_xml_text(mark.mask)}</attribute>' if mark.mask else ""
     )
     return (
-        f'<box frame="{frame}" keyframe="1" outside="{outside:d}" occluded="0" {drawn} '
-        f'z_order="0">{said}{mask}</box>\n'
+        f'<box frame="{frame}" keyframe="1" outside="{outside:d}" occluded="0" {corners} '
+        f'z_order="0">{fields}{mask}</box>\n'
     )
 
 

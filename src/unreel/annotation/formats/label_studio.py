@@ -49,16 +49,16 @@ _VIDEOS: Final = ("video", "video_url", "url")
 _ANSWERS: Final = ("choices", "text", "rating", "number", "labels", "datetime")
 
 
-def read_label_studio(path: Path, given: VideoPropertyDefaults) -> Iterator[Found]:
+def read_label_studio(path: Path, props: VideoPropertyDefaults) -> Iterator[Found]:
     """Yield one annotated video for each annotation of each task of a Label Studio export."""
     return iter_parsed_json_items(
         path,
-        lambda where, task: _iter_task_videos(where, require_json_object(task, "the task"), given),
+        lambda where, task: _iter_task_videos(where, require_json_object(task, "the task"), props),
     )
 
 
 def _iter_task_videos(
-    where: str, task: Mapping[str, Any], given: VideoPropertyDefaults
+    where: str, task: Mapping[str, Any], defaults: VideoPropertyDefaults
 ) -> Iterator[Found]:
     data = require_json_object(task.get("data"), "data")
     name = (
@@ -74,21 +74,21 @@ def _iter_task_videos(
         raise InvalidValueError(msg)
     if not annotations:
         yield Rejected(f"{where}: {name}", "it has no annotation. Leave the task out")
-    for each in annotations:
+    for item in annotations:
         try:
-            told = require_json_object(each, "an annotation")
-            if told.get("was_cancelled"):
+            annotation = require_json_object(item, "an annotation")
+            if annotation.get("was_cancelled"):
                 yield Rejected(f"{where}: {name}", "it was skipped. Leave it out")
                 continue
             yield from _iter_annotation_videos(
-                name, f"label-studio:{_parse_item_id(task)}", told, data, given
+                name, f"label-studio:{_parse_item_id(task)}", annotation, data, defaults
             )
         except InvalidValueError as error:
             yield Rejected(f"{where}: {name}", str(error))
 
 
-def _parse_item_id(held: Mapping[str, Any]) -> str:
-    return parse_bounded_text(str(held.get("id", "")))
+def _parse_item_id(item: Mapping[str, Any]) -> str:
+    return parse_bounded_text(str(item.get("id", "")))
 
 
 def _parse_file_path(address: str) -> str:
@@ -99,40 +99,40 @@ def _parse_file_path(address: str) -> str:
 def _iter_annotation_videos(
     name: str,
     origin: str,
-    told: Mapping[str, Any],
+    annotation: Mapping[str, Any],
     data: Mapping[str, Any],
-    given: VideoPropertyDefaults,
+    defaults: VideoPropertyDefaults,
 ) -> Iterator[Found]:
-    results = told.get("result")
+    results = annotation.get("result")
     if not isinstance(results, list):
         msg = f"result is {format_untrusted_value(results)}. Write a list"
         raise InvalidValueError(msg)
     regions: dict[str, Mapping[str, Any]] = {}
-    said: dict[str, list[FieldAnswer]] = {}
+    answers: dict[str, list[FieldAnswer]] = {}
     for result in results:
         try:
-            _add_annotation_result(require_json_object(result, "a result"), regions, said)
+            _add_annotation_result(require_json_object(result, "a result"), regions, answers)
         except InvalidValueError as error:
             yield Rejected(name, str(error))
-    n_frames = _find_frame_count((data, *regions.values()), given)
+    n_frames = _find_frame_count((data, *regions.values()), defaults)
     tracks: list[ObjectTrack] = []
     for id_, region in regions.items():
         try:
-            tracks.append(_build_track(id_, region, said.pop(id_, []), n_frames))
+            tracks.append(_build_track(id_, region, answers.pop(id_, []), n_frames))
         except InvalidValueError as error:
             yield Rejected(f"{name}: region {id_[:60]}", str(error))
     width, height = (_parse_frame_side_length(data.get(side)) for side in ("width", "height"))
     is_sized = width is not None and height is not None
     yield AnnotatedVideo(
         name=name,
-        by=_parse_annotator_name(told),
-        origin=f"{origin}:{_parse_item_id(told)}",
-        rate=_find_frame_rate(data, regions.values(), given),
+        by=_parse_annotator_name(annotation),
+        origin=f"{origin}:{_parse_item_id(annotation)}",
+        rate=_find_frame_rate(data, regions.values(), defaults),
         n_frames=n_frames,
-        width=width if is_sized else given.width,
-        height=height if is_sized else given.height,
+        width=width if is_sized else defaults.width,
+        height=height if is_sized else defaults.height,
         tracks=tuple(tracks),
-        said=tuple(each for rest in said.values() for each in rest),
+        said=tuple(answer for group in answers.values() for answer in group),
     )
 
 
@@ -172,37 +172,37 @@ def _add_annotation_result(
 
 
 def _parse_answer_texts(value: object) -> tuple[str, ...]:
-    found = value if isinstance(value, list) else [value]
+    values = value if isinstance(value, list) else [value]
     return tuple(
-        parse_bounded_text(str(word)) for word in found if isinstance(word, str | int | float)
+        parse_bounded_text(str(word)) for word in values if isinstance(word, str | int | float)
     )
 
 
-def _parse_annotator_name(told: Mapping[str, Any]) -> str:
-    who = told.get("completed_by")
+def _parse_annotator_name(annotation: Mapping[str, Any]) -> str:
+    who = annotation.get("completed_by")
     named = parse_bounded_text(who.get("email")) if isinstance(who, dict) else ""
     return (
         named
-        or parse_bounded_text(told.get("created_username")).strip()
+        or parse_bounded_text(annotation.get("created_username")).strip()
         or (str(who) if isinstance(who, int) else "")
     )
 
 
 def _find_frame_count(
-    tellers: Iterable[Mapping[str, Any]], given: VideoPropertyDefaults
+    tellers: Iterable[Mapping[str, Any]], defaults: VideoPropertyDefaults
 ) -> int | None:
-    told = [value.get("framesCount") for value in tellers]
-    counts = [int(n) for n in told if isinstance(n, int | float) and 0 < n <= MOST_FRAMES]
-    return max(counts, default=given.n_frames)
+    numbers = [value.get("framesCount") for value in tellers]
+    counts = [int(n) for n in numbers if isinstance(n, int | float) and 0 < n <= MOST_FRAMES]
+    return max(counts, default=defaults.n_frames)
 
 
 def _find_frame_rate(
-    data: Mapping[str, Any], regions: Iterable[Mapping[str, Any]], given: VideoPropertyDefaults
+    data: Mapping[str, Any], regions: Iterable[Mapping[str, Any]], defaults: VideoPropertyDefaults
 ) -> Fraction | None:
-    if (told := parse_frame_rate(data.get("fps"))) is not None:
-        return told
-    if given.rate is not None:
-        return given.rate
+    if (rate := parse_frame_rate(data.get("fps"))) is not None:
+        return rate
+    if defaults.rate is not None:
+        return defaults.rate
     for value in regions:
         frames, seconds = value.get("framesCount"), value.get("duration")
         if isinstance(frames, int | float) and isinstance(seconds, int | float) and seconds > 0:
@@ -218,29 +218,29 @@ def _parse_frame_side_length(value: object) -> int | None:
 
 
 def _build_track(
-    id_: str, value: Mapping[str, Any], said: list[FieldAnswer], n_frames: int | None
+    id_: str, value: Mapping[str, Any], answers: list[FieldAnswer], n_frames: int | None
 ) -> ObjectTrack:
     labels = value.get("labels") or value.get(TIMES) or []
     label, *more = _parse_answer_texts(labels) or ("",)
     if more:
-        said = [*said, FieldAnswer("labels", tuple(more))]
+        answers = [*answers, FieldAnswer("labels", tuple(more))]
     if "ranges" in value:
         return build_object_track(
-            id_, label, (), _iter_range_spans(value["ranges"]), said=said, n_frames=n_frames
+            id_, label, (), _iter_range_spans(value["ranges"]), said=answers, n_frames=n_frames
         )
     keys = _parse_key_frames(value.get("sequence"))
-    marks = [
+    boxes = [
         KeyFrameBox(frame, _parse_box(key), parse_bounded_text(key.get("mask")))
         for frame, key in keys
     ]
     stretches = _iter_visible_spans(keys, n_frames)
-    return build_object_track(id_, label, marks, stretches, said=said, n_frames=n_frames)
+    return build_object_track(id_, label, boxes, stretches, said=answers, n_frames=n_frames)
 
 
-def _iter_range_spans(held: object) -> Iterator[FrameSpan]:
-    for each in held if isinstance(held, list) else ():
-        told = require_json_object(each, "a range")
-        first, last = (parse_count(told.get(key), key) - 1 for key in ("start", "end"))
+def _iter_range_spans(ranges: object) -> Iterator[FrameSpan]:
+    for item in ranges if isinstance(ranges, list) else ():
+        span = require_json_object(item, "a range")
+        first, last = (parse_count(span.get(key), key) - 1 for key in ("start", "end"))
         yield FrameSpan(first, last)
 
 
@@ -295,8 +295,8 @@ def write_label_studio(
             file.write(json.dumps(_build_task_export(number, video, written), ensure_ascii=False))
             for track in video.tracks:
                 if not _can_write_track(track):
-                    why = "Label Studio keeps no mask track without boxes. Keep the source"
-                    yield Rejected(f"{video.name}: track {track.id}", why)
+                    reason = "Label Studio keeps no mask track without boxes. Keep the source"
+                    yield Rejected(f"{video.name}: track {track.id}", reason)
         file.write("\n]\n")
 
 
@@ -315,9 +315,7 @@ def _build_task_export(
     if video.width is not None and video.height is not None:
         data |= {"width": video.width, "height": video.height}
     results = [result for track in tracks for result in _iter_track_results(track, video)]
-    results += [
-        _build_answer_result(f"video-{place}", said) for place, said in enumerate(video.said)
-    ]
+    results += [_build_answer_result(f"video-{i}", field) for i, field in enumerate(video.said)]
     who: dict[str, Any] = {"created_username": video.by}
     if "@" in video.by:
         who = {"completed_by": {"email": video.by}}
@@ -339,11 +337,11 @@ def _iter_track_results(track: ObjectTrack, video: AnnotatedVideo) -> Iterator[d
         value = {**known, "sequence": keys, "labels": [track.label]}
         name, kind = "box", BOXES
     else:
-        ranges = [{"start": each.first + 1, "end": each.last + 1} for each in track.stretches]
+        ranges = [{"start": span.first + 1, "end": span.last + 1} for span in track.stretches]
         value = {**known, "ranges": ranges, TIMES: [track.label]}
         name, kind = "time", TIMES
     yield {"id": track.id, "type": kind, "from_name": name, "to_name": "video", "value": value}
-    yield from (_build_answer_result(track.id, said) for said in track.said)
+    yield from (_build_answer_result(track.id, field) for field in track.said)
 
 
 def _iter_key_frames(track: ObjectTrack, stretch: FrameSpan) -> Iterator[dict[str, Any]]:
@@ -369,12 +367,12 @@ def _build_key_frame(mark: KeyFrameBox, frame: int, *, enabled: bool) -> dict[st
     return key | ({"mask": mark.mask} if mark.mask else {})
 
 
-def _build_answer_result(id_: str, said: FieldAnswer) -> dict[str, Any]:
-    kind, key = ("textarea", "text") if said.written else ("choices", "choices")
+def _build_answer_result(id_: str, field: FieldAnswer) -> dict[str, Any]:
+    kind, key = ("textarea", "text") if field.written else ("choices", "choices")
     return {
         "id": id_,
         "type": kind,
-        "from_name": said.question,
+        "from_name": field.question,
         "to_name": "video",
-        "value": {key: list(said.answers)},
+        "value": {key: list(field.answers)},
     }

@@ -88,7 +88,7 @@ def _build_annotations(video: AnnotatedVideo, size: tuple[int, int]) -> dict[str
     return {
         "frames": {str(frame): frames[frame] for frame in sorted(frames)},
         "segments": {
-            track.id: [[each.first + 1, each.last + 1] for each in track.stretches]
+            track.id: [[span.first + 1, span.last + 1] for span in track.stretches]
             for track in video.tracks
         },
         "key_frame_feature_map": {
@@ -104,7 +104,7 @@ def _build_frame_object(
     track: ObjectTrack, mark: KeyFrameBox, size: tuple[int, int]
 ) -> dict[str, Any]:
     kind = "VideoSegmentationMask" if mark.mask else "VideoBoundingBox"
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "feature_id": track.id,
         "name": track.label,
         "annotation_kind": kind,
@@ -112,40 +112,40 @@ def _build_frame_object(
     }
     if mark.box is not None:
         width, height = size
-        found["bounding_box"] = {
+        result["bounding_box"] = {
             "top": mark.box.y0 * height,
             "left": mark.box.x0 * width,
             "height": (mark.box.y1 - mark.box.y0) * height,
             "width": (mark.box.x1 - mark.box.x0) * width,
         }
     if mark.mask:
-        found["mask"] = {"url": mark.mask}
-    return found
+        result["mask"] = {"url": mark.mask}
+    return result
 
 
 def _build_classification(track: ObjectTrack) -> dict[str, Any]:
     """Return a track without boxes as a classification: its label asks, other questions are nested."""
     chosen = [s for s in track.said if s.question == track.label and not s.written]
-    own = [word for said in chosen for word in said.answers]
-    others = [said for said in track.said if said not in chosen]
+    labels = [word for field in chosen for word in field.answers]
+    others = [field for field in track.said if field not in chosen]
     return {
         "feature_id": track.id,
         "name": track.label,
-        "checklist_answers": [{"name": word} for word in own],
+        "checklist_answers": [{"name": word} for word in labels],
         "classifications": _build_answer_classifications(others),
     }
 
 
-def _build_answer_classifications(said: Sequence[FieldAnswer]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for each in said:
-        words = [{"name": word} for word in each.answers]
-        if each.written:
-            texts = [{"content": word} for word in each.answers]
-            found += [{"name": each.question, "text_answer": held} for held in texts]
+def _build_answer_classifications(fields: Sequence[FieldAnswer]) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = []
+    for field in fields:
+        names = [{"name": word} for word in field.answers]
+        if field.written:
+            texts = [{"content": word} for word in field.answers]
+            results += [{"name": field.question, "text_answer": text} for text in texts]
         else:
-            found.append({"name": each.question, "checklist_answers": words})
-    return found
+            results.append({"name": field.question, "checklist_answers": names})
+    return results
 
 
 _MASKS: Final = ("mask", "composite_mask")
@@ -153,15 +153,15 @@ _DEEPEST: Final = 8
 Size = tuple[int | None, int | None]
 
 
-def read_labelbox(path: Path, given: VideoPropertyDefaults) -> Iterator[Found]:
+def read_labelbox(path: Path, props: VideoPropertyDefaults) -> Iterator[Found]:
     """Yield one annotated video for each label of each data row of a Labelbox export."""
     return iter_parsed_json_items(
-        path, lambda where, row: _iter_row_videos(where, require_json_object(row, "the row"), given)
+        path, lambda where, row: _iter_row_videos(where, require_json_object(row, "the row"), props)
     )
 
 
 def _iter_row_videos(
-    where: str, row: Mapping[str, Any], given: VideoPropertyDefaults
+    where: str, row: Mapping[str, Any], defaults: VideoPropertyDefaults
 ) -> Iterator[Found]:
     about = require_json_object(row.get("data_row"), "data_row")
     name = _parse_clip_name(about) or where
@@ -170,15 +170,15 @@ def _iter_row_videos(
     projects = require_json_object(row.get("projects"), "projects")
     labels = [
         (project, label)
-        for project, held in projects.items()
-        if isinstance(held, dict) and isinstance(held.get("labels"), list)
-        for label in held["labels"]
+        for project, content in projects.items()
+        if isinstance(content, dict) and isinstance(content.get("labels"), list)
+        for label in content["labels"]
     ]
     for project, label in labels:
         try:
-            told = require_json_object(label, "a label")
+            item = require_json_object(label, "a label")
             yield from _iter_label_videos(
-                name, f"labelbox:{parse_bounded_text(project)}", told, facts, given
+                name, f"labelbox:{parse_bounded_text(project)}", item, facts, defaults
             )
         except InvalidValueError as error:
             yield Rejected(f"{where}: {name}", str(error))
@@ -197,27 +197,27 @@ def _iter_label_videos(
     origin: str,
     label: Mapping[str, Any],
     facts: Mapping[str, Any],
-    given: VideoPropertyDefaults,
+    defaults: VideoPropertyDefaults,
 ) -> Iterator[Found]:
     annotations = require_json_object(label.get("annotations"), "annotations")
     if "frames" not in annotations:
         msg = f"a label of kind {format_untrusted_value(label.get('label_kind'))}, and not of a video. Leave it out"
         raise InvalidValueError(msg)
     details = label.get("label_details")
-    sides = _parse_frame_size(facts, given)
-    n_frames = _find_positive_count(facts.get("frame_count"), 10**9) or given.n_frames
+    sides = _parse_frame_size(facts, defaults)
+    n_frames = _find_positive_count(facts.get("frame_count"), 10**9) or defaults.n_frames
     tracks: list[ObjectTrack] = []
-    for id_, found in _group_features_by_id(annotations).items():
+    for id_, by_frame in _group_features_by_id(annotations).items():
         try:
             require_track_below_limit(tracks)
-            tracks.append(_build_track(id_, found, annotations, sides, n_frames))
+            tracks.append(_build_track(id_, by_frame, annotations, sides, n_frames))
         except InvalidValueError as error:
             yield Rejected(f"{name}: feature {id_[:60]}", str(error))
     yield AnnotatedVideo(
         name=name,
         by=parse_bounded_text(details.get("created_by")) if isinstance(details, dict) else "",
         origin=f"{origin}:{parse_bounded_text(label.get('id'))}",
-        rate=parse_frame_rate(facts.get("frame_rate")) or given.rate,
+        rate=parse_frame_rate(facts.get("frame_rate")) or defaults.rate,
         n_frames=n_frames,
         width=sides[0],
         height=sides[1],
@@ -226,15 +226,15 @@ def _iter_label_videos(
     )
 
 
-def _parse_frame_size(facts: Mapping[str, Any], given: VideoPropertyDefaults) -> Size:
+def _parse_frame_size(facts: Mapping[str, Any], defaults: VideoPropertyDefaults) -> Size:
     width, height = (
         _find_positive_count(facts.get(side), MOST_PIXELS) for side in ("width", "height")
     )
-    return (width, height) if width and height else (given.width, given.height)
+    return (width, height) if width and height else (defaults.width, defaults.height)
 
 
-def _find_positive_count(value: object, most: int) -> int | None:
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most
+def _find_positive_count(value: object, limit: int) -> int | None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= limit
     return value if is_count and isinstance(value, int) else None
 
 
@@ -242,21 +242,21 @@ def _group_features_by_id(
     annotations: Mapping[str, Any],
 ) -> dict[str, dict[int, Mapping[str, Any]]]:
     """Return the content of each feature on each of its frames, from 0, by feature id."""
-    found: dict[str, dict[int, Mapping[str, Any]]] = {}
+    features: dict[str, dict[int, Mapping[str, Any]]] = {}
     for key, content in require_json_object(annotations.get("frames"), "frames").items():
         frame = parse_count(key, "a frame") - 1
         if frame < 0:
             msg = "a frame 0, where frames count from 1. Export it again"
             raise InvalidValueError(msg)
-        held = require_json_object(content, "a frame's content")
-        objects = held.get("objects") or {}
-        for id_, each in require_json_object(objects, "objects").items():
-            found.setdefault(id_, {})[frame] = require_json_object(each, "an object")
-        for each in _get_list_or_empty(held.get("classifications")):
-            said = require_json_object(each, "a classification")
-            id_ = parse_bounded_text(said.get("feature_id")) or parse_bounded_text(said.get("name"))
-            found.setdefault(id_, {})[frame] = said
-    return found
+        body = require_json_object(content, "a frame's content")
+        objects = body.get("objects") or {}
+        for id_, item in require_json_object(objects, "objects").items():
+            features.setdefault(id_, {})[frame] = require_json_object(item, "an object")
+        for item in _get_list_or_empty(body.get("classifications")):
+            node = require_json_object(item, "a classification")
+            id_ = parse_bounded_text(node.get("feature_id")) or parse_bounded_text(node.get("name"))
+            features.setdefault(id_, {})[frame] = node
+    return features
 
 
 def _build_track(
@@ -272,16 +272,16 @@ def _build_track(
         msg = f"more than {MOST_MARKS} key frames. Split the label"
         raise InvalidValueError(msg)
     first = on[min(on)]
-    marks = [_build_key_frame_box(frame, on[frame], sides) for frame in keys]
-    said = [] if marks else [said for each in on.values() for said in _iter_nested_answers([each])]
+    boxes = [_build_key_frame_box(frame, on[frame], sides) for frame in keys]
+    answers = [] if boxes else [a for item in on.values() for a in _iter_nested_answers([item])]
     for frame in keys or on:
-        said += _iter_nested_answers(on[frame].get("classifications"))
+        answers += _iter_nested_answers(on[frame].get("classifications"))
     return build_object_track(
         id_,
         parse_bounded_text(first.get("name")),
-        marks,
+        boxes,
         stretches,
-        said=_merge_repeated_answers(said),
+        said=_merge_repeated_answers(answers),
         n_frames=n_frames,
     )
 
@@ -290,17 +290,17 @@ def _parse_visible_spans(
     id_: str, on: Mapping[int, Mapping[str, Any]], annotations: Mapping[str, Any]
 ) -> list[FrameSpan]:
     segments = annotations.get("segments")
-    told = segments.get(id_) if isinstance(segments, dict) else None
-    if not isinstance(told, list) or not told:
+    ranges = segments.get(id_) if isinstance(segments, dict) else None
+    if not isinstance(ranges, list) or not ranges:
         return [FrameSpan(min(on), max(on))]
-    found = []
-    for segment in told:
+    spans = []
+    for segment in ranges:
         if not isinstance(segment, list) or len(segment) != 2:  # noqa: PLR2004  first and last
             msg = f"a segment is {format_untrusted_value(segment)}. Write the first frame and the last"
             raise InvalidValueError(msg)
         first, last = (parse_count(frame, "a segment's frame") - 1 for frame in segment)
-        found.append(FrameSpan(first, last))
-    return found
+        spans.append(FrameSpan(first, last))
+    return spans
 
 
 def _select_key_frames(
@@ -310,9 +310,9 @@ def _select_key_frames(
     stretches: Sequence[FrameSpan],
 ) -> list[int]:
     """Return key frames, range starts and frames with a mask; all drawn frames if none is a key frame."""
-    drawn = {frame for frame, each in on.items() if _has_drawn_shape(each)}
-    told = annotations.get("key_frame_feature_map")
-    keys = told.get(id_) if isinstance(told, dict) else None
+    drawn = {frame for frame, item in on.items() if _has_drawn_shape(item)}
+    key_map = annotations.get("key_frame_feature_map")
+    keys = key_map.get(id_) if isinstance(key_map, dict) else None
     if isinstance(keys, dict):
         keys = [frame for frame, is_key in keys.items() if is_key]
     if not isinstance(keys, list) or not keys:
@@ -323,9 +323,9 @@ def _select_key_frames(
     return sorted(named & drawn)
 
 
-def _has_drawn_shape(each: Mapping[str, Any]) -> bool:
-    kind = each.get("annotation_kind")
-    if "bounding_box" in each or any(mask in each for mask in _MASKS):
+def _has_drawn_shape(item: Mapping[str, Any]) -> bool:
+    kind = item.get("annotation_kind")
+    if "bounding_box" in item or any(mask in item for mask in _MASKS):
         return True
     if isinstance(kind, str):
         msg = f"a {format_untrusted_value(kind)} has no box. Draw boxes or masks"
@@ -333,62 +333,62 @@ def _has_drawn_shape(each: Mapping[str, Any]) -> bool:
     return False
 
 
-def _build_key_frame_box(frame: int, each: Mapping[str, Any], sides: Size) -> KeyFrameBox:
+def _build_key_frame_box(frame: int, item: Mapping[str, Any], sides: Size) -> KeyFrameBox:
     mask = ""
     for kind in _MASKS:
-        held = each.get(kind)
-        mask = mask or parse_bounded_text(held.get("url") if isinstance(held, dict) else held)
-    drawn = each.get("bounding_box")
-    box = None if drawn is None else _parse_box(require_json_object(drawn, "bounding_box"), sides)
+        source = item.get(kind)
+        mask = mask or parse_bounded_text(source.get("url") if isinstance(source, dict) else source)
+    shape = item.get("bounding_box")
+    box = None if shape is None else _parse_box(require_json_object(shape, "bounding_box"), sides)
     if box is None and not mask:
         msg = f"frame {frame + 1} has neither a box nor a mask. Draw one"
         raise InvalidValueError(msg)
     return KeyFrameBox(frame, box, mask)
 
 
-def _parse_box(drawn: Mapping[str, Any], sides: Size) -> Box:
+def _parse_box(shape: Mapping[str, Any], sides: Size) -> Box:
     width, height = sides
     if width is None or height is None:
         msg = "the export does not say how large frames are. Give --size WIDTHxHEIGHT"
         raise InvalidValueError(msg)
     left, top, across, down = (
-        parse_finite_number(drawn.get(key), key) for key in ("left", "top", "width", "height")
+        parse_finite_number(shape.get(key), key) for key in ("left", "top", "width", "height")
     )
     return clip_box_to_frame(
         left / width, top / height, (left + across) / width, (top + down) / height
     )
 
 
-def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[FieldAnswer]:
+def _iter_nested_answers(classifications: object, depth: int = 0) -> Iterator[FieldAnswer]:
     """Yield the answers of Labelbox classifications, each followed by those of its nested ones."""
     if depth > _DEEPEST:
         msg = f"answers nested deeper than {_DEEPEST}. Export it again"
         raise InvalidValueError(msg)
-    for each in _get_list_or_empty(held):
-        said = require_json_object(each, "a classification")
-        question = parse_bounded_text(said.get("name"))
-        chosen = (said.get("radio_answer"), *_get_list_or_empty(said.get("checklist_answers")))
+    for item in _get_list_or_empty(classifications):
+        node = require_json_object(item, "a classification")
+        question = parse_bounded_text(node.get("name"))
+        chosen = (node.get("radio_answer"), *_get_list_or_empty(node.get("checklist_answers")))
         answers = [
             require_json_object(answer, "an answer") for answer in chosen if answer is not None
         ]
         names = (parse_bounded_text(answer.get("name")) for answer in answers)
-        if words := tuple(filter(None, names)):
-            yield FieldAnswer(question, words)
-        written = said.get("text_answer")
+        if labels := tuple(filter(None, names)):
+            yield FieldAnswer(question, labels)
+        written = node.get("text_answer")
         if isinstance(written, dict) and parse_bounded_text(written.get("content")):
             yield FieldAnswer(question, (parse_bounded_text(written["content"]),), written=True)
         for answer in answers:
             yield from _iter_nested_answers(answer.get("classifications"), depth + 1)
 
 
-def _merge_repeated_answers(said: Sequence[FieldAnswer]) -> list[FieldAnswer]:
+def _merge_repeated_answers(answers: Sequence[FieldAnswer]) -> list[FieldAnswer]:
     """Return the answers by question, without duplicates: exports repeat them on each frame."""
-    found: dict[tuple[str, bool], dict[str, None]] = {}
-    for each in said:
-        key = each.question, each.written
-        found.setdefault(key, {}).update(dict.fromkeys(each.answers))
-    return [FieldAnswer(name, tuple(words), written) for (name, written), words in found.items()]
+    merged: dict[tuple[str, bool], dict[str, None]] = {}
+    for field in answers:
+        key = field.question, field.written
+        merged.setdefault(key, {}).update(dict.fromkeys(field.answers))
+    return [FieldAnswer(name, tuple(texts), written) for (name, written), texts in merged.items()]
 
 
-def _get_list_or_empty(held: object) -> list[Any]:
-    return held if isinstance(held, list) else []
+def _get_list_or_empty(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

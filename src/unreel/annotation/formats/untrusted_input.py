@@ -48,10 +48,10 @@ def parse_bounded_xml(
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    heard = _ExpatCallbackAdapter(listener, letters=letters)
-    parser.StartElementHandler = heard.begin
-    parser.EndElementHandler = heard.end
-    parser.CharacterDataHandler = heard.letters
+    adapter = _ExpatCallbackAdapter(listener, letters=letters)
+    parser.StartElementHandler = adapter.begin
+    parser.EndElementHandler = adapter.end
+    parser.CharacterDataHandler = adapter.letters
     for name in ("StartDoctypeDeclHandler", "EntityDeclHandler", "ExternalEntityRefHandler"):
         setattr(
             parser,
@@ -68,7 +68,7 @@ def parse_bounded_xml(
         )
         raise InvalidValueError(msg) from error
     finally:
-        heard.close(parser)
+        adapter.close(parser)
 
 
 class _ExpatCallbackAdapter:
@@ -141,36 +141,36 @@ def clip_box_to_frame(x0: float, y0: float, x1: float, y1: float) -> Box:
 def parse_finite_number(value: object, what: str) -> float:
     """Parse a finite number from a JSON number or a string; `what` names it in the error message."""
     try:
-        found = float(value) if isinstance(value, int | float | str) else math.nan
+        number = float(value) if isinstance(value, int | float | str) else math.nan
     except (ValueError, OverflowError):
-        found = math.nan
-    if isinstance(value, bool) or not math.isfinite(found):
+        number = math.nan
+    if isinstance(value, bool) or not math.isfinite(number):
         msg = f"{what} is {format_untrusted_value(value)}. Write a number"
         raise InvalidValueError(msg)
-    return found
+    return number
 
 
 def parse_count(value: object, what: str, *, most: int = MOST_FRAMES) -> int:
     """Parse an integer from 0 to `most` from a JSON number or a string."""
-    found = parse_finite_number(value, what)
-    if not (found == int(found) and 0 <= found <= most):
+    number = parse_finite_number(value, what)
+    if not (number == int(number) and 0 <= number <= most):
         msg = f"{what} is {format_untrusted_value(value)}. Write a whole number from 0 to {most}"
         raise InvalidValueError(msg)
-    return int(found)
+    return int(number)
 
 
 def parse_frame_rate(value: object) -> Fraction | None:
     """Parse frames per second (`30`, `30000/1001`; 29.97 is the exact broadcast rate); `None` if invalid."""
     try:
         text = str(value) if isinstance(value, int | float | str) else ""
-        found = Fraction(text)
+        rate = Fraction(text)
     except (ValueError, ZeroDivisionError):
         return None
-    if not 0 < found <= 1000:  # noqa: PLR2004  cameras for science are faster, annotators are not
+    if not 0 < rate <= 1000:  # noqa: PLR2004  cameras for science are faster, annotators are not
         return None
-    broadcast = Fraction(round(found) * 1000, 1001)
-    near = abs(found - broadcast) < Fraction(1, 200)
-    return broadcast if near and found.denominator != 1 else found.limit_denominator(1001)
+    broadcast = Fraction(round(rate) * 1000, 1001)
+    is_close = abs(rate - broadcast) < Fraction(1, 200)
+    return broadcast if is_close and rate.denominator != 1 else rate.limit_denominator(1001)
 
 
 def parse_bounded_text(value: object) -> str:

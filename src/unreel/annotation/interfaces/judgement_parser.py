@@ -64,10 +64,10 @@ def reject_submission(reason: QuarantineReason, detail: str) -> NoReturn:
     raise InvalidSubmissionError(reason, detail)
 
 
-def format_submitted_value(found: object) -> str:
+def format_submitted_value(value: object) -> str:
     """Format an untrusted value for a message: escaped and shortened."""
-    told = ascii(found[:_LONGEST_DETAIL]) if isinstance(found, str) else type(found).__name__
-    return told[:_LONGEST_DETAIL]
+    text = ascii(value[:_LONGEST_DETAIL]) if isinstance(value, str) else type(value).__name__
+    return text[:_LONGEST_DETAIL]
 
 
 def parse_results_by_control(
@@ -85,43 +85,43 @@ def parse_results_by_control(
     if len(results) > MOST_RESULTS:
         detail = f"{len(results)} results, more than {MOST_RESULTS}"
         reject_submission(QuarantineReason.TOO_LARGE, detail)
-    whole: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
     regions: dict[str, dict[str, dict[str, Any]]] = {}
     for result in results:
         if isinstance(result, dict) and result.get("type") == _RELATION:
             continue  # lines between boxes: no screen asks for them, and they say nothing of any box
         control, value = _parse_control_value(result, controls)
-        place = regions.setdefault(_parse_region_id(result), {}) if control.per_region else whole
-        if control.name in place:
+        group = regions.setdefault(_parse_region_id(result), {}) if control.per_region else answers
+        if control.name in group:
             reject_submission(QuarantineReason.MALFORMED, f"{control.name} is answered twice")
-        place[control.name] = value
-    return ParsedScreenAnswers(whole, regions)
+        group[control.name] = value
+    return ParsedScreenAnswers(answers, regions)
 
 
 def get_selected_choices(answers: Answers, control: ScreenControl) -> tuple[str, ...]:
     """Return the choices that the annotator selected in a control; empty if there are none."""
-    words = answers.get(control.name, {}).get("choices", [])
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+    choices = answers.get(control.name, {}).get("choices", [])
+    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
         reject_submission(QuarantineReason.MALFORMED, f"{control.name} holds no list of words")
-    unknown = [word for word in words if word not in control.words]
+    unknown = [choice for choice in choices if choice not in control.words]
     if unknown:
         detail = f"{control.name} knows no {format_submitted_value(unknown[0])}"
         reject_submission(QuarantineReason.UNKNOWN_WORD, detail)
-    if len(set(words)) < len(words):
+    if len(set(choices)) < len(choices):
         reject_submission(QuarantineReason.MALFORMED, f"{control.name} names a word twice")
-    if len(words) > 1 and not control.several:
+    if len(choices) > 1 and not control.several:
         reject_submission(
-            QuarantineReason.CONTRADICTORY, f"{control.name} has {len(words)} answers"
+            QuarantineReason.CONTRADICTORY, f"{control.name} has {len(choices)} answers"
         )
-    return tuple(words)
+    return tuple(choices)
 
 
 def require_selected_choice(answers: Answers, control: ScreenControl) -> str:
     """Return the selected choice of a control; raise `InvalidSubmissionError` if there is none."""
-    words = get_selected_choices(answers, control)
-    if not words:
+    choices = get_selected_choices(answers, control)
+    if not choices:
         reject_submission(QuarantineReason.MISSING, f"{control.name} is not answered")
-    return words[0]
+    return choices[0]
 
 
 def get_entered_text(answers: Answers, control: ScreenControl) -> str:
@@ -206,8 +206,8 @@ def parse_judgement(
     """
     controls = get_screen_controls(interface)
     try:
-        said = parse_results_by_control(results, controls)
-        sent = _SubmittedAnnotation(said=said, controls=controls, task=task, swapped=swapped)
+        answers = parse_results_by_control(results, controls)
+        sent = _SubmittedAnnotation(said=answers, controls=controls, task=task, swapped=swapped)
         return _READERS[interface](sent)
     except InvalidSubmissionError as error:
         return error.quarantined
@@ -231,16 +231,16 @@ def _parse_preference_answer(sent: _SubmittedAnnotation) -> PreferenceAnswer:
 
 
 def _parse_rating_answer(sent: _SubmittedAnnotation) -> RatingAnswer:
-    whole, controls = sent.said.whole, sent.controls
+    answers, controls = sent.said.whole, sent.controls
     # A clip that was scored first and discarded then keeps its score on the screen: hidden, not meant.
-    if get_selected_choices(whole, controls["discard"]):
+    if get_selected_choices(answers, controls["discard"]):
         return RatingAnswer(rating=None)
     score = int(sent.one("score"))
-    texts = {name: get_entered_text(whole, controls[name]) for name in ("problem", "adherence")}
+    texts = {name: get_entered_text(answers, controls[name]) for name in ("problem", "adherence")}
     for name, text in texts.items():
         if not text:
             reject_submission(QuarantineReason.MISSING, f"{name} is not answered")
-    family = get_selected_choices(whole, controls["family"])
+    family = get_selected_choices(answers, controls["family"])
     return RatingAnswer(
         rating=Rating(
             score=score,
@@ -372,13 +372,13 @@ def _parse_clipped_box(entry: dict[str, Any], frame: int) -> Box:
 
 
 def _parse_box_number(entry: dict[str, Any], side: str, *, default: float | None = None) -> float:
-    found = entry.get(side, default)
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    number = entry.get(side, default)
+    if isinstance(number, bool) or not isinstance(number, int | float):
         reject_submission(
-            QuarantineReason.MALFORMED, f"a box's {side} is {format_submitted_value(found)}"
+            QuarantineReason.MALFORMED, f"a box's {side} is {format_submitted_value(number)}"
         )
-    if not -_FARTHEST <= found <= _FARTHEST:  # nor what is no number
+    if not -_FARTHEST <= number <= _FARTHEST:  # nor what is no number
         reject_submission(
             QuarantineReason.OUT_OF_RANGE, f"a box's {side} is beyond {_FARTHEST:.0f} %"
         )
-    return float(found)
+    return float(number)

@@ -108,21 +108,21 @@ def _iter_rating_results(rating: Rating | None) -> Iterator[Result]:
 
 
 def _iter_trace_results(trace: Trace, copy: AnnotatorClipCopy, region: str) -> Iterator[Result]:
-    place = {
+    region_value = {
         "framesCount": copy.n_frames,
         "duration": copy.duration_us / MICROSECONDS,
         "sequence": [
             _build_key_frame_entry(key, copy) for key in convert_trace_to_key_frames(trace, copy)
         ],
     }
-    marks = {"labels": sorted(get_box_labels(AnnotationInterface.TRACE))}
-    yield _build_result(AnnotationInterface.TRACE, "box", place | marks, region)
+    labels = {"labels": sorted(get_box_labels(AnnotationInterface.TRACE))}
+    yield _build_result(AnnotationInterface.TRACE, "box", region_value | labels, region)
     if trace.categories:
-        words = {"choices": sorted(category.value for category in trace.categories)}
-        yield _build_result(AnnotationInterface.TRACE, "category", place | words, region)
+        choices = {"choices": sorted(category.value for category in trace.categories)}
+        yield _build_result(AnnotationInterface.TRACE, "category", region_value | choices, region)
     if trace.explanation:
         text = {"text": [trace.explanation]}
-        yield _build_result(AnnotationInterface.TRACE, "explanation", place | text, region)
+        yield _build_result(AnnotationInterface.TRACE, "explanation", region_value | text, region)
 
 
 def _build_key_frame_entry(key: ScreenKeyFrame, copy: AnnotatorClipCopy) -> dict[str, float]:
@@ -197,13 +197,13 @@ def build_label_studio_task_data(
             f"got {len(task.copies)} and {len(urls)} address(es). Use another interface"
         )
         raise InvalidValueError(msg)
-    shown = list(zip(task.copies, urls, strict=True))
+    clips = list(zip(task.copies, urls, strict=True))
     if assignment.swapped:
-        shown.reverse()
+        clips.reverse()
     data: dict[str, str | int] = {TASK_KEY: task.id, POSITION_KEY: assignment.position + 1}
-    for (place, rate_place), (copy, url) in zip(_PLACES[len(shown)], shown, strict=True):
-        data[place] = url
-        data[rate_place] = format_frame_rate(copy.rate)
+    for (key, rate_key), (copy, url) in zip(_PLACES[len(clips)], clips, strict=True):
+        data[key] = url
+        data[rate_key] = format_frame_rate(copy.rate)
     return data
 
 

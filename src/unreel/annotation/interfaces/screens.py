@@ -155,8 +155,8 @@ def get_annotation_screen(
 def get_screen_controls(interface: AnnotationInterface) -> Mapping[str, ScreenControl]:
     """Return the input controls of the annotation screen of an interface, by name."""
     tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
-    found = (_build_control(tag) for tag in tree.iter() if tag.tag in _KINDS)
-    return MappingProxyType({control.name: control for control in found})
+    controls = (_build_control(tag) for tag in tree.iter() if tag.tag in _KINDS)
+    return MappingProxyType({control.name: control for control in controls})
 
 
 @cache
@@ -167,14 +167,14 @@ def get_box_labels(interface: AnnotationInterface) -> frozenset[str]:
 
 
 def _build_control(tag: ET.Element) -> ScreenControl:
-    words = (choice.get("alias", choice.attrib["value"]) for choice in tag.iter("Choice"))
+    choices = (choice.get("alias", choice.attrib["value"]) for choice in tag.iter("Choice"))
     return ScreenControl(
         name=tag.attrib["name"],
         about=tag.attrib["toName"],
         kind=_KINDS[tag.tag],
         per_region=tag.tag == "VideoRectangle" or tag.get("perRegion") == "true",
         several=tag.get("choice") == "multiple",
-        words=frozenset(words),
+        words=frozenset(choices),
     )
 
 

@@ -26,12 +26,12 @@ _one_thread = threading.Lock()
 """What Alembic runs finds its connection through a name of the whole process."""
 
 
-def migrate_ledger(engine: Engine, shown: str) -> None:
+def migrate_ledger(engine: Engine, name: str) -> None:
     """Migrate the ledger's tables to the schema of this release.
 
     Args:
         engine: Database of the ledger.
-        shown: Name of the database for messages, without its password.
+        name: Name of the database for messages, without its password.
 
     Raises:
         UnreadableSourceError: A newer release made the tables.
@@ -41,7 +41,7 @@ def migrate_ledger(engine: Engine, shown: str) -> None:
     scripts = ScriptDirectory.from_config(config)
     with engine.connect() as plain:
         connection = plain.execution_options(**{READING: True})
-        if _read_schema_revision(connection, scripts, shown) == scripts.get_current_head():
+        if _read_schema_revision(connection, scripts, name) == scripts.get_current_head():
             return
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
@@ -52,14 +52,14 @@ def migrate_ledger(engine: Engine, shown: str) -> None:
 
 
 def _read_schema_revision(
-    connection: Connection, scripts: ScriptDirectory, shown: str
+    connection: Connection, scripts: ScriptDirectory, name: str
 ) -> str | None:
     context = MigrationContext.configure(connection, opts={"version_table": VERSION})
     revision = context.get_current_revision()
     known = {script.revision for script in scripts.walk_revisions()}
     if revision is not None and revision not in known:
         problem = f"a newer unreel made it (revision {revision})"
-        raise UnreadableSourceError(shown, problem, "Install that release: pip install -U unreel")
+        raise UnreadableSourceError(name, problem, "Install that release: pip install -U unreel")
     return revision
 
 
@@ -71,9 +71,9 @@ _ALMOST: Final = ("postgres:", "postgresql:", "sqlite:")
 _EXAMPLES: Final = "Give postgresql://USER:PASSWORD@HOST/DATABASE, or the path of a file"
 
 
-def resolve_ledger_url(given: str | None, settings: EnvironmentSettings) -> str:
+def resolve_ledger_url(url: str | None, settings: EnvironmentSettings) -> str:
     """Return the given URL or the setting `UNREEL_LEDGER`; raise `InvalidSettingError` if both are missing."""
-    if address := given or settings.ledger:
+    if address := url or settings.ledger:
         return address
     problem = "the location of the ledger is missing"
     raise InvalidSettingError(_OPTION, problem, f"{_EXAMPLES}; or set UNREEL_LEDGER")
@@ -92,15 +92,15 @@ def open_ledger(address: str) -> Ledger:
     url = _parse_database_url(address)
     is_file = url.get_backend_name() == "sqlite"
     bare = url.set(drivername="postgresql", query={})
-    shown = url.database or "" if is_file else bare.render_as_string(hide_password=True)
+    name = url.database or "" if is_file else bare.render_as_string(hide_password=True)
     engine = _open_sqlite_engine(url) if is_file else _open_postgresql_engine(url)
     try:
-        with translate_database_errors(shown):
-            migrate_ledger(engine, shown)
+        with translate_database_errors(name):
+            migrate_ledger(engine, name)
     except BaseException:
         engine.dispose()
         raise
-    return Ledger(engine, shown)
+    return Ledger(engine, name)
 
 
 def _parse_database_url(address: str) -> URL:

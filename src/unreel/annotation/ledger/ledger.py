@@ -38,9 +38,9 @@ class Ledger:
     Iterators read a few rows at a time and hold no connection between reads.
     """
 
-    def __init__(self, engine: Engine, shown: str) -> None:
+    def __init__(self, engine: Engine, name: str) -> None:
         self._engine = engine
-        self._shown = shown
+        self._shown = name
 
     def __repr__(self) -> str:
         return f"Ledger({self._shown!r})"
@@ -78,8 +78,8 @@ class Ledger:
     def annotators(self) -> list[Annotator]:
         """Return all annotators, by name."""
         known = tables.annotators.c
-        found = self._read(select(known.name, known.email).order_by(known.name))
-        return [Annotator(row["name"], row["email"]) for row in found]
+        people = self._read(select(known.name, known.email).order_by(known.name))
+        return [Annotator(row["name"], row["email"]) for row in people]
 
     def open_campaign(self, campaign: Campaign) -> None:
         """Store a campaign if it is new, or a new revision of it if its guidelines or screen changed.
@@ -100,8 +100,8 @@ class Ledger:
             if newest is not None:
                 _require_same_campaign_settings(newest, campaign)
             if newest is None or any(getattr(newest, key) != is_ for key, is_ in revision.items()):
-                place = {"campaign": campaign.name, "number": number + 1}
-                connection.execute(self._insert(tables.revisions), {**place, **revision})
+                key_columns = {"campaign": campaign.name, "number": number + 1}
+                connection.execute(self._insert(tables.revisions), {**key_columns, **revision})
 
     def campaign(self, name: str) -> Campaign:
         """Return the newest revision of a campaign; raise `UnknownNameError` if it is unknown."""
@@ -114,11 +114,11 @@ class Ledger:
             UnknownNameError: No campaign has that name.
         """
         query = _build_campaigns_query().where(tables.campaigns.c.name == name)
-        found = [rows.parse_campaign_ledger_row(row) for row in self._read(query)]
-        if not found:
-            known = [each.name for each in self.campaigns()]
+        campaigns = [rows.parse_campaign_ledger_row(row) for row in self._read(query)]
+        if not campaigns:
+            known = [campaign.name for campaign in self.campaigns()]
             raise UnknownNameError(_CAMPAIGN, name, known)
-        return found
+        return campaigns
 
     def campaigns(self) -> list[Campaign]:
         """Return the newest revision of every campaign, sorted by name."""
@@ -132,8 +132,8 @@ class Ledger:
     def add_tasks(self, campaign: str, tasks: Iterable[AnnotationTask]) -> int:
         """Add tasks in this order and return the number of new ones; known tasks are not changed."""
         with self._writing(campaign) as connection:
-            given = (rows.build_task_ledger_row(campaign, task) for task in tasks)
-            return self._add(connection, tables.tasks, given)
+            new_rows = (rows.build_task_ledger_row(campaign, task) for task in tasks)
+            return self._add(connection, tables.tasks, new_rows)
 
     def tasks(self, campaign: str) -> Iterator[AnnotationTask]:
         """Yield the tasks of a campaign in the order in which they were added."""
@@ -145,13 +145,13 @@ class Ledger:
         Raises:
             InvalidValueError: A task or an annotator is unknown, or a position is taken.
         """
-        given = (
+        new_rows = (
             rows.build_assignment_ledger_row(campaign, assignment) for assignment in assignments
         )
         key = ["campaign", "annotator", "task"]
         with self._writing(campaign) as connection:
             try:
-                return self._add(connection, tables.assignments, given, key=key)
+                return self._add(connection, tables.assignments, new_rows, key=key)
             except IntegrityError as error:
                 msg = (
                     f"an assignment of {campaign} names a task or an annotator that the ledger does not "
@@ -170,8 +170,8 @@ class Ledger:
             query = query.where(known.annotator == annotator)
         with self._reading() as connection:
             _require_campaign(connection, campaign)
-        place = [known.annotator, known.batch, known.position]
-        return self._made(rows.parse_assignment_ledger_row, self._pages(query, place))
+        order = [known.annotator, known.batch, known.position]
+        return self._made(rows.parse_assignment_ledger_row, self._pages(query, order))
 
     def remember(self, campaign: str, kind: str, key: str, value: str) -> None:
         """Store a text of a campaign, such as a project id, under `kind` and `key`; replace an older one."""
@@ -179,9 +179,9 @@ class Ledger:
         known = tables.memories.c
         with self._writing(campaign) as connection:
             insert = _get_dialect_module(connection.engine).insert(tables.memories).values(row)
-            place = [known.campaign, known.kind, known.key]
+            key_columns = [known.campaign, known.kind, known.key]
             connection.execute(
-                insert.on_conflict_do_update(index_elements=place, set_={"value": value})
+                insert.on_conflict_do_update(index_elements=key_columns, set_={"value": value})
             )
 
     def memories(self, campaign: str, kind: str) -> dict[str, str]:
@@ -220,8 +220,8 @@ class Ledger:
 
         No record with a lower number appears later, even with concurrent writers.
         """
-        found = self._numbered(tables.annotations, campaign, after=after)
-        return self._made(lambda row: (row["seq"], rows.parse_record_ledger_row(row)), found)
+        numbered = self._numbered(tables.annotations, campaign, after=after)
+        return self._made(lambda row: (row["seq"], rows.parse_record_ledger_row(row)), numbered)
 
     def notice(
         self, campaign: str, kind: str, subject: str, by: str, answer: str, at_us: int
@@ -236,15 +236,15 @@ class Ledger:
             answer: Content of the decision.
             at_us: Time of the decision in microseconds since 1970.
         """
-        told = {"campaign": campaign, "kind": kind, "subject": subject, "by": by, "said": answer}
-        row = rows.build_notice_ledger_row(**told, at_us=at_us)
+        content = {"campaign": campaign, "kind": kind, "subject": subject, "by": by, "said": answer}
+        row = rows.build_notice_ledger_row(**content, at_us=at_us)
         with self._writing(campaign) as connection:
             connection.execute(self._insert(tables.notices), row)
 
     def notices(self, campaign: str, kind: str | None = None) -> list[LedgerNotice]:
         """Return decisions of people in a campaign, such as exclusions and accepted consensuses, oldest first."""
-        found = self._made(rows.parse_notice_ledger_row, self._numbered(tables.notices, campaign))
-        return [notice for notice in found if kind in {None, notice.kind}]
+        notices = self._made(rows.parse_notice_ledger_row, self._numbered(tables.notices, campaign))
+        return [notice for notice in notices if kind in {None, notice.kind}]
 
     @contextlib.contextmanager
     def _writing(self, campaign: str | None = None) -> Iterator[Connection]:
@@ -275,28 +275,28 @@ class Ledger:
         query = select(table).where(known.campaign == campaign, known.seq > after)
         return self._pages(query.where(known.seq <= last), [known.seq])
 
-    def _pages(self, query: Select[Any], place: Sequence[Column[Any]]) -> Iterator[rows.Row]:
-        """Yield rows in pages sorted by the unique columns `place`, each its own transaction, without locks."""
-        page = self._read(query.order_by(*place).limit(_AT_ONCE))
+    def _pages(self, query: Select[Any], order: Sequence[Column[Any]]) -> Iterator[rows.Row]:
+        """Yield rows in pages sorted by the unique columns `order`, each its own transaction, without locks."""
+        page = self._read(query.order_by(*order).limit(_AT_ONCE))
         while page:
             yield from page
-            last = tuple(page[-1][column.name] for column in place)
-            behind = query.where(tuple_(*place) > last)
+            last = tuple(page[-1][column.name] for column in order)
+            behind = query.where(tuple_(*order) > last)
             is_last = len(page) < _AT_ONCE
-            page = [] if is_last else self._read(behind.order_by(*place).limit(_AT_ONCE))
+            page = [] if is_last else self._read(behind.order_by(*order).limit(_AT_ONCE))
 
-    def _made(self, make: Callable[[rows.Row], T], found: Iterator[rows.Row]) -> Iterator[T]:
+    def _made(self, make: Callable[[rows.Row], T], source: Iterator[rows.Row]) -> Iterator[T]:
         """Convert each row with `make`; raise `UnreadableSourceError` for a row that it cannot convert."""
-        for row in found:
+        for row in source:
             try:
-                made = make(row)
+                result = make(row)
             except (KeyError, TypeError, ValueError) as error:
                 problem = (
                     f"holds a row that this release cannot read ({format_library_error(error)})"
                 )
                 remedy = "Install the newest unreel; if it cannot either, restore a backup"
                 raise UnreadableSourceError(self._shown, problem, remedy) from error
-            yield made
+            yield result
 
     def _insert(self, table: Table, key: list[str] | None = None) -> Insert:
         """Return an SQL insert that skips rows that exist already: by any unique key, or only by `key`."""
@@ -308,14 +308,14 @@ class Ledger:
         self,
         connection: Connection,
         table: Table,
-        given: Iterator[dict[str, Any]],
+        new_rows: Iterator[dict[str, Any]],
         *,
         key: list[str] | None = None,
     ) -> int:
         insert, n_new = self._insert(table, key), 0
-        for some in iter_chunks(given, _AT_ONCE):
-            counted = {"preserve_rowcount": True}
-            n_new += connection.execute(insert, some, execution_options=counted).rowcount
+        for chunk in iter_chunks(new_rows, _AT_ONCE):
+            options = {"preserve_rowcount": True}
+            n_new += connection.execute(insert, chunk, execution_options=options).rowcount
         return n_new
 
 
@@ -333,22 +333,22 @@ def _build_campaigns_query() -> Select[Any]:
 def _find_newest_campaign_revision(
     connection: Connection, name: str
 ) -> tuple[Campaign | None, int]:
-    found = (
+    saved = (
         connection.execute(_build_campaigns_query().where(tables.campaigns.c.name == name))
         .mappings()
         .all()
     )
-    return (rows.parse_campaign_ledger_row(found[-1]), found[-1]["number"]) if found else (None, 0)
+    return (rows.parse_campaign_ledger_row(saved[-1]), saved[-1]["number"]) if saved else (None, 0)
 
 
 def _require_same_campaign_settings(was: Campaign, is_: Campaign) -> None:
-    told = [
+    changes = [
         f"{name} is {getattr(was, name)!s}, not {getattr(is_, name)!s}"
         for name in _FIXED
         if getattr(was, name) != getattr(is_, name)
     ]
-    if told:
-        problem = f"{is_.name} was begun with other settings: {'; '.join(told)}"
+    if changes:
+        problem = f"{is_.name} was begun with other settings: {'; '.join(changes)}"
         raise InvalidSettingError(_CAMPAIGN, problem, "Give those, or begin one of another name")
 
 

@@ -121,16 +121,16 @@ def parse_record_ledger_row(row: Row) -> AnnotationRecord:
     )
 
 
-def build_notice_ledger_row(**told: Any) -> dict[str, Any]:
+def build_notice_ledger_row(**content: Any) -> dict[str, Any]:
     """Return the ledger row of a decision notice, with its key; the same fields give the same key.
 
     Raises:
         InvalidValueError: A text contains the character NUL.
     """
-    if any("\0" in value for value in told.values() if isinstance(value, str)):
+    if any("\0" in value for value in content.values() if isinstance(value, str)):
         msg = "a notice is text, and this one holds the character NUL. Take it out"
         raise InvalidValueError(msg)
-    return {"key": digest("notice", *(str(told[name]) for name in sorted(told))), **told}
+    return {"key": digest("notice", *(str(content[name]) for name in sorted(content))), **content}
 
 
 def parse_notice_ledger_row(row: Row) -> LedgerNotice:

@@ -56,11 +56,11 @@ _OTHERWISE: Final = f"Start its server again, or see that it can be reached. {GO
 
 
 @contextlib.contextmanager
-def translate_database_errors(shown: str) -> Iterator[None]:
+def translate_database_errors(name: str) -> Iterator[None]:
     """Convert database errors inside the `with` block to errors of unreel.
 
     Args:
-        shown: Name of the database for messages, without its password.
+        name: Name of the database for messages, without its password.
 
     Raises:
         MachineError: The database is lost, full, locked, or rejects this user.
@@ -70,19 +70,19 @@ def translate_database_errors(shown: str) -> Iterator[None]:
     try:
         yield
     except (DataError, OverflowError, UnicodeEncodeError) as error:
-        said = format_library_error(getattr(error, "orig", error))
-        msg = f"the ledger cannot keep this: {said}. Give numbers of 64 bits, and plain text"
+        text = format_library_error(getattr(error, "orig", error))
+        msg = f"the ledger cannot keep this: {text}. Give numbers of 64 bits, and plain text"
         raise InvalidValueError(msg) from error
     except DBAPIError as error:
-        said = format_library_error(error.orig)
-        if any(words in said for words in _NO_LEDGER) or _get_error_class_names(error) & _NO_TABLE:
+        text = format_library_error(error.orig)
+        if any(part in text for part in _NO_LEDGER) or _get_error_class_names(error) & _NO_TABLE:
             remedy = "Name the file or database of a ledger, or one that is empty"
-            raise UnreadableSourceError(shown, said, remedy) from error
+            raise UnreadableSourceError(name, text, remedy) from error
         if not (error.connection_invalidated or _get_error_class_names(error) & _OUTSIDE):
             raise
-        found = (remedy for words, remedy in _REMEDIES.items() if words in said)
-        problem = f"the ledger {shown}: {said}"
-        raise MachineError(problem, next(found, _OTHERWISE)) from error
+        remedies = (remedy for part, remedy in _REMEDIES.items() if part in text)
+        problem = f"the ledger {name}: {text}"
+        raise MachineError(problem, next(remedies, _OTHERWISE)) from error
 
 
 def _get_error_class_names(error: DBAPIError) -> set[str]:

@@ -42,28 +42,28 @@ def build_judged_task_urls(
 ) -> dict[By, str]:
     """Return the URL of each judged task in its annotator's project; unknown projects are omitted."""
     rooms = read_stored_projects(ledger, records.campaign.name)
-    found: dict[By, str] = {}
+    urls: dict[By, str] = {}
     for by, record in records.standing.items():
         room = _find_assigned_project(records.assignments.get(by), rooms)
         number = _find_task_number(record.raw)
         if room is not None and number is not None:
-            found[by] = build_studio_task_url(address, room.project, number)
-    return found
+            urls[by] = build_studio_task_url(address, room.project, number)
+    return urls
 
 
 def _find_assigned_project(
-    given: TaskAssignment | None, rooms: dict[str, LabelStudioProject]
+    assignment: TaskAssignment | None, rooms: dict[str, LabelStudioProject]
 ) -> LabelStudioProject | None:
-    return None if given is None else rooms.get(f"{given.annotator}/{given.batch}")
+    return None if assignment is None else rooms.get(f"{assignment.annotator}/{assignment.batch}")
 
 
 def _find_task_number(raw: str) -> int | None:
     """Return the Label Studio number of the task of a pulled annotation; `None` if it is missing."""
     try:
-        told = json.loads(raw)
+        document = json.loads(raw)
     except (ValueError, RecursionError):
         return None
-    number = told.get("task") if isinstance(told, dict) else None
+    number = document.get("task") if isinstance(document, dict) else None
     return number if isinstance(number, int) else None
 
 
@@ -91,14 +91,14 @@ def iter_annotator_progress_rows(
     records: CampaignRecords, *, seed: int
 ) -> Iterator[AnnotatorProgressRow]:
     """Yield the row of progress of each annotator with an assigned task, sorted by name."""
-    for annotator, own in count_annotator_tasks(records).items():
+    for annotator, counts in count_annotator_tasks(records).items():
         notice = records.excluded.get(annotator)
         yield AnnotatorProgressRow(
             annotator=annotator,
-            n_assigned=own.given,
-            n_judged=own.done,
-            n_unreadable=own.quarantined,
-            seconds=bootstrap_mean(own.spent_s, seed=seed),
+            n_assigned=counts.given,
+            n_judged=counts.done,
+            n_unreadable=counts.quarantined,
+            seconds=bootstrap_mean(counts.spent_s, seed=seed),
             excluded="" if notice is None else notice.said or "excluded",
         )
 
@@ -145,13 +145,13 @@ def write_campaign_page(
 ) -> CampaignPageResult:
     """Write the HTML page of a campaign, its table of tasks and its clips to `out`; replace old ones."""
     ranked = rank_task_disagreements(edition)
-    disputed = [one for one in ranked if one.distance > 0 or not one.is_settled]
-    shown = disputed[: wish.most]
+    disputed = [task for task in ranked if task.distance > 0 or not task.is_settled]
+    selected = disputed[: wish.most]
     folder = OutputDirectory(out, published=True)
-    sources = _copy_disputed_clips(folder, shown, wish.media)
+    sources = _copy_disputed_clips(folder, selected, wish.media)
     folder.write(TASKS, build_csv_table(_COLUMNS, map(_build_dispute_row, ranked)).encode())
     text = _render_campaign_page(
-        edition, records, wish, shown=shown, n_disputed=len(disputed), sources=sources
+        edition, records, wish, selected=selected, n_disputed=len(disputed), sources=sources
     )
     page = folder.write(PAGE, text.encode())
     return CampaignPageResult(
@@ -160,7 +160,7 @@ def write_campaign_page(
         n_judged=len(ranked),
         n_settled=len(edition.consensus.settled),
         n_disputed=len(disputed),
-        n_shown=len(shown),
+        n_shown=len(selected),
         n_media=len(sources),
     )
 
@@ -168,33 +168,31 @@ def write_campaign_page(
 def _render_campaign_page(
     edition: PublishableCampaign,
     records: CampaignRecords,
-    wish: CampaignPageSettings,
+    settings: CampaignPageSettings,
     *,
-    shown: Sequence[TaskDisagreement],
+    selected: Sequence[TaskDisagreement],
     n_disputed: int,
     sources: Mapping[str, str],
 ) -> str:
-    progress = list(iter_annotator_progress_rows(records, seed=wish.seed))
+    progress = list(iter_annotator_progress_rows(records, seed=settings.seed))
     reasons = Counter(str(getattr(r.outcome, "reason", "")) for r in records.quarantined)
     body = render_template(
         "unreel.annotation.page:campaign.html",
         campaign=edition.campaign,
         tiles=_iter_summary_tiles(edition, records, n_disputed=n_disputed),
-        disputes=[
-            _build_dispute_section(place, one, wish.links) for place, one in enumerate(shown)
-        ],
+        disputes=[_build_dispute_section(i, d, settings.links) for i, d in enumerate(selected)],
         n_disputed=n_disputed,
         tasks_file=TASKS,
-        progress=[_build_progress_cells(each) for each in progress],
-        promise=describe_interval_coverage([each.seconds for each in progress], kind="seconds"),
+        progress=[_build_progress_cells(row) for row in progress],
+        promise=describe_interval_coverage([row.seconds for row in progress], kind="seconds"),
         agreement=list(_iter_agreement_rows(edition)),
-        people=[_format_annotator_score_row(row) for row in wish.people],
+        people=[_format_annotator_score_row(row) for row in settings.people],
         unreadable=records.quarantined[:_UNREADABLE],
         n_unreadable=len(records.quarantined),
         reasons=reasons.most_common(),
         names={id_: " | ".join(task.names) for id_, task in edition.tasks.items()},
     )
-    data: dict[str, Any] = {"disputes": [build_task_player_data(one, sources) for one in shown]}
+    data: dict[str, Any] = {"disputes": [build_task_player_data(d, sources) for d in selected]}
     return build_html_page(
         title=f"{edition.campaign.name}: campaign",
         body=body,
@@ -209,9 +207,9 @@ def _iter_agreement_rows(edition: PublishableCampaign) -> Iterator[tuple[str, ..
     agreement = edition.agreement
     for name, value in agreement.overall.items():
         yield "everybody", name, *format_value_and_interval(value, places=3)
-    for who, figures in (*agreement.by_annotator.items(), *agreement.by_category.items()):
-        for figure, value in figures.items():
-            yield str(who), figure.value, *format_value_and_interval(value, places=3)
+    for who, metrics in (*agreement.by_annotator.items(), *agreement.by_category.items()):
+        for metric, value in metrics.items():
+            yield str(who), metric.value, *format_value_and_interval(value, places=3)
 
 
 def _iter_summary_tiles(
@@ -238,9 +236,9 @@ def _build_dispute_section(
     }
 
 
-def _build_progress_cells(each: AnnotatorProgressRow) -> dict[str, Any]:
-    seconds, doubt = format_value_and_interval(each.seconds, places=1)
-    return {"of": each, "percent": f"{100 * each.share:.0f}", "seconds": seconds, "doubt": doubt}
+def _build_progress_cells(row: AnnotatorProgressRow) -> dict[str, Any]:
+    seconds, doubt = format_value_and_interval(row.seconds, places=1)
+    return {"of": row, "percent": f"{100 * row.share:.0f}", "seconds": seconds, "doubt": doubt}
 
 
 def _format_annotator_score_row(row: AnnotatorScoreRow) -> tuple[str, ...]:
@@ -251,29 +249,29 @@ def _format_annotator_score_row(row: AnnotatorScoreRow) -> tuple[str, ...]:
 
 
 def _build_dispute_row(dispute: TaskDisagreement) -> dict[str, object]:
-    said = "; ".join(f"{o.annotator}: {format_annotator_answer(o.value)}" for o in dispute.said)
+    answers = "; ".join(f"{o.annotator}: {format_annotator_answer(o.value)}" for o in dispute.said)
     return {
         "clips": dispute.name,
         "task": dispute.task.id,
         "settled": "yes" if dispute.is_settled else "no",
         "distance": f"{dispute.distance:.4f}",
         "outcome": format_consensus_outcome(dispute),
-        "said": said,
+        "said": answers,
     }
 
 
 def _copy_disputed_clips(
-    folder: OutputDirectory, shown: Sequence[TaskDisagreement], media: Path | None
+    folder: OutputDirectory, tasks: Sequence[TaskDisagreement], media: Path | None
 ) -> dict[str, str]:
     """Copy the clips of disputed tasks into the page's folder; return URLs by clip, without failed copies."""
     if media is None:
         return {}
-    found: dict[str, str] = {}
-    for copy in (copy for one in shown for copy in one.task.copies):
+    urls: dict[str, str] = {}
+    for copy in (copy for task in tasks for copy in task.task.copies):
         name = f"{MEDIA}/{copy.clip}.mp4"
-        if copy.clip not in found and _copy_media_file(folder, media, copy, name):
-            found[copy.clip] = name
-    return found
+        if copy.clip not in urls and _copy_media_file(folder, media, copy, name):
+            urls[copy.clip] = name
+    return urls
 
 
 def _copy_media_file(

@@ -51,16 +51,16 @@ class TaskDisagreement:
 
 def rank_task_disagreements(edition: PublishableCampaign) -> list[TaskDisagreement]:
     """Return all judged tasks: tasks without consensus first, then by decreasing disagreement."""
-    found = [
+    tasks = [
         TaskDisagreement(
-            task=said[0].task,
-            said=tuple(said),
+            task=opinions[0].task,
+            said=tuple(opinions),
             outcome=edition.consensus.tasks[id_],
-            distance=measure_disagreement([each.value for each in said], said[0].task.copies[0]),
+            distance=measure_disagreement([o.value for o in opinions], opinions[0].task.copies[0]),
         )
-        for id_, said in group_opinions_by_task(edition.opinions).items()
+        for id_, opinions in group_opinions_by_task(edition.opinions).items()
     ]
-    return sorted(found, key=lambda one: (one.is_settled, -one.distance, one.task.names))
+    return sorted(tasks, key=lambda task: (task.is_settled, -task.distance, task.task.names))
 
 
 def measure_disagreement(values: Sequence[AnyValue], copy: AnnotatorClipCopy) -> float:
@@ -77,9 +77,7 @@ def measure_disagreement(values: Sequence[AnyValue], copy: AnnotatorClipCopy) ->
     if len(scores) == len(values) > 0:
         return (max(scores) - min(scores)) / _SCALE
     marked = [v for v in values if isinstance(v, TraceAnswer)]
-    pairs = [
-        1 - _compute_trace_agreement(one, other, copy) for one, other in combinations(marked, 2)
-    ]
+    pairs = [1 - _compute_trace_agreement(a, b, copy) for a, b in combinations(marked, 2)]
     return max([apart, fmean(pairs)]) if pairs else apart
 
 
@@ -88,14 +86,12 @@ def _compute_answer_disagreement(values: Sequence[AnyValue]) -> float:
     return 1 - tally.most_common(1)[0][1] / len(values) if values else 0.0
 
 
-def _compute_trace_agreement(
-    one: TraceAnswer, other: TraceAnswer, copy: AnnotatorClipCopy
-) -> float:
+def _compute_trace_agreement(a: TraceAnswer, b: TraceAnswer, copy: AnnotatorClipCopy) -> float:
     """Compute the mean best-match similarity of each trace of two annotators; 1 without traces."""
     best = [
-        max((measure_trace_similarity(mine, theirs, copy) for theirs in there.traces), default=0.0)
-        for here, there in ((one, other), (other, one))
-        for mine in here.traces
+        max((measure_trace_similarity(mine, theirs, copy) for theirs in right.traces), default=0.0)
+        for left, right in ((a, b), (b, a))
+        for mine in left.traces
     ]
     return fmean(best) if best else 1.0
 
@@ -189,12 +185,12 @@ def iter_displayed_answers(
     dispute: TaskDisagreement, links: dict[By, str]
 ) -> Iterator[DisplayedAnswer]:
     """Yield all answers to a task for the page, in the order and colours of the player's timeline."""
-    for place, opinion in enumerate(dispute.said):
+    for i, opinion in enumerate(dispute.said):
         lead_us = opinion.lead_us if isinstance(opinion, AnnotatorJudgement) else None
         arm = opinion.arm if isinstance(opinion, AnnotatorJudgement) else PrefillStudyArm.PLAIN
         yield DisplayedAnswer(
             annotator=opinion.annotator,
-            colour=f"c{place % COLOURS}",
+            colour=f"c{i % COLOURS}",
             answer=format_annotator_answer(opinion.value),
             texts=tuple(_iter_answer_texts(opinion.value)),
             seconds="" if lead_us is None else f"{lead_us / MICROSECONDS:.0f} s",

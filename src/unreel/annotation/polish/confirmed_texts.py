@@ -56,65 +56,65 @@ def store_polished_texts(
     ledger: "Ledger", campaign: str, polished: Iterable[RationalePolishResult], *, at_us: int
 ) -> None:
     """Store polished rationales in the ledger, one decision notice for each."""
-    for each in polished:
-        said = {
-            "original": each.original.key,
-            "text": each.text,
-            "flags": each.checked.flags,
-            "similarity": each.checked.similarity,
-            "checked_by": each.checked.by,
+    for result in polished:
+        content = {
+            "original": result.original.key,
+            "text": result.text,
+            "flags": result.checked.flags,
+            "similarity": result.checked.similarity,
+            "checked_by": result.checked.by,
         }
-        told = json.dumps(said, sort_keys=True)
-        ledger.notice(campaign, POLISH, each.original.task, each.model, told, at_us)
+        text = json.dumps(content, sort_keys=True)
+        ledger.notice(campaign, POLISH, result.original.task, result.model, text, at_us)
 
 
 def read_polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedText]:
     """Return each task's newest polished text, with its own confirmation or rejection only."""
-    found: dict[str, PolishedText] = {}
+    texts: dict[str, PolishedText] = {}
     for notice in notices:
         if notice.kind == POLISH:
-            found[notice.subject] = _parse_polished_text(notice)
+            texts[notice.subject] = _parse_polished_text(notice)
     for notice in notices:
-        told = _parse_notice_json(notice) if notice.kind == CONFIRMATION else {}
-        text = found.get(notice.subject)
-        if text is not None and told.get("polish") == text.seq:
+        decision = _parse_notice_json(notice) if notice.kind == CONFIRMATION else {}
+        text = texts.get(notice.subject)
+        if text is not None and decision.get("polish") == text.seq:
             standing = (
                 PolishedTextState.CONFIRMED
-                if told.get("accepted") is True
+                if decision.get("accepted") is True
                 else PolishedTextState.REJECTED
             )
-            found[notice.subject] = replace(text, standing=standing, by=notice.by)
-    return found
+            texts[notice.subject] = replace(text, standing=standing, by=notice.by)
+    return texts
 
 
 def store_polish_confirmation(
     ledger: "Ledger", campaign: str, text: PolishedText, *, by: str, accepted: bool, at_us: int
 ) -> None:
     """Store a person's decision to accept or reject the polished `text`; earlier decisions are kept."""
-    said = json.dumps({"polish": text.seq, "accepted": accepted}, sort_keys=True)
-    ledger.notice(campaign, CONFIRMATION, text.task, by, said, at_us)
+    content = json.dumps({"polish": text.seq, "accepted": accepted}, sort_keys=True)
+    ledger.notice(campaign, CONFIRMATION, text.task, by, content, at_us)
 
 
 def _parse_polished_text(notice: LedgerNotice) -> PolishedText:
-    told = _parse_notice_json(notice)
+    content = _parse_notice_json(notice)
     return PolishedText(
         task=notice.subject,
         seq=notice.seq,
         model=notice.by,
-        original=str(told.get("original", "")),
-        text=str(told.get("text", "")),
-        flags=tuple(map(str, told.get("flags", ()))),
-        similarity=told.get("similarity"),
+        original=str(content.get("original", "")),
+        text=str(content.get("text", "")),
+        flags=tuple(map(str, content.get("flags", ()))),
+        similarity=content.get("similarity"),
         standing=PolishedTextState.WAITING,
     )
 
 
 def _parse_notice_json(notice: LedgerNotice) -> dict[str, Any]:
     try:
-        told = json.loads(notice.said)
+        content = json.loads(notice.said)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 _PARTS: Final = re.compile(
@@ -137,8 +137,8 @@ class PolishedRationale:
         """Return `value` with the polished rationale instead of the annotator's; nothing else changes."""
         if not isinstance(value, RatingAnswer) or value.rating is None:
             return value
-        said = replace(value.rating, problem=self.problem, adherence=self.adherence)
-        return RatingAnswer(rating=said)
+        rating = replace(value.rating, problem=self.problem, adherence=self.adherence)
+        return RatingAnswer(rating=rating)
 
 
 def read_confirmed_rationales(
@@ -152,7 +152,7 @@ def read_confirmed_rationales(
     if records.campaign.interface is not AnnotationInterface.REALISM:
         return {}
     texts = read_polished_texts(notices)
-    found: dict[str, PolishedRationale] = {}
+    rationales: dict[str, PolishedRationale] = {}
     for original in iter_original_rationales(records, rule):
         text = texts.get(original.task)
         if text is None or (text.standing, text.original) != (
@@ -160,14 +160,14 @@ def read_confirmed_rationales(
             original.key,
         ):
             continue
-        if (words := parse_polished_rationale(text.text)) is not None:
-            found[original.task] = words
-    return found
+        if (rationale := parse_polished_rationale(text.text)) is not None:
+            rationales[original.task] = rationale
+    return rationales
 
 
 def parse_polished_rationale(text: str) -> PolishedRationale | None:
     """Parse problem description and standard adherence of a polished text; `None` if one is missing."""
-    if (found := _PARTS.search(text)) is None:
+    if (match := _PARTS.search(text)) is None:
         return None
-    problem, adherence = (found[part].strip(_MARKS) for part in ("problem", "adherence"))
+    problem, adherence = (match[part].strip(_MARKS) for part in ("problem", "adherence"))
     return PolishedRationale(problem, adherence) if problem and adherence else None

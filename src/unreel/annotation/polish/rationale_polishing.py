@@ -78,15 +78,15 @@ def iter_original_rationales(
         setting, problem = "CAMPAIGN", f"{records.campaign.name} asks for no scores and rationales"
         raise InvalidSettingError(setting, problem, "Name a campaign of --interface realism")
     consensus = compute_campaign_consensus(records, rule)
-    given: dict[str, list[Rating]] = {}
-    for each in iter_valid_judgements(records):
-        if isinstance(each.value, RatingAnswer) and each.value.rating is not None:
-            given.setdefault(each.task.id, []).append(each.value.rating)
-    yield from _iter_settled_rationales(records, consensus.tasks, given)
+    ratings: dict[str, list[Rating]] = {}
+    for opinion in iter_valid_judgements(records):
+        if isinstance(opinion.value, RatingAnswer) and opinion.value.rating is not None:
+            ratings.setdefault(opinion.task.id, []).append(opinion.value.rating)
+    yield from _iter_settled_rationales(records, consensus.tasks, ratings)
 
 
 def _iter_settled_rationales(
-    records: CampaignRecords, outcomes: Mapping[str, object], given: Mapping[str, list[Rating]]
+    records: CampaignRecords, outcomes: Mapping[str, object], ratings: Mapping[str, list[Rating]]
 ) -> Iterator[OriginalRationales]:
     for id_, task in records.tasks.items():
         outcome = outcomes.get(id_)
@@ -94,7 +94,7 @@ def _iter_settled_rationales(
             continue
         if (standing := outcome.value.rating) is None:
             continue
-        same = [rating for rating in given.get(id_, []) if rating.score == standing.score]
+        same = [rating for rating in ratings.get(id_, []) if rating.score == standing.score]
         merged = same or [standing]
         yield OriginalRationales(
             task=id_,
@@ -176,9 +176,9 @@ def check_polished_text(
     """
     parts = ("\n".join(part) for part in (original.problems, original.adherences) if part)
     measured = [_compute_text_similarity(part, polished, encoder) for part in parts]
-    similarity = min((each for each in measured if each is not None), default=None)
-    least = LEAST_OVERLAP if encoder is None else LEAST_COSINE
-    found = {
+    similarity = min((s for s in measured if s is not None), default=None)
+    min_similarity = LEAST_OVERLAP if encoder is None else LEAST_COSINE
+    flagged = {
         PolishedTextFlag.SCORE: _extract_conclusion_term(polished)
         != TERMS[original.score - 1].lower(),
         PolishedTextFlag.STRUCTURE: not all(part in polished.lower() for part in _PARTS),
@@ -186,11 +186,11 @@ def check_polished_text(
         and _extract_numbers(original.text) != _extract_numbers(polished),
         PolishedTextFlag.NEGATION: bool(original.text)
         and _has_negation(original.text) != _has_negation(_remove_conclusion(polished)),
-        PolishedTextFlag.SIMILARITY: similarity is not None and similarity < least,
+        PolishedTextFlag.SIMILARITY: similarity is not None and similarity < min_similarity,
         PolishedTextFlag.LENGTH: len(polished.split())
         > max(_SHORT, LONGEST * len(original.text.split())),
     }
-    flags = tuple(flag for flag, is_found in found.items() if is_found)
+    flags = tuple(flag for flag, is_found in flagged.items() if is_found)
     return PolishedTextCheck(
         flags=flags, similarity=similarity, by=encoder.name if encoder else "overlap"
     )
@@ -198,8 +198,8 @@ def check_polished_text(
 
 def _extract_conclusion_term(polished: str) -> str:
     """Return the one word for a score in the text's conclusion, such as "good"; "" if none or several."""
-    found = _CONCLUSION.search(polished)
-    words = {word.lower() for word in re.findall(r"\w+", found[1])} if found else set()
+    match = _CONCLUSION.search(polished)
+    words = {word.lower() for word in re.findall(r"\w+", match[1])} if match else set()
     terms = [term.lower() for term in TERMS if term.lower() in words]
     return terms[0] if len(terms) == 1 else ""
 
@@ -220,10 +220,10 @@ def _compute_text_similarity(
     original: str, polished: str, encoder: SentenceEncoder | None
 ) -> float | None:
     if encoder is None:
-        wrote, kept = (Counter(_extract_word_stems(text)) for text in (original, polished))
-        return sum((wrote & kept).values()) / max(sum(wrote.values()), 1) if wrote else None
-    one, other = embed_sentences([original, polished], encoder)
-    return None if one is None or other is None else float(one @ other)
+        wrote, retained = (Counter(_extract_word_stems(text)) for text in (original, polished))
+        return sum((wrote & retained).values()) / max(sum(wrote.values()), 1) if wrote else None
+    a, b = embed_sentences([original, polished], encoder)
+    return None if a is None or b is None else float(a @ b)
 
 
 def _extract_word_stems(text: str) -> set[str]:
@@ -255,7 +255,7 @@ class RationalePolishFailure:
 
 def polish_all_rationales(
     originals: Sequence[OriginalRationales],
-    opener: ReviewerFactory,
+    factory: ReviewerFactory,
     *,
     in_flight: int,
     encoder: SentenceEncoder | None,
@@ -266,17 +266,17 @@ def polish_all_rationales(
 
     Args:
         originals: Rationales of each clip.
-        opener: Factory of the language model.
+        factory: Factory of the language model.
         in_flight: Maximum number of concurrent requests.
         encoder: Sentence encoder for the check of the texts; None compares word stems.
     """
-    replies = asyncio.run(_request_polished_texts(originals, opener, in_flight))
+    replies = asyncio.run(_request_polished_texts(originals, factory, in_flight))
     return [
         RationalePolishFailure(original=original, failure=reply)
         if isinstance(reply, Failure)
         else RationalePolishResult(
             original=original,
-            model=opener.name,
+            model=factory.name,
             text=reply,
             checked=check_polished_text(original, reply, encoder=encoder),
         )
@@ -285,9 +285,9 @@ def polish_all_rationales(
 
 
 async def _request_polished_texts(
-    originals: Sequence[OriginalRationales], opener: ReviewerFactory, in_flight: int
+    originals: Sequence[OriginalRationales], factory: ReviewerFactory, in_flight: int
 ) -> list[str | Failure]:
-    reviewer = opener.open().reviewer
+    reviewer = factory.open().reviewer
     gate = asyncio.Semaphore(in_flight)
 
     async def one(original: OriginalRationales) -> str | Failure:

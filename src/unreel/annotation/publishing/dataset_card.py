@@ -118,9 +118,9 @@ def _format_agreement_section(card: CampaignCardContent) -> str:
         describe_interval_coverage(agreement.overall.values()),
     ]
     kinds = [
-        (kind.value, figure.value, *_format_measured_cells(value))
-        for kind, figures in agreement.by_category.items()
-        for figure, value in figures.items()
+        (kind.value, metric.value, *_format_measured_cells(value))
+        for kind, metrics in agreement.by_category.items()
+        for metric, value in metrics.items()
     ]
     if kinds:
         parts.append(build_markdown_table(("category", *columns), kinds))
@@ -141,17 +141,17 @@ def _format_annotator_scores_section(people: Sequence[AnnotatorScoreRow]) -> str
     return f"{build_markdown_table(columns, rows)}\n\nAll figures are in `{PEOPLE}`."
 
 
-def _format_excluded_clips_section(left_out: Sequence[Rejected]) -> str:
-    if not left_out:
+def _format_excluded_clips_section(rejected: Sequence[Rejected]) -> str:
+    if not rejected:
         return "Nothing."
-    tally = Counter(left.why for left in left_out)
+    tally = Counter(left.why for left in rejected)
     parts = [build_markdown_table(("reason", "clips"), tally.most_common())]
-    shown = left_out[:_LISTED]
+    listed = rejected[:_LISTED]
     parts.append(
-        build_markdown_table(("clip", "reason"), ((left.name, left.why) for left in shown))
+        build_markdown_table(("clip", "reason"), ((left.name, left.why) for left in listed))
     )
-    if len(left_out) > len(shown):
-        parts.append(f"{len(left_out) - len(shown):,} more are not named here.")
+    if len(rejected) > len(listed):
+        parts.append(f"{len(rejected) - len(listed):,} more are not named here.")
     return "\n\n".join(parts)
 
 

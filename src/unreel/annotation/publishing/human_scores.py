@@ -51,8 +51,8 @@ def get_answer_label(value: AnyValue | None) -> Label | Unparsed:
     """Return the label, real or generated, of an annotator's answer; `Unparsed` if there is none."""
     if value is None:
         return Unparsed(UnparsedReason.AMBIGUOUS, "not settled")
-    said = value.label if isinstance(value, TraceAnswer | VoteAnswer) else None
-    return said if said is not None else _CANNOT_TELL
+    label = value.label if isinstance(value, TraceAnswer | VoteAnswer) else None
+    return label if label is not None else _CANNOT_TELL
 
 
 def to_reality_verdict(value: AnyValue | None) -> RealityVerdict:
@@ -136,8 +136,8 @@ class AnnotatorScoringInput:
     @property
     def tasks(self) -> list[AnnotationTask]:
         """Return the judged tasks whose clips are all in `entries`."""
-        found = {o.task.id: o.task for o in self.opinions}
-        return [t for t in found.values() if all(name in self.entries for name in t.names)]
+        by_id = {o.task.id: o.task for o in self.opinions}
+        return [t for t in by_id.values() if all(name in self.entries for name in t.names)]
 
     def said_by(self, annotator: str) -> dict[str, AnyValue]:
         """Return the answers of `annotator` by task id."""
@@ -155,29 +155,29 @@ def compute_consensus_of_others(poll: AnnotatorScoringInput, annotator: str) -> 
     Tasks without such a consensus are omitted. Quorum and overlap are lowered to the number of
     others.
     """
-    judged = set(poll.said_by(annotator))
-    others = [o for o in poll.opinions if o.annotator != annotator and o.task.id in judged]
+    own_tasks = set(poll.said_by(annotator))
+    others = [o for o in poll.opinions if o.annotator != annotator and o.task.id in own_tasks]
     counts: dict[str, int] = {}
     for opinion in others:
         counts[opinion.task.id] = counts.get(opinion.task.id, 0) + 1
-    most = max(counts.values(), default=1)
+    largest = max(counts.values(), default=1)
     rule = replace(
         poll.rule,
-        quorum=min(poll.rule.quorum, most),
-        min_overlap=min(poll.rule.min_overlap, most),
+        quorum=min(poll.rule.quorum, largest),
+        min_overlap=min(poll.rule.min_overlap, largest),
         reviews=0,
     )
     settled = compute_consensus(others, rule, interface=poll.interface).settled
-    return {task: found.value for task, found in settled.items()}
+    return {task: task_result.value for task, task_result in settled.items()}
 
 
 def _iter_scores_against_origin(
-    poll: AnnotatorScoringInput, asked: Protocol[Any, Any], measuring: Measuring
+    poll: AnnotatorScoringInput, protocol: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[AnnotatorScoreRow]:
     """Yield the scores of each annotator and of the majority, where the clips' origin is the truth."""
     for annotator in poll.annotators:
-        yield from _iter_score_rows(poll, asked, annotator, {}, measuring, against="origin")
-    yield from _iter_score_rows(poll, asked, None, {}, measuring, against="origin")
+        yield from _iter_score_rows(poll, protocol, annotator, {}, measuring, against="origin")
+    yield from _iter_score_rows(poll, protocol, None, {}, measuring, against="origin")
 
 
 def _iter_scores_against_truth(
@@ -202,7 +202,7 @@ def _iter_scores_against_truth(
 
 def _iter_score_rows(
     poll: AnnotatorScoringInput,
-    asked: Protocol[Any, Any],
+    protocol: Protocol[Any, Any],
     who: str | None,
     truths: Truths,
     measuring: Measuring,
@@ -211,7 +211,7 @@ def _iter_score_rows(
 ) -> Iterator[AnnotatorScoreRow]:
     """Yield the metrics of annotator `who` (the majority if `None`) as one row; nothing without answers."""
     values: Mapping[str, AnyValue] = (
-        {id_: found.value for id_, found in poll.consensus.settled.items()}
+        {id_: settled.value for id_, settled in poll.consensus.settled.items()}
         if who is None
         else poll.said_by(who)
     )
@@ -222,18 +222,18 @@ def _iter_score_rows(
         for truth, verdict in measuring(task, truths.get(task.id), values.get(task.id))
     ]
     if rows:
-        yield _build_score_row(asked, rows, who, seed=poll.seed, against=against)
+        yield _build_score_row(protocol, rows, who, seed=poll.seed, against=against)
 
 
 def _build_score_row(
-    asked: Protocol[Any, Any],
+    protocol: Protocol[Any, Any],
     rows: Sequence[ScoredQuestion[Any, Any]],
     who: str | None,
     *,
     seed: int,
     against: Against,
 ) -> AnnotatorScoreRow:
-    card = asked.score(rows, seed=seed)
+    card = protocol.score(rows, seed=seed)
     if who is None:
         row = build_human_score_row(MAJORITY, "majority", card, against=against)
     else:
@@ -259,9 +259,9 @@ def _build_scored_question(
 
 def _iter_reality_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     def measuring(
-        task: AnnotationTask, _: AnyValue | None, said: AnyValue | None
+        task: AnnotationTask, _: AnyValue | None, answer: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
-        yield poll.entries[task.names[0]].origin, to_reality_verdict(said)
+        yield poll.entries[task.names[0]].origin, to_reality_verdict(answer)
 
     return _iter_scores_against_origin(poll, REALITY, measuring)
 
@@ -275,12 +275,12 @@ def _iter_preference_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorSc
     for who in (*poll.annotators, None):
 
         def measuring(
-            task: AnnotationTask, _: AnyValue | None, said: AnyValue | None, who: str | None = who
+            task: AnnotationTask, _: AnyValue | None, answer: AnyValue | None, who: str | None = who
         ) -> Iterator[tuple[Any, Any]]:
             labels = [poll.entries[name].label for name in task.names]
             if set(labels) == set(Label):
                 real = Position.FIRST if labels[0] is Label.REAL else Position.SECOND
-                verdict = to_preference_verdict(said)
+                verdict = to_preference_verdict(answer)
                 turned = (who, task.id) in poll.swapped
                 yield (
                     (_get_other_position(real), _swap_verdict(verdict))
@@ -298,19 +298,19 @@ def _swap_verdict(verdict: PreferenceVerdict) -> PreferenceVerdict:
     return PreferenceVerdict(real=_get_other_position(verdict.real))
 
 
-def _get_other_position(side: Position) -> Position:
-    return Position.SECOND if side is Position.FIRST else Position.FIRST
+def _get_other_position(position: Position) -> Position:
+    return Position.SECOND if position is Position.FIRST else Position.FIRST
 
 
 def _remove_position_metrics(row: AnnotatorScoreRow) -> AnnotatorScoreRow:
-    why = Unmeasured("people saw the pair in different orders")
-    kept = {name: row[name] if name.startswith("pooled") else why for name in row.figures}
-    return replace(row, figures=kept)
+    reason = Unmeasured("people saw the pair in different orders")
+    metrics = {name: row[name] if name.startswith("pooled") else reason for name in row.figures}
+    return replace(row, figures=metrics)
 
 
 def _iter_trace_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     def measuring(
-        task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
+        task: AnnotationTask, truth: AnyValue | None, answer: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
         label = poll.entries[task.names[0]].label
         marked = truth.traces if isinstance(truth, TraceAnswer) and label is Label.GENERATED else ()
@@ -318,7 +318,7 @@ def _iter_trace_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRo
             duration_us = task.copies[0].duration_us
             yield (
                 TraceTruth(label=label, duration_us=duration_us, trace=trace),
-                to_trace_verdict(said),
+                to_trace_verdict(answer),
             )
 
     return _iter_scores_against_truth(poll, TRACE, measuring)
@@ -326,16 +326,16 @@ def _iter_trace_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRo
 
 def _iter_realism_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     def measuring(
-        task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
+        task: AnnotationTask, truth: AnyValue | None, answer: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
-        if truth is None or said is None:
+        if truth is None or answer is None:
             return
         duration_us = task.copies[0].duration_us
         if isinstance(truth, TraceAnswer) and poll.entries[task.names[0]].label is Label.REAL:
             truth = TraceAnswer(traces=(), label=Label.REAL)
         right = get_answer_rating(truth, duration_us=duration_us)
         if right is not None:
-            yield right, to_realism_verdict(get_answer_rating(said, duration_us=duration_us))
+            yield right, to_realism_verdict(get_answer_rating(answer, duration_us=duration_us))
 
     return _iter_scores_against_truth(poll, REALISM, measuring)
 

@@ -111,9 +111,9 @@ def _write_publication(
         Rejected(name, "not in the benchmark any more")
         for name in _list_missing_clips(edition, entries)
     )
-    left_out = (*written.refused, *gone)
+    rejected = (*written.refused, *gone)
     if not written.n_entries:
-        first = f": {left_out[0]}" if left_out else ""
+        first = f": {rejected[0]}" if rejected else ""
         remedy = "Pull more judgements, or lower --quorum"
         raise UnreadableSourceError(edition.campaign.name, f"no clip is settled{first}", remedy)
     people = _score_aliased_annotators(edition, entries, aliases, seed=seed)
@@ -124,13 +124,13 @@ def _write_publication(
     write_human_scores(
         folder, HumanScores(campaign=edition.campaign.name, fingerprint=fingerprint, rows=people)
     )
-    n_undecided = len(undecided - {left.name for left in left_out})
+    n_undecided = len(undecided - {left.name for left in rejected})
     card = CampaignCardContent(
         edition=edition,
         entries=tuple(entries.values()),
         n_clips=written.n_entries,
         n_undecided=n_undecided,
-        left_out=left_out,
+        left_out=rejected,
         people=people,
     )
     folder.write(CARD, format_campaign_card(card).encode())
@@ -139,7 +139,7 @@ def _write_publication(
         n_clips=written.n_entries,
         protocol=_PROTOCOLS.get(edition.campaign.interface, REALITY.instrument).protocol,
         n_undecided=n_undecided,
-        left_out=left_out,
+        left_out=rejected,
         people=people,
     )
 
@@ -168,18 +168,18 @@ def _iter_published_rows(
     for task in edition.tasks.values():
         for name in task.names:
             by_name.setdefault(name, []).append(task)
-    said = edition.said_by_task(aliases)
+    answers = edition.said_by_task(aliases)
     for name, entry in entries.items():
-        judged = _find_task_of_entry(entry, by_name[name], benchmark)
-        if isinstance(judged, Rejected):
-            yield judged
+        result = _find_task_of_entry(entry, by_name[name], benchmark)
+        if isinstance(result, Rejected):
+            yield result
         elif edition.campaign.interface.n_clips > 1:
             yield entry
-        elif edition.keep_undecided and judged.id not in edition.consensus.settled:
+        elif edition.keep_undecided and result.id not in edition.consensus.settled:
             undecided.add(name)
-            yield build_undecided_entry(entry, said.get(judged.id, {}))
+            yield build_undecided_entry(entry, answers.get(result.id, {}))
         else:
-            yield _build_published_row(entry, judged, edition, said.get(judged.id, {}))
+            yield _build_published_row(entry, result, edition, answers.get(result.id, {}))
 
 
 def _find_task_of_entry(
@@ -189,26 +189,26 @@ def _find_task_of_entry(
     if is_url(entry.location):
         return tasks[-1]
     try:
-        found = compute_clip_id(Path(benchmark.find(entry)))
+        current = compute_clip_id(Path(benchmark.find(entry)))
     except (OSError, MediaError):
         return Rejected(entry.name, "its file cannot be read. Put it back")
     for task in tasks:
-        if any(copy.clip == found for copy in task.copies):
+        if any(copy.clip == current for copy in task.copies):
             return task
     return Rejected(entry.name, "its file is not the one that people judged. Put that one back")
 
 
 def _build_published_row(
-    entry: Entry, task: AnnotationTask, edition: PublishableCampaign, said: Mapping[str, AnyValue]
+    entry: Entry, task: AnnotationTask, edition: PublishableCampaign, votes: Mapping[str, AnyValue]
 ) -> Row:
-    found = edition.consensus.tasks.get(task.id)
-    if found is None:
+    outcome = edition.consensus.tasks.get(task.id)
+    if outcome is None:
         return Rejected(entry.name, "not judged yet")
-    if not isinstance(found, SettledTask):
-        return Rejected(entry.name, f"not settled: {found.why.value}")
-    words = edition.polished.get(task.id)
-    value = words.reworded(found.value) if words else found.value
-    return build_consensus_entry(entry, value, said, duration_us=task.copies[0].duration_us)
+    if not isinstance(outcome, SettledTask):
+        return Rejected(entry.name, f"not settled: {outcome.why.value}")
+    polished = edition.polished.get(task.id)
+    value = polished.reworded(outcome.value) if polished else outcome.value
+    return build_consensus_entry(entry, value, votes, duration_us=task.copies[0].duration_us)
 
 
 def _score_aliased_annotators(

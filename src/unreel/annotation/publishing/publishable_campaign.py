@@ -68,10 +68,10 @@ class PublishableCampaign:
 
     def said_by_task(self, aliases: Mapping[str, str]) -> dict[str, dict[str, AnyValue]]:
         """Return the annotators' answers by task id, then by the published name of the annotator."""
-        found: dict[str, dict[str, AnyValue]] = {}
+        answers: dict[str, dict[str, AnyValue]] = {}
         for opinion in sorted(self.opinions, key=lambda o: aliases[o.annotator]):
-            found.setdefault(opinion.task.id, {})[aliases[opinion.annotator]] = opinion.value
-        return found
+            answers.setdefault(opinion.task.id, {})[aliases[opinion.annotator]] = opinion.value
+        return answers
 
 
 def assign_annotator_aliases(
@@ -80,10 +80,10 @@ def assign_annotator_aliases(
     """Return the published name of each annotator: the own name if `named`, else a random number."""
     if named:
         return {name: name for name in annotators}
-    drawn = sorted(annotators)
-    random.Random(seed).shuffle(drawn)  # noqa: S311  a lot, no secret: the ledger knows
-    width = len(str(len(drawn)))
-    return {name: f"annotator-{place:0{width}d}" for place, name in enumerate(drawn, start=1)}
+    order = sorted(annotators)
+    random.Random(seed).shuffle(order)  # noqa: S311  a lot, no secret: the ledger knows
+    width = len(str(len(order)))
+    return {name: f"annotator-{i:0{width}d}" for i, name in enumerate(order, start=1)}
 
 
 def build_publishable_campaign(
@@ -95,9 +95,7 @@ def build_publishable_campaign(
 ) -> PublishableCampaign:
     """Build the campaign, its consensus by `rule` with confirmed polished texts, and its agreement."""
     interface = records.campaign.interface
-    opinions = sorted(
-        iter_valid_judgements(records), key=lambda each: (each.task.id, each.annotator)
-    )
+    opinions = sorted(iter_valid_judgements(records), key=lambda o: (o.task.id, o.annotator))
     return PublishableCampaign(
         campaign=records.campaign,
         tasks=records.tasks,
@@ -107,7 +105,7 @@ def build_publishable_campaign(
         agreement=measure_annotator_agreement(opinions, interface=interface, seed=seed),
         n_quarantined=len(records.quarantined),
         n_excluded=len(records.excluded),
-        swapped=frozenset(by for by, given in records.assignments.items() if given.swapped),
+        swapped=frozenset(by for by, a in records.assignments.items() if a.swapped),
     )
 
 
@@ -144,25 +142,25 @@ def _iter_consensus_rows(
     edition: PublishableCampaign, aliases: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     for task in edition.tasks.values():
-        found = edition.consensus.tasks.get(task.id)
+        outcome = edition.consensus.tasks.get(task.id)
         head = {"clips": list(task.names), "task": task.id}
         yield head | (
-            _build_outcome_fields(found, aliases)
-            if found
+            _build_outcome_fields(outcome, aliases)
+            if outcome
             else {"settled": False, "why": "not-judged"}
         )
 
 
-def _build_outcome_fields(found: Outcome, aliases: Mapping[str, str]) -> dict[str, Any]:
-    if not isinstance(found, SettledTask):
-        return {"settled": False, "why": found.why.value, "detail": found.detail}
+def _build_outcome_fields(outcome: Outcome, aliases: Mapping[str, str]) -> dict[str, Any]:
+    if not isinstance(outcome, SettledTask):
+        return {"settled": False, "why": outcome.why.value, "detail": outcome.detail}
     return {
         "settled": True,
-        "value": _convert_answer_to_json(found.value),
-        "method": found.method.value,
-        "support": [aliases.get(name, REVIEWER) for name in found.support],
-        "dissent": [_build_dissent_fields(each, aliases) for each in found.dissent],
-        "words_of": aliases.get(found.words_of, REVIEWER) if found.words_of else "",
+        "value": _convert_answer_to_json(outcome.value),
+        "method": outcome.method.value,
+        "support": [aliases.get(name, REVIEWER) for name in outcome.support],
+        "dissent": [_build_dissent_fields(dissent, aliases) for dissent in outcome.dissent],
+        "words_of": aliases.get(outcome.words_of, REVIEWER) if outcome.words_of else "",
     }
 
 
@@ -175,8 +173,8 @@ def _iter_annotation_rows(
     edition: PublishableCampaign, aliases: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield all answers sorted by clip and alias; this order reveals neither identities nor times."""
-    given = sorted(edition.opinions, key=lambda o: (o.task.names, aliases[o.annotator]))
-    for opinion in given:
+    opinions = sorted(edition.opinions, key=lambda o: (o.task.names, aliases[o.annotator]))
+    for opinion in opinions:
         yield {
             "clips": list(opinion.task.names),
             "annotator": aliases[opinion.annotator],

@@ -41,9 +41,9 @@ class AnnotatorInformedness:
         This is so if the interval of the informedness includes 0 and ends below `LOOKS`. It is false for
         fewer than `MIN_INFORMED_ANSWERS` answers.
         """
-        found = self.informed
+        value = self.informed
         enough = self.n_answers >= MIN_INFORMED_ANSWERS
-        return enough and isinstance(found, Estimate) and found.low <= 0 and found.high < LOOKS
+        return enough and isinstance(value, Estimate) and value.low <= 0 and value.high < LOOKS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,23 +66,23 @@ def estimate_annotator_informedness(
     if answers is None:
         return {}
     skills = dawid_skene(answers.who, answers.task, answers.said)
-    found = {}
+    results = {}
     for number, name in enumerate(answers.names):
-        theirs = answers.who == number
+        own = answers.who == number
         truths = _estimate_truths_without_annotator(
-            skills, number, answers.task[theirs], answers.said[theirs]
+            skills, number, answers.task[own], answers.said[own]
         )
-        said = np.eye(len(skills.shares))[answers.said[theirs]]
-        found[name] = AnnotatorInformedness(
-            _estimate_informedness(truths, said, seed=seed), int(theirs.sum())
+        chosen = np.eye(len(skills.shares))[answers.said[own]]
+        results[name] = AnnotatorInformedness(
+            _estimate_informedness(truths, chosen, seed=seed), int(own.sum())
         )
-    return found
+    return results
 
 
 def _build_shared_task_arrays(opinions: Sequence[AnnotatorOpinion]) -> _AnswerArrays | None:
     rows = [
-        (opinion.annotator, place, get_categorical_answer(opinion.value))
-        for place, those in enumerate(group_opinions_by_task(opinions).values())
+        (opinion.annotator, i, get_categorical_answer(opinion.value))
+        for i, those in enumerate(group_opinions_by_task(opinions).values())
         if len(those) > 1
         for opinion in those
     ]
@@ -90,26 +90,26 @@ def _build_shared_task_arrays(opinions: Sequence[AnnotatorOpinion]) -> _AnswerAr
         return None
     people, tasks, answers = zip(*rows, strict=True)
     names, who = np.unique(people, return_inverse=True)
-    _, said = np.unique(answers, return_inverse=True)
+    _, chosen = np.unique(answers, return_inverse=True)
     _, task = np.unique(tasks, return_inverse=True)
-    return _AnswerArrays(who, task, said, names.tolist())
+    return _AnswerArrays(who, task, chosen, names.tolist())
 
 
 def _estimate_truths_without_annotator(
-    skills: DawidSkeneFit, who: int, task: IntArray, said: IntArray
+    skills: DawidSkeneFit, who: int, task: IntArray, answers: IntArray
 ) -> Array:
     """Return the probability of each true label by all others' answers, as `[answer, label]`."""
-    others = skills.posterior[task] / skills.confusion[who][:, said].T
-    total = others.sum(axis=1, keepdims=True)
-    truths: Array = np.where(total > 0, others / np.where(total > 0, total, 1), skills.shares)
+    weights = skills.posterior[task] / skills.confusion[who][:, answers].T
+    total = weights.sum(axis=1, keepdims=True)
+    truths: Array = np.where(total > 0, weights / np.where(total > 0, total, 1), skills.shares)
     return truths
 
 
-def _estimate_informedness(truths: Array, said: Array, *, seed: int) -> Measured:
+def _estimate_informedness(truths: Array, answers: Array, *, seed: int) -> Measured:
     n_labels = truths.shape[1]
     if n_labels == 1:
         return Unmeasured("all annotators always gave the same answer")
-    sample = RowSample.of(tuple(np.concatenate([truths, truths * said], axis=1).T))
+    sample = RowSample.of(tuple(np.concatenate([truths, truths * answers], axis=1).T))
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     return bootstrap(
         _build_informedness_statistic(sample, n_labels), sample, seed=seed, limits=limits
@@ -122,9 +122,9 @@ def _build_informedness_statistic(sample: RowSample, n_labels: int) -> Statistic
     truths, hits = columns[:, :n_labels], columns[:, n_labels:]
 
     def excess_of(weights: Array) -> Array:
-        asked = weights @ truths
+        totals = weights @ truths
         shares = np.divide(
-            weights @ hits, asked, out=np.full_like(asked, np.nan), where=asked > _RARELY
+            weights @ hits, totals, out=np.full_like(totals, np.nan), where=totals > _RARELY
         )
         known = np.isfinite(shares)
         n_known = known.sum(axis=1)
@@ -180,10 +180,10 @@ class AnnotatorSpeed:
 def measure_annotator_speeds(judgements: Sequence[TimedJudgement]) -> Mapping[str, AnnotatorSpeed]:
     """Return the timed annotators' time per task; unusual tasks are listed from `MIN_TIMED_TASKS` tasks on."""
     times: dict[str, list[tuple[str, int, int]]] = {}
-    for each in judgements:
-        if each.lead_us is not None and each.lead_us > 0:
-            lasts = sum(copy.duration_us for copy in each.task.copies)
-            times.setdefault(each.annotator, []).append((each.task.id, each.lead_us, lasts))
+    for j in judgements:
+        if j.lead_us is not None and j.lead_us > 0:
+            lasts = sum(copy.duration_us for copy in j.task.copies)
+            times.setdefault(j.annotator, []).append((j.task.id, j.lead_us, lasts))
     return {who: _measure_annotator_speed(sorted(rows)) for who, rows in sorted(times.items())}
 
 
@@ -195,8 +195,8 @@ def _measure_annotator_speed(rows: Sequence[tuple[str, int, int]]) -> AnnotatorS
     return AnnotatorSpeed(
         n=len(rows),
         median_us=int(np.median([lead for _, lead, _ in rows])),
-        fast=tuple(id_ for (id_, _, _), far in zip(rows, apart, strict=True) if far < -FAR),
-        slow=tuple(id_ for (id_, _, _), far in zip(rows, apart, strict=True) if far > FAR),
+        fast=tuple(id_ for (id_, _, _), z in zip(rows, apart, strict=True) if z < -FAR),
+        slow=tuple(id_ for (id_, _, _), z in zip(rows, apart, strict=True) if z > FAR),
         unseen=tuple(id_ for id_, lead, lasts in rows if 2 * lead < lasts),
     )
 
@@ -236,21 +236,19 @@ def measure_answer_drift(
     A series of fewer than `MIN_DRIFT_ANSWERS` values has no result.
     """
     by_person: dict[str, list[AnnotatorOpinion]] = {}
-    for opinion in sorted(opinions, key=lambda each: (each.submitted_us, each.task.id)):
+    for opinion in sorted(opinions, key=lambda o: (o.submitted_us, o.task.id)):
         by_person.setdefault(opinion.annotator, []).append(opinion)
-    found = {}
-    for who, theirs in sorted(by_person.items()):
-        rights = np.array([right.share for right in score_answers_to_known_tasks(theirs)])
-        answers = _convert_answers_to_numbers(
-            [get_categorical_answer(each.value) for each in theirs]
-        )
-        seen = (("right", rights), ("answers", answers))
-        found[who] = tuple(
+    drifts = {}
+    for who, own in sorted(by_person.items()):
+        rights = np.array([right.share for right in score_answers_to_known_tasks(own)])
+        answers = _convert_answers_to_numbers([get_categorical_answer(o.value) for o in own])
+        series = (("right", rights), ("answers", answers))
+        drifts[who] = tuple(
             _measure_drift(what, values, seed=seed)
-            for what, values in seen
+            for what, values in series
             if len(values) >= MIN_DRIFT_ANSWERS
         )
-    return found
+    return drifts
 
 
 def _convert_answers_to_numbers(answers: Sequence[str]) -> Array:
@@ -282,8 +280,8 @@ def _measure_drift(what: str, values: Array, *, seed: int) -> AnswerDrift:
 def _compute_largest_shifts(orders: Array) -> tuple[Array, Array]:
     """Return per row the largest mean shift in (scaled) standard errors, and its position."""
     n = orders.shape[1]
-    least = max(5, n // 20)
-    before = np.arange(least, n - least + 1)
+    margin = max(5, n // 20)
+    before = np.arange(margin, n - margin + 1)
     sums = np.cumsum(orders, axis=1)
     total = sums[:, -1:]
     ahead = sums[:, before - 1] / before

@@ -42,21 +42,21 @@ def measure_gold_accuracy(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
 ) -> Mapping[str, Measured]:
     """Compute each annotator's accuracy on known tasks; intervals resample clips, grouped by scene."""
-    found: dict[str, Measured] = {}
+    accuracies: dict[str, Measured] = {}
     for who in sorted({opinion.annotator for opinion in opinions}):
-        rights = score_answers_to_known_tasks([each for each in opinions if each.annotator == who])
+        rights = score_answers_to_known_tasks([o for o in opinions if o.annotator == who])
         if not rights:
-            found[who] = Unmeasured("judged no task with a known answer")
+            accuracies[who] = Unmeasured("judged no task with a known answer")
             continue
         shares = np.array([right.share for right in rights])
         scenes = [right.scene for right in rights]
-        found[who] = bootstrap_mean(shares, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
-    return found
+        accuracies[who] = bootstrap_mean(shares, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
+    return accuracies
 
 
 def score_answers_to_known_tasks(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswerScore]:
     """Return the correctness of each answer to a task whose right answer is known, oldest first."""
-    found = [
+    scores = [
         KnownAnswerScore(
             opinion.task.group or opinion.task.id,
             score_against_known_answer(opinion.task, opinion.value),
@@ -66,23 +66,23 @@ def score_answers_to_known_tasks(opinions: Iterable[AnnotatorOpinion]) -> list[K
         if opinion.task.known is not None
         for at in (opinion.submitted_us,)
     ]
-    return sorted(found, key=lambda right: right.submitted_us)
+    return sorted(scores, key=lambda right: right.submitted_us)
 
 
-def score_against_known_answer(task: AnnotationTask, said: AnyValue) -> float:
-    """Return 1 if `said` is the known answer of the task, else 0.
+def score_against_known_answer(task: AnnotationTask, answer: AnyValue) -> float:
+    """Return 1 if `answer` is the known answer of the task, else 0.
 
     For known traces, return the fraction of them that the annotator marked: an answer `generated`
     that marks none of them scores 0. Marks of other faults are not penalised, because an injected
     clip may have other faults.
     """
     known = task.known
-    if isinstance(known, TraceAnswer) and isinstance(said, TraceAnswer) and known.traces:
-        both = {_TRUTH: known.traces, "said": said.traces}
-        clusters = cluster_annotator_traces(both, task.copies[0], same_fault=SAME_FAULT)
-        return sum(len(found) > 1 for found in clusters) / len(known.traces)
+    if isinstance(known, TraceAnswer) and isinstance(answer, TraceAnswer) and known.traces:
+        by_author = {_TRUTH: known.traces, "said": answer.traces}
+        clusters = cluster_annotator_traces(by_author, task.copies[0], same_fault=SAME_FAULT)
+        return sum(len(cluster) > 1 for cluster in clusters) / len(known.traces)
     return float(
-        known is not None and get_categorical_answer(known) == get_categorical_answer(said)
+        known is not None and get_categorical_answer(known) == get_categorical_answer(answer)
     )
 
 
@@ -123,7 +123,7 @@ def qualify_annotators(
     shared = [
         opinion
         for those in group_opinions_by_task(opinions).values()
-        if {each.annotator for each in those} == people
+        if {o.annotator for o in those} == people
         for opinion in those
     ]
     agreed = measure_overall_agreement(shared, interface, seed=seed)

@@ -61,25 +61,25 @@ def measure_prefill_bias(judgements: Sequence[StudyArmJudgement], *, seed: int) 
     fraction of the prefilled traces that the annotator marked too.
     """
     rows = [
-        (each.task, _score_prefill_agreement(each), float(each.arm is PrefillStudyArm.PREFILLED))
-        for each in judgements
-        if each.task.prefill is not None and each.arm is not PrefillStudyArm.PLAIN
+        (j.task, _score_prefill_agreement(j), float(j.arm is PrefillStudyArm.PREFILLED))
+        for j in judgements
+        if j.task.prefill is not None and j.arm is not PrefillStudyArm.PLAIN
     ]
     arms = {arm for _, _, arm in rows}
     if len(arms) < 2:  # noqa: PLR2004  two arms
         return Unmeasured("there were no prefilled annotations with a blind arm")
-    follows, shown = np.array([row[1:] for row in rows]).T
-    sample = RowSample.of((follows, shown), [task.group or task.id for task, _, _ in rows])
+    follows, prefilled = np.array([row[1:] for row in rows]).T
+    sample = RowSample.of((follows, prefilled), [task.group or task.id for task, _, _ in rows])
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     return bootstrap(_build_difference_statistic(sample), sample, seed=seed, limits=limits)
 
 
 def _score_prefill_agreement(judgement: StudyArmJudgement) -> float:
-    task, marks = judgement.task, judgement.task.prefill
-    as_known = AnnotationTask(names=task.names, copies=task.copies, known=marks)
+    task, prefill = judgement.task, judgement.task.prefill
+    as_known = AnnotationTask(names=task.names, copies=task.copies, known=prefill)
     if (
-        isinstance(marks, TraceAnswer)
-        and not marks.traces
+        isinstance(prefill, TraceAnswer)
+        and not prefill.traces
         and isinstance(judgement.value, TraceAnswer)
     ):
         return float(not judgement.value.traces)
@@ -87,16 +87,16 @@ def _score_prefill_agreement(judgement: StudyArmJudgement) -> float:
 
 
 def _build_difference_statistic(sample: RowSample) -> Statistic:
-    follows, shown = sample.columns
+    follows, prefilled = sample.columns
 
     def statistic(weights: Array) -> Array:
         def mean(which: Array) -> Array:
             n = weighted_sum(weights, which)
             total = weighted_sum(weights, follows * which)
-            found: Array = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
-            return found
+            means: Array = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
+            return means
 
-        return mean(shown) - mean(1 - shown)
+        return mean(prefilled) - mean(1 - prefilled)
 
     return statistic
 
@@ -118,14 +118,14 @@ class PersonQuality:
     @property
     def alarms(self) -> tuple[str, ...]:
         """Return the annotator's quality problems as short texts."""
-        found = [f"{drift.what} changed after {drift.since}" for drift in self.drift if drift.alarm]
+        texts = [f"{drift.what} changed after {drift.since}" for drift in self.drift if drift.alarm]
         if self.looking.is_spammer:
-            found.append("does not look")
+            texts.append("does not look")
         if self.pace and self.pace.unseen:
-            found.append(f"{len(self.pace.unseen)} faster than half of the clip")
+            texts.append(f"{len(self.pace.unseen)} faster than half of the clip")
         if self.pace and (self.pace.fast or self.pace.slow):
-            found.append(f"{len(self.pace.fast)} very fast, {len(self.pace.slow)} very slow")
-        return tuple(found)
+            texts.append(f"{len(self.pace.fast)} very fast, {len(self.pace.slow)} very slow")
+        return tuple(texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,36 +140,36 @@ class CampaignQuality:
 
 
 def measure_annotator_quality(
-    judged: Sequence[AnnotatorJudgement],
+    judgements: Sequence[AnnotatorJudgement],
     *,
     interface: AnnotationInterface,
     passing: float = PASSING,
     seed: int,
 ) -> CampaignQuality:
     """Compute all quality metrics of each annotator and of all annotators together."""
-    agreement = measure_annotator_agreement(judged, interface=interface, seed=seed)
-    qualification = qualify_annotators(judged, interface=interface, passing=passing, seed=seed)
+    agreement = measure_annotator_agreement(judgements, interface=interface, seed=seed)
+    qualification = qualify_annotators(judgements, interface=interface, passing=passing, seed=seed)
     looking, drift = (
-        estimate_annotator_informedness(judged, seed=seed),
-        measure_answer_drift(judged, seed=seed),
+        estimate_annotator_informedness(judgements, seed=seed),
+        measure_answer_drift(judgements, seed=seed),
     )
-    pace = measure_annotator_speeds(judged)
+    speeds = measure_annotator_speeds(judgements)
     alone = AnnotatorInformedness(Unmeasured("shares no task with anybody"), 0)
     people = {}
-    for who in sorted({each.annotator for each in judged}):
+    for who in sorted({j.annotator for j in judgements}):
         right = qualification.right.get(who, Unmeasured("judged no task with a known answer"))
         people[who] = PersonQuality(
-            n_judged=sum(each.annotator == who for each in judged),
+            n_judged=sum(j.annotator == who for j in judgements),
             right=right,
             qualified=None if isinstance(right, Unmeasured) else who in qualification.qualified,
             looking=looking.get(who, alone),
             same_answer=agreement.by_annotator[who].get(
                 AgreementMetric.SAME_ANSWER, alone.informed
             ),
-            pace=pace.get(who),
+            pace=speeds.get(who),
             drift=drift[who],
         )
-    pull = measure_prefill_bias(judged, seed=seed)
+    pull = measure_prefill_bias(judgements, seed=seed)
     return CampaignQuality(
         people=people, agreement=agreement, qualification=qualification, pull=pull
     )

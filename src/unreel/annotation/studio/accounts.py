@@ -38,16 +38,16 @@ def create_annotator_accounts(
     Raises:
         MachineError: The server rejects an account.
     """
-    found, numbers = _read_account_ids(client), {}
+    ids, numbers = _read_account_ids(client), {}
     for annotator in annotators:
         login = annotator.email.lower()
-        if login not in found:
+        if login not in ids:
             _sign_up_account(client, login, password=_get_or_create_password(folder, login))
-            found = _read_account_ids(client)
-        if login not in found:
+            ids = _read_account_ids(client)
+        if login not in ids:
             problem = f"Label Studio made no account for {annotator.email}"
             raise MachineError(problem, "Give an address that it takes, such as name@example.org")
-        numbers[annotator.name] = found[login]
+        numbers[annotator.name] = ids[login]
     return numbers
 
 
@@ -62,11 +62,11 @@ def read_account_passwords(folder: Path) -> Mapping[str, str]:
 
 
 def _get_or_create_password(folder: Path, login: str) -> str:
-    kept = dict(read_account_passwords(folder))
-    if login not in kept:
-        kept[login] = secrets.token_urlsafe(12)
-        OutputDirectory(folder).write(_KEPT, json.dumps(kept, indent=2).encode())
-    return kept[login]
+    passwords = dict(read_account_passwords(folder))
+    if login not in passwords:
+        passwords[login] = secrets.token_urlsafe(12)
+        OutputDirectory(folder).write(_KEPT, json.dumps(passwords, indent=2).encode())
+    return passwords[login]
 
 
 def _read_account_ids(client: LabelStudioClient) -> dict[str, int]:
@@ -87,10 +87,10 @@ def _sign_up_account(client: LabelStudioClient, login: str, *, password: str) ->
     ) as browser:
         try:
             page = browser.get(_SIGN_UP, params={"token": token})
-            form = {"email": login, "password": password, "allow_newsletters": "false"}
-            form["csrfmiddlewaretoken"] = browser.cookies.get("csrftoken") or ""
+            fields = {"email": login, "password": password, "allow_newsletters": "false"}
+            fields["csrfmiddlewaretoken"] = browser.cookies.get("csrftoken") or ""
             origin = {"Referer": f"{client.address}{_SIGN_UP}"}
-            reply = browser.post(_SIGN_UP, params={"token": token}, data=form, headers=origin)
+            reply = browser.post(_SIGN_UP, params={"token": token}, data=fields, headers=origin)
         except httpx2.HTTPError as error:
             problem = f"the account of {login} was not made ({type(error).__name__})"
             raise MachineError(problem, "Run the same command again") from None

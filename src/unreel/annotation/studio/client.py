@@ -163,15 +163,15 @@ class LabelStudioClient:
         self, method: str, path: str, parameters: Mapping[str, object], body: object
     ) -> LabelStudioReply:
         headers = {"Authorization": self._authorise()}
-        given: dict[str, Any] = {"params": dict(parameters)} if parameters else {}
+        options: dict[str, Any] = {"params": dict(parameters)} if parameters else {}
         if body is not None:
-            given["content"] = json.dumps(body).encode()
+            options["content"] = json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
-        return self._exchange(method, path, headers=headers, **given)
+        return self._exchange(method, path, headers=headers, **options)
 
-    def _exchange(self, method: str, path: str, **given: Any) -> LabelStudioReply:
+    def _exchange(self, method: str, path: str, **options: Any) -> LabelStudioReply:
         try:
-            with self._http.stream(method, path, **given) as response:
+            with self._http.stream(method, path, **options) as response:
                 date = response.headers.get("Date", "")
                 body = read_blocking_http_body(response, cap_bytes=CAP_BYTES)
                 return LabelStudioReply(response.status_code, body, date)
@@ -204,9 +204,9 @@ class LabelStudioClient:
 
 def build_studio_request_error(reply: LabelStudioReply, what: str) -> MachineError:
     """Build the error for a request that Label Studio rejected, with the problem and a remedy."""
-    said = f"Label Studio answers {reply.status} to {what}"
+    summary = f"Label Studio answers {reply.status} to {what}"
     detail = _format_error_detail(reply)
-    problem = f"{said} ({detail})" if detail else said
+    problem = f"{summary} ({detail})" if detail else summary
     if reply.status in _REJECTED:
         remedy = "Give a token of an account that may make projects, of its Account & Settings page"
         return KeyRejectedError(problem, remedy)
@@ -229,8 +229,8 @@ def _format_error_detail(reply: LabelStudioReply) -> str:
     document = reply.document()
     if not isinstance(document, dict):
         return ""
-    told = document.get("validation_errors") or document.get("detail") or ""
-    return json.dumps(told)[:_SAID] if not isinstance(told, str) else told[:_SAID]
+    detail = document.get("validation_errors") or document.get("detail") or ""
+    return json.dumps(detail)[:_SAID] if not isinstance(detail, str) else detail[:_SAID]
 
 
 def _require_secure_address(address: str, *, in_clear: bool) -> ServerAddress:
@@ -283,11 +283,11 @@ def iter_studio_project_tasks(
             reply = _request_task_page(
                 client, project, fields=(), numbers=numbers, last=last, size=1
             )
-        found = _parse_task_list(reply)
-        yield from found
-        if len(found) < size:
+        tasks = _parse_task_list(reply)
+        yield from tasks
+        if len(tasks) < size:
             return
-        last = int(found[-1]["id"])
+        last = int(tasks[-1]["id"])
 
 
 def _request_task_page(

@@ -68,21 +68,21 @@ class PushedProjectState:
         """Return a task's ledger id, by data if its number is new (then added); "" if not pushed."""
         number, data = str(task["id"]), task.get("data")
         if number not in self.numbers and isinstance(data, dict):
-            ours = str(data.get(TASK_KEY, ""))
-            if ours in self.tasks and is_same_task_data(self.tasks[ours], data):
-                self.numbers[number] = ours
+            id_ = str(data.get(TASK_KEY, ""))
+            if id_ in self.tasks and is_same_task_data(self.tasks[id_], data):
+                self.numbers[number] = id_
         return self.numbers.get(number, "")
 
     def find_change(self, task: Mapping[str, Any]) -> str:
         """Describe the difference between a task on the server and its pushed state; "" if there is none."""
-        ours = self.find_task(task)
-        if not ours:
+        id_ = self.find_task(task)
+        if not id_:
             return "this task was not pushed"
         if not isinstance(task.get("data"), dict) or not is_same_task_data(
-            self.tasks[ours], task["data"]
+            self.tasks[id_], task["data"]
         ):
             return "its data was changed"
-        is_same = self.marks.get(ours, "") == hash_predictions(task.get("predictions", ()))
+        is_same = self.marks.get(id_, "") == hash_predictions(task.get("predictions", ()))
         return "" if is_same else "its marks were changed"
 
 
@@ -92,17 +92,17 @@ def build_pushed_project_state(
     """Build the state of a new project, or of one without a stored state, from the server."""
     state = PushedProjectState(settings={name: project.get(name) for name in SETTINGS})
     for task in tasks:
-        ours = str(task["data"].get(TASK_KEY, ""))
-        state.tasks.setdefault(ours, dict(task["data"]))
-        state.numbers[str(task["id"])] = ours
+        id_ = str(task["data"].get(TASK_KEY, ""))
+        state.tasks.setdefault(id_, dict(task["data"]))
+        state.numbers[str(task["id"])] = id_
         if digest_ := hash_predictions(task.get("predictions", ())):
-            state.marks[ours] = digest_
+            state.marks[id_] = digest_
     return state
 
 
 def hash_predictions(predictions: Iterable[Mapping[str, Any]]) -> str:
     """Return a hash of the annotations in a task's predictions; "" if there are no predictions."""
-    results = [each.get("result") for each in predictions]
+    results = [p.get("result") for p in predictions]
     return digest("marks", json.dumps(results, sort_keys=True)) if results else ""
 
 
@@ -114,10 +114,10 @@ def read_pushed_project_states(ledger: Ledger, campaign: str) -> dict[str, Pushe
     }
 
 
-def is_same_task_data(pushed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+def is_same_task_data(pushed: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
     """Return whether two data fields of a task are equal, apart from the signatures of signed URLs."""
     return {k: _remove_url_signature(v) for k, v in pushed.items()} == {
-        k: _remove_url_signature(v) for k, v in found.items()
+        k: _remove_url_signature(v) for k, v in current.items()
     }
 
 
@@ -231,12 +231,12 @@ def restore_studio_project(
         for number in look.added:
             client.delete(f"/api/tasks/{number}/")
         for number in changed:
-            ours = state.numbers[number]
-            client.patch(f"/api/tasks/{number}/", {"data": state.tasks[ours]})
-            _restore_predictions(client, number, marks_of(ours))
+            id_ = state.numbers[number]
+            client.patch(f"/api/tasks/{number}/", {"data": state.tasks[id_]})
+            _restore_predictions(client, number, marks_of(id_))
         if look.settings:
-            wanted = {name: state.settings.get(name, "") for name in look.settings}
-            client.patch(f"/api/projects/{room.project}/", wanted)
+            settings = {name: state.settings.get(name, "") for name in look.settings}
+            client.patch(f"/api/projects/{room.project}/", settings)
         at = client.server_time().isoformat()
     except MachineError as error:
         return str(error)
@@ -246,12 +246,12 @@ def restore_studio_project(
     return ""
 
 
-def _restore_predictions(client: LabelStudioClient, number: str, marks: Sequence[Result]) -> None:
-    found: list[Mapping[str, Any]] = client.get("/api/predictions/", task=number)
-    if [each.get("result") for each in found] == ([list(marks)] if marks else []):
+def _restore_predictions(client: LabelStudioClient, number: str, results: Sequence[Result]) -> None:
+    stored: list[Mapping[str, Any]] = client.get("/api/predictions/", task=number)
+    if [prediction.get("result") for prediction in stored] == ([list(results)] if results else []):
         return
-    for each in found:
-        client.delete(f"/api/predictions/{each['id']}/")
-    if marks:
-        body = {"task": int(number), "model_version": PREFILLED, "result": list(marks)}
+    for prediction in stored:
+        client.delete(f"/api/predictions/{prediction['id']}/")
+    if results:
+        body = {"task": int(number), "model_version": PREFILLED, "result": list(results)}
         client.post("/api/predictions/", body)

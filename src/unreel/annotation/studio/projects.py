@@ -80,12 +80,12 @@ def open_annotator_project(
     known = read_stored_projects(ledger, campaign.name).get(f"{annotator}/{batch}")
     if known is not None and known.owner == owner and _is_same_project(client, known, mark):
         return known
-    found = find_marked_projects(client) if marked is None else marked()
-    project, is_new = found.get(mark), False
+    by_marker = find_marked_projects(client) if marked is None else marked()
+    project, is_new = by_marker.get(mark), False
     if project is None:
         settings = _build_project_settings(campaign, screen, annotator, batch)
         project, is_new = int(client.post("/api/projects/", settings)["id"]), True
-    made = client.get(f"/api/projects/{project}/")
+    created = client.get(f"/api/projects/{project}/")
     room = LabelStudioProject(
         project=project,
         annotator=annotator,
@@ -93,7 +93,7 @@ def open_annotator_project(
         owner=owner,
         guidelines_version=campaign.guidelines_version,
         interface_version=campaign.interface_version,
-        created_at=str(made.get("created_at", "")),
+        created_at=str(created.get("created_at", "")),
         is_new=is_new,
     )
     _add_media_storage(client, room)
@@ -129,13 +129,13 @@ def format_project_marker(campaign: str, annotator: str, batch: int) -> str:
 
 def find_marked_projects(client: LabelStudioClient) -> dict[str, int]:
     """Return the numbers of unreel's Label Studio projects by marker; the oldest of simultaneous pushes."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for project in _iter_projects(client):
         mark = str(project.get("description") or "").rpartition("\n")[2]
         if mark.startswith("unreel:"):
             number = int(project["id"])
-            found[mark] = min(number, found.get(mark, number))
-    return found
+            numbers[mark] = min(number, numbers.get(mark, number))
+    return numbers
 
 
 def _iter_projects(client: LabelStudioClient) -> Iterator[Mapping[str, Any]]:
@@ -151,11 +151,11 @@ def _iter_projects(client: LabelStudioClient) -> Iterator[Mapping[str, Any]]:
 def _is_same_project(client: LabelStudioClient, room: LabelStudioProject, mark: str) -> bool:
     """Return whether the project on the server is the stored one, by its marker or creation time."""
     reply = client.look(f"/api/projects/{room.project}/")
-    found = reply.document() if reply.is_ok else None
-    if not isinstance(found, dict):
+    stored = reply.document() if reply.is_ok else None
+    if not isinstance(stored, dict):
         return False
-    is_marked = str(found.get("description") or "").endswith(mark)
-    return is_marked or bool(room.created_at and found.get("created_at") == room.created_at)
+    is_marked = str(stored.get("description") or "").endswith(mark)
+    return is_marked or bool(room.created_at and stored.get("created_at") == room.created_at)
 
 
 def _add_media_storage(client: LabelStudioClient, room: LabelStudioProject) -> None:
@@ -210,15 +210,15 @@ def list_annotator_project_links(
     """Return the project URLs of all annotators of a campaign, sorted by name and batch."""
     ledger.campaign(campaign)
     logins = {annotator.name: annotator.email for annotator in ledger.annotators()}
-    found = []
+    links = []
     for room in read_stored_projects(ledger, campaign).values():
-        place = build_studio_project_url(address, room.project).removeprefix(address)
-        found.append(
+        path = build_studio_project_url(address, room.project).removeprefix(address)
+        links.append(
             AnnotatorProjectLink(
                 annotator=room.annotator,
                 login=logins.get(room.annotator, ""),
                 batch=room.batch,
-                url=f"{address}/user/login/?next={quote(place, safe='/')}",
+                url=f"{address}/user/login/?next={quote(path, safe='/')}",
             )
         )
-    return sorted(found, key=lambda link: (link.annotator, link.batch))
+    return sorted(links, key=lambda link: (link.annotator, link.batch))

@@ -101,10 +101,10 @@ class ProjectPullContext:
 
     def marks_of(self, task: str) -> Sequence[Result]:
         """Return the prefilled annotations that the annotator sees on a task; empty if there are none."""
-        given = self.assigned.get(task)
-        if given is None or given.arm is not PrefillStudyArm.PREFILLED:
+        assignment = self.assigned.get(task)
+        if assignment is None or assignment.arm is not PrefillStudyArm.PREFILLED:
             return ()
-        return build_prefilled_results(self.tasks[task], swapped=given.swapped)
+        return build_prefilled_results(self.tasks[task], swapped=assignment.swapped)
 
     def origin(self, annotation: object) -> str:
         """Return the origin id of an annotation: the project's marker and the annotation's number."""
@@ -117,7 +117,7 @@ def pull_campaign_annotations(
     ledger: Ledger,
     campaign: str,
     *,
-    heard: Callable[[CampaignPullResult], None],
+    on_project: Callable[[CampaignPullResult], None],
     everything: bool = False,
 ) -> CampaignPullResult:
     """Store all new annotations of a campaign's projects in the ledger, and restore altered projects.
@@ -128,7 +128,7 @@ def pull_campaign_annotations(
         client: Label Studio.
         ledger: Ledger of the campaign.
         campaign: Name of the campaign.
-        heard: Callback for the counts after each project.
+        on_project: Callback for the counts after each project.
         everything: Whether to fetch known annotations too.
 
     Raises:
@@ -136,21 +136,21 @@ def pull_campaign_annotations(
     """
     known = ledger.campaign(campaign)
     tasks = {task.id: task for task in ledger.tasks(campaign)}
-    states, seen = read_pushed_project_states(ledger, campaign), ledger.memories(campaign, SEEN)
-    kept = {origin.partition("@")[0] for origin in ledger.origins(campaign)}
+    states, pulled = read_pushed_project_states(ledger, campaign), ledger.memories(campaign, SEEN)
+    stored = {origin.partition("@")[0] for origin in ledger.origins(campaign)}
     total = CampaignPullResult()
     for key, room in sorted(read_stored_projects(ledger, campaign).items()):
-        given = ledger.assignments(campaign, annotator=room.annotator)
-        assigned = {each.task: each for each in given if each.batch == room.batch}
-        desk = ProjectPullContext(known, room, tasks, assigned, kept)
+        assignments = ledger.assignments(campaign, annotator=room.annotator)
+        assigned = {a.task: a for a in assignments if a.batch == room.batch}
+        desk = ProjectPullContext(known, room, tasks, assigned, stored)
         if client.look(f"/api/projects/{room.project}/").status == NOT_FOUND:
             total = replace(total, gone=(*total.gone, key))
             continue
-        versions = {} if everything else json.loads(seen.get(key, "{}"))
+        versions = {} if everything else json.loads(pulled.get(key, "{}"))
         total = pull_project_annotations(
             client, ledger, desk, state=states.get(key), versions=versions, total=total
         )
-        heard(total)
+        on_project(total)
     return total
 
 
@@ -176,25 +176,25 @@ def pull_project_annotations(
     room, campaign = desk.room, desk.campaign.name
     n_bound = None if state is None else len(state.numbers)
     listed, look = compare_project_state(client, room, state)
-    wanted = [
+    changed = [
         int(task["id"])
         for task in listed
         if versions.get(str(task["id"])) != _format_task_version(task)
         or _has_unknown_annotation(task, desk)
     ]
     quarantined, suspects = 0, list[int]()
-    for first in range(0, len(wanted), PAGE):
+    for first in range(0, len(changed), PAGE):
         fields = (*LISTED, *_FIELDS)
-        some = list(
+        page = list(
             iter_studio_project_tasks(
-                client, room.project, fields=fields, numbers=wanted[first : first + PAGE]
+                client, room.project, fields=fields, numbers=changed[first : first + PAGE]
             )
         )
         # Behind the answers: those that were given before a look at which all is as pushed count.
         look.see_project(_read_project(client, room))
-        for task in some:
+        for task in page:
             look.see_task(task)
-        records = [record for task in some for record in _iter_task_records(task, desk, look)]
+        records = [record for task in page for record in _iter_task_records(task, desk, look)]
         fresh = _select_new_tampered_records(ledger, records)
         quarantined += len(fresh)
         suspects += [json.loads(record.raw)["id"] for record in fresh]
@@ -229,10 +229,10 @@ def compare_project_state(
 
 def _read_project(client: LabelStudioClient, room: LabelStudioProject) -> Mapping[str, Any]:
     reply = client.look(f"/api/projects/{room.project}/")
-    found = reply.document()
-    if not reply.is_ok or not isinstance(found, dict):
+    project = reply.document()
+    if not reply.is_ok or not isinstance(project, dict):
         raise build_studio_request_error(reply, f"GET /api/projects/{room.project}/")
-    return found
+    return project
 
 
 def _format_task_version(task: Mapping[str, Any]) -> str:
@@ -241,95 +241,95 @@ def _format_task_version(task: Mapping[str, Any]) -> str:
 
 
 def _parse_annotation_ids(task: Mapping[str, Any]) -> list[str]:
-    return [each for each in str(task.get("annotations_ids") or "").split(",") if each]
+    return [id_ for id_ in str(task.get("annotations_ids") or "").split(",") if id_]
 
 
 def _has_unknown_annotation(task: Mapping[str, Any], desk: ProjectPullContext) -> bool:
-    return any(desk.origin(each) not in desk.kept for each in _parse_annotation_ids(task))
+    return any(desk.origin(id_) not in desk.kept for id_ in _parse_annotation_ids(task))
 
 
 def _select_new_tampered_records(
     ledger: Ledger, records: Sequence[AnnotationRecord]
 ) -> list[AnnotationRecord]:
     """Return the records that are not in the ledger yet and answer a changed screen or task."""
-    found = [
+    tampered = [
         record
         for record in records
         if isinstance(record.outcome, SubmissionQuarantine)
         and record.outcome.reason is QuarantineReason.TAMPERED
     ]
-    known = ledger.known_keys([record.key for record in found]) if found else set()
-    return [record for record in found if record.key not in known]
+    known = ledger.known_keys([record.key for record in tampered]) if tampered else set()
+    return [record for record in tampered if record.key not in known]
 
 
 def _store_records(
     ledger: Ledger, records: Sequence[AnnotationRecord], total: CampaignPullResult
 ) -> CampaignPullResult:
-    held = sum(isinstance(record.outcome, SubmissionQuarantine) for record in records)
+    n_quarantined = sum(isinstance(record.outcome, SubmissionQuarantine) for record in records)
     return replace(
         total,
         seen=total.seen + len(records),
         new=total.new + (ledger.append(records) if records else 0),
-        quarantined=total.quarantined + held,
+        quarantined=total.quarantined + n_quarantined,
     )
 
 
 def _iter_task_records(
-    found: Mapping[str, Any], desk: ProjectPullContext, look: ProjectDifferences
+    task: Mapping[str, Any], desk: ProjectPullContext, look: ProjectDifferences
 ) -> Iterator[AnnotationRecord]:
-    data = found.get("data")
+    data = task.get("data")
     claimed = str(data.get(TASK_KEY, ""))[:_LONGEST_ID] if isinstance(data, dict) else ""
-    ours = look.state.numbers.get(str(found["id"]), claimed)
-    if "annotations" not in found:
+    id_ = look.state.numbers.get(str(task["id"]), claimed)
+    if "annotations" not in task:
         # The server has more to say of this task than a reply may hold.
-        note = {"id": f"task-{found['id']}", "created_at": "", "updated_at": ""}
+        note = {"id": f"task-{task['id']}", "created_at": "", "updated_at": ""}
         outcome = SubmissionQuarantine(
             QuarantineReason.TOO_LARGE, "the task's annotations are too much"
         )
-        yield _build_record(note, ours, desk, outcome=outcome)
+        yield _build_record(note, id_, desk, outcome=outcome)
         return
-    for annotation in found["annotations"]:
+    for annotation in task["annotations"]:
         if isinstance(annotation, dict) and "id" in annotation:
-            change = look.reason(str(found["id"])) or _format_stale_reason(
-                annotation, found["id"], look.state
+            change = look.reason(str(task["id"])) or _format_stale_reason(
+                annotation, task["id"], look.state
             )
-            outcome_ = _parse_or_quarantine_submission(annotation, ours, desk, change=change)
-            yield _build_record(annotation, ours, desk, outcome=outcome_)
+            outcome_ = _parse_or_quarantine_submission(annotation, id_, desk, change=change)
+            yield _build_record(annotation, id_, desk, outcome=outcome_)
 
 
 def _build_record(
     annotation: Mapping[str, Any],
-    ours: str,
+    task: str,
     desk: ProjectPullContext,
     *,
     outcome: Value | SubmissionQuarantine,
 ) -> AnnotationRecord:
     room = desk.room
-    kept = {name: annotation.get(name) for name in (*_KEPT, "lead_time")}
+    raw = {name: annotation.get(name) for name in (*_KEPT, "lead_time")}
     return AnnotationRecord(
         campaign=desk.campaign.name,
         annotator=STRANGER if _is_by_other_account(outcome) else room.annotator,
-        task=ours or "unknown",
+        task=task or "unknown",
         origin=f"{desk.origin(annotation['id'])}@{annotation.get('created_at')}",
         guidelines_version=room.guidelines_version,
         interface_version=room.interface_version,
         submitted_us=_parse_timestamp_us(annotation.get("updated_at")),
         lead_us=_parse_lead_time_us(annotation.get("lead_time")),
-        raw=json.dumps(kept, sort_keys=True),
+        raw=json.dumps(raw, sort_keys=True),
         outcome=outcome,
     )
 
 
 def _parse_or_quarantine_submission(
-    annotation: Mapping[str, Any], ours: str, desk: ProjectPullContext, *, change: str
+    annotation: Mapping[str, Any], task: str, desk: ProjectPullContext, *, change: str
 ) -> Value | SubmissionQuarantine:
-    assignment = desk.assigned.get(ours)
+    assignment = desk.assigned.get(task)
     for author in _AUTHORS:
         if annotation.get(author) != desk.room.owner:
             detail = f"{author} is {annotation.get(author)!a}, not account {desk.room.owner}"[:200]
             return SubmissionQuarantine(QuarantineReason.NOT_THEIRS, detail)
     if assignment is None:
-        detail = f"task {ours!a} was never given to {desk.room.annotator}"
+        detail = f"task {task!a} was never given to {desk.room.annotator}"
         return SubmissionQuarantine(QuarantineReason.NOT_ASSIGNED, detail)
     if change:
         return SubmissionQuarantine(QuarantineReason.TAMPERED, change)
@@ -337,7 +337,7 @@ def _parse_or_quarantine_submission(
         return SubmissionQuarantine(QuarantineReason.MISSING, "the task was skipped")
     interface: AnnotationInterface = desk.campaign.interface
     return parse_judgement(
-        interface, annotation.get("result"), desk.tasks[ours], swapped=assignment.swapped
+        interface, annotation.get("result"), desk.tasks[task], swapped=assignment.swapped
     )
 
 
@@ -347,10 +347,10 @@ def _format_stale_reason(
     """Return why an answer is stale (begun before its project or task was restored), or ""."""
     saved_us = _parse_timestamp_us(annotation.get("updated_at"))
     begun_us = saved_us - (_parse_lead_time_us(annotation.get("lead_time")) or 0)
-    for place in ("", str(number)):
-        restored_us = _parse_timestamp_us(state.restored.get(place, ""))
+    for key in ("", str(number)):
+        restored_us = _parse_timestamp_us(state.restored.get(key, ""))
         if restored_us and begun_us <= restored_us < saved_us + _MEANWHILE_US:
-            return f"it was begun before {state.restored[place]}, when a change was undone"
+            return f"it was begun before {state.restored[key]}, when a change was undone"
     return ""
 
 

@@ -73,11 +73,11 @@ class AssignmentPushResult:
 
 
 def push_assignments(
-    delivery: AssignmentPushRequest, *, heard: Callable[[int], None]
+    delivery: AssignmentPushRequest, *, on_sent: Callable[[int], None]
 ) -> AssignmentPushResult:
     """Upload every assigned task to the project of its annotator; tasks that are there are skipped.
 
-    `heard` is called with the number of tasks that are in their projects so far.
+    `on_sent` is called with the number of tasks that are in their projects so far.
 
     Raises:
         MachineError: The server is unreachable or rejects a request. Uploaded tasks stay, so the
@@ -86,13 +86,13 @@ def push_assignments(
     name = delivery.campaign.name
     tasks = {task.id: task for task in delivery.ledger.tasks(name)}
     # Read to its end first: a push lasts, and PostgreSQL may be gone before the last of them.
-    given = list(delivery.ledger.assignments(name))
+    assignments = list(delivery.ledger.assignments(name))
     marked = cache(partial(find_marked_projects, delivery.client))
     states = read_pushed_project_states(delivery.ledger, name)
-    rooms = sent = there = 0
+    rooms = sent = n_present = 0
     altered: tuple[ProjectAlteration, ...] = ()
-    for place, group in itertools.groupby(given, key=_get_project_key):
-        annotator, batch = place
+    for key, group in itertools.groupby(assignments, key=_get_project_key):
+        annotator, batch = key
         room = open_annotator_project(
             delivery.client,
             delivery.ledger,
@@ -101,31 +101,31 @@ def push_assignments(
             place=(annotator, batch, delivery.accounts[annotator]),
             marked=marked,
         )
-        wanted = list(group)
+        batch_tasks = list(group)
         if room.is_new:
             # As the server keeps it: Label Studio may write a text of guidelines in another form.
             project = delivery.client.get(f"/api/projects/{room.project}/")
-            found, state = set[str](), build_pushed_project_state(project, ())
+            present, state = set[str](), build_pushed_project_state(project, ())
         else:
-            assigned = {each.task: each for each in wanted}
+            assigned = {a.task: a for a in batch_tasks}
             desk = ProjectPullContext(delivery.campaign, room, tasks, assigned)
             state, changes = _restore_altered_project(delivery, desk, states.get(room.key))
-            found, altered = (
+            present, altered = (
                 _delete_duplicate_tasks(delivery.client, room, state),
                 (*altered, *changes),
             )
-        missing = [assignment for assignment in wanted if assignment.task not in found]
-        rooms, there = rooms + 1, there + len(wanted) - len(missing)
-        heard(sent + there)
-        entries = (_build_task_entry(delivery, each, tasks[each.task]) for each in missing)
+        missing = [assignment for assignment in batch_tasks if assignment.task not in present]
+        rooms, n_present = rooms + 1, n_present + len(batch_tasks) - len(missing)
+        on_sent(sent + n_present)
+        entries = (_build_task_entry(delivery, a, tasks[a.task]) for a in missing)
         for chunk in _iter_import_chunks(entries):
             _import_task_chunk(delivery, room, chunk, state)
             sent += len(chunk)
-            heard(sent + there)
+            on_sent(sent + n_present)
         if missing and not room.is_new:
             _delete_duplicate_tasks(delivery.client, room, state)
         state.remember(delivery.ledger, name, room.key)
-    return AssignmentPushResult(rooms=rooms, sent=sent, there=there, altered=altered)
+    return AssignmentPushResult(rooms=rooms, sent=sent, there=n_present, altered=altered)
 
 
 def _get_project_key(assignment: TaskAssignment) -> tuple[str, int]:
@@ -170,10 +170,10 @@ def _import_task_chunk(
     client, campaign = delivery.client, delivery.campaign.name
     is_marked = any("predictions" in entry for entry in chunk)
     for entry in chunk:
-        ours = entry["data"][TASK_KEY]
-        state.tasks[ours] = entry["data"]
+        id_ = entry["data"][TASK_KEY]
+        state.tasks[id_] = entry["data"]
         if "predictions" in entry:
-            state.marks[ours] = hash_predictions(entry["predictions"])
+            state.marks[id_] = hash_predictions(entry["predictions"])
     if is_marked:
         state.settings["model_version"] = PREFILLED
     state.remember(delivery.ledger, campaign, room.key)
@@ -198,9 +198,9 @@ def _build_task_entry(
         )
     }
     if assignment.arm is PrefillStudyArm.PREFILLED:
-        marks = build_prefilled_results(task, swapped=assignment.swapped)
-        if marks:
-            entry["predictions"] = [{"model_version": PREFILLED, "result": marks}]
+        results = build_prefilled_results(task, swapped=assignment.swapped)
+        if results:
+            entry["predictions"] = [{"model_version": PREFILLED, "result": results}]
     return entry
 
 
@@ -208,20 +208,20 @@ def _delete_duplicate_tasks(
     client: LabelStudioClient, room: LabelStudioProject, state: PushedProjectState
 ) -> set[str]:
     """Delete tasks that a repeated push sent twice, the second unless only it was answered; return ids."""
-    found: dict[str, tuple[int, bool]] = {}
+    kept_tasks: dict[str, tuple[int, bool]] = {}
     for task in iter_studio_project_tasks(
         client, room.project, fields=("data", "total_annotations")
     ):
-        ours, number = str(task["data"].get(TASK_KEY)), int(task["id"])
+        id_, number = str(task["data"].get(TASK_KEY)), int(task["id"])
         answered = bool(task.get("total_annotations"))
-        if ours not in found:
-            found[ours] = (number, answered)
+        if id_ not in kept_tasks:
+            kept_tasks[id_] = (number, answered)
         elif not answered:
             _delete_task(client, number, state)
-        elif not found[ours][1]:
-            _delete_task(client, found[ours][0], state)
-            found[ours] = (number, answered)
-    return set(found)
+        elif not kept_tasks[id_][1]:
+            _delete_task(client, kept_tasks[id_][0], state)
+            kept_tasks[id_] = (number, answered)
+    return set(kept_tasks)
 
 
 def _delete_task(client: LabelStudioClient, number: int, state: PushedProjectState) -> None:

@@ -35,12 +35,12 @@ _OURS: Final = frozenset({"LABEL_STUDIO_USER_TOKEN", "LABEL_STUDIO_PASSWORD", "P
 
 def find_label_studio_program(named: Path | None) -> Path:
     """Return the program `named`, or `label-studio` in `PATH`; raise `InvalidSettingError` if missing."""
-    found = shutil.which(str(named or "label-studio"))
-    if found is None:
+    program = shutil.which(str(named or "label-studio"))
+    if program is None:
         problem = f"{named} is no program" if named else "there is no `label-studio` on the path"
         setting = "--program"
         raise InvalidSettingError(setting, problem, _INSTALL)
-    return Path(found).absolute()
+    return Path(program).absolute()
 
 
 def create_studio_database(ledger: str) -> str:
@@ -59,8 +59,8 @@ def create_studio_database(ledger: str) -> str:
     name = urlsplit(address).path.lstrip("/")
     try:
         with psycopg.connect(ledger.replace("+psycopg", "", 1), autocommit=True) as connection:
-            there = "SELECT 1 FROM pg_database WHERE datname = %s"
-            if connection.execute(there, [name]).fetchone() is None:
+            query = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(query, [name]).fetchone() is None:
                 make = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
                 connection.execute(make)
     except psycopg.Error as error:

@@ -87,13 +87,13 @@ def get_studio_state_folder(settings: EnvironmentSettings, named: Path | None = 
 
 def load_studio_secrets(folder: Path) -> LabelStudioSecrets:
     """Read the secrets of the Label Studio server in `folder`; create them (mode 0600) if missing."""
-    kept = _read_json_object(folder, _SECRETS)
-    if kept is None:
+    stored = _read_json_object(folder, _SECRETS)
+    if stored is None:
         # 40 hexadecimal digits are the only form of token that can be set before the first start.
-        kept = {"password": secrets.token_urlsafe(24), "token": secrets.token_hex(20)}
-        OutputDirectory(folder).write(_SECRETS, json.dumps(kept).encode())
+        stored = {"password": secrets.token_urlsafe(24), "token": secrets.token_hex(20)}
+        OutputDirectory(folder).write(_SECRETS, json.dumps(stored).encode())
     try:
-        return LabelStudioSecrets(str(kept["password"]), str(kept["token"]))
+        return LabelStudioSecrets(str(stored["password"]), str(stored["token"]))
     except KeyError as error:
         problem = f"it has no {error}"
         raise UnreadableSourceError(str(folder / _SECRETS), problem, _UP) from None
@@ -105,15 +105,15 @@ def read_copy_name_key(folder: Path) -> bytes:
     If the key is lost, copies are made again under new names; existing tasks keep their names in
     the ledger.
     """
-    kept = _read_json_object(folder, _NAMES)
-    if kept is None:
-        kept = {"key": secrets.token_hex(32)}
-        OutputDirectory(folder).write(_NAMES, json.dumps(kept).encode())
-    return str(kept.get("key", "")).encode()
+    stored = _read_json_object(folder, _NAMES)
+    if stored is None:
+        stored = {"key": secrets.token_hex(32)}
+        OutputDirectory(folder).write(_NAMES, json.dumps(stored).encode())
+    return str(stored.get("key", "")).encode()
 
 
 def build_studio_environment(
-    plan: LabelStudioServerSettings, own: LabelStudioSecrets
+    plan: LabelStudioServerSettings, studio_secrets: LabelStudioSecrets
 ) -> dict[str, str]:
     """Return Label Studio's environment variables, with the secrets that arguments would reveal."""
     return {
@@ -122,8 +122,8 @@ def build_studio_environment(
         "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT": str((plan.folder / CLIPS).parent),
         "LABEL_STUDIO_HOST": "",
         "LABEL_STUDIO_USERNAME": LEAD,
-        "LABEL_STUDIO_PASSWORD": own.password,
-        "LABEL_STUDIO_USER_TOKEN": own.token,
+        "LABEL_STUDIO_PASSWORD": studio_secrets.password,
+        "LABEL_STUDIO_USER_TOKEN": studio_secrets.token,
         **build_studio_database_variables(plan.database),
     }
 
@@ -164,8 +164,8 @@ def build_studio_database_url(ledger: str) -> str:
 
 def store_studio_connection(folder: Path, address: str) -> None:
     """Store the URL of the running Label Studio server in `folder`, so that other commands find it."""
-    told = {"address": address, "token_file": _SECRETS, "media": CLIPS}
-    OutputDirectory(folder).write(_CONNECTION, json.dumps(told, indent=2).encode())
+    document = {"address": address, "token_file": _SECRETS, "media": CLIPS}
+    OutputDirectory(folder).write(_CONNECTION, json.dumps(document, indent=2).encode())
 
 
 def delete_studio_connection(folder: Path) -> None:
@@ -186,14 +186,14 @@ def find_studio_connection(folder: Path, *, url: str | None = None) -> LabelStud
             remedy = f"Run `export {TOKEN}=...` with a token of its Account & Settings page"
             raise InvalidSettingError(TOKEN, f"not set, and {url} requires a token", remedy)
         return LabelStudioConnection(address=url.rstrip("/"), token=token)
-    told = _read_json_object(folder, _CONNECTION)
-    if told is None:
+    info = _read_json_object(folder, _CONNECTION)
+    if info is None:
         problem = f"no Label Studio was started from {folder}"
         setting = "--url"
         raise InvalidSettingError(setting, problem, _UP)
     own = load_studio_secrets(folder)
-    media = folder / str(told.get("media", CLIPS))
-    return LabelStudioConnection(address=str(told.get("address", "")), token=own.token, media=media)
+    media = folder / str(info.get("media", CLIPS))
+    return LabelStudioConnection(address=str(info.get("address", "")), token=own.token, media=media)
 
 
 def _read_json_object(folder: Path, name: str) -> dict[str, object] | None:

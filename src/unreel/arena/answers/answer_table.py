@@ -62,8 +62,8 @@ class SeasonClips:
     def source(self) -> npt.NDArray[np.int64]:
         """Return, for each clip, the index of its source in `sources`."""
         n_made = len(self.creators)
-        made = np.where(self.creator == NOBODY, n_made, self.creator)
-        return np.where(self.control == NOBODY, made, n_made + 1 + self.control).astype(np.int64)
+        source = np.where(self.creator == NOBODY, n_made, self.creator)
+        return np.where(self.control == NOBODY, source, n_made + 1 + self.control).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +106,8 @@ def build_answer_grid(play: SeasonAnswerTable) -> Grid:
 
 def get_generated_clip_mask(lineup: SeasonClips) -> Mask:
     """Return a mask of a season's clips that creators made; controls are excluded."""
-    made: Mask = lineup.creator != NOBODY
-    return made
+    mask: Mask = lineup.creator != NOBODY
+    return mask
 
 
 def get_real_clip_mask(lineup: SeasonClips) -> Mask:
@@ -127,16 +127,16 @@ def exclude_entrants(
     play: SeasonAnswerTable, *, creators: Collection[str], reviewers: Collection[str]
 ) -> SeasonAnswerTable:
     """Return the answer table without these creators and reviewers; all other answers stay the same."""
-    kept = np.array([name not in creators for name in play.lineup.creators], dtype=np.bool_)
+    mask = np.array([name not in creators for name in play.lineup.creators], dtype=np.bool_)
     clips: BoolArray = np.ones(len(play.lineup.clips), dtype=np.bool_)
-    made = play.lineup.creator != NOBODY
-    clips[made] = kept[play.lineup.creator[made]]
+    generated = play.lineup.creator != NOBODY
+    clips[generated] = mask[play.lineup.creator[generated]]
     judges = np.array([name not in reviewers for name in play.reviewers], dtype=np.bool_)
     rows = judges[play.reviewer] & clips[play.clip]
     return replace(
         play,
-        lineup=_filter_season_clips(play.lineup, clips, kept),
-        reviewers=tuple(n for n, own in zip(play.reviewers, judges, strict=True) if own),
+        lineup=_filter_season_clips(play.lineup, clips, mask),
+        reviewers=tuple(n for n, keep in zip(play.reviewers, judges, strict=True) if keep),
         floors=play.floors.difference(reviewers),
         reviewer=_compute_new_indices(judges)[play.reviewer[rows]],
         clip=_compute_new_indices(clips)[play.clip[rows]],
@@ -146,12 +146,12 @@ def exclude_entrants(
 
 def _filter_season_clips(lineup: SeasonClips, clips: BoolArray, creators: BoolArray) -> SeasonClips:
     old = lineup.creator[clips]
-    place = np.append(_compute_new_indices(creators), np.int32(NOBODY))  # NOBODY is the last place
+    index = np.append(_compute_new_indices(creators), np.int32(NOBODY))  # NOBODY is the last index
     return replace(
         lineup,
-        clips=tuple(name for name, own in zip(lineup.clips, clips, strict=True) if own),
-        creators=tuple(name for name, own in zip(lineup.creators, creators, strict=True) if own),
-        creator=place[old].astype(np.int32),
+        clips=tuple(name for name, keep in zip(lineup.clips, clips, strict=True) if keep),
+        creators=tuple(name for name, keep in zip(lineup.creators, creators, strict=True) if keep),
+        creator=index[old].astype(np.int32),
         scene=lineup.scene[clips],
         control=lineup.control[clips],
         nuisance=lineup.nuisance[clips],
@@ -160,5 +160,5 @@ def _filter_season_clips(lineup: SeasonClips, clips: BoolArray, creators: BoolAr
 
 def _compute_new_indices(kept: BoolArray) -> Indices:
     """Return, for each kept element, its index after the elements that are not kept are removed."""
-    places: Indices = (np.cumsum(kept) - 1).astype(np.int32)
-    return places
+    indices: Indices = (np.cumsum(kept) - 1).astype(np.int32)
+    return indices

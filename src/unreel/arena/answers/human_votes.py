@@ -65,22 +65,22 @@ def read_campaign_votes(records: CampaignRecords, *, named: bool = False) -> lis
     Votes that an annotator gave after seeing a machine's annotations are included; see the
     campaign's own report.
     """
-    found = [
-        HumanClipVote(each.task.names[0], each.annotator, each.value.label)
-        for each in iter_valid_judgements(records)
-        if isinstance(each.value, VoteAnswer | TraceAnswer) and each.value.label is not None
+    votes = [
+        HumanClipVote(vote.task.names[0], vote.annotator, vote.value.label)
+        for vote in iter_valid_judgements(records)
+        if isinstance(vote.value, VoteAnswer | TraceAnswer) and vote.value.label is not None
     ]
     aliases = assign_annotator_aliases(
-        sorted({ballot.voter for ballot in found}), seed=0, named=named
+        sorted({ballot.voter for ballot in votes}), seed=0, named=named
     )
-    return [HumanClipVote(each.clip, aliases[each.voter], each.label) for each in found]
+    return [HumanClipVote(vote.clip, aliases[vote.voter], vote.label) for vote in votes]
 
 
 def write_season_votes(
     folder: "SeasonFolder", source: str, ballots: Sequence[HumanClipVote]
 ) -> None:
     """Store the votes of people in the season's folder; they replace votes stored earlier."""
-    rows = [[each.clip, each.voter, each.label.value] for each in ballots]
+    rows = [[vote.clip, vote.voter, vote.label.value] for vote in ballots]
     folder.place.put(FILE, json.dumps({"source": source, "ballots": rows}).encode())
 
 
@@ -91,13 +91,13 @@ def read_season_votes(folder: "SeasonFolder") -> tuple[str, tuple[HumanClipVote,
         UnreadableSourceError: The file of votes is damaged.
     """
     try:
-        kept = StoredSeasonVotes.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
+        stored = StoredSeasonVotes.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
     except FileNotFoundError:
         return "", ()
     except (ValidationError, InvalidValueError) as error:
         remedy = "Run `unreel arena people` again"
         raise UnreadableSourceError(FILE, "no votes of people", remedy) from error
-    return kept.source, tuple(HumanClipVote(*row) for row in kept.ballots)
+    return stored.source, tuple(HumanClipVote(*row) for row in stored.ballots)
 
 
 def add_human_reviewers(
@@ -109,49 +109,49 @@ def add_human_reviewers(
     rate at which a creator is detected. Votes about clips outside the table are ignored. Of several
     votes of a person on a clip, the first counts.
     """
-    place = {name: at for at, name in enumerate(play.lineup.clips)}
-    said: dict[str, dict[int, int]] = {}
+    index = {name: at for at, name in enumerate(play.lineup.clips)}
+    answers: dict[str, dict[int, int]] = {}
     for ballot in ballots:
-        if ballot.clip in place:
-            seen = said.setdefault(f"{PERSON}{ballot.voter}", {})
-            seen.setdefault(place[ballot.clip], _SAID[ballot.label])
-    if not said:
+        if ballot.clip in index:
+            votes = answers.setdefault(f"{PERSON}{ballot.voter}", {})
+            votes.setdefault(index[ballot.clip], _SAID[ballot.label])
+    if not answers:
         return play
-    said[MAJORITY] = _compute_majority_votes(said.values())
-    taken = said.keys() & set(play.reviewers)
-    if taken:
-        msg = f"a reviewer of the season is called {min(taken)!a}. Give it another title"
+    answers[MAJORITY] = _compute_majority_votes(answers.values())
+    duplicates = answers.keys() & set(play.reviewers)
+    if duplicates:
+        msg = f"a reviewer of the season is called {min(duplicates)!a}. Give it another title"
         raise InvalidValueError(msg)
-    return _append_human_answers(play, said)
+    return _append_human_answers(play, answers)
 
 
-def _compute_majority_votes(each: Iterable[Mapping[int, int]]) -> dict[int, int]:
+def _compute_majority_votes(people: Iterable[Mapping[int, int]]) -> dict[int, int]:
     """Return the majority vote of people on each clip, by clip index; `SILENT` for a tie."""
     tally: dict[int, Counter[int]] = {}
-    for seen in each:
-        for clip, says in seen.items():
+    for answers in people:
+        for clip, says in answers.items():
             tally.setdefault(clip, Counter())[says] += 1
-    found = {}
+    majority = {}
     for clip, votes in tally.items():
         real, generated = votes[SAID_REAL], votes[SAID_GENERATED]
         louder = SAID_GENERATED if generated > real else SAID_REAL
-        found[clip] = SILENT if real == generated else louder
-    return found
+        majority[clip] = SILENT if real == generated else louder
+    return majority
 
 
 def _append_human_answers(
-    play: SeasonAnswerTable, said: Mapping[str, Mapping[int, int]]
+    play: SeasonAnswerTable, people: Mapping[str, Mapping[int, int]]
 ) -> SeasonAnswerTable:
-    reviewers = tuple(sorted({*play.reviewers, *said}))
+    reviewers = tuple(sorted({*play.reviewers, *people}))
     at = {name: number for number, name in enumerate(reviewers)}
     moved = np.array([at[name] for name in play.reviewers], dtype=np.int32)
-    new = [(at[name], clip, says) for name, seen in said.items() for clip, says in seen.items()]
+    new = [(at[name], clip, says) for name, row in people.items() for clip, says in row.items()]
     who, clips, says = (np.array(column) for column in zip(*new, strict=True))
     return SeasonAnswerTable(
         lineup=play.lineup,
         condition=play.condition,
         reviewers=reviewers,
-        floors=play.floors | (said.keys() - {MAJORITY}),
+        floors=play.floors | (people.keys() - {MAJORITY}),
         reviewer=np.concatenate([moved[play.reviewer], who]).astype(np.int32),
         clip=np.concatenate([play.clip, clips]).astype(np.int32),
         said=np.concatenate([play.said, says]).astype(np.int8),

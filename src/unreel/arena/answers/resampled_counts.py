@@ -95,10 +95,10 @@ class ResampledAnswerTable:
         lineup = play.lineup
         sources, n_scenes = ClipSourceColumns.of(lineup), max(1, len(lineup.scenes))
         source = lineup.source
-        drawn = np.random.default_rng(seed).multinomial(
+        draws = np.random.default_rng(seed).multinomial(
             n_scenes, np.full(n_scenes, 1 / n_scenes), size=resamples
         )
-        weights = np.concatenate([np.ones((1, n_scenes)), drawn.astype(np.float64)])
+        weights = np.concatenate([np.ones((1, n_scenes)), draws.astype(np.float64)])
         cell = lineup.scene[play.clip].astype(np.int64) * sources.total + source[play.clip]
         order = np.argsort(play.reviewer, kind="stable")
         ends = np.searchsorted(play.reviewer[order], np.arange(len(play.reviewers) + 1))
@@ -119,10 +119,10 @@ class ResampledAnswerTable:
     def counts(self) -> Iterator[ResampledAnswerCounts]:
         """Yield each reviewer's answer counts, in table order; integers, so sums are exact in any order."""
         for rows in self.rows:
-            said = self.play.said[rows]
+            answers = self.play.said[rows]
             asked = self._by_scene(rows)
-            valid = self._by_scene(rows[said != SILENT])
-            generated = self._by_scene(rows[said == SAID_GENERATED])
+            valid = self._by_scene(rows[answers != SILENT])
+            generated = self._by_scene(rows[answers == SAID_GENERATED])
             yield ResampledAnswerCounts(
                 self.weights @ asked,
                 self.weights @ valid,
@@ -138,13 +138,13 @@ class ResampledAnswerTable:
         them. Otherwise a reviewer could choose which clips count by not answering the others.
         """
         asked, valid = self.observed(silent=True), self.observed(silent=False)
-        met: BoolArray = (asked >= self.clips) & (valid > 0) & (2 * valid >= asked)
-        return met
+        complete: BoolArray = (asked >= self.clips) & (valid > 0) & (2 * valid >= asked)
+        return complete
 
     def observed(self, *, silent: bool) -> IntArray:
         """Count observed answers, reviewers by clip sources; with `silent` also unreadable ones."""
-        said, total = self.play.said, self.sources.total
-        rows = np.arange(len(said)) if silent else np.flatnonzero(said != SILENT)
+        answers, total = self.play.said, self.sources.total
+        rows = np.arange(len(answers)) if silent else np.flatnonzero(answers != SILENT)
         cell = self.play.reviewer[rows].astype(np.int64) * total + self.cell[rows] % total
         counts = np.bincount(cell, minlength=len(self.play.reviewers) * total)
         return counts.reshape(-1, total)

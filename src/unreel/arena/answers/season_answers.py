@@ -58,30 +58,30 @@ def read_season_clips(folder: SeasonFolder, *, retired: bool = False) -> SeasonC
     benchmark, controls = open_season_clip_set(folder), read_clip_controls(folder)
     rows = (row for row in benchmark if isinstance(row, Entry))
     entries = [row for row in rows if retired or row.name in current]
-    found = list(StoredClipFacts(open_season_clip_facts_table(folder)).find(benchmark, entries))
-    found.sort(key=lambda pair: pair[0].name)
-    entries = [entry for entry, _ in found]
+    pairs = list(StoredClipFacts(open_season_clip_facts_table(folder)).find(benchmark, entries))
+    pairs.sort(key=lambda pair: pair[0].name)
+    entries = [entry for entry, _ in pairs]
     makers = [format_creator_with_setting(entry.origin) for entry in entries]
     changed = [controls.get(entry.name, "") for entry in entries]
-    shown = [entry.group or entry.name for entry in entries]
-    names = [tuple(sorted({*each} - {""})) for each in (makers, shown, changed)]
+    scenes = [entry.group or entry.name for entry in entries]
+    names = [tuple(sorted({*column} - {""})) for column in (makers, scenes, changed)]
     return SeasonClips(
         clips=tuple(entry.name for entry in entries),
         creators=names[0],
         scenes=names[1],
         creator=find_name_indices(names[0], makers),
-        scene=find_name_indices(names[1], shown),
+        scene=find_name_indices(names[1], scenes),
         control=find_name_indices(names[2], changed),
         controls=names[2],
         nuisances=NUISANCES,
-        nuisance=_build_nuisance_table([clip for _, clip in found]),
+        nuisance=_build_nuisance_table([clip for _, clip in pairs]),
     )
 
 
-def find_name_indices(names: Sequence[str], each: Sequence[str]) -> Indices:
-    """Return the index in `names` of each name in `each`; -1 if it is missing."""
-    place = {name: number for number, name in enumerate(names)}
-    return np.array([place.get(name, NOBODY) for name in each], dtype=np.int32)
+def find_name_indices(names: Sequence[str], values: Sequence[str]) -> Indices:
+    """Return the index in `names` of each name in `values`; -1 if it is missing."""
+    index = {name: number for number, name in enumerate(names)}
+    return np.array([index.get(name, NOBODY) for name in values], dtype=np.int32)
 
 
 def _build_nuisance_table(clips: list[Clip | Failure]) -> Floats:
@@ -144,14 +144,14 @@ def read_season_answers(
         )
         raise InvalidSettingError(setting, problem, "Rank them by who is preferred")
     lineup = lineup or read_season_clips(folder)
-    place = {name: number for number, name in enumerate(lineup.clips)}
-    shown = entrants.shown(entrants.reviewers)
-    names = tuple(sorted(shown[each.name] for each in entrants.heard))
+    index = {name: number for number, name in enumerate(lineup.clips)}
+    titles = entrants.shown(entrants.reviewers)
+    names = tuple(sorted(titles[judge.name] for judge in entrants.heard))
     columns = array("i"), array("i"), array("b")
-    for each in entrants.heard:
-        reviewer = names.index(shown[each.name])
-        for planned, _, read in read_reviewer_answers(folder, each, condition, settings):
-            if (clip := place.get(planned.name)) is not None:
+    for judge in entrants.heard:
+        reviewer = names.index(titles[judge.name])
+        for planned, _, read in read_reviewer_answers(folder, judge, condition, settings):
+            if (clip := index.get(planned.name)) is not None:
                 columns[0].append(reviewer)
                 columns[1].append(clip)
                 columns[2].append(encode_answer_label(read))
@@ -159,7 +159,7 @@ def read_season_answers(
         lineup=lineup,
         condition=condition,
         reviewers=names,
-        floors=frozenset(shown[each.name] for each in entrants.heard if each.floor),
+        floors=frozenset(titles[judge.name] for judge in entrants.heard if judge.floor),
         reviewer=np.array(columns[0], dtype=np.int32),
         clip=np.array(columns[1], dtype=np.int32),
         said=np.array(columns[2], dtype=np.int8),
@@ -185,20 +185,20 @@ def _open_reviewer_run(
     folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: EnvironmentSettings
 ) -> EvalRun | None:
     """Open a reviewer's run, limited to one condition; `None` if it was never asked under that."""
-    place = folder.run(reviewer.folder)
-    if find_run_recipe(place) is None:
+    location = folder.run(reviewer.folder)
+    if find_run_recipe(location) is None:
         return None
     run = open_run(
-        place,
+        location,
         build_clip_access_settings(settings),
-        ledgers=place.path,
+        ledgers=location.path,
         moved_to=folder.set,
         accept_changed=True,
     )
-    wanted = reviewer.conditions.get(condition)
-    kept = tuple(each for each in run.recipe.condition if str(each.as_condition()) == wanted)
-    recipe = run.recipe.model_copy(update={"condition": kept})
-    return replace(run, recipe=recipe) if kept else None
+    stored = reviewer.conditions.get(condition)
+    sections = tuple(s for s in run.recipe.condition if str(s.as_condition()) == stored)
+    recipe = run.recipe.model_copy(update={"condition": sections})
+    return replace(run, recipe=recipe) if sections else None
 
 
 def encode_answer_label(read: Verdict | Failure) -> int:

@@ -77,14 +77,14 @@ def measure_ablation_effects(
     of each condition, every two conditions are compared. An effect is the later condition minus the
     earlier one. All p-values are corrected together (Holm).
     """
-    found: list[AblationEffect] = []
+    effects: list[AblationEffect] = []
     for before, after in combinations(plays, 2):
         knob = _find_changed_setting(before.condition, after.condition, knobs)
         if knob:
-            found += _iter_effects_between_tables(after, before, knob)
+            effects += _iter_effects_between_tables(after, before, knob)
     for play in plays:
-        found += _iter_effects_within_table(play)
-    return correct_effect_p_values(found)
+        effects += _iter_effects_within_table(play)
+    return correct_effect_p_values(effects)
 
 
 def compare_answer_tables(
@@ -98,35 +98,35 @@ def compare_answer_tables(
     return correct_effect_p_values(list(_iter_effects_between_tables(first, second, knob)))
 
 
-def correct_effect_p_values(found: Sequence[AblationEffect]) -> tuple[AblationEffect, ...]:
-    """Return the ablation effects `found` with their p-values corrected together (Holm)."""
-    corrected = apply_holm_correction([each.p for each in found])
-    return tuple(replace(a, p_corrected=p) for a, p in zip(found, corrected, strict=True))
+def correct_effect_p_values(effects: Sequence[AblationEffect]) -> tuple[AblationEffect, ...]:
+    """Return `effects` with their p-values corrected together (Holm)."""
+    corrected = apply_holm_correction([effect.p for effect in effects])
+    return tuple(replace(a, p_corrected=p) for a, p in zip(effects, corrected, strict=True))
 
 
 def _find_changed_setting(before: str, after: str, knobs: Knobs | None) -> str:
     if knobs is None:
         return "condition"
-    one, other = knobs[before], knobs[after]
-    differing = [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
+    first, second = knobs[before], knobs[after]
+    differing = [key for key in sorted({*first, *second}) if first.get(key) != second.get(key)]
     return differing[0] if len(differing) == 1 else ""
 
 
 def _iter_effects_between_tables(
     first: SeasonAnswerTable, second: SeasonAnswerTable, knob: str
 ) -> Iterator[AblationEffect]:
-    place = {name: at for at, name in enumerate(second.lineup.clips)}
-    shared = [(at, place[c]) for at, c in enumerate(first.lineup.clips) if c in place]
-    ours, theirs = np.array(shared, dtype=np.intp).reshape(-1, 2).T
-    counted = (get_generated_clip_mask(first.lineup) | get_real_clip_mask(first.lineup))[ours]
-    ours, theirs = ours[counted], theirs[counted]
+    index = {name: at for at, name in enumerate(second.lineup.clips)}
+    shared = [(at, index[c]) for at, c in enumerate(first.lineup.clips) if c in index]
+    left, right = np.array(shared, dtype=np.intp).reshape(-1, 2).T
+    mask = (get_generated_clip_mask(first.lineup) | get_real_clip_mask(first.lineup))[left]
+    left, right = left[mask], right[mask]
     names = [name for name in first.reviewers if name in second.reviewers]
     pairs = _PairedReviewerScores(
         told=(knob, first.condition, second.condition, BALANCED),
-        first=_build_correctness_grid(first, names)[:, ours],
-        second=_build_correctness_grid(second, names)[:, theirs],
-        scene=first.lineup.scene[ours].astype(np.int64),
-        side=get_generated_clip_mask(first.lineup)[ours].astype(np.int64),
+        first=_build_correctness_grid(first, names)[:, left],
+        second=_build_correctness_grid(second, names)[:, right],
+        scene=first.lineup.scene[left].astype(np.int64),
+        side=get_generated_clip_mask(first.lineup)[left].astype(np.int64),
     )
     return pairs.ablations(names, first.floors | second.floors)
 
@@ -140,16 +140,16 @@ def _build_correctness_grid(play: SeasonAnswerTable, names: Sequence[str]) -> Gr
 
 def _iter_effects_within_table(play: SeasonAnswerTable) -> Iterator[AblationEffect]:
     grid = build_answer_grid(play)
-    for told, first, second in _iter_scene_comparisons(play.lineup):
-        ours, theirs = (
+    for labels, first, second in _iter_scene_comparisons(play.lineup):
+        left, right = (
             _map_scenes_to_clips(play.lineup, first),
             _map_scenes_to_clips(play.lineup, second),
         )
-        scenes = sorted(ours.keys() & theirs.keys())
+        scenes = sorted(left.keys() & right.keys())
         pairs = _PairedReviewerScores(
-            told=told,
-            first=grid[:, [ours[scene] for scene in scenes]],
-            second=grid[:, [theirs[scene] for scene in scenes]],
+            told=labels,
+            first=grid[:, [left[scene] for scene in scenes]],
+            second=grid[:, [right[scene] for scene in scenes]],
             scene=np.array(scenes, dtype=np.int64),
             side=np.zeros(len(scenes), dtype=np.int64),
         )
@@ -158,24 +158,24 @@ def _iter_effects_within_table(play: SeasonAnswerTable) -> Iterator[AblationEffe
 
 def _map_scenes_to_clips(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
     """Return, for each scene index, the index of its clip in the mask `chosen`; the first of several."""
-    places = np.flatnonzero(chosen)[::-1]
-    return dict(zip(lineup.scene[places].tolist(), places.tolist(), strict=True))
+    clips = np.flatnonzero(chosen)[::-1]
+    return dict(zip(lineup.scene[clips].tolist(), clips.tolist(), strict=True))
 
 
 def _iter_scene_comparisons(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
     """Yield described clip masks to compare: a creator in two settings, or a control and real clips."""
     by_creator: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for number, name in enumerate(lineup.creators):
-        whole, _, setting = name.rpartition("/")
-        if whole and setting in set(CreatorInput):
-            by_creator[whole].append((name, number))
+        creator, _, setting = name.rpartition("/")
+        if creator and setting in set(CreatorInput):
+            by_creator[creator].append((name, number))
     for settings in by_creator.values():
-        for (before, one), (after, other) in combinations(settings, 2):
-            told = (SETTING, after, before, CAUGHT)
-            yield told, lineup.creator == other, lineup.creator == one
+        for (before, i), (after, j) in combinations(settings, 2):
+            labels = (SETTING, after, before, CAUGHT)
+            yield labels, lineup.creator == j, lineup.creator == i
     for number, name in enumerate(lineup.controls):
-        told = (DEGRADATION, name, AS_FILMED, ALARMS)
-        yield told, lineup.control == number, get_real_clip_mask(lineup)
+        labels = (DEGRADATION, name, AS_FILMED, ALARMS)
+        yield labels, lineup.control == number, get_real_clip_mask(lineup)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -195,26 +195,26 @@ class _PairedReviewerScores:
             yield self._of(name, [number])
 
     def _of(self, name: str, lines: list[int]) -> AblationEffect:
-        ours, theirs = self.first[lines], self.second[lines]
-        asked, read = (ours != UNASKED) & (theirs != UNASKED), (ours >= 0) & (theirs >= 0)
+        left, right = self.first[lines], self.second[lines]
+        asked, read = (left != UNASKED) & (right != UNASKED), (left >= 0) & (right >= 0)
         _, at = np.nonzero(read)
         n_sides = 2 if self.told[3] == BALANCED else 1
         halves = [self.side[at] == half for half in range(n_sides)]
-        scores = (ours[read], theirs[read], np.ones(len(at)))
+        scores = (left[read], right[read], np.ones(len(at)))
         columns = [score * half for half in halves for score in scores]
         sums = sum_by_scene(self.scene[at], *columns)
-        found = estimate_by_scene_jackknife(
+        result = estimate_by_scene_jackknife(
             _compute_mean_difference, sums, n=len(at), reach=PERCENT
         )
-        knob, first, second, figure = self.told
+        knob, first, second, metric = self.told
         return AblationEffect(
             knob=knob,
             first=first,
             second=second,
             reviewer=name,
-            figure=figure,
-            difference=found.value,
-            p=found.p,
+            figure=metric,
+            difference=result.value,
+            p=result.p,
             n_pairs=len(at),
             n_left_out=int(asked.sum()) - len(at),
         )

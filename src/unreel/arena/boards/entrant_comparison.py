@@ -35,8 +35,8 @@ class JackknifeTestResult:
 
 def sum_by_scene(scene: IntArray, *columns: Array) -> Array:
     """Sum each of the equally long `columns` within each scene; return one row per scene with data."""
-    _, place = np.unique(scene, return_inverse=True)
-    sums = [np.bincount(place, weights=column) for column in columns]
+    _, group = np.unique(scene, return_inverse=True)
+    sums = [np.bincount(group, weights=column) for column in columns]
     return np.stack(sums, axis=1) if len(scene) else np.zeros((0, len(columns)))
 
 
@@ -62,37 +62,37 @@ def estimate_by_scene_jackknife(
         without = figure(total - left)
     if not math.isfinite(value):
         return JackknifeTestResult(Unmeasured("needs answers about real and about generated clips"))
-    found = compute_difference_interval(
+    interval = compute_difference_interval(
         value, JackknifeValues(without), n=n, few=len(sums), reach=reach
     )
     return (
-        JackknifeTestResult(found.estimate, found.p)
-        if isinstance(found, DifferenceTestResult)
-        else JackknifeTestResult(found)
+        JackknifeTestResult(interval.estimate, interval.p)
+        if isinstance(interval, DifferenceTestResult)
+        else JackknifeTestResult(interval)
     )
 
 
 def estimate_percentage_by_jackknife(figure: Figure, sums: Array, *, n: int) -> Measured:
     """Compute `figure` over all scenes as by `estimate_by_scene_jackknife`, within 0 to 100."""
-    found = estimate_by_scene_jackknife(
-        lambda each: figure(each) - _EVEN, sums, n=n, reach=_EVEN
+    result = estimate_by_scene_jackknife(
+        lambda rows: figure(rows) - _EVEN, sums, n=n, reach=_EVEN
     ).value
-    if isinstance(found, Unmeasured):
-        return found
-    value, low, high = (end + _EVEN for end in (found.value, found.low, found.high))
-    return replace(found, value=value, low=low, high=high)
+    if isinstance(result, Unmeasured):
+        return result
+    value, low, high = (end + _EVEN for end in (result.value, result.low, result.high))
+    return replace(result, value=value, low=low, high=high)
 
 
 def estimate_percentage(count: int, n: int) -> Measured:
     """Return `count` of `n` independent answers in percent, with a confidence interval."""
-    found = estimate_proportion(count, n)
-    return found.scaled(PERCENT) if isinstance(found, Estimate) else found
+    estimate = estimate_proportion(count, n)
+    return estimate.scaled(PERCENT) if isinstance(estimate, Estimate) else estimate
 
 
 def apply_holm_correction(p_values: Sequence[float | None]) -> list[float | None]:
     """Return p-values with Holm's correction for multiple tests; a `None` stays and is not counted."""
-    counted = iter(adjust_p_values_by_holm([p for p in p_values if p is not None]))
-    return [None if p is None else next(counted) for p in p_values]
+    corrected = iter(adjust_p_values_by_holm([p for p in p_values if p is not None]))
+    return [None if p is None else next(corrected) for p in p_values]
 
 
 SURE: Final = 0.05
@@ -117,9 +117,9 @@ class EntrantComparisons:
     sure: BoolArray
     """Whether the row is above the column after correction for all pairs (Holm)."""
 
-    def share(self, one: int, other: int) -> float:
-        """Return the fraction of bootstrap resamples in which entrant `one` is above entrant `other`."""
-        return float(self.above[one, other])
+    def share(self, i: int, j: int) -> float:
+        """Return the fraction of bootstrap resamples in which entrant `i` is above entrant `j`."""
+        return float(self.above[i, j])
 
 
 def compare_entrants(
@@ -132,17 +132,17 @@ def compare_entrants(
         better: Whether high or low values are better.
         n_scenes: Number of scenes that were resampled.
     """
-    observed, drawn = values[0], values[1:]
+    observed, draws = values[0], values[1:]
     size = values.shape[1]
     above = np.full((size, size), 0.5)
     sign = 1.0 if better == "high" else -1.0
-    for place in range(size):
-        gap = sign * (drawn[:, [place]] - drawn)
+    for i in range(size):
+        gap = sign * (draws[:, [i]] - draws)
         known = np.isfinite(gap)
-        won = np.where(known, (gap > 0) + 0.5 * (gap == 0), 0.0).sum(axis=0)
-        above[place] = np.where(known.any(axis=0), won / np.maximum(known.sum(axis=0), 1), 0.5)
+        wins = np.where(known, (gap > 0) + 0.5 * (gap == 0), 0.0).sum(axis=0)
+        above[i] = np.where(known.any(axis=0), wins / np.maximum(known.sum(axis=0), 1), 0.5)
     return EntrantComparisons(
-        above, _select_significant_wins(sign * observed, sign * drawn, n_scenes=n_scenes)
+        above, _select_significant_wins(sign * observed, sign * draws, n_scenes=n_scenes)
     )
 
 
@@ -174,36 +174,36 @@ def find_leading_entrants(
     return leading
 
 
-def _select_significant_wins(observed: Array, drawn: Array, *, n_scenes: int) -> BoolArray:
+def _select_significant_wins(observed: Array, draws: Array, *, n_scenes: int) -> BoolArray:
     """Return whether the row's entrant is significantly above the column's (Holm over all pairs)."""
     size = len(observed)
     sure = np.zeros((size, size), dtype=np.bool_)
     if size <= 1:
         return sure
-    chance = _compute_p_values(observed, drawn, n_scenes=n_scenes)
+    chance = _compute_p_values(observed, draws, n_scenes=n_scenes)
     first, second = np.triu_indices(size, 1)
-    counted = np.array(adjust_p_values_by_holm(chance[first, second].tolist()))
-    for i, j in zip(first[counted <= SURE], second[counted <= SURE], strict=True):
+    corrected = np.array(adjust_p_values_by_holm(chance[first, second].tolist()))
+    for i, j in zip(first[corrected <= SURE], second[corrected <= SURE], strict=True):
         winner, loser = (i, j) if observed[i] > observed[j] else (j, i)
         sure[winner, loser] = True
     return sure
 
 
-def _compute_p_values(observed: Array, drawn: Array, *, n_scenes: int) -> Array:
+def _compute_p_values(observed: Array, draws: Array, *, n_scenes: int) -> Array:
     """Return p-values between every two entrants by Student's t, with bootstrap standard errors."""
     from scipy.special import stdtr
 
-    if n_scenes <= 1 or not len(drawn):
+    if n_scenes <= 1 or not len(draws):
         return np.ones((len(observed), len(observed)))
-    off = np.where(np.isfinite(drawn), drawn - observed, 0.0)
+    off = np.where(np.isfinite(draws), draws - observed, 0.0)
     off = off - off.mean(axis=0)
     together = off.T @ off / len(off) * n_scenes / (n_scenes - 1)
-    own = np.diagonal(together)
-    spread = np.sqrt(np.maximum(own[:, None] + own[None, :] - 2 * together, 0.0))
+    variance = np.diagonal(together)
+    spread = np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2 * together, 0.0))
     gap = observed[:, None] - observed[None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        reach = np.where(gap == 0, 0.0, np.abs(gap) / spread)
-    chance = 2 * stdtr(n_scenes - 1, -np.nan_to_num(reach, posinf=np.inf))
+        t = np.where(gap == 0, 0.0, np.abs(gap) / spread)
+    chance = 2 * stdtr(n_scenes - 1, -np.nan_to_num(t, posinf=np.inf))
     # Nothing is surer than that all scenes point one way.
     raised: Array = np.maximum(chance, 2.0 ** (1 - n_scenes))
     return raised

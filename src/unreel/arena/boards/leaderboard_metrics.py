@@ -26,9 +26,9 @@ class LeaderboardMetric:
 
 
 def _select_leaderboard_metrics(
-    board: Literal["reviewers", "creators"], *figures: LeaderboardMetric
+    board: Literal["reviewers", "creators"], *metrics: LeaderboardMetric
 ) -> Mapping[str, LeaderboardMetric]:
-    return {figure.name: figure for figure in figures if figure.board == board}
+    return {metric.name: metric for metric in metrics if metric.board == board}
 
 
 _ALL: Final = (

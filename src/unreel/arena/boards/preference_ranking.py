@@ -85,16 +85,16 @@ def rank_entrants_by_pair_answers(play: PairAnswerTable, *, seed: int) -> Prefer
     """
     strengths = bradley_terry(_build_clip_battles(play), seed=seed)
     names = [*play.creators, REAL_CLIPS]
-    found = [
+    creators = [
         LeaderboardRow(
             name=name,
             kind="control" if name == REAL_CLIPS else "creator",
             figures={
                 "strength": strengths[name],
-                "taken-for-real": _estimate_win_rate(play, place, seed=seed),
+                "taken-for-real": _estimate_win_rate(play, i, seed=seed),
             },
         )
-        for place, name in zip([*range(len(play.creators)), NOBODY], names, strict=True)
+        for i, name in zip([*range(len(play.creators)), NOBODY], names, strict=True)
         if name in strengths
     ]
     reviewers = [
@@ -102,16 +102,16 @@ def rank_entrants_by_pair_answers(play: PairAnswerTable, *, seed: int) -> Prefer
             name=name,
             kind="reviewer",
             figures={
-                "pair-accuracy": _estimate_pair_accuracy(play, place, seed=seed),
-                "took-first": _estimate_first_position_rate(play, place, seed=seed),
+                "pair-accuracy": _estimate_pair_accuracy(play, i, seed=seed),
+                "took-first": _estimate_first_position_rate(play, i, seed=seed),
             },
         )
-        for place, name in enumerate(play.reviewers)
+        for i, name in enumerate(play.reviewers)
     ]
     return PreferenceRates(
         condition=play.condition,
         creators=_rank_leaderboard_rows(
-            found, "strength", _resample_win_rates(play, _group_wins_by_creator(play), seed=seed)
+            creators, "strength", _resample_win_rates(play, _group_wins_by_creator(play), seed=seed)
         ),
         reviewers=_rank_leaderboard_rows(
             reviewers,
@@ -126,11 +126,11 @@ _Rows = tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
 
 
 def _group_wins_by_creator(play: PairAnswerTable) -> dict[str, _Rows]:
-    return {name: _select_creator_wins(play, place) for place, name in enumerate(play.creators)}
+    return {name: _select_creator_wins(play, i) for i, name in enumerate(play.creators)}
 
 
 def _group_hits_by_reviewer(play: PairAnswerTable) -> dict[str, _Rows]:
-    return {name: _select_reviewer_hits(play, place) for place, name in enumerate(play.reviewers)}
+    return {name: _select_reviewer_hits(play, i) for i, name in enumerate(play.reviewers)}
 
 
 def _resample_win_rates(
@@ -143,9 +143,9 @@ def _resample_win_rates(
     )
     weights = np.concatenate([np.ones((1, n_scenes)), draws])
     shares = {}
-    for name, (here, won) in rows.items():
+    for name, (mask, won) in rows.items():
         wins, pairs = (
-            np.bincount(play.scene[chosen], minlength=n_scenes) for chosen in (here & won, here)
+            np.bincount(play.scene[chosen], minlength=n_scenes) for chosen in (mask & won, mask)
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             shares[name] = (weights @ wins) / (weights @ pairs)
@@ -170,8 +170,8 @@ def _estimate_win_rate(play: PairAnswerTable, index: int, *, seed: int) -> Measu
 
 def _select_creator_wins(play: PairAnswerTable, index: int) -> _Rows:
     read = play.took != SILENT
-    here = read & ((play.first == index) | (play.second == index))
-    return here, np.where(play.first == index, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
+    mask = read & ((play.first == index) | (play.second == index))
+    return mask, np.where(play.first == index, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
 
 
 def _estimate_pair_accuracy(play: PairAnswerTable, reviewer: int, *, seed: int) -> Measured:
@@ -181,30 +181,30 @@ def _estimate_pair_accuracy(play: PairAnswerTable, reviewer: int, *, seed: int) 
 
 def _select_reviewer_hits(play: PairAnswerTable, reviewer: int) -> _Rows:
     read = (play.took != SILENT) & (play.reviewer == reviewer)
-    here = read & ((play.first == NOBODY) | (play.second == NOBODY))
-    return here, np.where(play.first == NOBODY, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
+    mask = read & ((play.first == NOBODY) | (play.second == NOBODY))
+    return mask, np.where(play.first == NOBODY, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
 
 
 def _estimate_first_position_rate(play: PairAnswerTable, reviewer: int, *, seed: int) -> Measured:
     """Compute the percentage of pairs in which the reviewer takes the first clip for real."""
-    here = (play.took != SILENT) & (play.reviewer == reviewer)
-    return _estimate_percentage(play, here, play.took == TOOK_FIRST, seed=seed)
+    mask = (play.took != SILENT) & (play.reviewer == reviewer)
+    return _estimate_percentage(play, mask, play.took == TOOK_FIRST, seed=seed)
 
 
 def _estimate_percentage(
-    play: PairAnswerTable, here: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_], *, seed: int
+    play: PairAnswerTable, mask: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_], *, seed: int
 ) -> Measured:
-    found = bootstrap_mean(
-        right[here].astype(np.float64),
+    estimate = bootstrap_mean(
+        right[mask].astype(np.float64),
         seed=seed,
-        clusters=[play.scenes[scene] for scene in play.scene[here].tolist()],
+        clusters=[play.scenes[scene] for scene in play.scene[mask].tolist()],
         bounds=(0.0, 1.0),
     )
-    return found.scaled(PERCENT) if isinstance(found, Estimate) else found
+    return estimate.scaled(PERCENT) if isinstance(estimate, Estimate) else estimate
 
 
 def _rank_leaderboard_rows(
-    found: Sequence[LeaderboardRow], by: str, shares: Mapping[str, Array]
+    rows: Sequence[LeaderboardRow], by: str, shares: Mapping[str, Array]
 ) -> tuple[LeaderboardRow, ...]:
     """Return leaderboard rows ranked by the metric `by`, best first.
 
@@ -212,24 +212,24 @@ def _rank_leaderboard_rows(
     not significantly beat it in `shares`, the resampled win rates; a reviewer must also be above 50
     percent.
     """
-    values = [(one, one.figures[by]) for one in found]
-    ranked = [(one, v) for one, v in values if isinstance(v, Estimate) and one.kind != "control"]
+    values = [(row, row.figures[by]) for row in rows]
+    ranked = [(row, v) for row, v in values if isinstance(v, Estimate) and row.kind != "control"]
     ranks = rank_means([value.value for _, value in ranked], better="high")
-    columns = [shares[one.name] for one, _ in ranked]
+    columns = [shares[row.name] for row, _ in ranked]
     values_of = np.stack(columns, axis=1) if columns else np.zeros((1, 0))
     first = ranks.index(1) if ranks else None
     n_scenes = max((value.n_clusters or 0 for _, value in ranked), default=0)
     leading = find_leading_entrants(values_of, better="high", n_scenes=n_scenes, best=first)
     placed = {
-        one.name: replace(
-            one,
-            rank=place,
-            first_class=bool(leads) and (one.kind != "reviewer" or value.value > _COIN_PERCENT),
+        row.name: replace(
+            row,
+            rank=rank,
+            first_class=bool(leads) and (row.kind != "reviewer" or value.value > _COIN_PERCENT),
         )
-        for (one, value), place, leads in zip(ranked, ranks, leading, strict=True)
+        for (row, value), rank, leads in zip(ranked, ranks, leading, strict=True)
     }
-    told = [placed.get(one.name, one) for one in found]
-    return tuple(sorted(told, key=lambda one: (one.rank or len(told) + 1, one.name)))
+    listed = [placed.get(row.name, row) for row in rows]
+    return tuple(sorted(listed, key=lambda row: (row.rank or len(listed) + 1, row.name)))
 
 
 KNOB: Final = "pair against single"
@@ -249,31 +249,31 @@ def compare_pairs_with_single_clips(
     both cases.
     """
     names = [name for name in pairs.reviewers if name in single.reviewers]
-    found: list[AblationEffect] = []
+    effects: list[AblationEffect] = []
     scores = {
         name: (_compute_pair_scores(pairs, name), _compute_single_clip_scores(single, name))
         for name in names
     }
     ranked = [name for name in names if name not in single.floors]
-    for shown, chosen in ((EVERYBODY, ranked), *((name, [name]) for name in names)):
-        found.append(
-            _measure_pairing_effect(pairs, single, shown, [scores[name] for name in chosen])
+    for title, chosen in ((EVERYBODY, ranked), *((name, [name]) for name in names)):
+        effects.append(
+            _measure_pairing_effect(pairs, single, title, [scores[name] for name in chosen])
         )
-    return correct_effect_p_values(found)
+    return correct_effect_p_values(effects)
 
 
 def _compute_pair_scores(play: PairAnswerTable, name: str) -> _Scores:
     """Return pair accuracy per creator and scene: 1 if the real clip was found; mean of both orders."""
-    own = play.reviewer == play.reviewers.index(name)
-    told: dict[_Cell, list[bool]] = {}
-    for at in np.flatnonzero(own & np.isin(play.took, (TOOK_FIRST, TOOK_SECOND))):
+    mask = play.reviewer == play.reviewers.index(name)
+    hits: dict[_Cell, list[bool]] = {}
+    for at in np.flatnonzero(mask & np.isin(play.took, (TOOK_FIRST, TOOK_SECOND))):
         first, second = int(play.first[at]), int(play.second[at])
         if NOBODY not in {first, second}:
             continue
         maker = play.creators[second if first == NOBODY else first]
         right = play.took[at] == (TOOK_FIRST if first == NOBODY else TOOK_SECOND)
-        told.setdefault((maker, play.scenes[play.scene[at]]), []).append(bool(right))
-    return {cell: float(np.mean(each)) for cell, each in told.items()}
+        hits.setdefault((maker, play.scenes[play.scene[at]]), []).append(bool(right))
+    return {cell: float(np.mean(values)) for cell, values in hits.items()}
 
 
 def _compute_single_clip_scores(play: SeasonAnswerTable, name: str) -> _Scores:
@@ -299,12 +299,12 @@ def _measure_pairing_effect(
     scores: Sequence[tuple[_Scores, _Scores]],
 ) -> AblationEffect:
     rows = [
-        (cell[1], ours[cell], theirs[cell])
-        for ours, theirs in scores
-        for cell in ours
-        if cell in theirs
+        (cell[1], paired[cell], alone[cell])
+        for paired, alone in scores
+        for cell in paired
+        if cell in alone
     ]
-    left_out = sum(len(ours.keys() ^ theirs.keys()) for ours, theirs in scores)
+    n_skipped = sum(len(paired.keys() ^ alone.keys()) for paired, alone in scores)
     _, scene = np.unique([row[0] for row in rows], return_inverse=True)
     columns = [np.array([row[at] for row in rows], dtype=np.float64) for at in (1, 2)]
     sums = sum_by_scene(scene.astype(np.int64), *columns, np.ones(len(rows)))
@@ -318,7 +318,7 @@ def _measure_pairing_effect(
         difference=tested.value,
         p=tested.p,
         n_pairs=len(rows),
-        n_left_out=left_out,
+        n_left_out=n_skipped,
     )
 
 

@@ -78,9 +78,9 @@ def _build_skill_estimates(
 ) -> SkillEstimates:
     moved = iter(skills.sway)
     nothing = Unmeasured("all clips have the same value, or it is unknown")
-    both = zip(skills.ability, skills.bias, strict=True)
+    pairs = zip(skills.ability, skills.bias, strict=True)
     return SkillEstimates(
-        reviewers=[{"ability": ability, "bias": bias} for ability, bias in both],
+        reviewers=[{"ability": ability, "bias": bias} for ability, bias in pairs],
         creators=[{"realism": realism} for realism in skills.realism],
         sway={
             name: nothing if flat else next(moved)
@@ -134,7 +134,7 @@ def _add_skill_metrics(shares: LeaderboardRates, abilities: SkillEstimates) -> L
     def beside(
         figures: Sequence[Mapping[str, Measured]], more: Sequence[Mapping[str, Measured]]
     ) -> Sequence[Mapping[str, Measured]]:
-        return [{**one, **other} for one, other in zip(figures, more, strict=True)]
+        return [{**left, **right} for left, right in zip(figures, more, strict=True)]
 
     return replace(
         shares,
@@ -173,19 +173,19 @@ def _rank_reviewers(
     tally: ResampledAnswerTable, shares: LeaderboardRates, met: BoolArray, complete: BoolArray
 ) -> list[LeaderboardRow]:
     play = tally.play
-    found = [
+    rows = [
         LeaderboardRow(
             name=name,
             kind="floor" if name in play.floors else "reviewer",
             figures=figures,
-            lacks=tuple(_iter_missing_sources(tally, met[place])),
+            lacks=tuple(_iter_missing_sources(tally, met[i])),
         )
-        for place, (name, figures) in enumerate(zip(play.reviewers, shares.reviewers, strict=True))
+        for i, (name, figures) in enumerate(zip(play.reviewers, shares.reviewers, strict=True))
     ]
     has_value = np.isfinite(shares.accuracy[0])
     compared = np.flatnonzero(complete & has_value)
     return _rank_and_sort_rows(
-        found, shares.accuracy, compared, kind="reviewer", n_scenes=tally.n_scenes
+        rows, shares.accuracy, compared, kind="reviewer", n_scenes=tally.n_scenes
     )
 
 
@@ -194,19 +194,19 @@ def _rank_creators(
 ) -> list[LeaderboardRow]:
     play, lineup = tally.play, tally.play.lineup
     floor = _get_baseline_mask(play)
-    found = [
+    rows = [
         LeaderboardRow(
             name=name,
             kind="creator",
             figures=figures,
-            lacks=tuple(np.array(play.reviewers, dtype=object)[~met[:, place] & ~floor]),
+            lacks=tuple(np.array(play.reviewers, dtype=object)[~met[:, i] & ~floor]),
         )
-        for place, (name, figures) in enumerate(zip(lineup.creators, shares.creators, strict=True))
+        for i, (name, figures) in enumerate(zip(lineup.creators, shares.creators, strict=True))
     ]
     has_value = np.isfinite(shares.fakeness[0]) & bool((complete & ~floor).any())
     compared = np.flatnonzero(has_value & tally.counted)
     ordered = _rank_and_sort_rows(
-        found, shares.fakeness, compared, kind="creator", n_scenes=tally.n_scenes
+        rows, shares.fakeness, compared, kind="creator", n_scenes=tally.n_scenes
     )
     controls = [
         LeaderboardRow(name=name, kind="control", figures=figures)
@@ -219,13 +219,13 @@ def _iter_missing_sources(tally: ResampledAnswerTable, met: BoolArray) -> Iterat
     lineup, sources = tally.play.lineup, tally.sources
     if tally.clips[sources.real] and not met[sources.real]:
         yield REAL_CLIPS
-    for place, name in enumerate(lineup.creators):
-        if tally.clips[place] and not met[place]:
+    for i, name in enumerate(lineup.creators):
+        if tally.clips[i] and not met[i]:
             yield name
 
 
 def _rank_and_sort_rows(
-    found: list[LeaderboardRow],
+    rows: list[LeaderboardRow],
     values: Array,
     compared: IntArray,
     *,
@@ -234,37 +234,33 @@ def _rank_and_sort_rows(
 ) -> list[LeaderboardRow]:
     """Rank and sort rows: ranked, then with missing cells, then baselines; equal ranks by name."""
     better: Literal["high", "low"] = "high" if kind == "reviewer" else "low"
-    chosen = [int(place) for place in compared]
+    chosen = [int(i) for i in compared]
     against = compare_entrants(values[:, chosen], better=better, n_scenes=n_scenes)
-    ranked = [place for place in chosen if found[place].kind == kind]
+    ranked = [i for i in chosen if rows[i].kind == kind]
     ranks = dict(zip(ranked, rank_means(values[0, ranked].tolist(), better=better), strict=True))
     leading = find_leading_entrants(values[:, ranked], better=better, n_scenes=n_scenes)
-    first = {place for place, is_leading in zip(ranked, leading, strict=True) if is_leading}
+    first = {i for i, is_leading in zip(ranked, leading, strict=True) if is_leading}
     if kind == "reviewer":
-        first = {
-            place
-            for place in first
-            if values[0, place] > _compute_guessing_accuracy(found, values[0])
-        }
-    told = list(found)
-    for line, place in enumerate(chosen):
-        others = [(at, other) for at, other in enumerate(chosen) if other != place]
-        told[place] = replace(
-            found[place],
-            rank=ranks.get(place),
-            first_class=place in first,
-            above={found[other].name: against.share(line, at) for at, other in others},
-            surely_above=tuple(found[other].name for at, other in others if against.sure[line, at]),
+        first = {i for i in first if values[0, i] > _compute_guessing_accuracy(rows, values[0])}
+    result = list(rows)
+    for line, i in enumerate(chosen):
+        others = [(at, j) for at, j in enumerate(chosen) if j != i]
+        result[i] = replace(
+            rows[i],
+            rank=ranks.get(i),
+            first_class=i in first,
+            above={rows[j].name: against.share(line, at) for at, j in others},
+            surely_above=tuple(rows[j].name for at, j in others if against.sure[line, at]),
         )
-    return sorted(told, key=lambda one: (one.rank or len(told) + 1, one.kind == "floor", one.name))
+    return sorted(result, key=lambda r: (r.rank or len(result) + 1, r.kind == "floor", r.name))
 
 
-def _compute_guessing_accuracy(found: Sequence[LeaderboardRow], accuracy: Array) -> float:
+def _compute_guessing_accuracy(rows: Sequence[LeaderboardRow], accuracy: Array) -> float:
     """Return the accuracy of guessing: 0.5, or that of the season's coin baseline if it is higher."""
     lucky = [
         float(value)
-        for one, value in zip(found, accuracy, strict=True)
-        if one.kind == "floor" and one.name == COIN and np.isfinite(value)
+        for row, value in zip(rows, accuracy, strict=True)
+        if row.kind == "floor" and row.name == COIN and np.isfinite(value)
     ]
     return max([0.5, *lucky])
 
@@ -274,20 +270,20 @@ def _iter_matrix_cells(
 ) -> Iterator[ReviewerCreatorCell]:
     lineup, sources, play = tally.play.lineup, tally.sources, tally.play
     asked, valid = tally.observed(silent=True), tally.observed(silent=False)
-    columns = [(place, name) for place, name in enumerate(lineup.creators)]
-    changed = [(sources.real + 1 + place, name) for place, name in enumerate(lineup.controls)]
+    columns = [(i, name) for i, name in enumerate(lineup.creators)]
+    changed = [(sources.real + 1 + i, name) for i, name in enumerate(lineup.controls)]
     for line, (reviewer, of) in enumerate(zip(play.reviewers, shares.cells, strict=True)):
-        for place, name in columns + changed:
-            n_asked = int(asked[line, place])
+        for i, name in columns + changed:
+            n_asked = int(asked[line, i])
             if not n_asked:
                 continue
             cell = ReviewerCreatorCell(
                 reviewer=reviewer,
                 creator=name,
-                caught=of.caught[place],
+                caught=of.caught[i],
                 n_asked=n_asked,
-                n_silent=n_asked - int(valid[line, place]),
+                n_silent=n_asked - int(valid[line, i]),
             )
-            if place < sources.real:
-                cell = replace(cell, accuracy=of.accuracy[place], balanced=of.balanced[place])
+            if i < sources.real:
+                cell = replace(cell, accuracy=of.accuracy[i], balanced=of.balanced[i])
             yield cell

@@ -26,11 +26,11 @@ class ResampledRates:
     """Answers: a line for each scene, a column for each share."""
 
     @classmethod
-    def beside(cls, *shares: "ResampledRates") -> "ResampledRates":
-        """Return one table with the columns of all rate tables in `shares`."""
+    def beside(cls, *rates: "ResampledRates") -> "ResampledRates":
+        """Return one table with the columns of all rate tables in `rates`."""
         return cls(
-            np.concatenate([share.values for share in shares], axis=1),
-            np.concatenate([share.by_scene for share in shares], axis=1),
+            np.concatenate([rate.values for rate in rates], axis=1),
+            np.concatenate([rate.by_scene for rate in rates], axis=1),
         )
 
     def measure(self) -> list[Measured]:
@@ -95,25 +95,25 @@ def measure_leaderboard_rates(tally: ResampledAnswerTable, used: BoolArray) -> L
     """
     reviewers, accuracy, cells = [], [], []
     pool = _PooledAnswerCounts.empty(tally)
-    for place, counts in enumerate(tally.counts()):
+    for i, counts in enumerate(tally.counts()):
         shares = dict(_iter_reviewer_rates(counts, tally))
         accuracy.append(shares["accuracy"].values[:, 0])
         measured = ResampledRates.beside(*shares.values()).measure()
         reviewers.append(dict(zip(shares, measured, strict=True)))
         cells.append(_measure_reviewer_source_rates(counts, tally))
-        pool.add(counts, used[place])
+        pool.add(counts, used[i])
     of_sources = pool.shares()
     fakeness = of_sources["fakeness"].values[:, tally.sources.made]
-    figures = {name: share.measure() for name, share in of_sources.items()}
+    figures = {name: rate.measure() for name, rate in of_sources.items()}
     made, changed = tally.sources.made, tally.sources.changed
     names = [name for name in CREATOR_FIGURES if name in figures]
     creators = [
-        dict(zip(names, each, strict=True))
-        for each in zip(*(figures[name][made] for name in names), strict=True)
+        dict(zip(names, values, strict=True))
+        for values in zip(*(figures[name][made] for name in names), strict=True)
     ]
     controls = [{"called-generated": value} for value in figures["fakeness"][changed]]
-    drawn = np.stack(accuracy, axis=1) if accuracy else np.zeros((len(tally.weights), 0))
-    return LeaderboardRates(reviewers, drawn, cells, creators, fakeness, controls)
+    rates = np.stack(accuracy, axis=1) if accuracy else np.zeros((len(tally.weights), 0))
+    return LeaderboardRates(reviewers, rates, cells, creators, fakeness, controls)
 
 
 def _iter_reviewer_rates(
@@ -126,8 +126,8 @@ def _iter_reviewer_rates(
     met_changed = np.flatnonzero(counts.valid[0, sources.changed] > 0) + sources.changed.start
     changed = _compute_ratio(counts.generated[:, met_changed], counts.valid[:, met_changed])
     played, right = sources.played, of.right.sum(axis=1)
-    valid, asked = (whole[:, played].sum(axis=1) for whole in (counts.valid, counts.asked))
-    said = counts.generated[:, played].sum(axis=1)
+    valid, asked = (column[:, played].sum(axis=1) for column in (counts.valid, counts.asked))
+    generated = counts.generated[:, played].sum(axis=1)
     everything = counts.asked.sum(axis=1)
     columns = {
         "accuracy": (_compute_column_mean(of.pooled(counts.valid)), counts.scene_valid[:, played]),
@@ -157,7 +157,7 @@ def _iter_reviewer_rates(
             _compute_column_mean(changed),
             counts.scene_valid[:, sources.changed],
         ),
-        "said-real": (_compute_ratio(valid - said, valid), counts.scene_valid[:, played]),
+        "said-real": (_compute_ratio(valid - generated, valid), counts.scene_valid[:, played]),
         "answered": (_compute_ratio(counts.valid.sum(axis=1), everything), counts.scene_asked),
     }
     for name in REVIEWER_FIGURES:
@@ -182,20 +182,20 @@ class _CorrectAnswerCounts:
         right_real = counts.valid[:, [real]] - counts.generated[:, [real]]
         return cls(real, made, np.concatenate([right_real, counts.generated[:, made]], axis=1))
 
-    def pooled(self, whole: Array) -> Array:
+    def pooled(self, totals: Array) -> Array:
         """Compute a reviewer's accuracy on real clips pooled with one creator's clips, for each creator."""
-        n_real = whole[:, [self.real]]
-        both = _compute_ratio(self.right[:, [0]] + self.right[:, 1:], n_real + whole[:, self.made])
-        return np.where(n_real > 0, both, np.nan)
+        n_real = totals[:, [self.real]]
+        rate = _compute_ratio(self.right[:, [0]] + self.right[:, 1:], n_real + totals[:, self.made])
+        return np.where(n_real > 0, rate, np.nan)
 
-    def caught(self, whole: Array) -> Array:
+    def caught(self, totals: Array) -> Array:
         """Compute a reviewer's accuracy on each creator's clips: the rate of answers "generated"."""
-        return _compute_ratio(self.right[:, 1:], whole[:, self.made])
+        return _compute_ratio(self.right[:, 1:], totals[:, self.made])
 
-    def balanced(self, whole: Array) -> Array:
+    def balanced(self, totals: Array) -> Array:
         """Compute, for each creator, the mean of a reviewer's accuracies on real clips and on its clips."""
-        of_real = _compute_ratio(self.right[:, [0]], whole[:, [self.real]])
-        balanced: Array = (of_real + self.caught(whole)) / 2
+        of_real = _compute_ratio(self.right[:, [0]], totals[:, [self.real]])
+        balanced: Array = (of_real + self.caught(totals)) / 2
         return balanced
 
 
@@ -205,10 +205,10 @@ def _measure_reviewer_source_rates(
     sources = tally.sources
     of = _CorrectAnswerCounts.of(counts, real=sources.real, made=np.arange(sources.n_creators))
     caught = ResampledRates(_compute_ratio(counts.generated, counts.valid), counts.scene_valid)
-    both = counts.scene_valid[:, sources.made] + counts.scene_valid[:, [sources.real]]
+    by_scene = counts.scene_valid[:, sources.made] + counts.scene_valid[:, [sources.real]]
     met = np.where(counts.valid[0, sources.made] > 0, 1.0, np.nan)
-    accuracy = ResampledRates(of.pooled(counts.valid) * met, both)
-    balanced = ResampledRates(of.balanced(counts.valid), both)
+    accuracy = ResampledRates(of.pooled(counts.valid) * met, by_scene)
+    balanced = ResampledRates(of.balanced(counts.valid), by_scene)
     measured = ResampledRates.beside(caught, accuracy, balanced).measure()
     ends = sources.total, sources.total + sources.n_creators
     return ReviewerSourceRates(
@@ -231,12 +231,12 @@ class _PooledAnswerCounts:
     @classmethod
     def empty(cls, tally: ResampledAnswerTable) -> "_PooledAnswerCounts":
         lines, total = len(tally.weights), tally.sources.total
-        drawn, by_scene = (lines, total), (tally.n_scenes, total)
+        shape, by_scene = (lines, total), (tally.n_scenes, total)
         return cls(
-            caught=np.zeros(drawn),
-            caught_all=np.zeros(drawn),
-            generated=np.zeros(drawn),
-            valid=np.zeros(drawn),
+            caught=np.zeros(shape),
+            caught_all=np.zeros(shape),
+            generated=np.zeros(shape),
+            valid=np.zeros(shape),
             scene_valid=np.zeros(by_scene),
             scene_asked=np.zeros(by_scene),
             n_reviewers=np.zeros(total),
@@ -267,10 +267,10 @@ class _PooledAnswerCounts:
         }
 
 
-def _compute_ratio(part: Array, whole: Array) -> Array:
-    """Return `part / whole`; NaN if `whole` is 0."""
+def _compute_ratio(part: Array, total: Array) -> Array:
+    """Return `part / total`; NaN if `total` is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: Array = np.where(whole > 0, part / whole, np.nan)
+        ratio: Array = np.where(total > 0, part / total, np.nan)
     return ratio
 
 

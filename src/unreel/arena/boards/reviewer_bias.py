@@ -42,16 +42,16 @@ class ReviewerBias:
 def measure_reviewer_biases(play: SeasonAnswerTable) -> tuple[ReviewerBias, ...]:
     """Return the bias towards "real" of every reviewer, including baselines; controls are excluded."""
     grid = build_answer_grid(play)
-    made, filmed = get_generated_clip_mask(play.lineup), get_real_clip_mask(play.lineup)
-    found = []
+    generated, filmed = get_generated_clip_mask(play.lineup), get_real_clip_mask(play.lineup)
+    biases = []
     for name, line in zip(play.reviewers, grid, strict=True):
-        read = (line >= 0) & (made | filmed)
+        read = (line >= 0) & (generated | filmed)
         says_real = line[read] == SAID_REAL
-        sides = made[read], filmed[read]
+        sides = generated[read], filmed[read]
         columns = [column.astype(np.float64) for s in sides for column in (says_real & s, s)]
         sums = sum_by_scene(play.lineup.scene[read].astype(np.int64), *columns)
         n = int(read.sum())
-        found.append(
+        biases.append(
             ReviewerBias(
                 condition=play.condition,
                 reviewer=name,
@@ -60,7 +60,7 @@ def measure_reviewer_biases(play: SeasonAnswerTable) -> tuple[ReviewerBias, ...]
                 criterion=estimate_by_scene_jackknife(_compute_response_criterion, sums, n=n).value,
             )
         )
-    return tuple(found)
+    return tuple(biases)
 
 
 def _compute_balanced_real_rate(sums: Array) -> Array:
@@ -83,7 +83,7 @@ def _compute_normal_quantiles(sums: Array) -> tuple[Array, Array]:
     """Compute the normal quantiles of the rates at which generated and real clips are called real."""
     from scipy.special import ndtri
 
-    counted = np.where(sums[:, 1::2] > 0, sums[:, 1::2], np.nan)
-    shares = (sums[:, 0::2] + _HALF) / (counted + 2 * _HALF)
+    totals = np.where(sums[:, 1::2] > 0, sums[:, 1::2], np.nan)
+    shares = (sums[:, 0::2] + _HALF) / (totals + 2 * _HALF)
     missed, passed = ndtri(shares).T
     return missed, passed

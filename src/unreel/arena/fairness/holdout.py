@@ -60,12 +60,12 @@ def read_or_create_holdout_secret(folder: Path) -> bytes:
     Raises:
         UnreadableSourceError: The file of the secret contains something else.
     """
-    own = OutputDirectory(folder)
+    directory = OutputDirectory(folder)
     try:
-        with own.read(SECRET) as file:
+        with directory.read(SECRET) as file:
             text = file.read(4 * _SECRET_BYTES)
     except FileNotFoundError:
-        own.write(SECRET, f"{secrets.token_hex(_SECRET_BYTES)}\n".encode())
+        directory.write(SECRET, f"{secrets.token_hex(_SECRET_BYTES)}\n".encode())
         return read_or_create_holdout_secret(folder)
     try:
         return bytes.fromhex(text.decode("ascii").strip())
@@ -83,12 +83,12 @@ def choose_hidden_scenes(
     scenes: Iterable[str], *, share: float, secret: bytes, season: str
 ) -> frozenset[str]:
     """Choose the fraction `share` of scenes to hide: one at least unless it is 0, never all."""
-    drawn = _shuffle_scenes_secretly(scenes, _HIDDEN, secret=secret, season=season)
+    order = _shuffle_scenes_secretly(scenes, _HIDDEN, secret=secret, season=season)
     if not 0 <= share < 1:
         msg = f"the fraction of hidden scenes must be between 0 and 1, got {share}. Use 0.2"
         raise InvalidValueError(msg)
-    count = min(max(1, round(share * len(drawn))), len(drawn) - 1) if share and drawn else 0
-    return frozenset(drawn[:count])
+    count = min(max(1, round(share * len(order))), len(order) - 1) if share and order else 0
+    return frozenset(order[:count])
 
 
 def choose_canary_scenes(
@@ -104,8 +104,8 @@ def _shuffle_scenes_secretly(
     scenes: Iterable[str], what: str, *, secret: bytes, season: str
 ) -> list[str]:
     def drawn(scene: str) -> bytes:
-        told = "\n".join((what, hashlib.sha256(season.encode()).hexdigest(), scene))
-        return hmac.digest(secret, told.encode(), "sha256")
+        text = "\n".join((what, hashlib.sha256(season.encode()).hexdigest(), scene))
+        return hmac.digest(secret, text.encode(), "sha256")
 
     return sorted(set(scenes), key=drawn)
 
@@ -134,26 +134,26 @@ def compare_hidden_and_known_scenes(
     lineup, grid = play.lineup, build_answer_grid(play)
     secret = np.isin(lineup.scene, [n for n, s in enumerate(lineup.scenes) if s in hidden])
     right = ((grid >= 0) & ~get_wrong_answer_mask(lineup, grid)).astype(np.float64)
-    found = []
+    gaps = []
     for number, name in enumerate(play.reviewers):
         if name not in play.floors:
             rows = _HoldoutScores.of(
                 lineup, right[number : number + 1], grid[number : number + 1], secret
             )
-            found.append(rows.gap(name, "reviewer"))
+            gaps.append(rows.gap(name, "reviewer"))
     ranked = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
     passed = (grid[ranked] == 0).astype(np.float64)
     for number, name in enumerate(lineup.creators):
-        own = lineup.creator == number
-        rows = _HoldoutScores.of(lineup, passed, np.where(own, grid[ranked], -1), secret)
-        found.append(rows.gap(name, "creator"))
-    corrected = apply_holm_correction([each.p for each in found])
-    return tuple(_flag_hidden_scene_gap(each, p) for each, p in zip(found, corrected, strict=True))
+        mask = lineup.creator == number
+        rows = _HoldoutScores.of(lineup, passed, np.where(mask, grid[ranked], -1), secret)
+        gaps.append(rows.gap(name, "creator"))
+    corrected = apply_holm_correction([gap.p for gap in gaps])
+    return tuple(_flag_hidden_scene_gap(gap, p) for gap, p in zip(gaps, corrected, strict=True))
 
 
-def _flag_hidden_scene_gap(found: HiddenSceneGap, p: float | None) -> HiddenSceneGap:
-    better = isinstance(found.gap, Estimate) and found.gap.low > 0
-    return replace(found, p_corrected=p, flagged=better and p is not None and p <= CLEAR_BELOW)
+def _flag_hidden_scene_gap(result: HiddenSceneGap, p: float | None) -> HiddenSceneGap:
+    better = isinstance(result.gap, Estimate) and result.gap.low > 0
+    return replace(result, p_corrected=p, flagged=better and p is not None and p <= CLEAR_BELOW)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,19 +176,19 @@ class _HoldoutScores:
         sides = (self.made, ~self.made) if kind == "reviewer" else (self.made,)
         halves = [[side & half for side in sides] for half in (~self.hidden, self.hidden)]
         n = len(self.scene)
-        whole = estimate_by_scene_jackknife(
+        tested = estimate_by_scene_jackknife(
             _compute_hidden_difference, self._sums(*halves[0], *halves[1]), n=n, reach=PERCENT
         )
         known, hidden = (self._share(half) for half in halves)
         return HiddenSceneGap(
-            name=name, kind=kind, known=known, hidden=hidden, gap=whole.value, p=whole.p
+            name=name, kind=kind, known=known, hidden=hidden, gap=tested.value, p=tested.p
         )
 
     def _share(self, parts: list[Mask]) -> Measured:
-        own = np.logical_or.reduce(parts)
-        rows = _HoldoutScores(self.score[own], self.scene[own], self.made[own], self.hidden[own])
+        at = np.logical_or.reduce(parts)
+        rows = _HoldoutScores(self.score[at], self.scene[at], self.made[at], self.hidden[at])
         return estimate_percentage_by_jackknife(
-            _compute_balanced_percentage, rows._sums(*(p[own] for p in parts)), n=int(own.sum())
+            _compute_balanced_percentage, rows._sums(*(p[at] for p in parts)), n=int(at.sum())
         )
 
     def _sums(self, *parts: Mask) -> Array:
@@ -234,22 +234,22 @@ def measure_canary_answers(
     """
     lineup, grid = play.lineup, build_answer_grid(play)
     chosen = np.array([name in canaries for name in lineup.clips])
-    told = np.array([canaries.get(name, 0) for name in lineup.clips])
-    if (chosen & ((told == SAID_GENERATED) == get_generated_clip_mask(lineup))).any():
+    labels = np.array([canaries.get(name, 0) for name in lineup.clips])
+    if (chosen & ((labels == SAID_GENERATED) == get_generated_clip_mask(lineup))).any():
         msg = "the published label of a canary must be wrong. Publish the other side"
         raise InvalidValueError(msg)
     like = chosen | (
         np.isin(get_generated_clip_mask(lineup), get_generated_clip_mask(lineup)[chosen]) & ~chosen
     )
     errs = get_wrong_answer_mask(lineup, grid)
-    found = [
+    results = [
         _build_canary_test_result(name, errs[n], grid[n] >= 0, (chosen, like & ~chosen))
         for n, name in enumerate(play.reviewers)
     ]
-    corrected = apply_holm_correction([each.p for each in found])
+    corrected = apply_holm_correction([result.p for result in results])
     return tuple(
-        replace(each, p_corrected=p, flagged=p is not None and p <= CLEAR_BELOW)
-        for each, p in zip(found, corrected, strict=True)
+        replace(result, p_corrected=p, flagged=p is not None and p <= CLEAR_BELOW)
+        for result, p in zip(results, corrected, strict=True)
     )
 
 
@@ -299,8 +299,8 @@ def find_canary_clips(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -
     filmed = zip(lineup.clips, lineup.scene, get_real_clip_mask(lineup), strict=True)
     return {
         clip: SAID_GENERATED
-        for clip, scene, own in filmed
-        if own and lineup.scenes[scene] in chosen
+        for clip, scene, is_real in filmed
+        if is_real and lineup.scenes[scene] in chosen
     }
 
 
@@ -308,13 +308,13 @@ def log_holdout_secret_hash(folder: Path, recipe: SeasonRecipe, *, at_us: int) -
     """Log the holdout secret's hash once before the run, if there are hidden scenes or canaries."""
     if not recipe.holdout.share and not recipe.holdout.canaries:
         return
-    told = f"{PROMISE} {hash_holdout_secret(read_or_create_holdout_secret(folder))}"
+    text = f"{PROMISE} {hash_holdout_secret(read_or_create_holdout_secret(folder))}"
 
     def promised(history: SeasonLog) -> list[SeasonLogEvent]:
-        if any(told in event.reasons for event in history.events):
+        if any(text in event.reasons for event in history.events):
             return []
         event = SeasonLogEvent(
-            entry=recipe.name, state=EntryState.NOTED, at_us=at_us, kind="season", reasons=(told,)
+            entry=recipe.name, state=EntryState.NOTED, at_us=at_us, kind="season", reasons=(text,)
         )
         return [event]
 

@@ -81,13 +81,13 @@ class ReviewerSimilarities:
 
 def compare_reviewer_errors(play: SeasonAnswerTable, *, seed: int) -> ReviewerSimilarities:
     """Compare the errors of every two reviewers to find copies; baselines are excluded."""
-    kept = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
-    names = [play.reviewers[n] for n in kept]
-    grid = build_answer_grid(play)[kept]
-    met = _measure_error_overlaps(
+    rows = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
+    names = [play.reviewers[n] for n in rows]
+    grid = build_answer_grid(play)[rows]
+    overlaps = _measure_error_overlaps(
         get_wrong_answer_mask(play.lineup, grid), grid >= 0, get_generated_clip_mask(play.lineup)
     )
-    pairs = [m.tell(both, p) for (m, p), both in zip(met, combinations(names, 2), strict=True)]
+    pairs = [m.tell(both, p) for (m, p), both in zip(overlaps, combinations(names, 2), strict=True)]
     ranked = sorted(pairs, key=lambda pair: (pair.p_corrected, -pair.n_shared))
     alarms = _estimate_false_alarm_rate(grid, play.lineup, seed=seed)
     return ReviewerSimilarities(pairs=tuple(ranked), false_alarms=alarms)
@@ -97,11 +97,11 @@ def _measure_error_overlaps(
     errs: Mask, read: Mask, made: Mask
 ) -> "list[tuple[_ErrorOverlap, float]]":
     """Return the error overlap of every two reviewers, with p-values corrected for all pairs (Holm)."""
-    counted = [
+    overlaps = [
         _ErrorOverlap.of(errs, read, made, pair) for pair in combinations(range(len(errs)), 2)
     ]
     return list(
-        zip(counted, adjust_p_values_by_holm([meeting.p for meeting in counted]), strict=True)
+        zip(overlaps, adjust_p_values_by_holm([meeting.p for meeting in overlaps]), strict=True)
     )
 
 
@@ -118,18 +118,18 @@ class _ErrorOverlap:
 
     @classmethod
     def of(cls, errs: Mask, read: Mask, made: Mask, pair: tuple[int, int]) -> "_ErrorOverlap":
-        one, other = pair
-        both = read[one] & read[other]
-        ours, theirs = errs[one, both], errs[other, both]
-        n_others = read[:, both].sum(axis=0) - 2
-        n_erring = errs[:, both].sum(axis=0) - ours - theirs
-        strata = _compute_clip_strata(n_erring, n_others, made[both])
-        expected, p = _compute_shared_error_chance(ours, theirs, strata)
+        i, j = pair
+        mask = read[i] & read[j]
+        left, right = errs[i, mask], errs[j, mask]
+        n_others = read[:, mask].sum(axis=0) - 2
+        n_erring = errs[:, mask].sum(axis=0) - left - right
+        strata = _compute_clip_strata(n_erring, n_others, made[mask])
+        expected, p = _compute_shared_error_chance(left, right, strata)
         return cls(
-            n_common=int(both.sum()),
-            n_same=int((ours == theirs).sum()),
-            n_shared=int((ours & theirs).sum()),
-            n_either=int((ours | theirs).sum()),
+            n_common=int(mask.sum()),
+            n_same=int((left == right).sum()),
+            n_shared=int((left & right).sum()),
+            n_either=int((left | right).sum()),
             expected=expected,
             p=p,
         )
@@ -166,22 +166,22 @@ def _compute_clip_strata(n_erring: IntArray, n_others: IntArray, made: Mask) -> 
     return strata
 
 
-def _compute_shared_error_chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
+def _compute_shared_error_chance(left: Mask, right: Mask, strata: IntArray) -> tuple[float, float]:
     """Return shared errors expected by chance and an exact p-value, within `strata`."""
     kinds = int(strata.max(initial=0)) + 1
     sizes, mine, yours = (
         np.bincount(strata, weights=column, minlength=kinds)
-        for column in (np.ones(len(ours)), ours, theirs)
+        for column in (np.ones(len(left)), left, right)
     )
     expected = float((mine * yours / np.maximum(sizes, 1)).sum())
-    seen = int((ours & theirs).sum())
-    if seen <= expected:
+    shared = int((left & right).sum())
+    if shared <= expected:
         return expected, 1.0
     total = np.ones(1)
     for n, a, b in zip(sizes.astype(int), mine.astype(int), yours.astype(int), strict=True):
         if a and b:
             total = np.convolve(total, hypergeometric_probabilities(n, a, b))
-    return expected, min(1.0, float(total[seen:].sum()))
+    return expected, min(1.0, float(total[shared:].sum()))
 
 
 def _estimate_false_alarm_rate(grid: Grid, lineup: SeasonClips, *, seed: int) -> Measured:
@@ -221,13 +221,13 @@ def _estimate_error_probabilities(grid: Grid, lineup: SeasonClips) -> Array:
     """
     errs, read = get_wrong_answer_mask(lineup, grid), grid >= 0
     odds = np.zeros(grid.shape)
-    for side in (get_generated_clip_mask(lineup), ~get_generated_clip_mask(lineup)):
-        if not side.any():
+    for mask in (get_generated_clip_mask(lineup), ~get_generated_clip_mask(lineup)):
+        if not mask.any():
             continue
-        base = _compute_log_odds(errs[:, side].sum(), read[:, side].sum())
-        own = _compute_log_odds(errs[:, side].sum(axis=1), read[:, side].sum(axis=1))
-        clip = _compute_log_odds(errs[:, side].sum(axis=0), read[:, side].sum(axis=0))
-        odds[:, side] = own[:, np.newaxis] + clip[np.newaxis] - base
+        base = _compute_log_odds(errs[:, mask].sum(), read[:, mask].sum())
+        reviewer = _compute_log_odds(errs[:, mask].sum(axis=1), read[:, mask].sum(axis=1))
+        clip = _compute_log_odds(errs[:, mask].sum(axis=0), read[:, mask].sum(axis=0))
+        odds[:, mask] = reviewer[:, np.newaxis] + clip[np.newaxis] - base
     chances: Array = 1 / (1 + np.exp(-odds))
     return chances
 

@@ -59,12 +59,12 @@ class TeamAttempts:
 
 def collect_team_attempts(history: SeasonLog) -> tuple[TeamAttempts, ...]:
     """Return the attempts of every team in a season's log, one result per team and leaderboard."""
-    told: defaultdict[tuple[str, Kind], list[SeasonLogEvent]] = defaultdict(list)
+    by_team: defaultdict[tuple[str, Kind], list[SeasonLogEvent]] = defaultdict(list)
     for event in history.events:
         if event.kind != "season":
-            told[event.team, event.kind].append(event)
+            by_team[event.team, event.kind].append(event)
     return tuple(
-        _build_team_attempts(team, kind, events) for (team, kind), events in sorted(told.items())
+        _build_team_attempts(team, kind, events) for (team, kind), events in sorted(by_team.items())
     )
 
 
@@ -105,23 +105,23 @@ def rank_one_attempt_per_team(
     reviewers = _select_rows_of_entries(play.reviewers, _select_unranked_entries("reviewer", tries))
     if not creators and not reviewers:
         return rank_season_entrants(play, seed=seed, resamples=resamples, nuisances=nuisances)
-    kept = exclude_entrants(play, creators=creators, reviewers=reviewers)
-    standings = rank_season_entrants(kept, seed=seed, resamples=resamples, nuisances=nuisances)
-    whole = rank_season_entrants(play, seed=seed, resamples=resamples, nuisances=nuisances)
-    cells = (c for c in whole.cells if c.creator in creators or c.reviewer in reviewers)
+    selected = exclude_entrants(play, creators=creators, reviewers=reviewers)
+    standings = rank_season_entrants(selected, seed=seed, resamples=resamples, nuisances=nuisances)
+    full = rank_season_entrants(play, seed=seed, resamples=resamples, nuisances=nuisances)
+    cells = (c for c in full.cells if c.creator in creators or c.reviewer in reviewers)
     return replace(
         standings,
-        reviewers=_add_unranked_rows(standings.reviewers, whole.reviewers, reviewers),
-        creators=_add_unranked_rows(standings.creators, whole.creators, creators),
+        reviewers=_add_unranked_rows(standings.reviewers, full.reviewers, reviewers),
+        creators=_add_unranked_rows(standings.creators, full.creators, creators),
         cells=(*standings.cells, *cells),
     )
 
 
 def _add_unranked_rows(
-    board: Sequence[LeaderboardRow], whole: Sequence[LeaderboardRow], added: frozenset[str]
+    board: Sequence[LeaderboardRow], full: Sequence[LeaderboardRow], added: frozenset[str]
 ) -> tuple[LeaderboardRow, ...]:
-    """Return ranked rows of `board`, rows of `whole` named in `added` without rank, then others."""
-    extra = (replace(s, rank=None, first_class=False) for s in whole if s.name in added)
+    """Return ranked rows of `board`, rows of `full` named in `added` without rank, then others."""
+    extra = (replace(s, rank=None, first_class=False) for s in full if s.name in added)
     ranked = [s for s in board if s.rank is not None]
     return (*ranked, *extra, *(s for s in board if s.rank is None))
 
@@ -133,7 +133,7 @@ def _select_rows_of_entries(board: Sequence[str], entries: frozenset[str]) -> fr
 
 
 def _select_unranked_entries(kind: Kind, tries: Sequence[TeamAttempts]) -> frozenset[str]:
-    return frozenset(name for each in tries if each.kind == kind for name in each.unranked)
+    return frozenset(name for team in tries if team.kind == kind for name in team.unranked)
 
 
 def is_leaderboard_row_of_entry(row: str, entry: str) -> bool:
@@ -169,14 +169,14 @@ def correct_best_attempt(
     rng = np.random.default_rng(seed)
     weights = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=RESAMPLES)
     observed = _compute_hit_rates(sums.sum(axis=0)[np.newaxis])[0]
-    drawn = _compute_hit_rates(np.einsum("rs,sek->rek", weights.astype(np.float64), sums))
+    draws = _compute_hit_rates(np.einsum("rs,sek->rek", weights.astype(np.float64), sums))
     towards = -1.0 if kind == "creator" else 1.0
-    luck = (towards * (drawn - observed)).max(axis=1)
+    luck = (towards * (draws - observed)).max(axis=1)
     luck = luck[np.isfinite(luck)]
     best = int(np.argmax(towards * observed))
     gains = (float(luck.mean()), *np.quantile(luck, (_TAIL, 1 - _TAIL)))
     value, *ends = (float(observed[best] - towards * gain) for gain in gains)
-    value, *ends = (min(float(PERCENT), max(0.0, each)) for each in (value, *ends))
+    value, *ends = (min(float(PERCENT), max(0.0, v)) for v in (value, *ends))
     corrected = Estimate(
         value=value,
         low=min(value, *ends),
@@ -216,6 +216,6 @@ def _count_hits_by_scene(play: SeasonAnswerTable, entries: Sequence[str], kind: 
             good = ~get_wrong_answer_mask(lineup, grid)
         read = (grid[lines] >= 0) & clips
         scene = lineup.scene[np.nonzero(read)[1]]
-        for column, counted in enumerate((good[lines][read], np.ones(len(scene)))):
-            sums[:, at, column] = np.bincount(scene, weights=counted, minlength=len(sums))
+        for column, weights in enumerate((good[lines][read], np.ones(len(scene)))):
+            sums[:, at, column] = np.bincount(scene, weights=weights, minlength=len(sums))
     return sums[(sums[:, :, 1] > 0).all(axis=1)]

@@ -35,11 +35,11 @@ _PUT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPEN
 def sum_season_cost_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | None:
     """Return the known cost in USD of all clips and answers of a season; `None` if no cost is known."""
     clips = folder.made.rows(["cost_usd"], where="cost_usd IS NOT NULL")
-    told = [Decimal(str(row["cost_usd"])) for row in clips] if folder.made.exists() else []
+    costs = [Decimal(str(row["cost_usd"])) for row in clips] if folder.made.exists() else []
     for reviewer in entrants.reviewers:
         cost_usd = _find_run_cost(folder, reviewer.folder)
-        told += [] if cost_usd is None else [cost_usd]
-    return sum(told, Decimal()) if told else None
+        costs += [] if cost_usd is None else [cost_usd]
+    return sum(costs, Decimal()) if costs else None
 
 
 def compute_remaining_budget_usd(
@@ -69,9 +69,9 @@ def limit_reviewer_cost(
     if left <= 0:
         setting, problem = "budget.max_cost_usd", "all of it is spent"
         raise InvalidSettingError(setting, problem, "Raise it and run again: answers are kept")
-    most = left + (_find_run_cost(asking.folder, judge.entered.folder) or Decimal())
-    most = most if section.max_cost_usd is None else min(most, section.max_cost_usd)
-    capped = section.model_copy(update={"max_cost_usd": most})
+    limit = left + (_find_run_cost(asking.folder, judge.entered.folder) or Decimal())
+    limit = limit if section.max_cost_usd is None else min(limit, section.max_cost_usd)
+    capped = section.model_copy(update={"max_cost_usd": limit})
     return replace(judge, recipe=judge.recipe.model_copy(update={"reviewer": capped}))
 
 
@@ -82,10 +82,8 @@ def count_requested_clips(folder: SeasonFolder) -> int:
 
 def count_sent_questions(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
     """Return the number of questions that a season sent to reviewers, without baselines."""
-    asked = [
-        _open_answers_table(folder, each.folder) for each in entrants.reviewers if not each.floor
-    ]
-    return sum(table.count(_PUT) for table in asked if table.exists())
+    tables = [_open_answers_table(folder, r.folder) for r in entrants.reviewers if not r.floor]
+    return sum(table.count(_PUT) for table in tables if table.exists())
 
 
 def plan_budgeted_questions(
@@ -100,19 +98,19 @@ def plan_budgeted_questions(
     season resumes it.
     """
     recipe, folder = asking.season.recipe, asking.folder
-    most = recipe.budget.max_questions
+    limit = recipe.budget.max_questions
     paid = [judge for judge in judges if not judge.entered.floor]
-    if most is None:
+    if limit is None:
         folder.place.remove(PLAN)
         return None
     names = sorted(judge.entered.name for judge in paid)
     basis = hash_question_plan_inputs(
-        recipe.seed, most, names, list(recipe.titles), sorted(current)
+        recipe.seed, limit, names, list(recipe.titles), sorted(current)
     )
     before = read_question_plan(folder)
     if before is not None and before.basis == basis:
         return before
-    plan = _build_question_plan(paid, asking, entrants, current, basis=basis, most=most)
+    plan = _build_question_plan(paid, asking, entrants, current, basis=basis, limit=limit)
     if plan is None:
         folder.place.remove(PLAN)
     else:
@@ -127,7 +125,7 @@ def _build_question_plan(
     current: Collection[str],
     *,
     basis: str,
-    most: int,
+    limit: int,
 ) -> QuestionPlan | None:
     folder, seed = asking.folder, asking.season.recipe.seed
     questions = [
@@ -139,7 +137,7 @@ def _build_question_plan(
         if question.clip in current
     ]
     due = [question for question in questions if not question.answered]
-    left = max(0, most - count_sent_questions(folder, entrants))
+    left = max(0, limit - count_sent_questions(folder, entrants))
     if len(due) <= left:
         return None
     lineup = read_season_clips(folder)
@@ -152,8 +150,8 @@ def _build_question_plan(
         known=count_stored_answers(plays, entrants.shown(entrants.reviewers)),
         seed=seed,
     )
-    kept = set(chosen)
-    gone = Counter(q.reviewer for q in due if (q.reviewer, q.condition, q.clip) not in kept)
+    selected = set(chosen)
+    gone = Counter(q.reviewer for q in due if (q.reviewer, q.condition, q.clip) not in selected)
     return QuestionPlan(
         seed=seed,
         basis=basis,
@@ -164,9 +162,9 @@ def _build_question_plan(
 
 
 def _map_clips_to_names(
-    lineup: SeasonClips, names: Sequence[str], place: npt.NDArray[np.integer]
+    lineup: SeasonClips, names: Sequence[str], index: npt.NDArray[np.integer]
 ) -> dict[str, str]:
-    return dict(zip(lineup.clips, (names[at] for at in place.tolist()), strict=True))
+    return dict(zip(lineup.clips, (names[at] for at in index.tolist()), strict=True))
 
 
 def _find_run_cost(folder: SeasonFolder, run: str) -> Decimal | None:

@@ -35,9 +35,9 @@ def build_season_creators(
 ) -> tuple[EnteredCreator, ...]:
     """Return the creators in the recipe of a season, then those that were removed from the recipe."""
     named = [_build_entered_creator(section) for section in sections]
-    names = {each.name for each in named}
-    gone = [each for each in before if each.name not in names]
-    return (*named, *(each.model_copy(update={"retired": True}) for each in gone))
+    names = {creator.name for creator in named}
+    gone = [creator for creator in before if creator.name not in names]
+    return (*named, *(creator.model_copy(update={"retired": True}) for creator in gone))
 
 
 def _build_entered_creator(section: CreatorRecipeSection) -> EnteredCreator:
@@ -47,68 +47,68 @@ def _build_entered_creator(section: CreatorRecipeSection) -> EnteredCreator:
         name=section.stable_name,
         kind=section.kind,
         side=section.keys.side if held is None else ClipClass.GENERATED,
-        settings=tuple(each.value for each in section.settings or section.keys.usual),
+        settings=tuple(setting.value for setting in section.settings or section.keys.usual),
         held=held or "",
     )
 
 
-def count_pending_clips(opener: CreatorFactory, asking: SeasonRunContext) -> tuple[int, int]:
+def count_pending_clips(factory: CreatorFactory, asking: SeasonRunContext) -> tuple[int, int]:
     """Return the number of clips still to request from a creator, and of failed clips not retried."""
-    made = asking.folder.made
-    keys = [row["key"] for row in _iter_creator_rows(opener, asking)]
-    due = PendingQuestionFilter(made, UNPAID.union(asking.retry_failed)).are_due(keys)
-    held = made.held([key for key, is_due in zip(keys, due, strict=True) if not is_due])
-    return sum(due), sum(each.reason is not None for each in held.values())
+    table = asking.folder.made
+    keys = [row["key"] for row in _iter_creator_rows(factory, asking)]
+    due = PendingQuestionFilter(table, UNPAID.union(asking.retry_failed)).are_due(keys)
+    states = table.held([key for key, is_due in zip(keys, due, strict=True) if not is_due])
+    return sum(due), sum(state.reason is not None for state in states.values())
 
 
-def find_missing_creator_files(opener: CreatorFactory, asking: SeasonRunContext) -> tuple[str, ...]:
+def find_missing_creator_files(
+    factory: CreatorFactory, asking: SeasonRunContext
+) -> tuple[str, ...]:
     """Return the expected files that are missing in a creator's folder; empty for other creator kinds."""
-    if opener.given != "name":
+    if factory.given != "name":
         return ()
-    creator = opener.open()
+    creator = factory.open()
     if not isinstance(creator, FolderCreator):
         return ()
     stems = assign_scene_file_names(asking.scenery.scenes)
-    briefs = [
-        build_name_only_brief(*names, each) for names in stems.items() for each in opener.settings
-    ]
+    briefs = [build_name_only_brief(*names, s) for names in stems.items() for s in factory.settings]
     return tuple(creator.find_missing(briefs))
 
 
-def find_first_clip_failure(opener: CreatorFactory, asking: SeasonRunContext) -> str:
+def find_first_clip_failure(factory: CreatorFactory, asking: SeasonRunContext) -> str:
     """Return the reason and detail of a stored failed clip of the creator; "" if no clip failed."""
-    keys = [row["key"] for row in _iter_creator_rows(opener, asking)]
-    failed = {key for key, each in asking.folder.made.held(keys).items() if each.reason}
+    keys = [row["key"] for row in _iter_creator_rows(factory, asking)]
+    failed = {key for key, state in asking.folder.made.held(keys).items() if state.reason}
     columns = ["key", "failure_reason", "failure_detail"]
     rows = asking.folder.made.rows(columns, where="failure_reason IS NOT NULL") if failed else ()
-    found = (row for row in rows if row["key"] in failed)
-    return next((f"{row['failure_reason']}: {row['failure_detail']}" for row in found), "")
+    failures = (row for row in rows if row["key"] in failed)
+    return next((f"{row['failure_reason']}: {row['failure_detail']}" for row in failures), "")
 
 
-def _iter_creator_rows(opener: CreatorFactory, asking: SeasonRunContext) -> Iterator[Row]:
-    return iter_clip_request_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
+def _iter_creator_rows(factory: CreatorFactory, asking: SeasonRunContext) -> Iterator[Row]:
+    return iter_clip_request_rows(factory, asking.scenery, seed=asking.season.recipe.seed)
 
 
 def generate_missing_clips(
-    opener: CreatorFactory,
+    factory: CreatorFactory,
     asking: SeasonRunContext,
     *,
-    most: int | None,
+    limit: int | None,
     left_usd: Decimal | None,
     callbacks: JobCallbacks,
 ) -> tuple[JobRunSummary, int]:
-    """Request at most `most` missing clips for `left_usd`; return run summary and number missing."""
+    """Request at most `limit` missing clips for `left_usd`; return run summary and number missing."""
     folder = asking.folder
-    again = UNPAID.union(asking.retry_failed)
-    due = list(PendingQuestionFilter(folder.made, again).sift(_iter_creator_rows(opener, asking)))
-    callbacks.on_due("made", len(due[:most]))
+    retry = UNPAID.union(asking.retry_failed)
+    due = list(PendingQuestionFilter(folder.made, retry).sift(_iter_creator_rows(factory, asking)))
+    callbacks.on_due("made", len(due[:limit]))
     survey = StoredClipFacts(folder.benchmark_clips)
     done = run_stages(
-        add_real_clip_columns(due[:most], asking.scenery, survey),
-        [ClipGenerationStage(opener, asking.access, folder=folder.path, left_usd=left_usd)],
+        add_real_clip_columns(due[:limit], asking.scenery, survey),
+        [ClipGenerationStage(factory, asking.access, folder=folder.path, left_usd=left_usd)],
         table=folder.made,
-        retry_failed=again,
-        ledger=get_start_log_path(folder, format_creator_folder_name(opener.title, opener.name)),
+        retry_failed=retry,
+        ledger=get_start_log_path(folder, format_creator_folder_name(factory.title, factory.name)),
         add_up=add_row_costs,
         on_progress=lambda progress: callbacks.on_step("made", progress),
         observe=lambda step, n_rows: callbacks.observe(f"made-{step}", n_rows),

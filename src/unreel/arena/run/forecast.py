@@ -55,12 +55,12 @@ class SeasonForecast:
     @property
     def n_questions(self) -> int:
         """Return the total number of questions to send."""
-        return sum(each.n_due for each in self.reviewers)
+        return sum(entrant.n_due for entrant in self.reviewers)
 
     @property
     def n_clips(self) -> int:
         """Return the total number of clips to generate."""
-        return sum(each.n_due for each in self.creators)
+        return sum(entrant.n_due for entrant in self.creators)
 
 
 def forecast_season(job: SeasonJob) -> SeasonForecast:
@@ -76,8 +76,8 @@ def forecast_season(job: SeasonJob) -> SeasonForecast:
     judges, stumbled = build_season_reviewers(asking)
     entrants = build_season_entrants(asking, judges)
     creators = tuple(_iter_creator_forecasts(job, asking))
-    n_held = sum(len(scenery.held(each.held)) for each in entrants.creators if each.held)
-    n_made = sum(each.n_due + each.n_done for each in creators) - n_held
+    n_held = sum(len(scenery.held(c.held)) for c in entrants.creators if c.held)
+    n_made = sum(c.n_due + c.n_done for c in creators) - n_held
     n_real = sum(1 for _ in scenery.real())
     n_clips = n_held + n_made + (0 if entrants.is_about_pairs else n_real)
     current = read_current_clip_names(job.folder, entrants)
@@ -98,7 +98,7 @@ def forecast_season(job: SeasonJob) -> SeasonForecast:
         creators=creators,
         reviewers=(
             *reviewers,
-            *(EntrantForecast(title=each.title, problem=each.why) for each in stumbled),
+            *(EntrantForecast(title=e.title, problem=e.why) for e in stumbled),
         ),
         max_questions=recipe.budget.max_questions,
         max_clips=recipe.budget.max_clips,
@@ -112,19 +112,19 @@ def _iter_creator_forecasts(job: SeasonJob, asking: SeasonRunContext) -> Iterato
             yield EntrantForecast(title=section.name, n_done=len(asking.scenery.held(section.held)))
         elif job.calls(section.name):
             try:
-                opener = section.opener(settings=access.settings, trusted=access.trusted)
+                factory = section.opener(settings=access.settings, trusted=access.trusted)
             except UnreelError as error:
                 yield EntrantForecast(title=section.name, problem=str(error))
                 continue
-            n_all = len(asking.scenery.scenes) * len(opener.settings)
-            n_due, n_failed = count_pending_clips(opener, asking)
+            n_all = len(asking.scenery.scenes) * len(factory.settings)
+            n_due, n_failed = count_pending_clips(factory, asking)
             n_done = n_all - n_due - n_failed
             yield EntrantForecast(
                 title=section.name,
                 n_due=n_due,
                 n_done=n_done,
                 n_failed=n_failed,
-                missing_files=find_missing_creator_files(opener, asking)
+                missing_files=find_missing_creator_files(factory, asking)
                 if n_due or n_failed
                 else (),
             )
@@ -138,5 +138,5 @@ def _forecast_reviewer(
         questions = iter_reviewer_questions(
             judge, asking.folder, asking.access, retry=asking.retry_failed
         )
-        n_done = sum(each.answered for each in questions if has_all_shown_clips(each.clip, current))
+        n_done = sum(q.answered for q in questions if has_all_shown_clips(q.clip, current))
     return EntrantForecast(title=judge.entered.title, n_due=max(0, n_all - n_done), n_done=n_done)

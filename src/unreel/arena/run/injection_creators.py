@@ -58,8 +58,8 @@ class InjectCreatorKeys(CreatorKeys):
     def _inject(self, rework: ClipEditRequest) -> GeneratedClip | Failure:
         """Return the real clip with one injected trace, and the ground truth of that trace."""
         draw = digest(str(rework.brief.seed), rework.brief.id)
-        why = []
-        for category in sorted(self.categories, key=lambda each: digest(each.value, draw)):
+        reasons = []
+        for category in sorted(self.categories, key=lambda c: digest(c.value, draw)):
             trace = inject_trace_into_clip(
                 rework.source,
                 reader=rework.reader,
@@ -78,8 +78,8 @@ class InjectCreatorKeys(CreatorKeys):
                     cost_usd=Decimal(0),
                     traces=_TRACES.dump_json((trace,)).decode(),
                 )
-            why.append(str(trace))
-        return Failure(FailureReason.UNFIT, why[0])
+            reasons.append(str(trace))
+        return Failure(FailureReason.UNFIT, reasons[0])
 
 
 class EncodedControlKeys(CreatorKeys):

@@ -113,12 +113,12 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
         entrants = build_season_entrants(asking, judges)
         folder.keep_entrants(entrants)
         _probe_benchmark_files(asking, entrants, callbacks)
-        made = tuple(_generate_all_clips(job, asking, entrants, callbacks))
-        if any(turn.problem for turn in made):
+        created = tuple(_generate_all_clips(job, asking, entrants, callbacks))
+        if any(turn.problem for turn in created):
             judges, stumbled = [], []
         callbacks.on_phase("gathering the clips")
         current = rebuild_season_clip_set(folder, scenery, entrants, job.access)
-        called = [each for each in judges if job.calls(each.entered.title)]
+        called = [j for j in judges if job.calls(j.entered.title)]
         plan = plan_budgeted_questions(called, asking, entrants, current)
         turns = tuple(
             _ask_all_reviewers(
@@ -130,10 +130,10 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
         season=recipe.name,
         folder=str(folder.path),
         digest=scenery.digest,
-        creators=made,
+        creators=created,
         reviewers=(
             *turns,
-            *(EntrantRunSummary(title=each.title, problem=each.why) for each in stumbled),
+            *(EntrantRunSummary(title=e.title, problem=e.why) for e in stumbled),
         ),
         n_rejected=scenery.n_rejected,
         plan=plan,
@@ -144,7 +144,7 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
 def require_known_entrants(job: SeasonJob) -> None:
     """Raise `UnknownNameError` if a title in `only` belongs to no entrant."""
     recipe = job.season.recipe
-    known = [each.name for each in recipe.creator] + [each.shown for each in recipe.judges]
+    known = [entry.name for entry in recipe.creator] + [entry.shown for entry in recipe.judges]
     for title in sorted(job.only.difference(known)):
         kind = "entrant"
         raise UnknownNameError(kind, title, known)
@@ -156,8 +156,8 @@ def build_season_entrants(
     """Return the entrants in the recipe of a season, and earlier ones that the recipe no longer names."""
     recipe, before = asking.season.recipe, asking.folder.entrants()
     named = [judge.entered for judge in judges]
-    names = {each.name for each in named}
-    gone = [each for each in before.reviewers if each.name not in names]
+    names = {entrant.name for entrant in named}
+    gone = [entrant for entrant in before.reviewers if entrant.name not in names]
     return SeasonEntrants(
         season=recipe.name,
         protocol=recipe.protocol,
@@ -165,7 +165,7 @@ def build_season_entrants(
         seed=recipe.seed,
         conditions=recipe.titles,
         creators=build_season_creators(asking.season.creators, before.creators),
-        reviewers=(*named, *(each.model_copy(update={"retired": True}) for each in gone)),
+        reviewers=(*named, *(entrant.model_copy(update={"retired": True}) for entrant in gone)),
     )
 
 
@@ -175,10 +175,10 @@ def _probe_benchmark_files(
     """Probe the benchmark's files that the season needs: real clips, creators' clips, training clips."""
     scenery, folder = asking.scenery, asking.folder
     callbacks.on_phase("looking at the benchmark")
-    held = (entry for each in entrants.creators for entry in scenery.held(each.held))
+    clips = (entry for creator in entrants.creators for entry in scenery.held(creator.held))
     lessons = scenery.lessons if any(judge.floor for judge in entrants.reviewers) else ()
     run_stages(
-        iter_clip_file_rows(scenery.benchmark, [*scenery.real(), *held, *lessons], asking.access),
+        iter_clip_file_rows(scenery.benchmark, [*scenery.real(), *clips, *lessons], asking.access),
         [ClipProbeStage(asking.access)],
         table=folder.benchmark_clips,
         ledger=get_start_log_path(folder, "benchmark"),
@@ -189,7 +189,7 @@ def _probe_benchmark_files(
 def _generate_all_clips(
     job: SeasonJob, asking: SeasonRunContext, entrants: SeasonEntrants, callbacks: JobCallbacks
 ) -> Iterator[EntrantRunSummary]:
-    called = [each for each in job.season.creators if each.held is not None or job.calls(each.name)]
+    called = [c for c in job.season.creators if c.held is not None or job.calls(c.name)]
     checked = [_check_creator_clips(section, asking) for section in called]
     if any(turn.problem for turn in checked):
         yield from checked
@@ -213,12 +213,12 @@ def _check_creator_clips(
         lacks = f"the benchmark holds no clip of {section.held!r}. It holds those of {known}"
         return EntrantRunSummary(title=title, already=n_held, problem="" if n_held else lacks)
     try:
-        opener = section.opener(settings=access.settings, trusted=access.trusted)
-        n_due, n_failed = count_pending_clips(opener, asking)
-        missing = find_missing_creator_files(opener, asking) if n_due or n_failed else ()
+        factory = section.opener(settings=access.settings, trusted=access.trusted)
+        n_due, n_failed = count_pending_clips(factory, asking)
+        missing = find_missing_creator_files(factory, asking) if n_due or n_failed else ()
     except _OF_ONE as error:
         return EntrantRunSummary(title=title, problem=str(error))
-    n_all = len(asking.scenery.scenes) * len(opener.settings)
+    n_all = len(asking.scenery.scenes) * len(factory.settings)
     problem = f"its folder holds none of the {n_all} expected files"
     return EntrantRunSummary(
         title=title,
@@ -236,24 +236,24 @@ def _make_creator_clips(
     callbacks: JobCallbacks,
 ) -> EntrantRunSummary:
     budget, folder, access = asking.season.recipe.budget, asking.folder, asking.access
-    most = (
+    limit = (
         None
         if budget.max_clips is None
         else max(0, budget.max_clips - count_requested_clips(folder))
     )
     try:
-        opener = section.opener(settings=access.settings, trusted=access.trusted)
-        _, failed_before = count_pending_clips(opener, asking)
+        factory = section.opener(settings=access.settings, trusted=access.trusted)
+        _, failed_before = count_pending_clips(factory, asking)
         done, n_due = generate_missing_clips(
-            opener,
+            factory,
             asking,
-            most=most,
+            limit=limit,
             left_usd=compute_remaining_budget_usd(folder, entrants, budget),
             callbacks=callbacks,
         )
     except _OF_ONE as error:
         return EntrantRunSummary(title=section.name, problem=str(error))
-    n_all = len(asking.scenery.scenes) * len(opener.settings)
+    n_all = len(asking.scenery.scenes) * len(factory.settings)
     turn = EntrantRunSummary(
         title=section.name,
         done=done.done,
@@ -266,8 +266,8 @@ def _make_creator_clips(
     is_unusable = not turn.done + turn.already and bool(
         failed_before or set(done.failures) - UNPAID
     )
-    problem = f"none of its {n_all} clips can be used ({find_first_clip_failure(opener, asking)})"
-    missing = find_missing_creator_files(opener, asking)
+    problem = f"none of its {n_all} clips can be used ({find_first_clip_failure(factory, asking)})"
+    missing = find_missing_creator_files(factory, asking)
     return replace(turn, missing_files=missing, problem=problem if is_unusable else "")
 
 
@@ -297,20 +297,20 @@ def _ask_all_reviewers(
         callbacks.on_begin(f"{number} of {len(judges)}, {title}")
         try:
             within = limit_reviewer_cost(judge, asking, entrants)
-            came = ask_season_reviewer(
+            result = ask_season_reviewer(
                 within, asking, wants=wanted(judge.entered), callbacks=callbacks
             )
         except _OF_ONE as error:
-            came = FailedEntrant(title, str(error))
-        if isinstance(came, FailedEntrant):
-            yield EntrantRunSummary(title=title, problem=came.why)
+            result = FailedEntrant(title, str(error))
+        if isinstance(result, FailedEntrant):
+            yield EntrantRunSummary(title=title, problem=result.why)
         else:
             yield EntrantRunSummary(
                 title=title,
-                done=came.done,
-                already=came.already - came.failed_before,
-                failures=came.failures,
-                failed_before=came.failed_before,
+                done=result.done,
+                already=result.already - result.failed_before,
+                failures=result.failures,
+                failed_before=result.failed_before,
             )
 
 
@@ -318,11 +318,11 @@ def _add_unfitted_baseline_reasons(
     entrants: SeasonEntrants, turns: Sequence[EntrantRunSummary]
 ) -> SeasonEntrants:
     """Return the entrants, with a reason added to each baseline that could not be fitted in this run."""
-    why = {turn.title: turn.problem for turn in turns if turn.problem}
-    told = (
-        each.model_copy(update={"unfitted": why[each.title]})
-        if each.floor and not each.retired and each.title in why
-        else each
-        for each in entrants.reviewers
+    problems = {turn.title: turn.problem for turn in turns if turn.problem}
+    reviewers = (
+        reviewer.model_copy(update={"unfitted": problems[reviewer.title]})
+        if reviewer.floor and not reviewer.retired and reviewer.title in problems
+        else reviewer
+        for reviewer in entrants.reviewers
     )
-    return entrants.model_copy(update={"reviewers": tuple(told)})
+    return entrants.model_copy(update={"reviewers": tuple(reviewers)})

@@ -82,15 +82,15 @@ class SeasonCreatorContext:
         except InvalidValueError:
             download_public_file(url, file, max_bytes=reach.max_bytes, seconds=reach.seconds)
         else:
-            download_file(url, file, reach=reach, storage=self.access.storage)
+            download_file(url, file, policy=reach, storage=self.access.storage)
 
     def _noted(self) -> dict[str, str]:
         try:
             with OutputDirectory(self.root).read(f"{NOTES}/{self.key}/{_NOTES}") as file:
-                found = parse_json_object(file.read(_MOST_BYTES))
+                notes = parse_json_object(file.read(_MOST_BYTES))
         except (FileNotFoundError, InvalidValueError):
             return {}
-        return {word: told for word, told in found.items() if isinstance(told, str)}
+        return {word: note for word, note in notes.items() if isinstance(note, str)}
 
 
 _MADE: Final = "made"
@@ -129,14 +129,14 @@ class ClipGenerationStage(MediaStage):
 
     def __init__(
         self,
-        opener: CreatorFactory,
+        factory: CreatorFactory,
         access: ClipAccessSettings,
         *,
         folder: Path,
         left_usd: Decimal | None,
     ) -> None:
-        super().__init__(access, WorkerResources(in_flight=max(1, opener.at_once)))
-        self._opener = opener
+        super().__init__(access, WorkerResources(in_flight=max(1, factory.at_once)))
+        self._opener = factory
         self._root = folder
         self._purse = RemainingClipBudget(left_usd)
 
@@ -146,8 +146,8 @@ class ClipGenerationStage(MediaStage):
 
     async def __call__(self, row: Row) -> Row:
         workplace = SeasonCreatorContext(root=self._root, key=row["key"], access=self._access)
-        if (kept := await asyncio.to_thread(self._find_made, row, workplace)) is not None:
-            return kept
+        if (stored := await asyncio.to_thread(self._find_made, row, workplace)) is not None:
+            return stored
         if self._purse.is_empty:
             detail = "the season's budget is spent: the creator was not asked"
             return convert_to_failed_row(row, Failure(FailureReason.BUDGET_SPENT, detail))
@@ -156,13 +156,13 @@ class ClipGenerationStage(MediaStage):
                 build_clip_brief, row, file, self._reader, self._opener.given
             )
             began_ns = time.monotonic_ns()
-            made = brief if isinstance(brief, Failure) else await self._make(brief, workplace)
-        if isinstance(made, Failure):
-            return convert_to_failed_row(row, made)
-        self._purse.pay(made.cost_usd)
+            clip = brief if isinstance(brief, Failure) else await self._make(brief, workplace)
+        if isinstance(clip, Failure):
+            return convert_to_failed_row(row, clip)
+        self._purse.pay(clip.cost_usd)
         took_us = (time.monotonic_ns() - began_ns) // 1000
-        taken = await asyncio.to_thread(self._take, row, made, workplace, took_us)
-        return convert_to_failed_row(row, taken) if isinstance(taken, Failure) else taken
+        new_row = await asyncio.to_thread(self._take, row, clip, workplace, took_us)
+        return convert_to_failed_row(row, new_row) if isinstance(new_row, Failure) else new_row
 
     async def close(self) -> None:
         await self._creator.close()
@@ -172,14 +172,14 @@ class ClipGenerationStage(MediaStage):
         self, brief: ClipBrief, workplace: SeasonCreatorContext
     ) -> GeneratedClip | Failure:
         try:
-            made: object = await self._creator.make(brief, workplace)
+            clip: object = await self._creator.make(brief, workplace)
         except Exception as error:  # noqa: BLE001  somebody's mistake costs one clip
             raise_if_machine_error(error)
             return Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
-        if not isinstance(made, GeneratedClip | Failure):
-            detail = f"make gave {type(made).__name__}, and not a Made or a Failure"
+        if not isinstance(clip, GeneratedClip | Failure):
+            detail = f"make gave {type(clip).__name__}, and not a Made or a Failure"
             return Failure(FailureReason.MALFORMED_REPLY, detail)
-        return made
+        return clip
 
     def _real_clip(self, row: Row) -> AbstractContextManager[Path | None]:
         location = row.get("_location")
@@ -190,53 +190,53 @@ class ClipGenerationStage(MediaStage):
         )
 
     def _take(
-        self, row: Row, made: GeneratedClip, workplace: SeasonCreatorContext, took_us: int
+        self, row: Row, clip: GeneratedClip, workplace: SeasonCreatorContext, took_us: int
     ) -> Row | Failure:
         """Check a clip, move it into the season's folder and delete its working folder; return row or failure."""
-        files, bench = OutputDirectory(self._root), f"{BENCH}/{row['key']}"
-        facts = self._look_at(made.file, workplace.folder)
+        files, folder = OutputDirectory(self._root), f"{BENCH}/{row['key']}"
+        facts = self._look_at(clip.file, workplace.folder)
         if isinstance(facts, Failure):
-            files.remove_folder(bench)
+            files.remove_folder(folder)
             return facts
-        name = self._name(row, made.file)
-        if not files.hard_link(made.file.resolve(), name):
-            files.copy(made.file, name)
-        told = {
-            "model": made.model,
-            "parameters": json.dumps(dict(made.parameters), sort_keys=True),
-            "traces": made.traces,
-            "cost_usd": None if made.cost_usd is None else float(made.cost_usd),
+        name = self._name(row, clip.file)
+        if not files.hard_link(clip.file.resolve(), name):
+            files.copy(clip.file, name)
+        columns = {
+            "model": clip.model,
+            "parameters": json.dumps(dict(clip.parameters), sort_keys=True),
+            "traces": clip.traces,
+            "cost_usd": None if clip.cost_usd is None else float(clip.cost_usd),
             "took_us": took_us,
             "sha256": compute_clip_id(self._root / name),
             "size_bytes": files.size(name),
             "facts": FACTS.dump_json(facts).decode(),
             "file": name,
         }
-        workplace.note(_MADE, json.dumps(told))
-        files.remove_folder(bench)
-        return row | told
+        workplace.note(_MADE, json.dumps(columns))
+        files.remove_folder(folder)
+        return row | columns
 
     def _find_made(self, row: Row, workplace: SeasonCreatorContext) -> Row | None:
         """Return the row of a clip that an earlier process generated but did not record, or `None`."""
         noted = workplace.recall(_MADE)
         if noted is None or row["attempt"] > 1:
             return None
-        told: dict[str, Any] = json.loads(noted)
-        file = self._root / told["file"]
-        return row | told if file.is_file() and compute_clip_id(file) == told["sha256"] else None
+        made: dict[str, Any] = json.loads(noted)
+        file = self._root / made["file"]
+        return row | made if file.is_file() and compute_clip_id(file) == made["sha256"] else None
 
-    def _look_at(self, file: Path, bench: Path) -> ClipFacts | Failure:
+    def _look_at(self, file: Path, folder: Path) -> ClipFacts | Failure:
         """Check a file that a creator generated, and return its properties, or a failure.
 
-        The file must be a regular file in the working folder `bench`. Two frames are decoded too,
+        The file must be a regular file in the creator's working `folder`. Two frames are decoded too,
         because a header can be wrong.
         """
-        inside = file.resolve().is_relative_to(bench.resolve())
+        inside = file.resolve().is_relative_to(folder.resolve())
         if file.is_symlink() or not file.is_file() or not inside:
             return Failure(FailureReason.NOT_A_FILE, "the creator left no file in its workplace")
-        size, most = file.stat().st_size, self._access.settings.fetch_mb << 20
-        if size > most:
-            return Failure(FailureReason.TOO_LARGE, f"{size} bytes, and {most} at most")
+        size, max_bytes = file.stat().st_size, self._access.settings.fetch_mb << 20
+        if size > max_bytes:
+            return Failure(FailureReason.TOO_LARGE, f"{size} bytes, and {max_bytes} at most")
         facts = self._reader.probe(file)
         if isinstance(facts, Failure):
             return facts

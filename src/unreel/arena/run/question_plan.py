@@ -58,9 +58,9 @@ class SeasonReviewer:
 
     def run(self, folder: SeasonFolder, access: ClipAccessSettings) -> EvalRun:
         """Return the evaluation run that stores this reviewer's answers in the season's folder."""
-        place = folder.run(self.entered.folder)
+        root = folder.run(self.entered.folder)
         return EvalRun(
-            place=place, recipe=self.recipe, access=access, ledgers=place.path, accept_changed=True
+            place=root, recipe=self.recipe, access=access, ledgers=root.path, accept_changed=True
         )
 
 
@@ -84,23 +84,23 @@ def iter_reviewer_questions(
     # A floor that learns tells its name when it has learned: without answers nobody needs it.
     name = stored.reviewer if isinstance(stored, StoredRecipe) else None
     plan = run.plan(StoredClipFacts(open_season_clip_facts_table(folder)))
-    asked = (each for each in plan if isinstance(each, PlannedQuestion))
-    for chunk in iter_chunks(asked):
-        keys = ["" if name is None else each.question.key(name) for each in chunk]
-        held = run.answers.held([key for key in keys if key])
+    questions = (q for q in plan if isinstance(q, PlannedQuestion))
+    for chunk in iter_chunks(questions):
+        keys = ["" if name is None else q.question.key(name) for q in chunk]
+        states = run.answers.held([key for key in keys if key])
         for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
             yield SeasonQuestion(
                 reviewer=judge.entered.name,
                 clip=planned.name,
                 condition=str(planned.question.condition),
                 answered=not is_due,
-                failure="" if is_due else held[key].reason or "",
+                failure="" if is_due else states[key].reason or "",
             )
 
 
-def has_all_shown_clips(shown: str, clips: Collection[str]) -> bool:
-    """Return whether `clips` contains the clip `shown`, or both clips if `shown` names a pair."""
-    return shown in clips or all(name in clips for name in shown.split(BETWEEN))
+def has_all_shown_clips(clip: str, clips: Collection[str]) -> bool:
+    """Return whether `clips` contains `clip`, or both of its clips if it names a pair."""
+    return clip in clips or all(name in clips for name in clip.split(BETWEEN))
 
 
 ORDER: Final = "most information first: w (v_r + v_c) with w = p (1 - p), the clip of the scene asked about least first"
@@ -141,10 +141,10 @@ class ReviewerCreatorAnswerCounts:
 
 
 def count_stored_answers(
-    plays: Iterable[SeasonAnswerTable], shown: Mapping[str, str]
+    plays: Iterable[SeasonAnswerTable], titles: Mapping[str, str]
 ) -> ReviewerCreatorAnswerCounts:
-    """Count answers by reviewer and creator; `shown` maps stable names to the tables' titles."""
-    named = {title: name for name, title in shown.items()}
+    """Count answers by reviewer and creator; `titles` maps stable names to the tables' titles."""
+    named = {title: name for name, title in titles.items()}
     caught, answered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for play in plays:
         read, sources = play.said != SILENT, play.lineup.sources
@@ -161,35 +161,35 @@ def count_stored_answers(
 
 def choose_informative_questions(
     questions: Sequence[SeasonQuestion],
-    most: int,
+    limit: int,
     *,
     makers: Mapping[str, str],
     scenes: Mapping[str, str],
     known: ReviewerCreatorAnswerCounts,
     seed: int,
 ) -> list[tuple[str, str, str]]:
-    """Choose at most `most` unanswered questions, the most informative first.
+    """Choose at most `limit` unanswered questions, the most informative first.
 
     Args:
         questions: All questions of the season.
-        most: Maximum number of questions.
+        limit: Maximum number of questions.
         makers: Creator of each clip, by clip name.
         scenes: Scene of each clip, by clip name.
         known: Numbers of stored answers.
         seed: Seed of the order among equal questions.
     """
-    due = [each for each in questions if not each.answered]
-    if len(due) <= most:
-        return [(each.reviewer, each.condition, each.clip) for each in due]
+    due = [question for question in questions if not question.answered]
+    if len(due) <= limit:
+        return [(question.reviewer, question.condition, question.clip) for question in due]
     board = _InformationGainTable(due, makers, known)
-    asked = Counter(scenes[each.clip] for each in questions if each.answered)
-    waiting = _build_question_heaps(due, makers, scenes, asked, seed=seed)
+    n_asked = Counter(scenes[question.clip] for question in questions if question.answered)
+    waiting = _build_question_heaps(due, makers, scenes, n_asked, seed=seed)
     chosen = []
-    for _ in range(most):
+    for _ in range(limit):
         cell = board.next_cell()
-        taken = _pop_next_question(waiting[cell], scenes, asked)
-        asked[scenes[taken.clip]] += 1
-        chosen.append((taken.reviewer, taken.condition, taken.clip))
+        question = _pop_next_question(waiting[cell], scenes, n_asked)
+        n_asked[scenes[question.clip]] += 1
+        chosen.append((question.reviewer, question.condition, question.clip))
         board.ask(cell, is_last=not waiting[cell])
     return chosen
 
@@ -198,31 +198,31 @@ def _build_question_heaps(
     due: Iterable[SeasonQuestion],
     makers: Mapping[str, str],
     scenes: Mapping[str, str],
-    asked: Counter[str],
+    n_asked: Counter[str],
     *,
     seed: int,
 ) -> dict[tuple[str, str], list[_Turn]]:
     """Build a heap of questions for each cell; the scene with the fewest questions is on top."""
     waiting: defaultdict[tuple[str, str], list[_Turn]] = defaultdict(list)
-    for each in due:
-        scene = scenes[each.clip]
-        lot = digest("turn", str(seed), scene, each.clip, each.condition)
-        waiting[each.reviewer, makers[each.clip]].append((asked[scene], lot, each))
+    for question in due:
+        scene = scenes[question.clip]
+        lot = digest("turn", str(seed), scene, question.clip, question.condition)
+        waiting[question.reviewer, makers[question.clip]].append((n_asked[scene], lot, question))
     for turns in waiting.values():
         heapq.heapify(turns)
     return waiting
 
 
 def _pop_next_question(
-    turns: list[_Turn], scenes: Mapping[str, str], asked: Counter[str]
+    turns: list[_Turn], scenes: Mapping[str, str], n_asked: Counter[str]
 ) -> SeasonQuestion:
     """Remove the question of the scene with fewest questions; outdated counts return to the heap."""
     while True:
         count, lot, question = heapq.heappop(turns)
-        now = asked[scenes[question.clip]]
-        if now == count:
+        current = n_asked[scenes[question.clip]]
+        if current == count:
             return question
-        heapq.heappush(turns, (now, lot, question))
+        heapq.heappush(turns, (current, lot, question))
 
 
 class _InformationGainTable:
@@ -234,10 +234,10 @@ class _InformationGainTable:
         makers: Mapping[str, str],
         known: ReviewerCreatorAnswerCounts,
     ) -> None:
-        self._rows = sorted({each.reviewer for each in due})
-        self._columns = sorted({makers[each.clip] for each in due})
-        self._row_of = {name: place for place, name in enumerate(self._rows)}
-        self._column_of = {name: place for place, name in enumerate(self._columns)}
+        self._rows = sorted({question.reviewer for question in due})
+        self._columns = sorted({makers[question.clip] for question in due})
+        self._row_of = {name: i for i, name in enumerate(self._rows)}
+        self._column_of = {name: i for i, name in enumerate(self._columns)}
         shape = len(self._rows), len(self._columns)
         caught, answered = np.zeros(shape), np.zeros(shape)
         for i, who in enumerate(self._rows):
@@ -248,8 +248,8 @@ class _InformationGainTable:
         self._rows_know = (self._open * answered).sum(axis=1)
         self._columns_know = (self._open * answered).sum(axis=0)
         self._ended = np.ones(shape, dtype=bool)
-        for each in due:
-            self._ended[self._place((each.reviewer, makers[each.clip]))] = False
+        for question in due:
+            self._ended[self._place((question.reviewer, makers[question.clip]))] = False
         self._gain = self._tells(slice(None), slice(None))
 
     def next_cell(self) -> tuple[str, str]:
@@ -303,16 +303,16 @@ def write_question_plan(folder: SeasonFolder, plan: QuestionPlan) -> None:
 def read_question_plan(folder: SeasonFolder) -> QuestionPlan | None:
     """Return the question plan in the season's folder; `None` if it is missing or unreadable."""
     try:
-        found = parse_json_object(folder.place.read(PLAN))
+        stored = parse_json_object(folder.place.read(PLAN))
         return QuestionPlan(
-            seed=int(found["seed"]),
-            basis=str(found["basis"]),
-            n_due=int(found["n_due"]),
+            seed=int(stored["seed"]),
+            basis=str(stored["basis"]),
+            n_due=int(stored["n_due"]),
             chosen=tuple(
-                (str(each["reviewer"]), str(each["condition"]), str(each["clip"]))
-                for each in found["chosen"]
+                (str(row["reviewer"]), str(row["condition"]), str(row["clip"]))
+                for row in stored["chosen"]
             ),
-            left={str(who): int(n) for who, n in found["left"].items()},
+            left={str(who): int(n) for who, n in stored["left"].items()},
         )
     except (
         FileNotFoundError,

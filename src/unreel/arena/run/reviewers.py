@@ -61,7 +61,7 @@ def build_season_reviewers(
     """Return the reviewers of a season with their answer folders, and those that cannot be opened."""
     judges: list[SeasonReviewer] = []
     stumbled: list[FailedEntrant] = []
-    before = {each.folder: each.name for each in asking.folder.entrants().reviewers}
+    before = {entrant.folder: entrant.name for entrant in asking.folder.entrants().reviewers}
     for entry in asking.season.recipe.judges:
         try:
             judges.append(
@@ -78,24 +78,24 @@ def _build_season_reviewer(
     asking: SeasonRunContext,
     entry: SeasonReviewerSection,
     before: Collection[str],
-    taken: Collection[str],
+    used: Collection[str],
 ) -> SeasonReviewer:
     season = asking.season
     recipe = season.asks(entry, asking.folder.set)
     name = _format_reviewer_name(asking, recipe)
-    heard = [str(section.as_condition()) for section in recipe.condition]
+    conditions = [str(section.as_condition()) for section in recipe.condition]
     entered = EnteredReviewer(
         title=entry.shown,
         name=name,
-        folder=_choose_answers_folder(entry, name, before, taken),
+        folder=_choose_answers_folder(entry, name, before, used),
         floor=entry.model in FLOORS,
-        conditions=dict(zip(season.recipe.titles, heard, strict=True)),
+        conditions=dict(zip(season.recipe.titles, conditions, strict=True)),
     )
     return SeasonReviewer(entered=entered, recipe=recipe)
 
 
 def _choose_answers_folder(
-    entry: SeasonReviewerSection, name: str, before: Collection[str], taken: Collection[str]
+    entry: SeasonReviewerSection, name: str, before: Collection[str], used: Collection[str]
 ) -> str:
     """Return the name of the folder that stores a reviewer's answers.
 
@@ -106,11 +106,11 @@ def _choose_answers_folder(
         entry: The reviewer.
         name: Its stable name.
         before: Folders of earlier calls.
-        taken: Folders of other reviewers of this call.
+        used: Folders of other reviewers of this call.
     """
     earlier = format_reviewer_folder_name(entry.title or entry.model, name)
     folder = format_reviewer_folder_name(entry.shown, name)
-    if earlier in before or (earlier == folder and folder not in taken):
+    if earlier in before or (earlier == folder and folder not in used):
         return earlier
     return format_reviewer_folder_name(entry.shown, f"{name} {entry.model}")
 
@@ -119,16 +119,16 @@ def _number_reviewer_names(
     judges: Sequence[SeasonReviewer], before: Mapping[str, str]
 ) -> list[SeasonReviewer]:
     """Make equal names of reviewers unique by a number; names of earlier calls stay."""
-    taken = {before[each.entered.folder] for each in judges if each.entered.folder in before}
+    used = {before[judge.entered.folder] for judge in judges if judge.entered.folder in before}
     numbered = []
     for judge in judges:
         entered = judge.entered
         name = before.get(entered.folder)
         if name is None:
             names = (f"{entered.name} {number}" for number in itertools.count(2))
-            free = (each for each in itertools.chain([entered.name], names) if each not in taken)
+            free = (text for text in itertools.chain([entered.name], names) if text not in used)
             name = next(free)
-        taken.add(name)
+        used.add(name)
         update = entered.model_copy(update={"name": name})
         numbered.append(replace(judge, entered=update))
     return numbered
@@ -186,12 +186,12 @@ def ask_season_reviewer(
         wanted=wanted,
         callbacks=callbacks,
     )
-    asked = outcome.answers
-    before = _count_failed_questions(judge, asking, wants) - asked.failed
+    counts = outcome.answers
+    before = _count_failed_questions(judge, asking, wants) - counts.failed
     return SentQuestionCounts(
-        done=asked.done,
-        already=asked.already,
-        failures=asked.failures,
+        done=counts.done,
+        already=counts.already,
+        failures=counts.failures,
         failed_before=max(0, before),
     )
 
@@ -204,7 +204,7 @@ def _count_failed_questions(
     if not answers.exists() or not answers.count("failure_reason IS NOT NULL"):
         return 0
     questions = iter_reviewer_questions(judge, asking.folder, asking.access)
-    return sum(bool(each.failure) for each in questions if wants(each.condition, each.clip))
+    return sum(bool(q.failure) for q in questions if wants(q.condition, q.clip))
 
 
 def _count_if_all_answered(
@@ -214,8 +214,8 @@ def _count_if_all_answered(
     questions = iter_reviewer_questions(
         judge, asking.folder, asking.access, retry=asking.retry_failed
     )
-    wanted = [each.answered for each in questions if wants(each.condition, each.clip)]
-    return len(wanted) if all(wanted) else None
+    answered = [q.answered for q in questions if wants(q.condition, q.clip)]
+    return len(answered) if all(answered) else None
 
 
 def _fit_baseline(
@@ -233,5 +233,5 @@ def _fit_baseline(
             if isinstance(clip, Clip):
                 yield LabelledClip(clip, entry.origin, get_entry_scene(entry))
 
-    opener = build_reviewer_factory(judge.recipe, access=asking.access, learn_from=learn_from)
-    return opener.open().reviewer
+    factory = build_reviewer_factory(judge.recipe, access=asking.access, learn_from=learn_from)
+    return factory.open().reviewer

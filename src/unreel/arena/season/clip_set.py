@@ -90,16 +90,16 @@ def rebuild_season_clip_set(
         *_iter_benchmark_clips(folder, scenery, entrants),
         *_iter_creator_clips(folder, entrants),
     ]
-    controls = {each.entry.name: each.control for each in played if each.control}
+    controls = {clip.entry.name: clip.control for clip in played if clip.control}
     files = OutputDirectory(folder.set)
     known: dict[str, Mapping[str, str]] = {}
     with files.create_text(METADATA) as table:
         # A scene's real clip before its controls: whoever pairs clips takes the first.
-        for each in sorted(played, key=lambda one: (bool(one.control), one.entry.name)):
-            location = _store_clip_file(files, each)
-            known[location] = each.known
+        for clip in sorted(played, key=lambda clip: (bool(clip.control), clip.entry.name)):
+            location = _store_clip_file(files, clip)
+            known[location] = clip.known
             line = json.dumps(
-                convert_entry_to_record(each.entry, file_name=location), ensure_ascii=False
+                convert_entry_to_record(clip.entry, file_name=location), ensure_ascii=False
             )
             table.write(line + "\n")
     folder.write_json(f"{SET}/{CONTROLS}", controls)
@@ -124,30 +124,30 @@ def read_current_clip_names(folder: SeasonFolder, entrants: SeasonEntrants) -> f
 def read_clip_controls(folder: SeasonFolder) -> dict[str, str]:
     """Return the names of clips that a control made, with the control; other clips are omitted."""
     try:
-        found = parse_json_object(folder.place.read(f"{SET}/{CONTROLS}"))
+        controls = parse_json_object(folder.place.read(f"{SET}/{CONTROLS}"))
     except (FileNotFoundError, InvalidValueError) as error:
         source, remedy = str(folder.set / CONTROLS), "Run the season again: it is rewritten"
         raise UnreadableSourceError(source, "no list of controls", remedy) from error
-    return {str(name): str(control) for name, control in found.items()}
+    return {str(name): str(control) for name, control in controls.items()}
 
 
 def _iter_benchmark_clips(
     folder: SeasonFolder, scenery: SeasonBenchmark, entrants: SeasonEntrants
 ) -> Iterator[_ClipToStore]:
-    shown = entrants.shown(entrants.creators)
+    titles = entrants.shown(entrants.creators)
     origins: list[tuple[Entry, Origin]] = [(entry, Real()) for entry in scenery.real()]
     for creator in entrants.creators:
         for entry in scenery.held(creator.held) if creator.held else ():
-            made = Generated(shown[creator.name], get_first_creator_setting(entry.origin))
-            origins.append((entry, made))
+            generated = Generated(titles[creator.name], get_first_creator_setting(entry.origin))
+            origins.append((entry, generated))
     survey = StoredClipFacts(folder.benchmark_clips)
-    found = survey.find(scenery.benchmark, [entry for entry, _ in origins])
-    for (entry, origin), (_, clip) in zip(origins, found, strict=True):
-        kept = replace(entry, origin=origin, group=get_entry_scene(entry), split="")
+    clips = survey.find(scenery.benchmark, [entry for entry, _ in origins])
+    for (entry, origin), (_, clip) in zip(origins, clips, strict=True):
+        row = replace(entry, origin=origin, group=get_entry_scene(entry), split="")
         if entry.cleaned is not None:
-            place = scenery.benchmark.find_cleaned(entry) or ""
-            kept = replace(kept, cleaned=_store_cleaned_clip(OutputDirectory(folder.set), place))
-        yield _ClipToStore(kept, scenery.benchmark.find(entry), _build_survey_columns(clip))
+            path = scenery.benchmark.find_cleaned(entry) or ""
+            row = replace(row, cleaned=_store_cleaned_clip(OutputDirectory(folder.set), path))
+        yield _ClipToStore(row, scenery.benchmark.find(entry), _build_survey_columns(clip))
 
 
 def _store_cleaned_clip(files: OutputDirectory, location: str) -> str:
@@ -165,11 +165,11 @@ def _build_survey_columns(clip: Clip | Failure) -> dict[str, str]:
 
 
 def _iter_creator_clips(folder: SeasonFolder, entrants: SeasonEntrants) -> Iterator[_ClipToStore]:
-    table, shown = folder.made, entrants.shown(entrants.creators)
+    table, titles = folder.made, entrants.shown(entrants.creators)
     if not table.exists():
         return
     for row in table.rows(where="failure_reason IS NULL"):
-        creator, scene = shown.get(row["name"]) or str(row["creator"]), row["scene"]
+        creator, scene = titles.get(row["name"]) or str(row["creator"]), row["scene"]
         control = row["side"] == ClipClass.CONTROL.value
         setting = row["setting"]
         yield _ClipToStore(
@@ -216,11 +216,11 @@ def _probe_clip_set_files(
     """Probe the files of the clip set; files with known properties are not opened again."""
     benchmark = open_season_clip_set(folder)
     entries = [row for row in benchmark if isinstance(row, Entry)]
-    words = {benchmark.find(entry): entry.location for entry in entries}
+    locations = {benchmark.find(entry): entry.location for entry in entries}
 
-    def rows(found: Iterable[Row]) -> Iterator[dict[str, Any]]:
-        for row in found:
-            yield row | dict(known.get(words.get(row["location"], ""), {}))
+    def rows(files: Iterable[Row]) -> Iterator[dict[str, Any]]:
+        for row in files:
+            yield row | dict(known.get(locations.get(row["location"], ""), {}))
 
     surveyed = iter_clip_file_rows(benchmark, entries, access, cleaned=True)
     run_stages(rows(surveyed), [ClipProbeStage(access)], table=open_season_clip_facts_table(folder))

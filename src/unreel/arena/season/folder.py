@@ -120,7 +120,7 @@ class SeasonEntrants(RecipeSection):
     @property
     def heard(self) -> tuple[EnteredReviewer, ...]:
         """Return the reviewers that took part in a season: all except baselines that could not be fitted."""
-        return tuple(each for each in self.reviewers if not each.unfitted)
+        return tuple(reviewer for reviewer in self.reviewers if not reviewer.unfitted)
 
     def require_condition(self, title: str) -> None:
         """Raise `UnknownNameError` if the season has no condition with that title."""
@@ -131,18 +131,18 @@ class SeasonEntrants(RecipeSection):
     @property
     def retired(self) -> tuple[str, ...]:
         """Return the titles of the withdrawn creators and reviewers."""
-        creators = [each.title for each in self.creators if each.retired]
-        return (*creators, *(each.title for each in self.reviewers if each.retired))
+        creators = [entrant.title for entrant in self.creators if entrant.retired]
+        return (*creators, *(entrant.title for entrant in self.reviewers if entrant.retired))
 
     @property
     def retired_creators(self) -> frozenset[str]:
         """Return the titles of withdrawn creators."""
-        shown = self.shown(self.creators)
-        return frozenset(shown[each.name] for each in self.creators if each.retired)
+        titles = self.shown(self.creators)
+        return frozenset(titles[creator.name] for creator in self.creators if creator.retired)
 
     def shown(self, entrants: Sequence[EnteredCreator | EnteredReviewer]) -> dict[str, str]:
         """Return entrants' leaderboard titles by stable name; shared titles include the name."""
-        return disambiguate_entrant_titles((each.title, each.name) for each in entrants)
+        return disambiguate_entrant_titles((entrant.title, entrant.name) for entrant in entrants)
 
 
 def disambiguate_entrant_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -90,7 +90,7 @@ def write_season_template(benchmark: Path, file: Path) -> Sequence[str]:
         setting, problem = "--out", f"{file} exists and is not replaced"
         raise InvalidSettingError(setting, problem, "Name another file")
     origins = [row.origin for row in open_benchmark(benchmark) if isinstance(row, Entry)]
-    creators = sorted({each.creator for each in origins if isinstance(each, Generated)})
+    creators = sorted({origin.creator for origin in origins if isinstance(origin, Generated)})
     sections = [_CREATOR.format(name=json.dumps(name)) for name in creators] or [_NO_CREATOR]
     path = Path(os.path.relpath(benchmark.absolute(), file.absolute().parent))
     text = _TEMPLATE.format(
@@ -121,16 +121,16 @@ class SeasonReviewerSection(ReviewerSection):
 
     def values(self, base: Path) -> dict[str, Any]:
         """Return a reviewer's settings as in an evaluation recipe; paths start at `base`, the recipe's folder."""
-        given = self.model_dump(mode="json", exclude={"title"}, exclude_unset=True)
+        settings = self.model_dump(mode="json", exclude={"title"}, exclude_unset=True)
         for key in _FILES:
-            if given.get(key):
-                given[key] = str(base / Path(given[key]).expanduser())
+            if settings.get(key):
+                settings[key] = str(base / Path(settings[key]).expanduser())
         if self.command:
-            given["command"] = resolve_command_files(self.command, base)
+            settings["command"] = resolve_command_files(self.command, base)
         if self.model.startswith(LOCAL):
-            own = base / Path(self.model.removeprefix(LOCAL)).expanduser()
-            given["model"] = f"{LOCAL}{own}" if own.exists() else self.model
-        return given
+            path = base / Path(self.model.removeprefix(LOCAL)).expanduser()
+            settings["model"] = f"{LOCAL}{path}" if path.exists() else self.model
+        return settings
 
 
 class SeasonConditionSection(ConditionSection):
@@ -208,10 +208,10 @@ class SeasonRecipe(RecipeSection):
 
     @model_validator(mode="after")
     def _entrants_are_told_apart(self) -> "SeasonRecipe":
-        _require_distinct_entries("creator", [each.stable_name for each in self.creator])
+        _require_distinct_entries("creator", [c.stable_name for c in self.creator])
         _require_distinct_entries("condition", list(self.titles))
-        keys = [each.model_dump_json(exclude={"title"}) for each in self.reviewer]
-        _require_distinct_entries("reviewer", keys, shown=[each.shown for each in self.reviewer])
+        keys = [r.model_dump_json(exclude={"title"}) for r in self.reviewer]
+        _require_distinct_entries("reviewer", keys, shown=[r.shown for r in self.reviewer])
         if get_protocol(self.protocol).subject == "pair" and self.budget.max_questions is not None:
             setting, problem = "budget.max_questions", "questions about pairs are not planned yet"
             raise InvalidSettingError(setting, problem, "Leave it out, or ask about single clips")
@@ -223,14 +223,14 @@ class SeasonRecipe(RecipeSection):
     @property
     def titles(self) -> tuple[str, ...]:
         """Return the title of each condition of a season."""
-        sections = [each.values() for each in self.condition]
+        sections = [c.values() for c in self.condition]
         named = [_format_condition_title(values, sections) for values in sections]
         return tuple(each.title or name for each, name in zip(self.condition, named, strict=True))
 
     @property
     def knobs(self) -> dict[str, dict[str, str]]:
         """Return the settings of each condition of a season, by the condition's title."""
-        written = [each.model_dump(exclude={"title"}) for each in self.condition]
+        written = [section.model_dump(exclude={"title"}) for section in self.condition]
         return {
             title: {name: str(value) for name, value in knobs.items()}
             for title, knobs in zip(self.titles, written, strict=True)
@@ -239,7 +239,7 @@ class SeasonRecipe(RecipeSection):
     @property
     def judges(self) -> tuple[SeasonReviewerSection, ...]:
         """Return all reviewers of a season: those in the recipe, then the other baselines."""
-        named = {each.model for each in self.reviewer}
+        named = {section.model for section in self.reviewer}
         floors = ALWAYS_THERE if self.floors else ()
         added = [SeasonReviewerSection(model=name) for name in floors if name not in named]
         return (*self.reviewer, *added)
@@ -252,7 +252,7 @@ class SeasonRecipe(RecipeSection):
                 "protocol": self.protocol,
                 "seed": self.seed,
                 "reviewer": judge.values(base),
-                "condition": [each.values() for each in self.condition],
+                "condition": [section.values() for section in self.condition],
             }
         )
 
@@ -274,7 +274,7 @@ class Season:
     @property
     def creators(self) -> Iterator[CreatorRecipeSection]:
         """Return the creators of the season; their relative paths start at the recipe's directory."""
-        return (each.beside(self.base) for each in self.recipe.creator)
+        return (section.beside(self.base) for section in self.recipe.creator)
 
     def asks(self, judge: SeasonReviewerSection, benchmark: Path) -> EvalRecipe:
         """Return the evaluation recipe for questions to `judge` about the clips at `benchmark`."""
@@ -294,15 +294,15 @@ def validate_season_recipe(values: object) -> SeasonRecipe:
 
 def _format_condition_title(values: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
     """Return a condition's settings, sampling first; without any `as printed`, or `main` if alone."""
-    told = [str(values["sampling"])] if "sampling" in values else []
-    told += [
+    parts = [str(values["sampling"])] if "sampling" in values else []
+    parts += [
         f"{key.replace('_', ' ')} {value}" for key, value in values.items() if key != "sampling"
     ]
-    return ", ".join(told) or ("as printed" if len(others) > 1 else "main")
+    return ", ".join(parts) or ("as printed" if len(others) > 1 else "main")
 
 
 def _require_distinct_entries(what: str, keys: Sequence[str], *, shown: Sequence[str] = ()) -> None:
-    twice = [place for place, key in enumerate(keys) if Counter(keys[:place])[key]]
+    twice = [i for i, key in enumerate(keys) if Counter(keys[:i])[key]]
     if twice:
         name = (shown or keys)[twice[0]]
         setting, problem = what, f"{name!r} occurs twice"

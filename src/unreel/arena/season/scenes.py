@@ -59,8 +59,8 @@ class SeasonBenchmark:
 
     def held(self, creator: str) -> list[Entry]:
         """Return the benchmark's entries of clips by `creator`."""
-        made = (e for e in self.entries if isinstance(e.origin, Generated))
-        return [e for e in made if get_first_creator(e.origin) == creator]
+        generated = (e for e in self.entries if isinstance(e.origin, Generated))
+        return [e for e in generated if get_first_creator(e.origin) == creator]
 
     def creators(self) -> list[str]:
         """Return the names of the creators that have clips in the benchmark."""
@@ -102,16 +102,16 @@ def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBen
     usable = [e for e in reading.watch(benchmark) if recipe.split in {None, e.split}]
     if not usable or reading.identity is None:
         raise reading.nothing(str(path), recipe.split)
-    told = reading.identity.fingerprint
+    fingerprint = reading.identity.fingerprint
     if (benchmark.root / CHECKSUMS).is_file():
-        told = f"{told}+{_verify_checksums(benchmark.root)}"
+        fingerprint = f"{fingerprint}+{_verify_checksums(benchmark.root)}"
     scenes = _choose_scene_real_clips(usable, recipe.limit, seed=recipe.seed)
     if not scenes:
         problem, remedy = "holds no real clip", "Name a benchmark with both sides, or another split"
         raise UnreadableSourceError(str(path), problem, remedy)
     return SeasonBenchmark(
         benchmark=benchmark,
-        digest=told,
+        digest=fingerprint,
         entries=tuple(_iter_sampled_entries(usable, scenes, recipe.limit, seed=recipe.seed)),
         lessons=tuple(_select_training_entries(usable, recipe.limit, seed=recipe.seed)),
         scenes=scenes,
@@ -126,14 +126,14 @@ def require_benchmark_digest(season: Season, scenery: SeasonBenchmark) -> None:
     Raises:
         InvalidSettingError: The hash differs, or the recipe has none.
     """
-    written, found = season.recipe.digest, scenery.digest
-    if written == found:
+    written, actual = season.recipe.digest, scenery.digest
+    if written == actual:
         return
-    setting, problem = "digest", f"{season.recipe.benchmark} is another benchmark: {found}"
+    setting, problem = "digest", f"{season.recipe.benchmark} is another benchmark: {actual}"
     remedy = "Bring back the one that the season names, or name this one in a season of its own"
     if not written:
         problem = "the season does not say by a hash which benchmark it plays over"
-        remedy = f'Write digest = "{found}", or let `unreel arena plan --pin` write it'
+        remedy = f'Write digest = "{actual}", or let `unreel arena plan --pin` write it'
     raise InvalidSettingError(setting, problem, remedy)
 
 
@@ -144,8 +144,8 @@ def _choose_scene_real_clips(
     for entry in sorted(entries, key=lambda e: e.name):
         if isinstance(entry.origin, Real):
             first.setdefault(get_entry_scene(entry), entry)
-    drawn = sorted(first, key=lambda scene: digest("scene", str(seed), scene))[:limit]
-    return {scene: first[scene] for scene in sorted(drawn)}
+    chosen = sorted(first, key=lambda scene: digest("scene", str(seed), scene))[:limit]
+    return {scene: first[scene] for scene in sorted(chosen)}
 
 
 def _iter_sampled_entries(
@@ -157,16 +157,16 @@ def _iter_sampled_entries(
     clips whose scene has no real clip.
     """
     real = {get_entry_scene(e) for e in entries if isinstance(e.origin, Real)}
-    taken: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     ordered = sorted(entries, key=lambda e: digest("clip", str(seed), e.name))
     for entry in entries if limit is None else ordered:
         alone = get_entry_scene(entry) not in real
         if limit is not None and alone:
-            taken[get_first_creator(entry.origin)] += 1
+            counts[get_first_creator(entry.origin)] += 1
         if (
             limit is None
             or get_entry_scene(entry) in scenes
-            or (alone and taken[get_first_creator(entry.origin)] <= limit)
+            or (alone and counts[get_first_creator(entry.origin)] <= limit)
         ):
             yield entry
 
@@ -184,9 +184,9 @@ def _verify_checksums(root: Path) -> str:
     """Verify a frozen benchmark; return its checksum file's hash or raise `UnreadableSourceError`."""
     data = read_limited_bytes(root / CHECKSUMS, most=_MOST_BYTES)
     for line in data.decode(errors="replace").splitlines():
-        told, _, name = line.partition("  ")
+        sha, _, name = line.partition("  ")
         file = root / require_relative_path(name)
-        if not file.is_file() or compute_clip_id(file) != read_clip_id(told, str(root / CHECKSUMS)):
+        if not file.is_file() or compute_clip_id(file) != read_clip_id(sha, str(root / CHECKSUMS)):
             problem, remedy = "not the file that was frozen", "Get the benchmark again"
             raise UnreadableSourceError(str(file), problem, remedy)
     return hashlib.sha256(data).hexdigest()
@@ -198,22 +198,22 @@ _SEEDS: Final = 2**31
 
 
 def iter_clip_request_rows(
-    opener: CreatorFactory, scenery: SeasonBenchmark, *, seed: int
+    factory: CreatorFactory, scenery: SeasonBenchmark, *, seed: int
 ) -> Iterator[Row]:
     """Yield an engine row for each clip that a season requests from a creator: per scene and setting."""
     stems = assign_scene_file_names(scenery.scenes)
     for scene, entry in scenery.scenes.items():
-        drawn = int(digest("brief", str(seed), str(opener.seed), scene)[:12], 16) % _SEEDS
-        for setting in opener.settings:
-            asked = (opener.name, scene, setting.value, str(drawn), scenery.digest)
+        brief_seed = int(digest("brief", str(seed), str(factory.seed), scene)[:12], 16) % _SEEDS
+        for setting in factory.settings:
+            parts = (factory.name, scene, setting.value, str(brief_seed), scenery.digest)
             yield {
-                "key": digest("made", *asked),
-                "creator": opener.title,
-                "name": opener.name,
-                "side": opener.side.value,
+                "key": digest("made", *parts),
+                "creator": factory.title,
+                "name": factory.name,
+                "side": factory.side.value,
                 "setting": setting.value,
                 "scene": scene,
-                "seed": drawn,
+                "seed": brief_seed,
                 "_text": entry.prompt,
                 "_stem": stems[scene],
             }
@@ -223,8 +223,8 @@ def add_real_clip_columns(
     rows: Iterable[Row], scenery: SeasonBenchmark, survey: StoredClipFacts
 ) -> Iterator[Row]:
     """Yield the clip requests `rows` with the location, size and length of their scene's real clip."""
-    found = survey.find(scenery.benchmark, scenery.scenes.values())
-    clips = {get_entry_scene(entry): _build_real_clip_columns(clip) for entry, clip in found}
+    pairs = survey.find(scenery.benchmark, scenery.scenes.values())
+    clips = {get_entry_scene(entry): _build_real_clip_columns(clip) for entry, clip in pairs}
     return (row | clips[row["scene"]] for row in rows)
 
 

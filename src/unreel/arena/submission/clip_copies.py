@@ -28,7 +28,7 @@ class CopiedEntryClips:
 
 
 def copy_entry_clips(
-    opener: CreatorFactory,
+    factory: CreatorFactory,
     scenes: Mapping[str, str],
     *,
     into: Path,
@@ -38,69 +38,71 @@ def copy_entry_clips(
     """Copy the entry's clip of each scene and setting into `into`, named as a folder creator expects.
 
     Args:
-        opener: Factory of the entry's creator.
+        factory: Factory of the entry's creator.
         scenes: File name of each scene, without extension.
         into: Target folder of the copies.
         root: Folder of the season, for temporary files.
         access: Storage access.
     """
-    return asyncio.run(_copy_entry_clips_async(opener, scenes, into=into, root=root, access=access))
+    return asyncio.run(
+        _copy_entry_clips_async(factory, scenes, into=into, root=root, access=access)
+    )
 
 
 async def _copy_entry_clips_async(
-    opener: CreatorFactory,
+    factory: CreatorFactory,
     scenes: Mapping[str, str],
     *,
     into: Path,
     root: Path,
     access: ClipAccessSettings,
 ) -> CopiedEntryClips:
-    creator = opener.open()
+    creator = factory.open()
     subjects: list[ClipToInspect] = []
     findings: list[EntryFinding] = []
     try:
         for scene, stem in scenes.items():
-            for setting in opener.settings:
+            for setting in factory.settings:
                 key = digest("entry", str(into), scene, setting.value)
-                place = SeasonCreatorContext(root=root, key=key, access=access)
-                taken = await _copy_scene_clip(
+                context = SeasonCreatorContext(root=root, key=key, access=access)
+                result = await _copy_scene_clip(
                     creator,
                     build_name_only_brief(scene, stem, setting),
-                    place,
+                    context,
                     OutputDirectory(into),
                 )
-                if isinstance(taken, ClipToInspect):
-                    subjects.append(taken)
+                if isinstance(result, ClipToInspect):
+                    subjects.append(result)
                 else:
-                    findings.append(taken)
+                    findings.append(result)
     finally:
         await creator.close()
     return CopiedEntryClips(subjects=tuple(subjects), findings=tuple(findings))
 
 
 async def _copy_scene_clip(
-    creator: Creator, brief: ClipBrief, place: SeasonCreatorContext, into: OutputDirectory
+    creator: Creator, brief: ClipBrief, context: SeasonCreatorContext, into: OutputDirectory
 ) -> ClipToInspect | EntryFinding:
-    made = await creator.make(brief, place)
+    clip = await creator.make(brief, context)
     name = f"{brief.id}-{brief.setting.value}"
     try:
-        if isinstance(made, Failure):
-            words = "every scene of the season has one clip. Add it, or name it after its scene"
-            told = f"{name}: {made.detail}"
+        if isinstance(clip, Failure):
+            problem = "every scene of the season has one clip. Add it, or name it after its scene"
+            label = f"{name}: {clip.detail}"
             return EntryFinding(
-                check="ids", weight=EntryFindingSeverity.REFUSES, words=words, clips=(told,)
+                check="ids", weight=EntryFindingSeverity.REFUSES, words=problem, clips=(label,)
             )
-        return _store_collected_clip(made, name, brief.id, into)
+        return _store_collected_clip(clip, name, brief.id, into)
     finally:
-        OutputDirectory(place.root).remove_folder(f"{BENCH}/{place.key}")
+        OutputDirectory(context.root).remove_folder(f"{BENCH}/{context.key}")
 
 
 def _store_collected_clip(
-    made: GeneratedClip, name: str, scene: str, into: OutputDirectory
+    clip: GeneratedClip, name: str, scene: str, into: OutputDirectory
 ) -> ClipToInspect:
-    kept = f"{name}{made.file.suffix}"
-    into.copy(made.file, kept)
-    return ClipToInspect(name=name, scene=scene, file=into.root / kept)
+    file_name = f"{name}{clip.file.suffix}"
+    into.copy(clip.file, file_name)
+    return ClipToInspect(name=name, scene=scene, file=into.root / file_name)
 
 
 def iter_unmatched_clip_names(
@@ -108,7 +110,7 @@ def iter_unmatched_clip_names(
 ) -> Iterator[str]:
     """Yield the file names of videos in `folder` that match no scene of the season."""
     names = {*scenes, *scenes.values()}
-    known = {*names, *(f"{name}-{each.value}" for name in names for each in settings)}
+    known = {*names, *(f"{name}-{setting.value}" for name in names for setting in settings)}
     for name in OutputDirectory(folder).files():
         stem, dot, ending = name.rpartition(".")
         if f"{dot}{ending.lower()}" in ENDINGS and stem not in known:

@@ -78,14 +78,14 @@ def _inspect_clip(subject: ClipToInspect, reader: MediaReader) -> ClipInspection
     facts = reader.probe(subject.file)
     if isinstance(facts, Failure):
         return facts
-    own = fingerprint_clip(subject.file, reader)
-    if isinstance(own, Failure):
-        return own
+    fingerprint = fingerprint_clip(subject.file, reader)
+    if isinstance(fingerprint, Failure):
+        return fingerprint
     middle = reader.frames(subject.file, sampling="uniform-1", encoding="rgb24")
     return ClipInspectionResult(
         subject=subject,
         facts=facts,
-        own=own,
+        own=fingerprint,
         marks=find_clip_watermarks(subject.file, reader=reader),
         frame=middle
         if isinstance(middle, Failure)
@@ -130,21 +130,19 @@ class NearCopyPair:
 
 def find_near_copies(clips: Sequence[FingerprintedClip]) -> tuple[NearCopyPair, ...]:
     """Find near-copies of different owners, nearest first; a real clip is in the field `of`."""
-    known = {each.clip: each for each in clips}
-    found = []
-    prints = InMemoryFingerprints([(each.clip, each.own) for each in clips])
+    known = {item.clip: item for item in clips}
+    pairs = []
+    prints = InMemoryFingerprints([(item.clip, item.own) for item in clips])
     for match in find_near_duplicates(prints, every=True):
-        one, other = known[match.first], known[match.second]
-        if one.owner == other.owner:
+        a, b = known[match.first], known[match.second]
+        if a.owner == b.owner:
             continue
-        if not one.owner:
-            one, other = other, one
-        found.append(
-            NearCopyPair(
-                clip=one.clip, owner=one.owner, of=other.clip, of_owner=other.owner, bits=match.bits
-            )
+        if not a.owner:
+            a, b = b, a
+        pairs.append(
+            NearCopyPair(clip=a.clip, owner=a.owner, of=b.clip, of_owner=b.owner, bits=match.bits)
         )
-    return tuple(sorted(found, key=lambda each: (each.bits, each.clip, each.of)))
+    return tuple(sorted(pairs, key=lambda item: (item.bits, item.clip, item.of)))
 
 
 def find_copies_of_real_clips(
@@ -152,9 +150,9 @@ def find_copies_of_real_clips(
 ) -> dict[str, NearCopyPair]:
     """Return the clips of `owner` that are near-copies of real clips, each with the nearest one."""
     nearest: dict[str, NearCopyPair] = {}
-    for each in copies:
-        if each.owner == owner and not each.of_owner:
-            nearest.setdefault(each.clip, each)
+    for pair in copies:
+        if pair.owner == owner and not pair.of_owner:
+            nearest.setdefault(pair.clip, pair)
     return nearest
 
 
@@ -169,11 +167,11 @@ def find_copied_season_clips(
             if not isinstance(entry, Entry) or entry.name in controls:
                 continue
             with provide_local_clip_file(benchmark.find(entry), access) as file:
-                own = fingerprint_clip(file, reader)
-            if not isinstance(own, Failure):
+                fingerprint = fingerprint_clip(file, reader)
+            if not isinstance(fingerprint, Failure):
                 printed.append(
                     FingerprintedClip(
-                        clip=entry.name, owner=get_first_creator(entry.origin), own=own
+                        clip=entry.name, owner=get_first_creator(entry.origin), own=fingerprint
                     )
                 )
     return find_near_copies(printed)
@@ -196,34 +194,34 @@ def iter_label_leak_findings(
     yield from _iter_watermark_findings(entered)
     if min(len(entered), len(real)) >= LEAST_CLIPS:
         yield from _iter_property_findings(entered, real)
-        judged = audit_label_leaks(
+        audit = audit_label_leaks(
             [*_iter_clip_audit_data(entered, "entry"), *_iter_clip_audit_data(real, None)],
             seed=seed,
         )
-        yield from _iter_audit_findings(judged)
+        yield from _iter_audit_findings(audit)
 
 
 def _iter_watermark_findings(entered: Sequence[ClipInspectionResult]) -> Iterator[EntryFinding]:
     for look in entered:
         if not isinstance(look.marks, Failure) and (look.marks.found or look.marks.roaming):
-            words = (
+            problem = (
                 "a mark is seen on the picture, by which its maker is known. Hand in clips without"
             )
             name = look.subject.name
             yield EntryFinding(
-                check="watermark", weight=EntryFindingSeverity.WARNS, words=words, clips=(name,)
+                check="watermark", weight=EntryFindingSeverity.WARNS, words=problem, clips=(name,)
             )
 
 
 def _iter_property_findings(
     entered: Sequence[ClipInspectionResult], real: Sequence[ClipInspectionResult]
 ) -> Iterator[EntryFinding]:
-    ours = [_format_file_properties(look.facts) for look in entered]
-    theirs = [_format_file_properties(look.facts) for look in real]
-    for key, value in ours[0].items():
-        if all(own[key] == value for own in ours) and all(own[key] != value for own in theirs):
-            words = f"{key} is {value!a} in every clip, and in no real one: file properties reveal the label"
-            yield EntryFinding(check="audit", weight=EntryFindingSeverity.WARNS, words=words)
+    rows = [_format_file_properties(look.facts) for look in entered]
+    others = [_format_file_properties(look.facts) for look in real]
+    for key, value in rows[0].items():
+        if all(row[key] == value for row in rows) and all(row[key] != value for row in others):
+            problem = f"{key} is {value!a} in every clip, and in no real one: file properties reveal the label"
+            yield EntryFinding(check="audit", weight=EntryFindingSeverity.WARNS, words=problem)
 
 
 def _format_file_properties(facts: ClipFacts) -> Mapping[str, str]:
@@ -256,10 +254,10 @@ def _iter_clip_audit_data(
         )
 
 
-def _iter_audit_findings(judged: LabelLeakAudit) -> Iterator[EntryFinding]:
-    for view in judged.views:
+def _iter_audit_findings(audit: LabelLeakAudit) -> Iterator[EntryFinding]:
+    for view in audit.views:
         if view.view is AuditFeatureSet.FRAME or view.finding is not Audited.LEAKS:
             continue
         tells = ", ".join(leak.feature for leak in view.leaks[:3])
-        words = f"a model that sees only the {view.view.value} separates it from real clips ({view.auc}), by {tells}"
-        yield EntryFinding(check="audit", weight=EntryFindingSeverity.WARNS, words=words)
+        problem = f"a model that sees only the {view.view.value} separates it from real clips ({view.auc}), by {tells}"
+        yield EntryFinding(check="audit", weight=EntryFindingSeverity.WARNS, words=problem)

@@ -42,21 +42,21 @@ MOST_APART: Final = 2
 
 
 def iter_entry_clip_findings(
-    name: str, own: ClipFacts, real: ClipFacts | None
+    name: str, facts: ClipFacts, real: ClipFacts | None
 ) -> Iterator[EntryFinding]:
     """Yield a clip's own problems and, with `real`, differences from the scene's real clip."""
-    for check, words in _iter_clip_problems(own):
+    for check, problem in _iter_clip_problems(facts):
         yield EntryFinding(
-            check=check, weight=EntryFindingSeverity.REFUSES, words=words, clips=(name,)
+            check=check, weight=EntryFindingSeverity.REFUSES, words=problem, clips=(name,)
         )
-    for check, words in _iter_comparison_problems(own, real) if real is not None else ():
+    for check, problem in _iter_comparison_problems(facts, real) if real is not None else ():
         yield EntryFinding(
-            check=check, weight=EntryFindingSeverity.WARNS, words=words, clips=(name,)
+            check=check, weight=EntryFindingSeverity.WARNS, words=problem, clips=(name,)
         )
 
 
-def _iter_clip_problems(own: ClipFacts) -> Iterator[tuple[str, str]]:
-    video = own.video
+def _iter_clip_problems(facts: ClipFacts) -> Iterator[tuple[str, str]]:
+    video = facts.video
     if not SHORTEST_S <= video.duration_s <= LONGEST_S:
         ends = f"{float(SHORTEST_S):g} and {float(LONGEST_S):g} s"
         yield "length", f"clips last between {ends}. Make them so long"
@@ -68,29 +68,29 @@ def _iter_clip_problems(own: ClipFacts) -> Iterator[tuple[str, str]]:
         yield "size", f"a side has {SMALLEST_SIDE} pixels or more. Make them larger"
 
 
-def _iter_comparison_problems(own: ClipFacts, real: ClipFacts) -> Iterator[tuple[str, str]]:
-    ours, theirs = own.video, real.video
-    if _is_ratio_too_large(ours.duration_s, theirs.duration_s):
+def _iter_comparison_problems(facts: ClipFacts, real: ClipFacts) -> Iterator[tuple[str, str]]:
+    video, other = facts.video, real.video
+    if _is_ratio_too_large(video.duration_s, other.duration_s):
         yield "length", "much longer or shorter than the real clip: length alone may reveal it"
-    if _is_ratio_too_large(ours.average_rate, theirs.average_rate):
+    if _is_ratio_too_large(video.average_rate, other.average_rate):
         yield "rate", "much faster or slower in frames than the real clip: the rate may reveal it"
-    if _is_ratio_too_large(Fraction(ours.width), Fraction(theirs.width)):
+    if _is_ratio_too_large(Fraction(video.width), Fraction(other.width)):
         yield "size", "much wider or narrower than the real clip: the size may reveal it"
-    if (ours.width > ours.height) != (theirs.width > theirs.height):
+    if (video.width > video.height) != (other.width > other.height):
         yield (
             "size",
             "landscape where the real clip is portrait, or vice versa: the shape reveals it",
         )
-    if ours.variable_rate and not theirs.variable_rate:
+    if video.variable_rate and not other.variable_rate:
         yield "rate", "frames come at no one rate, which the real clip has"
-    if bool(own.audio) != bool(real.audio):
-        has = "sound where the real clip has none" if own.audio else "no sound, the real clip has"
+    if bool(facts.audio) != bool(real.audio):
+        has = "sound where the real clip has none" if facts.audio else "no sound, the real clip has"
         yield "sound", f"{has}: a reviewer with sound can separate them"
 
 
-def _is_ratio_too_large(one: Fraction, other: Fraction) -> bool:
-    least, most = sorted((one, other))
-    return most > MOST_APART * least
+def _is_ratio_too_large(a: Fraction, b: Fraction) -> bool:
+    low, high = sorted((a, b))
+    return high > MOST_APART * low
 
 
 MOST_NEAR: Final = 0.2
@@ -133,20 +133,20 @@ def check_creator_entry(
     if not isinstance(keys, FolderCreatorConfig):
         return EntryCheckResult(findings=tuple(findings), sha256={})
     access = grounds.access
-    opener = section.opener(settings=access.settings, trusted=access.trusted)
+    factory = section.opener(settings=access.settings, trusted=access.trusted)
     stems = assign_scene_file_names(grounds.scenery.scenes)
     open_scenes = {scene: stem for scene, stem in stems.items() if scene not in grounds.hidden}
-    taken = copy_entry_clips(opener, open_scenes, into=into, root=grounds.folder, access=access)
-    strange = tuple(iter_unmatched_clip_names(Path(keys.folder), stems, opener.settings))
+    copied = copy_entry_clips(factory, open_scenes, into=into, root=grounds.folder, access=access)
+    strange = tuple(iter_unmatched_clip_names(Path(keys.folder), stems, factory.settings))
     if strange:
-        words = "no scene of the season has these names. Take them out, or name them after a scene"
+        fault = "no scene of the season has these names. Take them out, or name them after a scene"
         findings.append(
             EntryFinding(
-                check="ids", weight=EntryFindingSeverity.REFUSES, words=words, clips=strange
+                check="ids", weight=EntryFindingSeverity.REFUSES, words=fault, clips=strange
             )
         )
-    looks, unread = _inspect_entry_clips(taken.subjects, grounds)
-    findings += [*taken.findings, *unread, *_iter_clip_findings(looks, grounds)]
+    looks, unread = _inspect_entry_clips(copied.subjects, grounds)
+    findings += [*copied.findings, *unread, *_iter_clip_findings(looks, grounds)]
     return EntryCheckResult(
         findings=tuple(findings), sha256={look.subject.name: look.sha256 for look in looks}
     )
@@ -154,8 +154,8 @@ def check_creator_entry(
 
 def _iter_kind_findings(section: CreatorRecipeSection) -> Iterator[EntryFinding]:
     if section.held is not None or section.keys.side is ClipClass.CONTROL:
-        words = "it makes no clips of its own, so that it cannot be ranked. Ask for it to be put into the season"
-        yield EntryFinding(check="kind", weight=EntryFindingSeverity.REFUSES, words=words)
+        problem = "it makes no clips of its own, so that it cannot be ranked. Ask for it to be put into the season"
+        yield EntryFinding(check="kind", weight=EntryFindingSeverity.REFUSES, words=problem)
 
 
 def _iter_price_findings(
@@ -164,8 +164,8 @@ def _iter_price_findings(
     priced = [key for key in _PRICES if key in type(section.keys).model_fields]
     known = any(getattr(section.keys, key) is not None for key in priced)
     if priced and not known and grounds.recipe.budget.max_cost_usd is not None:
-        words = f"the season has a budget, and no price is named. Write {' or '.join(priced)}"
-        yield EntryFinding(check="price", weight=EntryFindingSeverity.REFUSES, words=words)
+        problem = f"the season has a budget, and no price is named. Write {' or '.join(priced)}"
+        yield EntryFinding(check="price", weight=EntryFindingSeverity.REFUSES, words=problem)
 
 
 def _iter_prompt_findings(
@@ -173,15 +173,15 @@ def _iter_prompt_findings(
 ) -> Iterator[EntryFinding]:
     """Yield a warning about scenes without the prompt that the creator's settings need."""
     wordless = tuple(s for s, entry in grounds.scenery.scenes.items() if not entry.prompt.strip())
-    asked = section.settings or section.keys.usual
+    settings = section.settings or section.keys.usual
     if (
         wordless
-        and set(asked) != {CreatorInput.IMAGE}
+        and set(settings) != {CreatorInput.IMAGE}
         and not isinstance(section.keys, FolderCreatorConfig)
     ):
-        words = "the benchmark has no prompt for these scenes: their clips will be missing"
+        problem = "the benchmark has no prompt for these scenes: their clips will be missing"
         yield EntryFinding(
-            check="prompts", weight=EntryFindingSeverity.WARNS, words=words, clips=wordless
+            check="prompts", weight=EntryFindingSeverity.WARNS, words=problem, clips=wordless
         )
 
 
@@ -190,8 +190,8 @@ def _inspect_entry_clips(
 ) -> tuple[list[ClipInspectionResult], list[EntryFinding]]:
     access = grounds.access
     with open_media_reader(access.settings, trusted=access.trusted) as reader:
-        found = inspect_clips(subjects, reader)
-    looks = [look for look in found if isinstance(look, ClipInspectionResult)]
+        results = inspect_clips(subjects, reader)
+    looks = [look for look in results if isinstance(look, ClipInspectionResult)]
     unread = [
         EntryFinding(
             check="decoding",
@@ -199,7 +199,7 @@ def _inspect_entry_clips(
             words="clips must be complete. Encode them again, as H.264 in mp4",
             clips=(f"{subject.name}: {look}",),
         )
-        for subject, look in zip(subjects, found, strict=True)
+        for subject, look in zip(subjects, results, strict=True)
         if isinstance(look, Failure)
     ]
     return looks, unread
@@ -231,8 +231,8 @@ def _inspect_real_clips(grounds: EntryCheckContext) -> list[ClipInspectionResult
             with suppress(MediaError):
                 file = copies.enter_context(provide_local_clip_file(benchmark.find(entry), access))
                 subjects.append(ClipToInspect(name=entry.name, scene=scene, file=file))
-        found = inspect_clips(subjects, reader)
-    return [look for look in found if isinstance(look, ClipInspectionResult)]
+        results = inspect_clips(subjects, reader)
+    return [look for look in results if isinstance(look, ClipInspectionResult)]
 
 
 def _iter_duplicate_findings(looks: Sequence[ClipInspectionResult]) -> Iterator[EntryFinding]:
@@ -241,11 +241,11 @@ def _iter_duplicate_findings(looks: Sequence[ClipInspectionResult]) -> Iterator[
         by_bytes[look.sha256].append(look.subject.name)
     for names in by_bytes.values():
         if len(names) > 1:
-            words = "one file under several names. Hand in a clip for each scene"
+            problem = "one file under several names. Hand in a clip for each scene"
             yield EntryFinding(
                 check="duplicates",
                 weight=EntryFindingSeverity.REFUSES,
-                words=words,
+                words=problem,
                 clips=tuple(names),
             )
 
@@ -253,19 +253,19 @@ def _iter_duplicate_findings(looks: Sequence[ClipInspectionResult]) -> Iterator[
 def _iter_copy_findings(
     looks: Sequence[ClipInspectionResult], real: Sequence[ClipInspectionResult]
 ) -> Iterator[EntryFinding]:
-    ours = [
+    entered = [
         FingerprintedClip(clip=f"entry {k.subject.name}", owner=_OWNER, own=k.own) for k in looks
     ]
-    theirs = [FingerprintedClip(clip=f"real {k.subject.name}", owner="", own=k.own) for k in real]
-    near = find_copies_of_real_clips(find_near_copies([*ours, *theirs]), _OWNER)
-    too_many = len(near) > MOST_NEAR * len(looks)
-    for copy in near.values():
+    filmed = [FingerprintedClip(clip=f"real {k.subject.name}", owner="", own=k.own) for k in real]
+    copies = find_copies_of_real_clips(find_near_copies([*entered, *filmed]), _OWNER)
+    too_many = len(copies) > MOST_NEAR * len(looks)
+    for copy in copies.values():
         refuses = copy.is_copy or too_many
-        words = (
+        problem = (
             "shows what a real clip shows: it was not made. Hand in clips that were"
             if refuses
             else f"within {NEAR_BITS} bits of a real clip, nearly a copy of it"
         )
         name = f"{copy.clip.removeprefix('entry ')} of {copy.of.removeprefix('real ')}"
         weight = EntryFindingSeverity.REFUSES if refuses else EntryFindingSeverity.WARNS
-        yield EntryFinding(check="copies", weight=weight, words=words, clips=(name,))
+        yield EntryFinding(check="copies", weight=weight, words=problem, clips=(name,))

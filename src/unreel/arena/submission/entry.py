@@ -51,16 +51,16 @@ class EntryFinding:
         return f"{self.check}: {self.words}" + (f" ({named})" if named else "")
 
 
-def merge_equal_findings(found: Iterable[EntryFinding]) -> tuple[EntryFinding, ...]:
+def merge_equal_findings(findings: Iterable[EntryFinding]) -> tuple[EntryFinding, ...]:
     """Merge equal problems of an entry into one with all their clips; problems that reject come first."""
     clips: dict[tuple[str, EntryFindingSeverity, str], list[str]] = {}
-    for each in found:
-        clips.setdefault((each.check, each.weight, each.words), []).extend(each.clips)
+    for f in findings:
+        clips.setdefault((f.check, f.weight, f.words), []).extend(f.clips)
     gathered = [
         EntryFinding(check=check, weight=weight, words=words, clips=tuple(names))
         for (check, weight, words), names in clips.items()
     ]
-    return tuple(sorted(gathered, key=lambda each: each.weight is not EntryFindingSeverity.REFUSES))
+    return tuple(sorted(gathered, key=lambda f: f.weight is not EntryFindingSeverity.REFUSES))
 
 
 class SeasonEntryRecipe(RecipeSection):
@@ -186,7 +186,7 @@ def read_accepted_entries(folder: Path) -> list[AcceptedEntry]:
 
 def add_accepted_entries(season: Season, folder: Path) -> Season:
     """Return the season with the accepted entries stored in `folder` added to its entrants."""
-    entered = [each.recipe for each in read_accepted_entries(folder)]
+    entered = [entry.recipe for entry in read_accepted_entries(folder)]
     recipe = season.recipe
     update = {
         "creator": (*recipe.creator, *(e.creator for e in entered if e.creator is not None)),
@@ -206,7 +206,7 @@ def log_played_entries(folder: Path, titles: Collection[str], *, at_us: int) -> 
             if event.state is EntryState.ACCEPTED
         ]
 
-    if any(each.recipe.title in titles for each in read_accepted_entries(folder)):
+    if any(entry.recipe.title in titles for entry in read_accepted_entries(folder)):
         append_log_events(folder, played)
 
 

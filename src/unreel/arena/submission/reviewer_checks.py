@@ -38,8 +38,8 @@ def check_reviewer_entry(
 ) -> Iterator[EntryFinding]:
     """Yield problems: not openable, unknown price, or no answer about a synthesised clip."""
     if entry.model in FLOORS:
-        words = "a baseline takes part in every season without a rank. Enter your own reviewer"
-        yield EntryFinding(check="kind", weight=EntryFindingSeverity.REFUSES, words=words)
+        problem = "a baseline takes part in every season without a rank. Enter your own reviewer"
+        yield EntryFinding(check="kind", weight=EntryFindingSeverity.REFUSES, words=problem)
         return
     try:
         root = grounds.scenery.benchmark.root
@@ -47,17 +47,17 @@ def check_reviewer_entry(
         section, settings = recipe.reviewer, grounds.access.settings
         yield from _iter_price_findings(entry, grounds)
         if not section.learns:
-            opener = section.opener(
+            factory = section.opener(
                 key_hosts=settings.key_hosts,
                 seed=recipe.seed,
                 weak_cage=bool(settings.weak_cage),
             )
             # A server is not asked: its answer costs. Its name and key were looked at by the opener.
             if not section.is_served:
-                yield from _iter_probe_findings(opener, recipe, grounds)
+                yield from _iter_probe_findings(factory, recipe, grounds)
     except TimeoutError:
-        words = f"no answer about a small clip within {PATIENCE_S:g} s. Make it quicker"
-        yield EntryFinding(check="probe", weight=EntryFindingSeverity.REFUSES, words=words)
+        problem = f"no answer about a small clip within {PATIENCE_S:g} s. Make it quicker"
+        yield EntryFinding(check="probe", weight=EntryFindingSeverity.REFUSES, words=problem)
     except UnreelError as error:
         yield EntryFinding(check="opening", weight=EntryFindingSeverity.REFUSES, words=str(error))
 
@@ -66,12 +66,12 @@ def _iter_price_findings(
     entry: SeasonReviewerSection, grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
     if grounds.recipe.budget.max_cost_usd is not None and entry.is_served and entry.price is None:
-        words = "the season has a budget, and no price is known. Name a file of prices"
-        yield EntryFinding(check="price", weight=EntryFindingSeverity.REFUSES, words=words)
+        problem = "the season has a budget, and no price is known. Name a file of prices"
+        yield EntryFinding(check="price", weight=EntryFindingSeverity.REFUSES, words=problem)
 
 
 def _iter_probe_findings(
-    opener: ReviewerFactory, recipe: EvalRecipe, grounds: EntryCheckContext
+    factory: ReviewerFactory, recipe: EvalRecipe, grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
     """Ask a reviewer about sample clips under each condition, and yield problems of its answers."""
     access = grounds.access
@@ -89,7 +89,7 @@ def _iter_probe_findings(
             return
         desk = ReviewDispatcher(reader)
         try:
-            answers = asyncio.run(_ask_each_condition(desk, opener, recipe, clips))
+            answers = asyncio.run(_ask_each_condition(desk, factory, recipe, clips))
         finally:
             desk.close()
     yield from _iter_answer_findings(answers, recipe)
@@ -110,39 +110,39 @@ def _write_probe_clips(
 
 
 async def _ask_each_condition(
-    desk: ReviewDispatcher, opener: ReviewerFactory, recipe: EvalRecipe, clips: Sequence[Clip]
+    desk: ReviewDispatcher, factory: ReviewerFactory, recipe: EvalRecipe, clips: Sequence[Clip]
 ) -> list[AskedQuestionResult]:
     subject, instrument = (
         build_question_subject(*(clip.id for clip in clips)),
         recipe.instrument.instrument,
     )
     conditions = [section.as_condition() for section in recipe.condition]
-    asked = opener.open()
+    judge = factory.open()
     try:
         async with asyncio.timeout(PATIENCE_S):
             return [
                 await desk.ask(
-                    Question(subject=subject, instrument=instrument, condition=each), clips, asked
+                    Question(subject=subject, instrument=instrument, condition=each), clips, judge
                 )
                 for each in conditions
             ]
     finally:
-        await asked.reviewer.close()
+        await judge.reviewer.close()
 
 
 def _iter_answer_findings(
     answers: list[AskedQuestionResult], recipe: EvalRecipe
 ) -> Iterator[EntryFinding]:
     decision = recipe.instrument.wording.decision
-    for asked in answers:
-        outcome = asked.outcome
+    for answer in answers:
+        outcome = answer.outcome
         if isinstance(outcome, Failure):
             if recipe.reviewer.model == RECORDED and outcome.reason in _UNSAID:
                 continue  # it knows the benchmark's clips alone
-            words = f"it does not answer about a plain clip: {outcome}"
-            yield EntryFinding(check="probe", weight=EntryFindingSeverity.REFUSES, words=words)
+            problem = f"it does not answer about a plain clip: {outcome}"
+            yield EntryFinding(check="probe", weight=EntryFindingSeverity.REFUSES, words=problem)
             continue
-        read = asked.read(recipe.reviewer.parser)
+        read = answer.read(recipe.reviewer.parser)
         if read is None or isinstance(decision(read), Unparsed):
-            words = f"its answer cannot be read: {outcome.text[:80]!a}. Answer as the prompt asks"
-            yield EntryFinding(check="probe", weight=EntryFindingSeverity.WARNS, words=words)
+            problem = f"its answer cannot be read: {outcome.text[:80]!a}. Answer as the prompt asks"
+            yield EntryFinding(check="probe", weight=EntryFindingSeverity.WARNS, words=problem)

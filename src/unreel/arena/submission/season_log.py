@@ -188,8 +188,8 @@ def _iter_hash_chain_lines(
     for event in events:
         if event.state is not EntryState.NOTED:
             was = states.get(event.entry)
-            again = event.state is EntryState.SUBMITTED and event.entry in played
-            if event.state not in _NEXT[was] or again:
+            is_replay = event.state is EntryState.SUBMITTED and event.entry in played
+            if event.state not in _NEXT[was] or is_replay:
                 raise InvalidValueError(_format_transition_error(event, was))
             states[event.entry] = event.state
         line = SeasonLogLine(event, before, _compute_event_hash(asdict(event), before))
@@ -198,10 +198,10 @@ def _iter_hash_chain_lines(
 
 
 def _format_transition_error(event: SeasonLogEvent, was: EntryState | None) -> str:
-    now = "was never submitted" if was is None else f"is {was.value}"
+    state = "was never submitted" if was is None else f"is {was.value}"
     if event.state is EntryState.SUBMITTED:
-        return f"{event.entry!r} {now} and cannot be submitted again. Enter under another name"
-    return f"{event.entry!r} {now} and cannot become {event.state.value}. See `unreel arena log`"
+        return f"{event.entry!r} {state} and cannot be submitted again. Enter under another name"
+    return f"{event.entry!r} {state} and cannot become {event.state.value}. See `unreel arena log`"
 
 
 def _compute_event_hash(event: Mapping[str, Any], before: str) -> str:
@@ -267,18 +267,18 @@ def _parse_log_line(raw: bytes) -> SeasonLogLine | None:
     if len(raw) > _LONGEST_LINE:
         return None
     try:
-        found = json.loads(raw)
+        document = json.loads(raw)
         return SeasonLogLine(
-            _parse_log_event(found["event"]), str(found["before"]), str(found["hash"])
+            _parse_log_event(document["event"]), str(document["before"]), str(document["hash"])
         )
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 
 
-def _parse_log_event(found: Mapping[str, Any]) -> SeasonLogEvent:
+def _parse_log_event(values: Mapping[str, Any]) -> SeasonLogEvent:
     """Build an event from any release's line without unknown fields, which its hash still covers."""
     known = {
-        field.name: found[field.name] for field in fields(SeasonLogEvent) if field.name in found
+        field.name: values[field.name] for field in fields(SeasonLogEvent) if field.name in values
     }
-    known |= {"state": EntryState(found["state"]), "reasons": tuple(found.get("reasons", ()))}
+    known |= {"state": EntryState(values["state"]), "reasons": tuple(values.get("reasons", ()))}
     return SeasonLogEvent(**known)

@@ -84,9 +84,9 @@ def _check_and_log_entry(
     first = _append_submission_event(recipe, grounds.folder, clock)
     checked = _check_entry(recipe, grounds, first)
     findings = merge_equal_findings(checked.findings)
-    reasons = tuple(str(each) for each in findings)
+    reasons = tuple(str(finding) for finding in findings)
     identity = _compute_entry_identity(recipe, checked)
-    if any(each.weight is EntryFindingSeverity.REFUSES for each in findings):
+    if any(finding.weight is EntryFindingSeverity.REFUSES for finding in findings):
         _remove_entry_folder(recipe, grounds.folder)
         line = append_log_event(
             grounds.folder, _build_next_event(first, EntryState.REFUSED, clock, identity, reasons)
@@ -156,9 +156,9 @@ def _require_free_title(recipe: SeasonEntryRecipe, grounds: EntryCheckContext) -
             setting, or a creator's title contains a `/`.
     """
     season, title = grounds.recipe, recipe.title
-    taken = {each.name for each in season.creator} | {each.shown for each in season.judges}
+    used = {e.name for e in season.creator} | {e.shown for e in season.judges}
     setting, remedy = "name", "Enter under another name"
-    if title in taken or any(each.startswith(f"{title}/") for each in taken):
+    if title in used or any(name.startswith(f"{title}/") for name in used):
         problem = f"{title!a} is named in the season itself"
         raise InvalidSettingError(setting, problem, remedy)
     if recipe.kind == "creator" and "/" in title:
@@ -206,22 +206,22 @@ def _check_entry(
 ) -> EntryCheckResult:
     findings = []
     if not recipe.licence.strip():
-        words = "clips without a licence may not be shown. Write licence, for example CC BY 4.0"
+        problem = "clips without a licence may not be shown. Write licence, for example CC BY 4.0"
         findings.append(
-            EntryFinding(check="licence", weight=EntryFindingSeverity.REFUSES, words=words)
+            EntryFinding(check="licence", weight=EntryFindingSeverity.REFUSES, words=problem)
         )
     if not recipe.statement.strip():
-        words = "nothing is said of it. Write a statement: what it is, what it has seen"
+        problem = "nothing is said of it. Write a statement: what it is, what it has seen"
         findings.append(
-            EntryFinding(check="statement", weight=EntryFindingSeverity.WARNS, words=words)
+            EntryFinding(check="statement", weight=EntryFindingSeverity.WARNS, words=problem)
         )
     sha256 = {}
     if recipe.creator is not None:
         _remove_entry_folder(recipe, grounds.folder)
         into = grounds.folder / ENTRIES / format_entry_file_name(recipe.title)
-        found = check_creator_entry(recipe.creator, grounds, into=into)
-        findings += found.findings
-        sha256 = dict(found.sha256)
+        result = check_creator_entry(recipe.creator, grounds, into=into)
+        findings += result.findings
+        sha256 = dict(result.sha256)
     elif recipe.reviewer is not None:
         findings += check_reviewer_entry(recipe.reviewer, grounds)
     checked = EntryCheckResult(findings=tuple(findings), sha256=sha256)
@@ -229,29 +229,29 @@ def _check_entry(
         _compute_entry_identity(recipe, checked), first, grounds.folder
     )
     if twin:
-        words = f"the same as {twin!a}, which plays already. Enter something else"
-        again = EntryFinding(check="identity", weight=EntryFindingSeverity.REFUSES, words=words)
-        return EntryCheckResult(findings=(*findings, again), sha256=sha256)
+        problem = f"the same as {twin!a}, which plays already. Enter something else"
+        finding = EntryFinding(check="identity", weight=EntryFindingSeverity.REFUSES, words=problem)
+        return EntryCheckResult(findings=(*findings, finding), sha256=sha256)
     return checked
 
 
 def _compute_entry_identity(recipe: SeasonEntryRecipe, checked: EntryCheckResult) -> str:
     """Return a hash of everything that determines the entry's clips or answers, except its name."""
     if recipe.creator is not None:
-        told = [str(part) for part in _get_creator_identity(recipe.creator)]
+        parts = [str(part) for part in _get_creator_identity(recipe.creator)]
     else:
         section = recipe.reviewer
-        told = ["" if section is None else section.model_dump_json(exclude={"title"})]
-    clips = [f"{name} {own}" for name, own in sorted(checked.sha256.items())]
-    return digest("entry", recipe.kind, *told, *clips)
+        parts = ["" if section is None else section.model_dump_json(exclude={"title"})]
+    clips = [f"{name} {sha256}" for name, sha256 in sorted(checked.sha256.items())]
+    return digest("entry", recipe.kind, *parts, *clips)
 
 
 def _find_same_entrant(recipe: SeasonEntryRecipe, grounds: EntryCheckContext) -> str:
     """Return a season entrant's title with equal settings, except folders; "" if none has them."""
     season, creator, reviewer = grounds.recipe, recipe.creator, recipe.reviewer
     if reviewer is not None:
-        own = reviewer.model_dump_json(exclude={"title"})
-        same = (e.shown for e in season.judges if e.model_dump_json(exclude={"title"}) == own)
+        settings = reviewer.model_dump_json(exclude={"title"})
+        same = (e.shown for e in season.judges if e.model_dump_json(exclude={"title"}) == settings)
         return next(same, "")
     if creator is None or isinstance(creator.keys, FolderCreatorConfig):
         return ""
@@ -287,10 +287,10 @@ def _pin_entry_clips(recipe: SeasonEntryRecipe, folder: Path, identity: str) -> 
     creator = recipe.creator
     if creator is None or not isinstance(creator.keys, FolderCreatorConfig):
         return recipe
-    kept = {"folder": str((folder / ENTRIES / format_entry_file_name(recipe.title)).absolute())}
+    location = {"folder": str((folder / ENTRIES / format_entry_file_name(recipe.title)).absolute())}
     version = creator.keys.version
-    told = {"version": f"{version}+{identity[:12]}" if version else identity[:12]}
-    section = type(creator).model_validate(creator.model_dump() | kept | told)
+    pinned = {"version": f"{version}+{identity[:12]}" if version else identity[:12]}
+    section = type(creator).model_validate(creator.model_dump() | location | pinned)
     return recipe.model_copy(update={"creator": section})
 
 

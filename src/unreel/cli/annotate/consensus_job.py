@@ -32,20 +32,20 @@ _CONSENSUS_COLUMNS = ("task", "clip", "state", "answer", "method", "support", "d
 def print_campaign_consensus(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the consensus of each task of a campaign, and exit the process."""
     campaign = open_campaign(options["campaign"], ledger=options["ledger"])
-    records, found = campaign.records, campaign.consensus(**select_consensus_options(options))
-    shown = {
+    records, consensus = campaign.records, campaign.consensus(**select_consensus_options(options))
+    outcomes = {
         id_: outcome
-        for id_, outcome in found.tasks.items()
+        for id_, outcome in consensus.tasks.items()
         if not (options["only_open"] and isinstance(outcome, SettledTask))
     }
     if options["out"] is not None:
-        _write_consensus_document(options["out"], found, records.tasks)
+        _write_consensus_document(options["out"], consensus, records.tasks)
     if as_json:
-        print_json(_build_consensus_document(found, shown, records.tasks))
+        print_json(_build_consensus_document(consensus, outcomes, records.tasks))
     else:
         rows = [
             _build_task_consensus_row(id_, records.tasks[id_], outcome)
-            for id_, outcome in shown.items()
+            for id_, outcome in outcomes.items()
         ]
         print_table(
             _CONSENSUS_COLUMNS,
@@ -53,8 +53,8 @@ def print_campaign_consensus(options: Mapping[str, Any], *, as_json: bool) -> No
             title=f"consensus of {options['campaign']}",
             form=options["form"],
         )
-        _print_consensus_summary(found, n_tasks=len(records.tasks))
-    sys.exit(0 if found.settled or not found.tasks else 1)
+        _print_consensus_summary(consensus, n_tasks=len(records.tasks))
+    sys.exit(0 if consensus.settled or not consensus.tasks else 1)
 
 
 def store_consensus_review(options: Mapping[str, Any], *, as_json: bool) -> None:
@@ -82,8 +82,8 @@ def store_consensus_review(options: Mapping[str, Any], *, as_json: bool) -> None
             }
         )
         return
-    now = _build_task_consensus_row(task.id, task, outcome)
-    print_message(f"{now['clip']}: {now['state']} {now['answer']}, reviewed by {options['by']}")
+    row = _build_task_consensus_row(task.id, task, outcome)
+    print_message(f"{row['clip']}: {row['state']} {row['answer']}, reviewed by {options['by']}")
 
 
 def _parse_review_decision(options: Mapping[str, Any]) -> ConsensusReviewDecision:
@@ -149,7 +149,7 @@ def _sort_category_lists(value: Any) -> Any:
 
 
 def _build_consensus_document(
-    found: CampaignConsensus, shown: Mapping[str, Outcome], tasks: Mapping[str, AnnotationTask]
+    result: CampaignConsensus, shown: Mapping[str, Outcome], tasks: Mapping[str, AnnotationTask]
 ) -> dict[str, object]:
     rows = [
         {
@@ -160,36 +160,36 @@ def _build_consensus_document(
         for id_ in shown
     ]
     return {
-        "interface": found.interface,
-        "rule": found.rule,
+        "interface": result.interface,
+        "rule": result.rule,
         "n_tasks": len(tasks),
-        "n_judged": len(found.tasks),
-        "n_settled": len(found.settled),
-        "weights": found.weights,
-        "notes": found.notes,
+        "n_judged": len(result.tasks),
+        "n_settled": len(result.settled),
+        "weights": result.weights,
+        "notes": result.notes,
         "tasks": rows,
     }
 
 
 def _write_consensus_document(
-    out: Path, found: CampaignConsensus, tasks: Mapping[str, AnnotationTask]
+    out: Path, consensus: CampaignConsensus, tasks: Mapping[str, AnnotationTask]
 ) -> None:
     from pydantic_core import to_json
 
-    document = _build_consensus_document(found, found.tasks, tasks)
+    document = _build_consensus_document(consensus, consensus.tasks, tasks)
     OutputDirectory(out.parent).write(out.name, to_json(document, indent=2) + b"\n")
 
 
-def _print_consensus_summary(found: CampaignConsensus, *, n_tasks: int) -> None:
-    n_dissent = sum(bool(outcome.dissent) for outcome in found.settled.values())
+def _print_consensus_summary(result: CampaignConsensus, *, n_tasks: int) -> None:
+    n_dissent = sum(bool(outcome.dissent) for outcome in result.settled.values())
     print_message(
-        f"{len(found.settled)} of {len(found.tasks)} judged tasks settled, {n_dissent} of them with "
-        f"dissent; {n_tasks - len(found.tasks)} not judged yet",
-        *found.notes,
+        f"{len(result.settled)} of {len(result.tasks)} judged tasks settled, {n_dissent} of them with "
+        f"dissent; {n_tasks - len(result.tasks)} not judged yet",
+        *result.notes,
     )
-    for why, n in Counter(outcome.why.value for outcome in found.unsettled.values()).most_common():
+    for why, n in Counter(outcome.why.value for outcome in result.unsettled.values()).most_common():
         print_message(f"  open: {n} {why}")
-    if found.unsettled:
+    if result.unsettled:
         print_message(
             "next: unreel annotate report shows them first; unreel annotate review settles one"
         )

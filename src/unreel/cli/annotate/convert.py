@@ -74,7 +74,7 @@ def _write_converted_annotations(options: Mapping[str, Any], *, as_json: bool) -
         read_as=AnnotationFormat(options["read_as"]) if options["read_as"] else None,
         written_as=AnnotationFormat(options["written_as"]),
         folder=OutputDirectory(options["out"], published=True),
-        given=VideoPropertyDefaults(
+        defaults=VideoPropertyDefaults(
             rate=rate, n_frames=options["frames"], width=width, height=height
         ),
     )
@@ -94,8 +94,8 @@ def _parse_frame_size(written: str | None) -> tuple[int | None, int | None]:
 
     if not written:
         return None, None
-    found = re.fullmatch(r"([1-9][0-9]{0,4})[xX]([1-9][0-9]{0,4})", written)
-    sides = [int(side) for side in found.groups()] if found else []
+    match = re.fullmatch(r"([1-9][0-9]{0,4})[xX]([1-9][0-9]{0,4})", written)
+    sides = [int(side) for side in match.groups()] if match else []
     if not sides or max(sides) > MOST_PIXELS:
         _raise_invalid_option("--size", written, "Write 1280x720")
     return sides[0], sides[1]

@@ -42,8 +42,8 @@ def write_pair_table(options: Mapping[str, Any], *, as_json: bool) -> None:
     write_pair_file(out, chosen)
     clips = {name for pair in chosen for name in pair}
     if as_json:
-        told = {"plan": options["plan"], "seed": options["seed"], "out": out}
-        print_json(told | {"n_pairs": len(chosen), "n_clips": len(clips)})
+        document = {"plan": options["plan"], "seed": options["seed"], "out": out}
+        print_json(document | {"n_pairs": len(chosen), "n_clips": len(clips)})
         return
     print_message(f"{len(chosen)} pairs of {len(clips)} clips")
     print_message(
@@ -55,14 +55,14 @@ def write_pair_table(options: Mapping[str, Any], *, as_json: bool) -> None:
 def print_clip_ranking(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the clips of a campaign in the order of their strength."""
     campaign = open_campaign(options["campaign"], ledger=options["ledger"])
-    found = campaign.rank(seed=options["seed"])
+    ranking = campaign.rank(seed=options["seed"])
     if as_json:
-        print_json(found)
+        print_json(ranking)
         return
-    print_message(f"{found.n_judgements} judgements, {found.n_comparisons} comparisons")
-    strengths = (clip.strength for clip in found.clips)
+    print_message(f"{ranking.n_judgements} judgements, {ranking.n_comparisons} comparisons")
+    strengths = (clip.strength for clip in ranking.clips)
     print_message(
-        f"intervals draw {found.drawn}s anew. {describe_interval_coverage(strengths, kind='strength')}"
+        f"intervals draw {ranking.drawn}s anew. {describe_interval_coverage(strengths, kind='strength')}"
     )
     rows = [
         {
@@ -72,7 +72,7 @@ def print_clip_ranking(options: Mapping[str, Any], *, as_json: bool) -> None:
             "believed": _format_estimate(clip.believed),
             "share": _format_estimate(clip.share),
         }
-        for clip in found.clips
+        for clip in ranking.clips
     ]
     print_table(("place", "clip", "strength", "believed", "share"), rows)
 
@@ -85,11 +85,11 @@ def _select_strict_pairs(entries: list[Any], options: Mapping[str, Any]) -> list
     scores = {entry.name: entry.rating.score for entry in entries if entry.rating is not None}
     if options["clips"] == "vrb":
         scores = sample_clips_by_score(scores, seed=options["seed"])
-    found = list_different_score_pairs(scores)
+    pairs = list_different_score_pairs(scores)
     return (
-        choose_balanced_pairs(found, n=options["n"], seed=options["seed"])
+        choose_balanced_pairs(pairs, n=options["n"], seed=options["seed"])
         if options["n"]
-        else found
+        else pairs
     )
 
 

@@ -48,12 +48,12 @@ def polish_campaign_rationales(options: Mapping[str, Any], *, as_json: bool) -> 
             failed = _polish_and_store_rationales(
                 ledger, campaign, due, model=options["model"], settings=settings
             )
-        kept = read_polished_texts(ledger.notices(campaign))
+        polished = read_polished_texts(ledger.notices(campaign))
     by_task = {original.task: original for original in originals}
-    texts = [(by_task[task], text) for task, text in kept.items() if task in by_task]
+    texts = [(by_task[task], text) for task, text in polished.items() if task in by_task]
     if as_json:
-        told = [{"clip": original.name, "polished": text} for original, text in texts]
-        print_json({"texts": told, "failed": failed, "n_originals": len(originals)})
+        documents = [{"clip": original.name, "polished": text} for original, text in texts]
+        print_json({"texts": documents, "failed": failed, "n_originals": len(originals)})
     else:
         rows = [
             {
@@ -67,7 +67,7 @@ def polish_campaign_rationales(options: Mapping[str, Any], *, as_json: bool) -> 
         ]
         print_table(("task", "clip", "standing", "flags", "similarity"), rows)
         print_message(f"{len(texts)} of {len(originals)} settled clips have a text")
-        print_message(*(f"  no text: {each.original.name}: {each.failure}" for each in failed))
+        print_message(*(f"  no text: {f.original.name}: {f.failure}" for f in failed))
         print_message(f"next: unreel annotate confirm {campaign} TASK --by NAME")
     sys.exit(1 if failed else 0)
 
@@ -80,16 +80,16 @@ def confirm_polished_text(options: Mapping[str, Any], *, as_json: bool) -> None:
     with open_ledger(resolve_ledger_url(options["ledger"], read_environment_settings())) as ledger:
         campaign = options["campaign"]
         tasks = {task.id: task.names[0] for task in ledger.tasks(campaign)}
-        kept = read_polished_texts(ledger.notices(campaign))
-        named = {name: id_ for id_, name in tasks.items() if id_ in kept}
+        polished = read_polished_texts(ledger.notices(campaign))
+        named = {name: id_ for id_, name in tasks.items() if id_ in polished}
         id_ = named.get(options["task"], options["task"])
-        if id_ not in kept:
+        if id_ not in polished:
             kind = "polished text"
             raise UnknownNameError(kind, options["task"], sorted(named))
         accepted = not options["reject"]
         at_us = time.time_ns() // 1000
         store_polish_confirmation(
-            ledger, campaign, kept[id_], by=options["by"], accepted=accepted, at_us=at_us
+            ledger, campaign, polished[id_], by=options["by"], accepted=accepted, at_us=at_us
         )
         text = read_polished_texts(ledger.notices(campaign))[id_]
     if as_json:
@@ -101,8 +101,8 @@ def confirm_polished_text(options: Mapping[str, Any], *, as_json: bool) -> None:
 def _select_unpolished_rationales(
     ledger: Ledger, campaign: str, originals: Sequence[OriginalRationales]
 ) -> list[OriginalRationales]:
-    kept = read_polished_texts(ledger.notices(campaign))
-    known = {(task, text.original) for task, text in kept.items()}
+    polished = read_polished_texts(ledger.notices(campaign))
+    known = {(task, text.original) for task, text in polished.items()}
     return [original for original in originals if (original.task, original.key) not in known]
 
 
@@ -117,10 +117,10 @@ def _polish_and_store_rationales(
     parse_model_address(model)
     section = validate_recipe_sections(ReviewerSection, {"model": model})
     print_model_servers([model], settings)
-    opener = section.opener(key_hosts=settings.key_hosts)
+    factory = section.opener(key_hosts=settings.key_hosts)
     answers = polish_all_rationales(
-        due, opener, in_flight=section.max_connections, encoder=load_sentence_encoder()
+        due, factory, in_flight=section.max_connections, encoder=load_sentence_encoder()
     )
-    done = [each for each in answers if isinstance(each, RationalePolishResult)]
+    done = [answer for answer in answers if isinstance(answer, RationalePolishResult)]
     store_polished_texts(ledger, campaign, done, at_us=time.time_ns() // 1000)
-    return [each for each in answers if isinstance(each, RationalePolishFailure)]
+    return [answer for answer in answers if isinstance(answer, RationalePolishFailure)]

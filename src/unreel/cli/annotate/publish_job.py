@@ -32,8 +32,8 @@ def _print_publication_result(published: PublicationResult) -> None:
         print_message(
             f"  kept without a decision: {published.n_undecided}, with their original labels"
         )
-    for why, n in Counter(left.why for left in published.left_out).most_common():
-        print_message(f"  excluded: {n} {why}")
+    for reason, n in Counter(left.why for left in published.left_out).most_common():
+        print_message(f"  excluded: {n} {reason}")
     if published.people:
         print_message(
             "people.json contains the quality of the annotators: `unreel report` shows it next to models"

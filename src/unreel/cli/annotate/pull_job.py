@@ -23,12 +23,12 @@ from unreel.engine.progress import Progress
 def print_annotator_links(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the links of a campaign, one row for each annotator and batch."""
     settings = read_environment_settings()
-    kept = read_account_passwords(get_studio_state_folder(settings, options["state"]))
+    passwords = read_account_passwords(get_studio_state_folder(settings, options["state"]))
     with open_label_studio_and_ledger(options, settings) as (client, ledger):
-        found = list_annotator_project_links(ledger, options["campaign"], address=client.address)
-    rows = [asdict(link) for link in found]
+        links = list_annotator_project_links(ledger, options["campaign"], address=client.address)
+    rows = [asdict(link) for link in links]
     if options["passwords"]:
-        rows = [row | {"password": kept.get(row["login"].lower(), "-")} for row in rows]
+        rows = [row | {"password": passwords.get(row["login"].lower(), "-")} for row in rows]
     if as_json:
         print_json(rows)
     elif rows:
@@ -46,11 +46,11 @@ def pull_campaign_answers(options: Mapping[str, Any], *, as_json: bool) -> None:
         with ProgressMeter() as meter:
             meter.tell("asking Label Studio")
 
-            def heard(so_far: CampaignPullResult) -> None:
+            def show(so_far: CampaignPullResult) -> None:
                 meter.step("annotations", Progress(done=so_far.seen))
 
             pulled = pull_campaign_annotations(
-                client, ledger, campaign, heard=heard, everything=options["everything"]
+                client, ledger, campaign, on_project=show, everything=options["everything"]
             )
         if options["decisions"]:
             decided = write_screening_decisions(ledger, campaign, options["decisions"])

@@ -76,22 +76,22 @@ def push_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
 
 def print_project_changes(altered: Sequence[ProjectAlteration]) -> None:
     """Print the changes of each project that was changed in Label Studio."""
-    for each in altered:
-        tasks = {"changed": each.changed_tasks, "added": each.added_tasks}
-        tasks["deleted"] = each.missing_tasks
-        what = [*each.settings, *(f"{n} tasks {word}" for word, n in tasks.items() if n)]
+    for change in altered:
+        tasks = {"changed": change.changed_tasks, "added": change.added_tasks}
+        tasks["deleted"] = change.missing_tasks
+        what = [*change.settings, *(f"{n} tasks {word}" for word, n in tasks.items() if n)]
         print_message(
-            f"changed on the server: the project {each.room} in Label Studio: {', '.join(what)}"
+            f"changed on the server: the project {change.room} in Label Studio: {', '.join(what)}"
         )
-        print_message(f"  {each.quarantined:,} answers given since the last look are quarantined")
-        if each.problem:
-            print_message(f"  it could not be restored: {each.problem}")
-        elif each.settings or each.changed_tasks:
-            person = each.room.rpartition("/")[0]
+        print_message(f"  {change.quarantined:,} answers given since the last look are quarantined")
+        if change.problem:
+            print_message(f"  it could not be restored: {change.problem}")
+        elif change.settings or change.changed_tasks:
+            person = change.room.rpartition("/")[0]
             print_message(
                 f"  it is restored; ask {person} to reload the page before the next answer"
             )
-        if each.missing_tasks:
+        if change.missing_tasks:
             print_message("  `unreel annotate push` sends deleted tasks again")
     if altered:
         print_message("Label Studio 1.23 does not record which account changes a project or a task")
@@ -101,16 +101,16 @@ def parse_annotators(text: str) -> tuple[Annotator, ...]:
     """Parse `name=email` pairs, by comma or a line each in a file; the default name is the part before `@`."""
     file = Path(text)
     is_file = "@" not in text and file.is_file()
-    words = file.read_text(encoding="utf-8-sig").splitlines() if is_file else text.split(",")
-    found = []
-    for word in filter(None, (word.strip() for word in words)):
-        name, _, email = word.rpartition("=")
-        found.append(Annotator(name or email.partition("@")[0].lower(), email))
-    if not found or len({one.name for one in found}) < len(found):
+    entries = file.read_text(encoding="utf-8-sig").splitlines() if is_file else text.split(",")
+    people = []
+    for entry in filter(None, (entry.strip() for entry in entries)):
+        name, _, email = entry.rpartition("=")
+        people.append(Annotator(name or email.partition("@")[0].lower(), email))
+    if not people or len({person.name for person in people}) < len(people):
         setting, problem = "--annotators", "it names no annotator, or one twice"
         remedy = "Write ada=ada@example.org,ben=ben@example.org, or the name of a file"
         raise InvalidSettingError(setting, problem, remedy)
-    return tuple(found)
+    return tuple(people)
 
 
 def _read_pairs_option(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -140,7 +140,7 @@ def _build_push_settings(options: Mapping[str, Any]) -> CampaignPushSettings:
 
 
 def _parse_annotation_interface(word: str) -> AnnotationInterface:
-    known = {each.value: each for each in AnnotationInterface}
+    known = {i.value: i for i in AnnotationInterface}
     if word not in known:
         kind = "interface"
         raise UnknownNameError(kind, word, list(known))
@@ -151,11 +151,11 @@ def _resolve_media_location(
     text: str | None, client: LabelStudioClient, settings: EnvironmentSettings
 ) -> StorageLocation:
     if text:
-        place = resolve_location(text, read_storage_options(settings))
-        if place.is_local:
+        location = resolve_location(text, read_storage_options(settings))
+        if location.is_local:
             setting, problem = "--copies", f"Label Studio does not serve {text}"
             raise InvalidSettingError(setting, problem, "Give s3://BUCKET/PREFIX, or leave it out")
-        return place
+        return location
     if client.media is None:
         setting, problem = "--copies", "the URL of the copies for browsers is missing"
         remedy = "Give s3://BUCKET/PREFIX: a Label Studio elsewhere serves no files of this machine"

@@ -82,8 +82,8 @@ def _store_exclusion_decision(options: dict[str, Any], *, counts: bool, as_json:
     if as_json:
         print_json(decided)
         return
-    again = "counts" if decided.counts else "does not count"
-    print_message(f"{decided.annotator} {again} in {decided.campaign} from now on")
+    state = "counts" if decided.counts else "does not count"
+    print_message(f"{decided.annotator} {state} in {decided.campaign} from now on")
     print_message(f"{decided.n_now} judgements count, {decided.n_before} did before")
     if not counts:
         print_message(

@@ -32,16 +32,16 @@ _QUALITY_COLUMNS = (
 def print_annotator_quality(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the quality of each annotator, and the agreement of all."""
     campaign = open_campaign(options["campaign"], ledger=options["ledger"])
-    found = campaign.quality(passing=options["passing"], seed=options["seed"])
+    quality = campaign.quality(passing=options["passing"], seed=options["seed"])
     if as_json:
-        alarms = {who: person.alarms for who, person in found.people.items()}
-        print_json({"quality": found, "alarms": alarms})
+        alarms = {who: person.alarms for who, person in quality.people.items()}
+        print_json({"quality": quality, "alarms": alarms})
         return
-    rows = [_build_annotator_quality_row(who, person) for who, person in found.people.items()]
+    rows = [_build_annotator_quality_row(who, person) for who, person in quality.people.items()]
     print_table(
         _QUALITY_COLUMNS, rows, title=f"annotators of {options['campaign']}", form=options["form"]
     )
-    _print_quality_summary(found)
+    _print_quality_summary(quality)
 
 
 def _build_annotator_quality_row(who: str, person: PersonQuality) -> dict[str, object]:
@@ -62,20 +62,20 @@ def _format_estimate(value: Measured) -> str:
     return ""
 
 
-def _print_quality_summary(found: CampaignQuality) -> None:
-    for name, value in found.agreement.overall.items():
+def _print_quality_summary(quality: CampaignQuality) -> None:
+    for name, value in quality.agreement.overall.items():
         print_message(f"{name}: {value}")
-    rule, shared = f"{UNANIMOUS:.0%} of {UNANIMOUS_CLIPS} clips", found.qualification.n_shared
-    passes = "meets" if found.qualification.unanimous else "does not meet"
+    rule, shared = f"{UNANIMOUS:.0%} of {UNANIMOUS_CLIPS} clips", quality.qualification.n_shared
+    passes = "meets" if quality.qualification.unanimous else "does not meet"
     print_message(
         f"unanimity over {shared} clips that all judged {passes} VideoRealBench's rule of {rule}"
     )
-    print_message(f"pull of marks shown beforehand: {found.pull}")
-    figures = [person.right for person in found.people.values()]
+    print_message(f"pull of marks shown beforehand: {quality.pull}")
+    accuracies = [person.right for person in quality.people.values()]
     print_message(
-        describe_interval_coverage([*figures, *(p.same_answer for p in found.people.values())])
+        describe_interval_coverage([*accuracies, *(p.same_answer for p in quality.people.values())])
     )
-    if any(person.alarms for person in found.people.values()):
+    if any(person.alarms for person in quality.people.values()):
         print_message(
             "next: check the alarms; unreel annotate exclude excludes an annotator's judgements"
         )

@@ -42,14 +42,14 @@ def write_campaign_report(options: Mapping[str, Any], *, as_json: bool) -> None:
     edition = build_publishable_campaign(
         records, build_consensus_rule(**select_consensus_options(options)), seed=options["seed"]
     )
-    wish = CampaignPageSettings(
+    page_settings = CampaignPageSettings(
         media=options["media"] or folder / CLIPS,
         links=links,
         people=_compute_annotator_scores(edition, seed=options["seed"]),
         most=options["most"],
         seed=options["seed"],
     )
-    written = write_campaign_page(edition, records, options["out"], wish)
+    written = write_campaign_page(edition, records, options["out"], page_settings)
     if as_json:
         print_json(written)
         return

@@ -32,17 +32,17 @@ def run_label_studio(options: Mapping[str, Any], *, as_json: bool) -> None:
         port=options["port"],
         database=create_studio_database(resolve_ledger_url(options["ledger"], settings)),
     )
-    with ExitStack() as held:
+    with ExitStack() as stack:
         with ProgressMeter() as meter:
             meter.tell("starting Label Studio")
-            server = held.enter_context(start_label_studio(plan, tell=meter.tell))
+            server = stack.enter_context(start_label_studio(plan, tell=meter.tell))
         try:
-            told = find_studio_connection(folder)
+            studio = find_studio_connection(folder)
             if as_json:
-                print_json({"address": told.address, "state": folder, "media": told.media})
+                print_json({"address": studio.address, "state": folder, "media": studio.media})
             else:
                 print_message("Label Studio runs. Ctrl-C ends it. Its address:")
-                echo(told.address)
+                echo(studio.address)
             SILENCE.stop()
             server.wait()
         except StopSignalReceived:

@@ -11,11 +11,11 @@ from unreel.core.estimate import Estimate, Measured
 from unreel.core.registry import LazyImport
 
 
-def format_value_with_interval(found: Measured | None, places: int) -> str:
+def format_value_with_interval(value: Measured | None, places: int) -> str:
     """Format a measured value with its confidence interval; return "" if nothing was measured."""
-    if not isinstance(found, Estimate):
+    if not isinstance(value, Estimate):
         return ""
-    return f"{found.value:.{places}f} [{found.low:.{places}f}, {found.high:.{places}f}]"
+    return f"{value.value:.{places}f} [{value.low:.{places}f}, {value.high:.{places}f}]"
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -24,18 +24,18 @@ def print_season_ablations(options: Mapping[str, Any], *, as_json: bool) -> None
     folder = find_season_folder(options["season"], options["out"])
     recipe = read_stored_season_recipe(folder)
     plays = _read_season_answer_tables(folder)
-    found = list(measure_ablation_effects(plays, knobs=recipe.knobs))
+    effects = list(measure_ablation_effects(plays, knobs=recipe.knobs))
     if options["against"]:
-        found += _compare_with_other_season(
+        effects += _compare_with_other_season(
             plays, find_season_folder(options["against"]), options["against"]
         )
-    leanings = [each for play in plays for each in measure_reviewer_biases(play)]
+    leanings = [bias for play in plays for bias in measure_reviewer_biases(play)]
     if as_json:
-        print_json({"season": recipe.name, "ablations": found, "leanings": leanings})
+        print_json({"season": recipe.name, "ablations": effects, "leanings": leanings})
         return
-    _print_ablation_table(found, options["form"])
+    _print_ablation_table(effects, options["form"])
     _print_reviewer_biases(leanings, options["form"])
-    if not found:
+    if not effects:
         print_message("nothing was changed in this season: write a second [[condition]] into it")
 
 
@@ -50,53 +50,53 @@ def _compare_with_other_season(
     """Compare conditions with those of equal title in season `other`, or with its only condition."""
     entrants = other.require_played()
     titles = entrants.conditions
-    found: list[AblationEffect] = []
+    effects: list[AblationEffect] = []
     for play in plays:
         title = play.condition if play.condition in titles else titles[0]
         if title != play.condition and len(titles) > 1:
             continue
         if entrants.is_about_pairs:
-            found += compare_pairs_with_single_clips(read_pair_answers(other, title), play)
+            effects += compare_pairs_with_single_clips(read_pair_answers(other, title), play)
         else:
-            found += compare_answer_tables(
+            effects += compare_answer_tables(
                 play, read_season_answers(other, title), knob=f"against {name}"
             )
-    if not found:
+    if not effects:
         setting, problem = "--against", f"no condition of {name} has a title of this season's"
         raise InvalidSettingError(setting, problem, "Give both the same titles")
-    return found
+    return effects
 
 
-def _print_ablation_table(found: Sequence[AblationEffect], form: Form) -> None:
+def _print_ablation_table(effects: Sequence[AblationEffect], form: Form) -> None:
     rows = [
         {
-            "what": each.knob,
-            "first": each.first,
-            "second": each.second,
-            "reviewer": each.reviewer,
-            "figure": each.figure,
-            "first less second": format_value_with_interval(each.difference, 1),
-            "p": "" if each.p_corrected is None else f"{each.p_corrected:.3g}",
-            "pairs": each.n_pairs,
-            "left out": each.n_left_out,
+            "what": effect.knob,
+            "first": effect.first,
+            "second": effect.second,
+            "reviewer": effect.reviewer,
+            "figure": effect.figure,
+            "first less second": format_value_with_interval(effect.difference, 1),
+            "p": "" if effect.p_corrected is None else f"{effect.p_corrected:.3g}",
+            "pairs": effect.n_pairs,
+            "left out": effect.n_left_out,
         }
-        for each in found
+        for effect in effects
     ]
     columns = ("what", "first", "second", "reviewer", "figure", "first less second", "p")
     title = "ablations: percent [95 % interval], p corrected by Holm"
     print_table((*columns, "pairs", "left out"), rows, title=title, form=form)
 
 
-def _print_reviewer_biases(found: Sequence[ReviewerBias], form: Form) -> None:
+def _print_reviewer_biases(biases: Sequence[ReviewerBias], form: Form) -> None:
     rows = [
         {
-            "condition": each.condition,
-            "reviewer": each.reviewer,
-            "said real": format_value_with_interval(each.said_real, 1),
-            "sensitivity": format_value_with_interval(each.sensitivity, 2),
-            "criterion": format_value_with_interval(each.criterion, 2),
+            "condition": bias.condition,
+            "reviewer": bias.reviewer,
+            "said real": format_value_with_interval(bias.said_real, 1),
+            "sensitivity": format_value_with_interval(bias.sensitivity, 2),
+            "criterion": format_value_with_interval(bias.criterion, 2),
         }
-        for each in found
+        for bias in biases
     ]
     columns = ("condition", "reviewer", "said real", "sensitivity", "criterion")
     title = "leanings: a criterion above 0 leans towards real"

@@ -28,25 +28,25 @@ def store_season_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
     folder.require_played()
     source, ballots = _read_human_votes(folder, options)
     known = {row.name for row in open_season_clip_set(folder) if isinstance(row, Entry)}
-    kept = [each for each in ballots if each.clip in known]
-    if not kept:
+    votes = [vote for vote in ballots if vote.clip in known]
+    if not votes:
         setting, problem = "votes", f"no vote of {source} is about a clip of the season"
         remedy = "Ask people about the clips in the season's folder `set`, or name other votes"
         raise InvalidSettingError(setting, problem, remedy)
-    write_season_votes(folder, source, kept)
-    told = {
+    write_season_votes(folder, source, votes)
+    document = {
         "source": source,
-        "n_people": len({each.voter for each in kept}),
-        "n_votes": len(kept),
-        "n_clips": len({each.clip for each in kept}),
-        "n_elsewhere": len(ballots) - len(kept),
+        "n_people": len({vote.voter for vote in votes}),
+        "n_votes": len(votes),
+        "n_clips": len({vote.clip for vote in votes}),
+        "n_elsewhere": len(ballots) - len(votes),
     }
     if as_json:
-        print_json(told)
+        print_json(document)
         return
     print_message(
-        f"{told['n_votes']} votes of {told['n_people']} people on {told['n_clips']} clips, from {source}",
-        f"{told['n_elsewhere']} votes are about clips that the season does not play",
+        f"{document['n_votes']} votes of {document['n_people']} people on {document['n_clips']} clips, from {source}",
+        f"{document['n_elsewhere']} votes are about clips that the season does not play",
     )
 
 

@@ -65,28 +65,28 @@ def _print_condition_leaderboards(
 def _print_leaderboard(
     what: str,
     board: Sequence[LeaderboardRow],
-    figures: Mapping[str, LeaderboardMetric],
+    metrics: Mapping[str, LeaderboardMetric],
     *,
     form: Form,
 ) -> None:
-    told = {name for each in board for name in each.figures}
-    kept = [
-        figure
-        for figure in figures.values()
-        if figure.name in told and (form != "text" or figure.name in _SHOWN)
+    measured = {name for row in board for name in row.figures}
+    columns_shown = [
+        metric
+        for metric in metrics.values()
+        if metric.name in measured and (form != "text" or metric.name in _SHOWN)
     ]
     rows = [
-        {"rank": each.rank or "", what: each.name}
+        {"rank": row.rank or "", what: row.name}
         | {
             f.name: format_value_with_interval(
-                each.figures.get(f.name), 2 if f.unit == "logit" else 1
+                row.figures.get(f.name), 2 if f.unit == "logit" else 1
             )
-            for f in kept
+            for f in columns_shown
         }
-        | {"note": "; ".join(_iter_leaderboard_notes(each))}
-        for each in board
+        | {"note": "; ".join(_iter_leaderboard_notes(row))}
+        for row in board
     ]
-    columns = ["rank", what, *(figure.name for figure in kept), "note"]
+    columns = ["rank", what, *(metric.name for metric in columns_shown), "note"]
     print_table(columns, rows, title=f"{what}s", form=form)
 
 
@@ -100,8 +100,8 @@ def _iter_leaderboard_notes(standing: LeaderboardRow) -> Iterator[str]:
 
 
 def _print_absent_entrants(entrants: SeasonEntrants) -> None:
-    for each in entrants.reviewers:
-        if each.unfitted:
-            print_message(f"{each.title} took no part: {each.unfitted}")
+    for reviewer in entrants.reviewers:
+        if reviewer.unfitted:
+            print_message(f"{reviewer.title} took no part: {reviewer.unfitted}")
     if entrants.retired:
         print_message(f"taken out of the season: {', '.join(entrants.retired)}")

@@ -54,9 +54,9 @@ def forecast_season_run(meter: ProgressMeter, options: Mapping[str, Any], *, as_
     )
 
 
-def _open_season_job(given: Mapping[str, Any]) -> SeasonJob:
-    options = {name: value for name, value in given.items() if name not in {"outside", "pin"}}
-    return open_season_job(**options, allow_outside=given["outside"])
+def _open_season_job(typed: Mapping[str, Any]) -> SeasonJob:
+    options = {name: value for name, value in typed.items() if name not in {"outside", "pin"}}
+    return open_season_job(**options, allow_outside=typed["outside"])
 
 
 def _write_benchmark_digest(file: Path, digest: str) -> None:
@@ -65,7 +65,7 @@ def _write_benchmark_digest(file: Path, digest: str) -> None:
     if _DIGEST.search(text):
         pinned = _DIGEST.sub(line, text, count=1)
     else:
-        pinned = _BENCHMARK.sub(lambda found: f"{found[0]}\n{line}", text, count=1)
+        pinned = _BENCHMARK.sub(lambda match: f"{match[0]}\n{line}", text, count=1)
     OutputDirectory(file.absolute().parent).write(file.name, pinned.encode())
 
 
@@ -142,17 +142,17 @@ def _print_season_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: b
         return 0
     _print_pending_work("creators", "clips due", foreseen.creators)
     _print_pending_work("reviewers", "questions due", foreseen.reviewers)
-    for each in (*foreseen.creators, *foreseen.reviewers):
-        if each.problem:
-            print_message(f"{each.title}: {each.problem}")
-        if each.missing_files and not each.n_done:
+    for entrant in (*foreseen.creators, *foreseen.reviewers):
+        if entrant.problem:
+            print_message(f"{entrant.title}: {entrant.problem}")
+        if entrant.missing_files and not entrant.n_done:
             print_message(
-                f"{each.title}: warning: its folder lacks {len(each.missing_files)} files"
+                f"{entrant.title}: warning: its folder lacks {len(entrant.missing_files)} files"
             )
-        _print_missing_files(each.title, each.missing_files)
-        if each.n_failed:
+        _print_missing_files(entrant.title, entrant.missing_files)
+        if entrant.n_failed:
             print_message(
-                f"{each.title}: {each.n_failed} clips failed; --retry-failed repeats them"
+                f"{entrant.title}: {entrant.n_failed} clips failed; --retry-failed repeats them"
             )
     print_message(
         f"{len(foreseen.scenes)} scenes, {foreseen.n_real} real clips, conditions: "
@@ -170,5 +170,5 @@ def _print_season_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: b
 
 
 def _print_pending_work(what: str, due: str, entrants: Sequence[EntrantForecast]) -> None:
-    rows = [{what: each.title, due: each.n_due, "there": each.n_done} for each in entrants]
+    rows = [{what: e.title, due: e.n_due, "there": e.n_done} for e in entrants]
     print_table((what, due, "there"), rows)

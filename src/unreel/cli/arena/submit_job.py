@@ -131,14 +131,14 @@ def _print_log_tables(history: SeasonLog, tries: tuple[TeamAttempts, ...], form:
     if tries:
         rows = [
             {
-                "team": each.team,
-                "board": each.kind,
-                "tries": each.submitted,
-                "accepted": len(each.entries),
-                "ranked": each.ranked,
-                "not ranked": ", ".join(each.unranked),
+                "team": team.team,
+                "board": team.kind,
+                "tries": team.submitted,
+                "accepted": len(team.entries),
+                "ranked": team.ranked,
+                "not ranked": ", ".join(team.unranked),
             }
-            for each in tries
+            for team in tries
         ]
         print_table(tuple(rows[0]), rows, title="tries", form=form)
     if history.torn:

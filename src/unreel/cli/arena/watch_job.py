@@ -49,18 +49,18 @@ def print_cheating_suspicions(options: Mapping[str, Any], *, as_json: bool) -> i
     folder = find_season_folder(options["season"], options["out"])
     if options["canaries"]:
         return _print_canary_clips(folder, as_json=as_json)
-    found = _compute_cheating_findings(folder)
+    findings = _compute_cheating_findings(folder)
     copies: tuple[NearCopyPair, ...] = ()
     if options["clips"]:
         access = build_clip_access_settings(
             read_environment_settings(), trusted=options["trusted"], outside=options["outside"]
         )
         copies = find_copied_season_clips(folder, access)
-    n_suspected = sum(each.n_suspected for each in found) + len(copies)
+    n_suspected = sum(finding.n_suspected for finding in findings) + len(copies)
     if as_json:
-        print_json({"n_suspected": n_suspected, "conditions": found, "copies": copies})
+        print_json({"n_suspected": n_suspected, "conditions": findings, "copies": copies})
     else:
-        _print_cheating_findings(found, copies, looked=options["clips"])
+        _print_cheating_findings(findings, copies, looked=options["clips"])
         echo(f"{n_suspected} suspicions")
     return 1 if n_suspected else 0
 
@@ -87,10 +87,10 @@ def _compute_cheating_findings(folder: SeasonFolder) -> list[CheatingFindings]:
     )
     hidden = find_hidden_scenes(folder.path, recipe, lineup.scenes)
     canaries = find_canary_clips(folder.path, recipe, lineup)
-    found = []
+    findings = []
     for title in entrants.conditions:
         play = read_season_answers(folder, title, lineup=lineup)
-        found.append(
+        findings.append(
             CheatingFindings(
                 condition=title,
                 alike=compare_reviewer_errors(play, seed=entrants.seed),
@@ -98,23 +98,23 @@ def _compute_cheating_findings(folder: SeasonFolder) -> list[CheatingFindings]:
                 canaries=measure_canary_answers(play, canaries) if canaries else (),
             )
         )
-    return found
+    return findings
 
 
 def _print_cheating_findings(
-    found: Sequence[CheatingFindings], copies: Sequence[NearCopyPair], *, looked: bool
+    findings: Sequence[CheatingFindings], copies: Sequence[NearCopyPair], *, looked: bool
 ) -> None:
-    for each in found:
-        _print_similar_reviewers(each.condition, each.alike)
-        for gap in each.hidden:
+    for finding in findings:
+        _print_similar_reviewers(finding.condition, finding.alike)
+        for gap in finding.hidden:
             if gap.flagged:
                 print_message(
-                    f"{each.condition}: {gap.name} is better on known scenes, by {gap.gap}"
+                    f"{finding.condition}: {gap.name} is better on known scenes, by {gap.gap}"
                 )
-        for sung in each.canaries:
+        for sung in finding.canaries:
             if sung.flagged:
                 print_message(
-                    f"{each.condition}: {sung.reviewer} repeats the published labels: {sung.followed}"
+                    f"{finding.condition}: {sung.reviewer} repeats the published labels: {sung.followed}"
                 )
     if copies:
         rows = [
@@ -130,8 +130,8 @@ def _print_cheating_findings(
 def _print_similar_reviewers(condition: str, alike: ReviewerSimilarities) -> None:
     rows = [_build_reviewer_pair_row(pair) for pair in alike.pairs[:_MOST_PAIRS]]
     if rows:
-        told = alike.false_alarms
-        rate = f"{told.value:.1f} %" if isinstance(told, Estimate) else "unknown"
+        false_alarms = alike.false_alarms
+        rate = f"{false_alarms.value:.1f} %" if isinstance(false_alarms, Estimate) else "unknown"
         title = f"{condition}: reviewers most alike (false alarms in simulated seasons: {rate})"
         print_table(tuple(rows[0]), rows, title=title)
 

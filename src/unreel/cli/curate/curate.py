@@ -229,17 +229,17 @@ def diff(*, before: Path, after: Path, as_json: bool) -> None:
     Added, removed, renamed and changed clips are listed.
     """
     compare = LazyImport("unreel.curation.benchmark_diff:compare_benchmarks", _EXTRA).load()
-    found = compare(before, after)
+    changes = compare(before, after)
     if as_json:
-        print_json(found)
+        print_json(changes)
         return
-    rows = [{"clip": name, "change": "added", "before": "", "after": ""} for name in found.added]
+    rows = [{"clip": name, "change": "added", "before": "", "after": ""} for name in changes.added]
     rows += [
-        {"clip": name, "change": "removed", "before": "", "after": ""} for name in found.removed
+        {"clip": name, "change": "removed", "before": "", "after": ""} for name in changes.removed
     ]
     rows += [
         {"clip": new, "change": "renamed", "before": old, "after": new}
-        for old, new in found.renamed
+        for old, new in changes.renamed
     ]
     rows += [
         {
@@ -248,8 +248,8 @@ def diff(*, before: Path, after: Path, as_json: bool) -> None:
             "before": difference.before,
             "after": difference.after,
         }
-        for difference in found.changed
+        for difference in changes.changed
     ]
     if rows:
         print_table(tuple(rows[0]), rows)
-    print_message(f"{found.n_same} clips are the same, {len(rows)} differences")
+    print_message(f"{changes.n_same} clips are the same, {len(rows)} differences")

@@ -46,14 +46,14 @@ def _open_curation_run(  # noqa: PLR0913  one parameter for each option
     trusted: bool,
 ) -> CurationRecipeJob:
     resolved = read_curation_recipe(recipe, changes)
-    bench = _build_curation_context(resolved, out=out, engine=engine, trusted=trusted)
-    bench = replace(bench, access=replace(bench.access, outside=outside))
+    context = _build_curation_context(resolved, out=out, engine=engine, trusted=trusted)
+    context = replace(context, access=replace(context.access, outside=outside))
     if engine == "ray":
-        bench = replace(bench, engine=ENGINES.load(engine)(workers=workers))
+        context = replace(context, engine=ENGINES.load(engine)(workers=workers))
     if retry_failed:
-        bench = replace(bench, retry_failed=ALL_FAILURES)
+        context = replace(context, retry_failed=ALL_FAILURES)
     return CurationRecipeJob(
-        recipe=resolved, root=recipe.absolute().parent, bench=bench, accept_leak=accept_leak
+        recipe=resolved, root=recipe.absolute().parent, bench=context, accept_leak=accept_leak
     )
 
 
@@ -73,9 +73,9 @@ def audit_benchmark(
 ) -> CurationState:
     """Run the curation recipe `values` up to the step `audit`, and return its state with the result."""
     recipe = parse_curation_recipe(values)
-    bench = _build_curation_context(recipe, out=out, engine=engine, trusted=trusted)
+    context = _build_curation_context(recipe, out=out, engine=engine, trusted=trusted)
     return _run_curation_with_progress(
-        CurationRecipeJob(recipe=recipe, root=Path.cwd(), bench=bench), until="audit"
+        CurationRecipeJob(recipe=recipe, root=Path.cwd(), bench=context), until="audit"
     )
 
 
@@ -92,9 +92,9 @@ def write_contact_sheet(
     folder: Path, *, out: Path | None, most: int, seed: int, roots: tuple[Path, ...], trusted: bool
 ) -> WrittenContactSheet:
     """Write a page with pictures of the curated clips in `folder`."""
-    wish = ContactSheetSettings(most=most, seed=seed, roots=roots)
+    settings = ContactSheetSettings(most=most, seed=seed, roots=roots)
     with open_media_reader(read_environment_settings(), trusted=trusted) as reader:
-        return write_contact_sheet_page(folder, wish=wish, reader=reader, out=out)
+        return write_contact_sheet_page(folder, wish=settings, reader=reader, out=out)
 
 
 def write_hub_upload_folder(
@@ -121,14 +121,14 @@ def _run_curation_with_progress(curation: CurationRecipeJob, *, until: str | Non
         _list_curation_models(curation.recipe, until), curation.bench.access.settings
     )
     with ProgressMeter() as meter, add_resume_note_on_stop(curation.bench.place.uri, meter):
-        bench = replace(curation.bench, callbacks=meter.callbacks())
-        return run_curation(replace(curation, bench=bench), until=until)
+        context = replace(curation.bench, callbacks=meter.callbacks())
+        return run_curation(replace(curation, bench=context), until=until)
 
 
 def _list_curation_models(recipe: CurationRecipe, until: str | None) -> list[str]:
     planned = list_recipe_steps(recipe)
-    taken = planned[: planned.index(until) + 1] if until in planned else planned
-    return [recipe.describe.model] if recipe.describe and "describe" in taken else []
+    steps = planned[: planned.index(until) + 1] if until in planned else planned
+    return [recipe.describe.model] if recipe.describe and "describe" in steps else []
 
 
 def _is_freeze_blocked(state: CurationState) -> bool:
@@ -162,8 +162,6 @@ def _print_curation_report(curation: CurationRecipeJob, state: CurationState) ->
     if state.frozen is not None:
         sizes = ", ".join(f"{n} {split}" for split, n in state.frozen.clips.items())
         print_message(f"frozen: {sizes}; digest {state.frozen.digest[:16]}")
-        place = curation.bench.place.uri
-        print_message(
-            f"next: unreel curate sheet {place} to look at it, publish {place} to hand it on"
-        )
+        uri = curation.bench.place.uri
+        print_message(f"next: unreel curate sheet {uri} to look at it, publish {uri} to hand it on")
         echo(state.frozen.place)

@@ -115,12 +115,12 @@ def _print_recipe_forecast(checked: "CurationForecast", recipe: Path) -> None:
     print_table(
         ("step", "clips", "what_is_known"),
         [
-            {"step": one.step, "clips": f"up to {one.clips}", "what_is_known": one.note}
-            for one in checked.steps
+            {"step": step.step, "clips": f"up to {step.clips}", "what_is_known": step.note}
+            for step in checked.steps
         ],
     )
-    for split, held in checked.splits.items():
-        echo(f"{split}: {held}, if nothing more is excluded")
+    for split, size in checked.splits.items():
+        echo(f"{split}: {size}, if nothing more is excluded")
     for count in checked.sources:
         print_message(*(f"left out: {example}" for example in count.examples))
         print_message(*([f"{count.path}: {count.remark}"] if count.remark else []))
@@ -138,13 +138,13 @@ def settings(*, section: str | None, as_json: bool) -> None:
 
     With SECTION, only the settings of that section are listed.
     """
-    told = LazyImport("unreel.curation.recipe_template:find_recipe_sections", _EXTRA)(section)
+    sections = LazyImport("unreel.curation.recipe_template:find_recipe_sections", _EXTRA)(section)
     if as_json:
-        print_json(told)
+        print_json(sections)
         return
-    for one in told:
-        heading = f"[[{one.name}]]" if one.many else f"[{one.name}]"
-        echo(f"{heading if one.name else 'above all sections'}: {one.about}")
+    for part in sections:
+        heading = f"[[{part.name}]]" if part.many else f"[{part.name}]"
+        echo(f"{heading if part.name else 'above all sections'}: {part.about}")
         rows = [
             {
                 "key": key.key,
@@ -153,7 +153,7 @@ def settings(*, section: str | None, as_json: bool) -> None:
                 "default": "needed" if key.default is None else key.default or "none",
                 "meaning": key.meaning,
             }
-            for key in one.keys
+            for key in part.keys
         ]
         if rows:
             print_table(tuple(rows[0]), rows)

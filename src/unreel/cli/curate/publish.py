@@ -106,9 +106,9 @@ def publish(
     if as_json:
         print_json(done)
         return
-    told = ", ".join(f"{n} {licence}" for licence, n in done.licences.items())
+    licences = ", ".join(f"{n} {licence}" for licence, n in done.licences.items())
     print_message(
-        f"{done.folder}: {done.n_clips} clips, {done.size_bytes / 1e6:.1f} MB; licences: {told}"
+        f"{done.folder}: {done.n_clips} clips, {done.size_bytes / 1e6:.1f} MB; licences: {licences}"
     )
     for remark in done.remarks:
         print_message(f"missing: {remark}")

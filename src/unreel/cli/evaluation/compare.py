@@ -77,37 +77,37 @@ def compare(
     ).load()
     settings = read_environment_settings()
     opened = open_all_told(runs, settings, **options)
-    found: Comparisons = compare_runs(opened, metrics=metrics, parser=parser, judge=judge)
+    comparisons: Comparisons = compare_runs(opened, metrics=metrics, parser=parser, judge=judge)
     if as_json:
-        print_json(found)
+        print_json(comparisons)
     else:
-        print_run_comparisons(found, form)
-    sys.exit(0 if found.is_complete else 1)
+        print_run_comparisons(comparisons, form)
+    sys.exit(0 if comparisons.is_complete else 1)
 
 
-def print_run_comparisons(found: Comparisons, form: Form) -> None:
+def print_run_comparisons(comparisons: Comparisons, form: Form) -> None:
     """Print comparisons of runs: on a terminal one table each, otherwise one table for all."""
     apart = form == "text" and is_stdout_terminal()
     print_message(
-        f"{found.instrument}: p-values are corrected for {found.n_tests} differences (Holm)"
+        f"{comparisons.instrument}: p-values are corrected for {comparisons.n_tests} differences (Holm)"
     )
-    for comparison in found:
+    for comparison in comparisons:
         if apart:
             print_table(
                 ("metric", "first", "second", "less", "95 % interval", "p", "Holm", "detectable"),
                 [
-                    _build_difference_row(each, each.difference)
-                    for each in comparison.differences
-                    if isinstance(each.difference, Estimate)
+                    _build_difference_row(gap, gap.difference)
+                    for gap in comparison.differences
+                    if isinstance(gap.difference, Estimate)
                 ],
                 title=f"{comparison.first} less {comparison.second}",
             )
         print_message(*_format_comparison_counts(comparison))
     if not apart:
         rows = [
-            _build_difference_record(comparison, each)
-            for comparison in found
-            for each in comparison.differences
+            _build_difference_record(comparison, gap)
+            for comparison in comparisons
+            for gap in comparison.differences
         ]
         columns = [*_RECORD]
         if form == "latex":  # a paper shows what was measured; stderr has said what was not
@@ -117,49 +117,49 @@ def print_run_comparisons(found: Comparisons, form: Form) -> None:
 
 
 def _format_comparison_counts(comparison: Comparison) -> list[str]:
-    both = f"{comparison.n_common} questions that both answered readably"
-    lines = [f"  {both}, of {comparison.n_sources} clips or scenes"]
+    common = f"{comparison.n_common} questions that both answered readably"
+    lines = [f"  {common}, of {comparison.n_sources} clips or scenes"]
     if comparison.n_invalid:
-        shown = any(ALL_CLIPS in found.metric for found in comparison.differences)
-        wrong = f" (figures in {ALL_CLIPS} count them as wrong)" if shown else ""
-        why = f"one of the two has no readable answer{wrong}"
-        lines.append(f"  {comparison.n_invalid} excluded: {why}")
+        has_all = any(ALL_CLIPS in row.metric for row in comparison.differences)
+        wrong = f" (figures in {ALL_CLIPS} count them as wrong)" if has_all else ""
+        reason = f"one of the two has no readable answer{wrong}"
+        lines.append(f"  {comparison.n_invalid} excluded: {reason}")
     if comparison.n_unshared:
         lines.append(f"  {comparison.n_unshared} excluded: only one of the two was asked")
-    missed = [found.metric for found in comparison.differences if found.detectable is not None]
+    missed = [row.metric for row in comparison.differences if row.detectable is not None]
     if missed:
         meaning = "`detectable` is the smallest true difference that 8 of 10 such comparisons find"
         lines.append(f"  no difference found in {', '.join(missed)}: {meaning}")
     unmeasured: dict[str, list[str]] = {}
-    for found in comparison.differences:
-        if isinstance(found.difference, Unmeasured):
-            unmeasured.setdefault(str(found.difference), []).append(found.metric)
-    return lines + [f"  {', '.join(names)}: {why}" for why, names in unmeasured.items()]
+    for row in comparison.differences:
+        if isinstance(row.difference, Unmeasured):
+            unmeasured.setdefault(str(row.difference), []).append(row.metric)
+    return lines + [f"  {', '.join(names)}: {reason}" for reason, names in unmeasured.items()]
 
 
-def _build_difference_record(comparison: Comparison, found: Difference) -> dict[str, object]:
-    gap = found.difference
+def _build_difference_record(comparison: Comparison, row: Difference) -> dict[str, object]:
+    gap = row.difference
     line: dict[str, object] = dict.fromkeys(_RECORD, "")
-    line |= {"who": comparison.first, "against": comparison.second, "metric": found.metric}
-    line |= {"first": _format_number(found.first), "second": _format_number(found.second)}
+    line |= {"who": comparison.first, "against": comparison.second, "metric": row.metric}
+    line |= {"first": _format_number(row.first), "second": _format_number(row.second)}
     if isinstance(gap, Unmeasured):
         return {**line, "why": gap.why}
     bounds = {"less": gap.value, "low": gap.low, "high": gap.high}
     line |= {name: f"{value:.2f}" for name, value in bounds.items()}
-    line |= {"n": gap.n, "p": _format_p_value(found.p), "Holm": _format_p_value(found.p_corrected)}
-    return {**line, "detectable": _format_number(found.detectable)}
+    line |= {"n": gap.n, "p": _format_p_value(row.p), "Holm": _format_p_value(row.p_corrected)}
+    return {**line, "detectable": _format_number(row.detectable)}
 
 
-def _build_difference_row(found: Difference, gap: Estimate) -> dict[str, object]:
+def _build_difference_row(row: Difference, gap: Estimate) -> dict[str, object]:
     return {
-        "metric": found.metric,
-        "first": _format_number(found.first),
-        "second": _format_number(found.second),
+        "metric": row.metric,
+        "first": _format_number(row.first),
+        "second": _format_number(row.second),
         "less": f"{gap.value:+.2f}",
         "95 % interval": f"{gap.low:+.2f} to {gap.high:+.2f}",
-        "p": _format_p_value(found.p),
-        "Holm": _format_p_value(found.p_corrected),
-        "detectable": _format_number(found.detectable),
+        "p": _format_p_value(row.p),
+        "Holm": _format_p_value(row.p_corrected),
+        "detectable": _format_number(row.detectable),
     }
 
 

@@ -122,23 +122,23 @@ def _resolve_eval_recipe(
 ) -> EvalRecipe:
     """Return the recipe of `file` and `flags`, or of the run `out` if neither names a benchmark."""
     if file is None and flags["benchmark"] is None and out is not None:
-        place = resolve_location(out, read_storage_options(settings))
-        stored = find_run_recipe(place)
+        run = resolve_location(out, read_storage_options(settings))
+        stored = find_run_recipe(run)
         if isinstance(stored, StoredRecipe):
-            kept = stored.benchmark
+            reference = stored.benchmark
             lies = (
                 {}
-                if kept is None
-                else {"benchmark": _format_benchmark_path(kept.find(place), stored.recipe)}
+                if reference is None
+                else {"benchmark": _format_benchmark_path(reference.find(run), stored.recipe)}
             )
             return validate_eval_recipe(stored.recipe.stored() | lies | drop_unset_keys(flags))
     return resolve_eval_recipe(file, flags)
 
 
-def _format_benchmark_path(found: Path, before: EvalRecipe) -> str:
+def _format_benchmark_path(path: Path, before: EvalRecipe) -> str:
     """Return the path of a run's benchmark: as typed if it is valid from here, else absolute."""
     typed = Path(before.benchmark)
-    return before.benchmark if typed.exists() and typed.samefile(found) else str(found.resolve())
+    return before.benchmark if typed.exists() and typed.samefile(path) else str(path.resolve())
 
 
 def _plan_eval_runs(
@@ -155,8 +155,8 @@ def _plan_eval_runs(
         below = None if out is None else find_run_location(recipe, out.rstrip("/"), settings)
         run = build_eval_run(recipe, below, settings, **ways)
         if (same := runs.get(run.place.uri)) is not None:
-            both = f"{same.recipe.reviewer.model} and {recipe.reviewer.model}"
-            setting, problem = "model", f"{both} would both be stored in {run.place.uri}"
+            models = f"{same.recipe.reviewer.model} and {recipe.reviewer.model}"
+            setting, problem = "model", f"{models} would both be stored in {run.place.uri}"
             remedy = "Ask one of them in a call of its own, with --out"
             raise InvalidSettingError(setting, problem, remedy)
         runs[run.place.uri] = run
@@ -168,13 +168,13 @@ def _forecast_eval_runs(runs: Sequence[EvalRun], way: SharedEvalSettings) -> lis
     with open_temporary_clip_table() as aside:
         for number, run in enumerate(runs, start=1):
             way.meter.begin(_format_run_progress_label(run, number, runs))
-            found = forecast_eval(
+            forecast = forecast_eval(
                 run,
                 aside=aside,
                 retry_failed=way.retry,
                 callbacks=way.meter.callbacks(),
             )
-            foreseen.append(EvalDryRunResult(run=run, forecast=found))
+            foreseen.append(EvalDryRunResult(run=run, forecast=forecast))
     return foreseen
 
 

@@ -101,8 +101,8 @@ def print_eval_results(
     else:
         _print_several_runs(done)
     for result in done:
-        if why := result.why_nothing:
-            print_message(f"{result.outcome.reviewer}: {why}")
+        if reason := result.why_nothing:
+            print_message(f"{result.outcome.reviewer}: {reason}")
     for stopped in broken:
         print_message(f"{stopped.run.recipe.reviewer.model}: {stopped.error}")
     return max([2 if broken else 0, *(result.status(fail_on_error) for result in done)])
@@ -112,10 +112,10 @@ def _build_result_document(result: FinishedEvalRun | StoppedEvalRun) -> dict[str
     if isinstance(result, StoppedEvalRun):
         model = result.run.recipe.reviewer.model
         return {"run": result.run.place.uri, "model": model, "problem": str(result.error)}
-    told = {"outcome": result.outcome, "cost_usd": result.cost_usd}
+    document = {"outcome": result.outcome, "cost_usd": result.cost_usd}
     return {
         "run": result.run.place.uri,
-        **told,
+        **document,
         "scores": build_condition_scorecard_rows(result.scores),
     }
 
@@ -169,33 +169,33 @@ def _find_first_failure_message(run: EvalRun, reason: str) -> str | None:
 
 
 def _print_several_runs(done: Sequence[FinishedEvalRun]) -> None:
-    for each in done:
-        _print_run_report(each)
-        for score in each.scores:
+    for r in done:
+        _print_run_report(r)
+        for score in r.scores:
             print_answer_counts(score.scorecard)
-        _print_run_failures(each)
-    for condition in dict.fromkeys(s.condition for each in done for s in each.scores):
+        _print_run_failures(r)
+    for condition in dict.fromkeys(s.condition for r in done for s in r.scores):
         print_message(f"condition: {condition}")
         _print_metrics_by_model(condition, done)
     if len(done) > 1:
-        places = [each.run.place.uri for each in done]
-        print_message(f"Compare them: `{shlex.join(['unreel', 'compare', *places])}`")
+        uris = [r.run.place.uri for r in done]
+        print_message(f"Compare them: `{shlex.join(['unreel', 'compare', *uris])}`")
         print_message(
-            f"Look at them: `{shlex.join(['unreel', 'report', *places, '--out', 'report'])}`"
+            f"Look at them: `{shlex.join(['unreel', 'report', *uris, '--out', 'report'])}`"
         )
 
 
 def _print_metrics_by_model(condition: Condition, done: Sequence[FinishedEvalRun]) -> None:
     cells: dict[str, dict[str, object]] = {}
-    names = [each.outcome.reviewer for each in done]
-    for each in done:
-        for score in each.scores:
+    names = [r.outcome.reviewer for r in done]
+    for r in done:
+        for score in r.scores:
             if score.condition != condition:
                 continue
             for metric in score.scorecard.metrics:
                 if ": " not in metric.name and metric.coverage.asked:
                     row = cells.setdefault(metric.name, dict.fromkeys(names, ""))
-                    row[each.outcome.reviewer] = format_metric_cell(metric.value)
+                    row[r.outcome.reviewer] = format_metric_cell(metric.value)
     rows = [{"metric": name, **row} for name, row in cells.items()]
     print_table(("metric", *names), rows)
 
@@ -205,45 +205,45 @@ def print_eval_forecasts(foreseen: Sequence[EvalDryRunResult], *, as_json: bool)
     if as_json:
         documents = [
             {
-                "run": each.run.place.uri,
-                "forecast": each.forecast,
-                "cost_usd": _compute_forecast_cost(each),
+                "run": r.run.place.uri,
+                "forecast": r.forecast,
+                "cost_usd": _compute_forecast_cost(r),
             }
-            for each in foreseen
+            for r in foreseen
         ]
         print_json(documents if len(documents) > 1 else documents[0])
         return 0
-    for each in foreseen:
-        echo(*_iter_forecast_lines(each))
+    for r in foreseen:
+        echo(*_iter_forecast_lines(r))
     print_message("Nothing was sent, and nothing was written")
     return 0
 
 
 def _iter_forecast_lines(foreseen: EvalDryRunResult) -> Iterator[str]:
-    found = foreseen.forecast
-    clips = "1 clip" if found.n_clips == 1 else f"{found.n_clips:,} clips"
+    forecast = foreseen.forecast
+    clips = "1 clip" if forecast.n_clips == 1 else f"{forecast.n_clips:,} clips"
     yield (
-        f"{found.reviewer}: {found.n_questions:,} questions about {clips}, "
-        f"{found.n_answered:,} answered, {found.n_due:,} to ask; run in {foreseen.run.place.uri}"
+        f"{forecast.reviewer}: {forecast.n_questions:,} questions about {clips}, "
+        f"{forecast.n_answered:,} answered, {forecast.n_due:,} to ask; run in {foreseen.run.place.uri}"
     )
-    if found.drawn is not None:
-        yield f"  {found.drawn}"
-    for reason, n in found.failed.items():
+    if forecast.drawn is not None:
+        yield f"  {forecast.drawn}"
+    for reason, n in forecast.failed.items():
         yield f"  failed before: {n:,} {reason}, repeated only with --retry-failed"
-    for reason, n in found.unreadable.items():
+    for reason, n in forecast.unreadable.items():
         yield f"  clips that cannot be shown: {n:,} {reason}"
-    if found.n_rejected:
-        yield f"  rows of the benchmark that cannot be used: {found.n_rejected:,}"
-    if found.bill is None:
+    if forecast.n_rejected:
+        yield f"  rows of the benchmark that cannot be used: {forecast.n_rejected:,}"
+    if forecast.bill is None:
         yield "  no server is queried: no tokens, no cost"
-    elif found.n_due:
-        yield from _iter_cost_lines(found.bill)
+    elif forecast.n_due:
+        yield from _iter_cost_lines(forecast.bill)
 
 
 def _iter_cost_lines(bill: CostForecast) -> Iterator[str]:
-    taken = "not known" if bill.input_tokens is None else f"about {bill.input_tokens:,} tokens"
+    tokens = "not known" if bill.input_tokens is None else f"about {bill.input_tokens:,} tokens"
     yield f"  shown: {bill.n_frames:,} frames"
-    yield f"  sent: {taken} ({bill.input_by})"
+    yield f"  sent: {tokens} ({bill.input_by})"
     yield f"  written: {bill.output_tokens:,} tokens ({bill.output_by})"
     if bill.input_usd is None or bill.output_usd is None:
         yield "  money: not known; name a file with the price of its tokens: --prices FILE"

@@ -122,10 +122,10 @@ def export(  # noqa: PLR0913  one parameter for each option
 
     Exits with status 1 if rows of the benchmark could not be exported.
     """
-    given = {name: value for name, value in asked.items() if value is not None}
+    typed = {name: value for name, value in asked.items() if value is not None}
     if form in ROWS:
-        if given or mapping:
-            option = f"--{next(iter(given), 'map').replace('_', '-')}"
+        if typed or mapping:
+            option = f"--{next(iter(typed), 'map').replace('_', '-')}"
             remedy = (
                 "A run has its own protocol: omit the option, or export a benchmark with --to KIT"
             )
@@ -133,19 +133,19 @@ def export(  # noqa: PLR0913  one parameter for each option
         write_rows = LazyImport(
             "unreel.cli.evaluation.runs_job:export_run_rows", extra="eval"
         ).load()
-        told = {"moved_to": moved_to, "outside": outside, "accept_changed": accept_changed}
-        write_rows(source, out, told, form=form, mode=parser, as_json=as_json)
+        options = {"moved_to": moved_to, "outside": outside, "accept_changed": accept_changed}
+        write_rows(source, out, options, form=form, mode=parser, as_json=as_json)
         return
     if moved_to is not None or accept_changed:
         option = "--accept-changed" if moved_to is None else "--benchmark"
         remedy = "It speaks of the benchmark of a run: leave it out"
         raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
-    if "protocol" not in given:
+    if "protocol" not in typed:
         option, remedy = "--protocol", "Name the protocol: trace, realism, reality or preference"
         raise InvalidSettingError(option, f"--to {form} needs it", remedy)
     reading = {"mapping": parse_column_mapping(mapping) or None, "outside": outside}
     exported = _export_benchmark_to_kit(
-        source, out, form=form, settings=given | {"mode": parser}, reading=reading, trusted=trusted
+        source, out, form=form, settings=typed | {"mode": parser}, reading=reading, trusted=trusted
     )
     _print_export_result(exported, form, as_json=as_json)
     sys.exit(1 if exported.n_rejected else 0)

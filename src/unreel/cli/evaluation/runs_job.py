@@ -75,9 +75,9 @@ _COLUMNS: Final = ("part", "looked_at", "found")
 
 def check_run_and_print(run: str, *, as_json: bool) -> int:
     """Check a run for damage, and print the result; return exit status 1 if it is damaged."""
-    kept = _resolve_stored_run(run, read_environment_settings())
+    stored = _resolve_stored_run(run, read_environment_settings())
     with TableChecker() as examiner:
-        check = check_run(kept, examiner)
+        check = check_run(stored, examiner)
     if as_json:
         print_json({"whole": check.is_whole, **_build_run_check_document(check)})
     else:
@@ -111,10 +111,8 @@ def repair_run_copy_and_print(run: str, out: str | None, *, as_json: bool) -> in
 
 
 def _resolve_stored_run(named: str, settings: EnvironmentSettings) -> StoredRunLocation:
-    place = resolve_location(named, read_storage_options(settings))
-    return StoredRunLocation(
-        place=place, ledgers=get_local_state_folder(place, settings), steps=STEPS
-    )
+    run = resolve_location(named, read_storage_options(settings))
+    return StoredRunLocation(place=run, ledgers=get_local_state_folder(run, settings), steps=STEPS)
 
 
 def _build_run_check_document(check: RunCheck) -> dict[str, object]:
@@ -129,9 +127,9 @@ def _build_run_check_document(check: RunCheck) -> dict[str, object]:
 def _print_run_check(check: RunCheck) -> None:
     rows: list[dict[str, object]] = []
     if check.recipe is not None:
-        asked = f"{check.recipe.reviewer} {check.recipe.instrument}".strip()
+        recipe = f"{check.recipe.reviewer} {check.recipe.instrument}".strip()
         found = check.recipe.problem or "whole"
-        rows.append({"part": "recipe", "looked_at": asked, "found": found})
+        rows.append({"part": "recipe", "looked_at": recipe, "found": found})
     for table in check.tables:
         looked_at = f"{table.n_rows:,} rows in {table.n_files:,} files, version {table.version}"
         found = "; ".join(_list_table_problems(table)) or "whole"
@@ -144,20 +142,20 @@ def _print_run_check(check: RunCheck) -> None:
 
 
 def _list_table_problems(table: RunTableCheck) -> list[str]:
-    found = list(table.problems)
+    problems = list(table.problems)
     if table.unreadable:
         files = list(table.unreadable.items())
-        first, why = files[0]
-        found.append(
+        first, reason = files[0]
+        problems.append(
             f"{len(files)} data files cannot be read, {table.n_unreadable_rows:,} rows in them; the "
-            f"first is {first}: {why}"
+            f"first is {first}: {reason}"
         )
-    found += [f"{n:,} rows: {fault}" for fault, n in table.faults.items()]
+    problems += [f"{n:,} rows: {fault}" for fault, n in table.faults.items()]
     if table.n_doubled:
-        found.append(f"{table.n_doubled:,} keys have more than one row")
+        problems.append(f"{table.n_doubled:,} keys have more than one row")
     if not table.is_whole and table.whole_version is not None:
-        found.append(f"version {table.whole_version} is whole")
-    return found
+        problems.append(f"version {table.whole_version} is whole")
+    return problems
 
 
 def _print_check_advice(check: RunCheck) -> None:
@@ -198,8 +196,8 @@ def _format_writer_state(writer: LockHolder) -> str:
 
 def _print_repair_result(done: RunRepairResult) -> None:
     for name, table in done.tables.items():
-        again = f", {table.found_again:,} of them found again" if table.found_again else ""
-        print_message(f"{name}: {table.kept:,} rows copied{again}")
+        recovered = f", {table.found_again:,} of them found again" if table.found_again else ""
+        print_message(f"{name}: {table.kept:,} rows copied{recovered}")
         for n, what in (
             (table.unreadable, "in files that cannot be read"),
             (table.set_aside, f"not right, set aside in {SET_ASIDE}"),

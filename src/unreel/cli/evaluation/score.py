@@ -117,8 +117,8 @@ def score(  # noqa: PLR0913  one parameter for each option
         open_told = LazyImport(
             "unreel.cli.evaluation.runs_job:open_run_with_identity_warning", extra="eval"
         ).load()
-        said = {"moved_to": benchmark, "outside": outside, "accept_changed": accept_changed}
-        run = open_told(answers, read_environment_settings(), **said)
+        options = {"moved_to": benchmark, "outside": outside, "accept_changed": accept_changed}
+        run = open_told(answers, read_environment_settings(), **options)
         sys.exit(score_kept(run, parser, judges=judges, sts=sts, form=form, as_json=as_json))
     if not Path(answers).exists():
         raise UnreadableSourceError(answers, "no such file or folder", "Check the path")

@@ -37,15 +37,15 @@ def open_explanation_scorer(
     *,
     sts: bool,
     seed: int,
-    kept: JudgeRulingStore,
+    store: JudgeRulingStore,
     settings: EnvironmentSettings,
 ) -> TextScorer | None:
     """Return the scorer by `judges`, whose servers are printed, or by `sts`; `None` without both."""
     if judges and sts:
         option, remedy = "--sts", "Give --judge for trace, or --sts for realism"
         raise InvalidSettingError(option, "cannot be combined with --judge", remedy)
-    for option, is_given, figure in (("--judge", judges, "explanation"), ("--sts", sts, "sts")):
-        if is_given and figure not in instrument.figures:
+    for option, is_given, metric in (("--judge", judges, "explanation"), ("--sts", sts, "sts")):
+        if is_given and metric not in instrument.figures:
             problem = f"{instrument.instrument.protocol} has no figure that it scores"
             raise InvalidSettingError(option, problem, "Leave it out")
     if sts:
@@ -53,8 +53,8 @@ def open_explanation_scorer(
     if not judges:
         return None
     print_model_servers(judges, settings)
-    asked = [build_explanation_judge(model, kept, key_hosts=settings.key_hosts) for model in judges]
-    return ExplanationJudges(asked, seed)
+    functions = [build_explanation_judge(m, store, key_hosts=settings.key_hosts) for m in judges]
+    return ExplanationJudges(functions, seed)
 
 
 def summarise_explanation_scores(scorer: TextScorer | None) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def summarise_explanation_scores(scorer: TextScorer | None) -> dict[str, Any]:
     match scorer:
         case ExplanationJudges(judgings=judgings, agreements=agreements):
             return {
-                "judges": [_build_judge_summary(each) for each in judgings],
+                "judges": [_build_judge_summary(judging) for judging in judgings],
                 "agreements": agreements,
             }
         case ReasonSimilarityScorer(encoder=encoder):
@@ -83,9 +83,9 @@ def score_answer_file_explanations(  # noqa: PLR0913  what a file's words are sc
 ) -> tuple[Rows, dict[str, Any]]:
     """Score the explanations of an answer file; return its rows with the scores, and a summary."""
     settings = read_environment_settings()
-    kept = open_answer_file_rulings(file, out, settings)
+    store = open_answer_file_rulings(file, out, settings)
     scorer = open_explanation_scorer(
-        instrument, judges, sts=sts, seed=seed, kept=kept, settings=settings
+        instrument, judges, sts=sts, seed=seed, store=store, settings=settings
     )
     return (rows if scorer is None else scorer(rows)), summarise_explanation_scores(scorer)
 
@@ -117,20 +117,20 @@ def score_stored_run(
         judges,
         sts=sts,
         seed=run.recipe.seed,
-        kept=open_run_rulings(run),
+        store=open_run_rulings(run),
         settings=read_environment_settings(),
     )
     scores = score_run(run, mode=mode, score_texts=scorer)
-    told = summarise_explanation_scores(scorer)
+    more = summarise_explanation_scores(scorer)
     if as_json:
-        print_json({"run": run.place.uri, "scores": build_condition_scorecard_rows(scores), **told})
+        print_json({"run": run.place.uri, "scores": build_condition_scorecard_rows(scores), **more})
     else:
         print_condition_scorecards(scores, form)
-        for what, value in told.items():
+        for what, value in more.items():
             print_message(f"{what}: {value}")
         if any(score.scorecard.failures for score in scores):
             print_message(f"Retry the failures: {format_retry_command(run.place.uri)}")
-    if why := explain_empty_scorecards([score.scorecard for score in scores]):
-        print_message(why)
+    if reason := explain_empty_scorecards([score.scorecard for score in scores]):
+        print_message(reason)
     complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
-    return 0 if complete and not why else 1
+    return 0 if complete and not reason else 1

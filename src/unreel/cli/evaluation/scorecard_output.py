@@ -71,12 +71,12 @@ def explain_empty_scorecards(cards: Sequence[Scorecard]) -> str:
     return "no answer could be read, so nothing was measured; `unreel score RUN --parser lenient` reads more"
 
 
-def print_unmatched_items(found: Mapping[str, Sequence[object]]) -> None:
-    """Print, for each description in `found`, the number of its unmatched items and the first few."""
-    for what, items in found.items():
+def print_unmatched_items(unmatched: Mapping[str, Sequence[object]]) -> None:
+    """Print, for each description in `unmatched`, the number of its unmatched items and the first few."""
+    for what, items in unmatched.items():
         if items:
-            shown = "; ".join(str(item) for item in items[:_SHOWN])
-            print_message(f"  {len(items)} {what}: {shown}{' ...' if len(items) > _SHOWN else ''}")
+            listed = "; ".join(str(item) for item in items[:_SHOWN])
+            print_message(f"  {len(items)} {what}: {listed}{' ...' if len(items) > _SHOWN else ''}")
 
 
 def print_scorecard_table(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:
@@ -104,12 +104,12 @@ def print_scorecard_metrics(card: Scorecard, form: Form = "text") -> None:
         ("metric", "value", "95 % interval", "n", "parsed"), [*map(_build_metric_row, headline)]
     )
     parts = {name: groups.pop(name) for name in list(groups) if name.startswith(PARTS)}
-    for kind, told in (("creator", groups), ("part", parts)):
-        names = list(dict.fromkeys(name for metrics in told.values() for name in metrics))
+    for kind, by_group in (("creator", groups), ("part", parts)):
+        names = list(dict.fromkeys(name for metrics in by_group.values() for name in metrics))
         if names:
             print_table(
                 (kind, *names),
-                [{kind: group, **_build_metric_cells(m, names)} for group, m in told.items()],
+                [{kind: group, **_build_metric_cells(m, names)} for group, m in by_group.items()],
             )
 
 
@@ -130,8 +130,8 @@ def _build_metric_record(metric: Metric) -> dict[str, object]:
     line |= {"parsed": coverage.parsed, "asked": coverage.asked}
     if isinstance(value, Unmeasured):
         return {**line, "why": value.why}
-    figures = {"value": value.value, "low": value.low, "high": value.high}
-    return {**line, **{key: f"{number:.2f}" for key, number in figures.items()}, "n": value.n}
+    numbers = {"value": value.value, "low": value.low, "high": value.high}
+    return {**line, **{key: f"{number:.2f}" for key, number in numbers.items()}, "n": value.n}
 
 
 def _build_metric_row(metric: Metric) -> dict[str, object]:

@@ -133,9 +133,9 @@ def review(  # noqa: PLR0913  one parameter for each option
     _require_valid_options(clips, ask)
     browser = _require_pdf_browser(out) if pdf else ""
     batch = collect_clip_batch(clips, out=out)
-    taken = {(out / name).resolve(): name for name in _WRITTEN} if out is not None else {}
+    outputs = {(out / name).resolve(): name for name in _WRITTEN} if out is not None else {}
     for clip in batch.files:
-        if name := taken.get(clip.resolve()):
+        if name := outputs.get(clip.resolve()):
             option, problem = "--out", f"a clip itself lies there as {name}, which is written there"
             raise InvalidSettingError(option, problem, "Name another folder")
     from unreel.media.access import open_media_reader

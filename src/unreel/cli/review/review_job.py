@@ -92,7 +92,7 @@ class ReviewCommandSession:
         surveys = [
             loop.run_in_executor(None, probe_clip_file, file, self._reader) for file in files
         ]
-        inquiry, openers = self._describe()
+        inquiry, factories = self._describe()
         self._records = _read_reviewer_records(self._ask.runs, self._settings, self._ask.parser)
         from unreel.evaluation.opinion import format_perturbed_question_count
         from unreel.reviewers.ask import ReviewDispatcher
@@ -101,19 +101,16 @@ class ReviewCommandSession:
         if self.note:
             print_message(self.note)
         if self._ask.perturb:
-            print_message(
-                format_perturbed_question_count(len(files) * len(inquiry.protocols) * len(openers))
-            )
+            n_questions = len(files) * len(inquiry.protocols) * len(factories)
+            print_message(format_perturbed_question_count(n_questions))
         rows: list[dict[str, object]] = []
         try:
             async with ReviewerPool() as pool:
-                reviewers = [pool.open(opener) for opener in openers]
+                reviewers = [pool.open(factory) for factory in factories]
                 desk = ReviewDispatcher(self._reader)
-                both = zip(files, surveys, strict=True)
-                for place, (file, survey) in enumerate(both, start=1):
-                    name = (
-                        f"{place:03d}-{make_safe_file_name(file.stem)}" if batch.has_index else ""
-                    )
+                pairs = zip(files, surveys, strict=True)
+                for i, (file, survey) in enumerate(pairs, start=1):
+                    name = f"{i:03d}-{make_safe_file_name(file.stem)}" if batch.has_index else ""
                     ask = partial(self._ask_about, reviewers=reviewers, inquiry=inquiry, desk=desk)
                     rows.append(await self._row_of(file, survey, ask=ask, name=name))
         finally:
@@ -158,9 +155,9 @@ class ReviewCommandSession:
         try:
             clip = await survey
             if not isinstance(clip, Failure):
-                found = asyncio.create_task(ask(clip))
+                task = asyncio.create_task(ask(clip))
                 # The question first: reading the origin starts a process that slows it down.
-                await asyncio.wait([found], timeout=_FIRST_ASK_S)
+                await asyncio.wait([task], timeout=_FIRST_ASK_S)
                 from unreel.cli.progress import ProgressMeter
                 from unreel.report.review.file_origin import check_file_origin
 
@@ -173,7 +170,7 @@ class ReviewCommandSession:
                         without_seccomp=bool(self._settings.media_without_seccomp),
                         drawn=self._ask.sample,
                     )
-                    review = await found
+                    review = await task
                 return self._report(review, origin, name)
         except (MachineError, SandboxError):
             raise
@@ -214,7 +211,7 @@ class ReviewCommandSession:
             return inquiry, build_sample_reviewers()
         print_model_servers(ask.models, self._settings)
         require_reachable_model(ask.models, self._settings)
-        openers = build_reviewer_factories(
+        factories = build_reviewer_factories(
             ask.models,
             inquiry,
             settings=self._settings,
@@ -224,14 +221,14 @@ class ReviewCommandSession:
             show=ask.show,
             box_space=ask.box_space,
         )
-        recorded = [opener.name for opener in openers if opener.name.startswith("recorded:")]
+        recorded = [factory.name for factory in factories if factory.name.startswith("recorded:")]
         notes = [format_box_space_note(ask.models, inquiry, box_space=ask.box_space)]
         if recorded:
             notes.append(
                 f"The answers of {', '.join(recorded)} are recorded: no model was queried."
             )
         self.note = " ".join(filter(None, notes))
-        return inquiry, openers
+        return inquiry, factories
 
     async def _ask_about(
         self,
@@ -268,9 +265,9 @@ class ReviewCommandSession:
                 protocol = opinion.question.instrument.protocol
                 print_message(f"{opinion.reviewer}, {protocol}: {opinion.headline}")
 
-        found = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=tell)
+        review = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=tell)
         if not self._ask.perturb:
-            return found
+            return review
         from unreel.evaluation.perturbation import review_clip_variants
 
         def tell_variant(variant: "ClipVariant") -> None:
@@ -279,7 +276,7 @@ class ReviewCommandSession:
                 self._meter.tell(f"waiting for answers about the {variant.name} clip")
 
         return await review_clip_variants(
-            found,
+            review,
             reviewers,
             inquiry=inquiry,
             desk=desk,
@@ -287,36 +284,36 @@ class ReviewCommandSession:
             on_variant=tell_variant,
         )
 
-    def _report(self, found: "Review", origin: "FileOriginChecks", name: str) -> dict[str, object]:
+    def _report(self, review: "Review", origin: "FileOriginChecks", name: str) -> dict[str, object]:
         from unreel.report.review.review_result import build_review_json
 
-        self.is_complete &= found.is_complete
+        self.is_complete &= review.is_complete
         if not self._quiet:
-            self._show(found, origin)
-        row = build_review_json(found, origin, records=self._records)
+            self._show(review, origin)
+        row = build_review_json(review, origin, records=self._records)
         written: dict[str, object] = {}
         if self._out is not None:
             folder = OutputDirectory(self._out, published=True).make(name) if name else self._out
-            row["evidence"] = written = self._write(found, folder, origin)
+            row["evidence"] = written = self._write(review, folder, origin)
         if name:
             from unreel.report.review.index_page import build_index_page_clip
 
             folder_name, has_pdf = name if written else "", bool(written.get("pdf"))
             self._entries.append(
-                build_index_page_clip(found, origin, folder=folder_name, has_pdf=has_pdf)
+                build_index_page_clip(review, origin, folder=folder_name, has_pdf=has_pdf)
             )
         return row
 
-    def _show(self, found: "Review", origin: "FileOriginChecks") -> None:
+    def _show(self, review: "Review", origin: "FileOriginChecks") -> None:
         from unreel.cli.console import open_console
         from unreel.report.review.terminal import render_review_for_terminal
 
         console = open_console(pipe_width=_PIPE_WIDTH)
-        for block in render_review_for_terminal(found, origin, self._records):
+        for block in render_review_for_terminal(review, origin, self._records):
             console.print(block)
 
     def _write(
-        self, found: "Review", folder: Path, origin: "FileOriginChecks"
+        self, review: "Review", folder: Path, origin: "FileOriginChecks"
     ) -> dict[str, object]:
         from unreel.cli.progress import show_video_copy_progress
         from unreel.report.review.evidence_page import (
@@ -338,9 +335,9 @@ class ReviewCommandSession:
             records=self._records,
         )
         try:
-            with show_video_copy_progress(found.clip.facts.video.n_frames) as on_frames:
+            with show_video_copy_progress(review.clip.facts.video.n_frames) as on_frames:
                 evidence = write_evidence_files(
-                    found,
+                    review,
                     folder,
                     reader=self._reader,
                     background=background,

@@ -65,8 +65,8 @@ def compare(
         ["compare", *(make_safe_file_name(Path(n).name) for n in (first, second))]
     )
     runs = tuple(
-        _evaluate_if_checkpoint(name, f"{folder}/{place}", **asked)
-        for place, name in (("first", first), ("second", second))
+        _evaluate_if_checkpoint(name, f"{folder}/{side}", **asked)
+        for side, name in (("first", first), ("second", second))
     )
     click.get_current_context().invoke(compare_runs, runs=runs, metrics=metrics, as_json=as_json)
 

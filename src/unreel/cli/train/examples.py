@@ -32,19 +32,19 @@ def examples(*, as_json: bool, **options: Any) -> None:
     Frames are resized by the model's own processor if its folder is present, otherwise by the rule of the
     model family; the page states which. No weights are read.
     """
-    shown = LazyImport("unreel.cli.train.examples_job:write_training_examples_page", "eval").load()(
-        **options
-    )
+    result = LazyImport(
+        "unreel.cli.train.examples_job:write_training_examples_page", "eval"
+    ).load()(**options)
     if as_json:
-        print_json(shown)
+        print_json(result)
         return
-    for reason, n in shown.left_out.items():
+    for reason, n in result.left_out.items():
         print_message(f"excluded: {n} {reason}")
-    for reason, n in shown.not_compared.items():
+    for reason, n in result.not_compared.items():
         print_message(f"not compared by what they show: {n} {reason}")
-    print_message(f"{shown.n_train} examples to learn from, {shown.n_held_out} held out")
-    print_message(f"{len(shown.examples)} are shown; sizes and tokens by {shown.view}")
-    echo(shown.page)
+    print_message(f"{result.n_train} examples to learn from, {result.n_held_out} held out")
+    print_message(f"{len(result.examples)} are shown; sizes and tokens by {result.view}")
+    echo(result.page)
 
 
 @click.command()
@@ -67,7 +67,7 @@ def recipes(*, as_json: bool) -> None:
     if as_json:
         print_json([row | {"published": figures[row["recipe"]]} for row in rows])
         return
-    told = {name: ", ".join(f"{k} {v:g}" for k, v in own.items()) for name, own in figures.items()}
+    texts = {name: ", ".join(f"{k} {v:g}" for k, v in f.items()) for name, f in figures.items()}
     print_table(
-        (*rows[0], "published"), [row | {"published": told[row["recipe"]] or "-"} for row in rows]
+        (*rows[0], "published"), [row | {"published": texts[row["recipe"]] or "-"} for row in rows]
     )

@@ -52,7 +52,7 @@ def write_training_examples_page(  # noqa: PLR0913  one parameter for each optio
     resolved = read_train_recipe(recipe, data=data, changes=changes)
     folder = out or Path(f"examples-{make_safe_file_name(resolved.name)}")
     access = replace(build_clip_access_settings(settings, trusted=trusted), outside=outside)
-    found = read_training_examples(
+    examples = read_training_examples(
         resolved,
         access=access,
         folder=OutputDirectory(folder).make("found"),
@@ -65,16 +65,16 @@ def write_training_examples_page(  # noqa: PLR0913  one parameter for each optio
             open_file=partial(provide_local_clip_file, access=access),
             find_change=find_clip_change,
         )
-        shown = write_examples_page(
-            resolved, found, showing=showing, view=view, most=most, out=folder
+        items = write_examples_page(
+            resolved, examples, showing=showing, view=view, most=most, out=folder
         )
     return TrainingExamplesPageResult(
         page=folder / PAGE,
         recipe=resolved.name,
         view=view.told,
-        n_train=len(found.train),
-        n_held_out=len(found.held_out),
-        left_out=found.left_out.reasons,
-        not_compared=found.not_compared,
-        examples=tuple(shown),
+        n_train=len(examples.train),
+        n_held_out=len(examples.held_out),
+        left_out=examples.left_out.reasons,
+        not_compared=examples.not_compared,
+        examples=tuple(items),
     )

@@ -44,18 +44,18 @@ def export_training_data(options: Mapping[str, Any], *, as_json: bool) -> None:
     order = create_trainer_export_job(
         recipe, as_film=options["as_film"], keeping=options["keeping"]
     )
-    form = FORMATS.load(options["trainer"])
-    require_trainer_support(form, order)
+    trainer = FORMATS.load(options["trainer"])
+    require_trainer_support(trainer, order)
     settings = read_environment_settings()
     require_sandbox_protection(settings, trusted=options["trusted"])
     access = build_clip_access_settings(
         settings, trusted=options["trusted"], outside=options["outside"]
     )
-    with TemporaryDirectory(prefix="unreel-") as kept, ProgressMeter() as meter:
-        found = read_training_examples(
+    with TemporaryDirectory(prefix="unreel-") as cache, ProgressMeter() as meter:
+        examples = read_training_examples(
             recipe,
             access=access,
-            folder=Path(kept),
+            folder=Path(cache),
             accept_leak=options["accept_leak"],
             on_step=meter.step,
         )
@@ -65,29 +65,29 @@ def export_training_data(options: Mapping[str, Any], *, as_json: bool) -> None:
             open_file=partial(provide_local_clip_file, access=access),
             find_change=find_clip_change,
         )
-        parts = {TRAIN: _order_first_epoch_examples(recipe, found), HELD_OUT: found.held_out}
-        exported = export_training_examples(order, parts, form, folder=out, showing=showing)
+        parts = {TRAIN: _order_first_epoch_examples(recipe, examples), HELD_OUT: examples.held_out}
+        exported = export_training_examples(order, parts, trainer, folder=out, showing=showing)
     if as_json:
-        print_json({"exported": exported, "no_example": found.left_out})
+        print_json({"exported": exported, "no_example": examples.left_out})
     else:
-        _print_export_result(exported, found)
+        _print_export_result(exported, examples)
     sys.exit(1 if exported.left_out else 0)
 
 
-def _order_first_epoch_examples(recipe: TrainRecipe, found: TrainingExampleSet) -> list[Any]:
-    order = compute_epoch_order(found.train, weights=found.weights, seed=recipe.seed, epoch=0)
-    return [found.train[place] for place in order]
+def _order_first_epoch_examples(recipe: TrainRecipe, examples: TrainingExampleSet) -> list[Any]:
+    order = compute_epoch_order(examples.train, weights=examples.weights, seed=recipe.seed, epoch=0)
+    return [examples.train[i] for i in order]
 
 
-def _print_export_result(exported: ExampleExportResult, found: TrainingExampleSet) -> None:
+def _print_export_result(exported: ExampleExportResult, examples: TrainingExampleSet) -> None:
     print_message(
         f"{exported.n_train} examples and {exported.n_held_out} held out for {exported.trainer} in "
         f"{exported.folder}",
         f"frames: {exported.sampling}",
     )
-    for reason, n in {**found.left_out.reasons, **exported.left_out}.items():
+    for reason, n in {**examples.left_out.reasons, **exported.left_out}.items():
         print_message(f"  excluded: {n} {reason}")
     if exported.differences:
-        print_message("not as a training here:", *(f"  {words}" for words in exported.differences))
+        print_message("not as a training here:", *(f"  {text}" for text in exported.differences))
     print_message(f"all of it is in {MANIFEST}; docs/training-elsewhere.md explains the training")
     print_message(f"in that folder: {exported.command}")

@@ -34,17 +34,17 @@ def print_training_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
         access = build_clip_access_settings(
             read_environment_settings(), trusted=options["trusted"], outside=options["outside"]
         )
-        strata, counted = (
+        strata, source = (
             read_benchmark_example_strata(recipe, access),
             "as the benchmark holds them",
         )
     else:
-        strata, counted = build_declared_example_strata(recipe), "as the recipe declares them"
+        strata, source = build_declared_example_strata(recipe), "as the recipe declares them"
     plan = estimate_training(recipe, strata, architecture, fleet)
     if as_json:
-        print_json({"counted": counted, "fits": plan.fits, "plan": plan})
+        print_json({"counted": source, "fits": plan.fits, "plan": plan})
     else:
-        _print_training_estimate(plan, recipe, counted)
+        _print_training_estimate(plan, recipe, source)
     sys.exit(0 if plan.fits else 1)
 
 
@@ -65,8 +65,8 @@ def _parse_price(text: str | None) -> Decimal | None:
         raise InvalidSettingError(setting, problem, "Give dollars, for example 2.50") from error
 
 
-def _print_training_estimate(plan: TrainingEstimate, recipe: TrainRecipe, counted: str) -> None:
-    rows = [{"what": what, "estimate": value} for what, value in _iter_estimate_rows(plan, counted)]
+def _print_training_estimate(plan: TrainingEstimate, recipe: TrainRecipe, source: str) -> None:
+    rows = [{"what": what, "estimate": value} for what, value in _iter_estimate_rows(plan, source)]
     print_table(
         ("what", "estimate"), rows, title=f"{plan.recipe} on {plan.devices} x {plan.device}"
     )
@@ -82,10 +82,10 @@ def _print_training_estimate(plan: TrainingEstimate, recipe: TrainRecipe, counte
         print_message(*(f"  {remedy}" for remedy in plan.remedies))
 
 
-def _iter_estimate_rows(plan: TrainingEstimate, counted: str) -> Iterator[tuple[str, str]]:
+def _iter_estimate_rows(plan: TrainingEstimate, source: str) -> Iterator[tuple[str, str]]:
     mean, memory = plan.mean, plan.memory
     wide, high = mean.largest.seen
-    yield "examples", f"{plan.examples:,}, {counted}"
+    yield "examples", f"{plan.examples:,}, {source}"
     yield "frames of an example", f"{mean.frames:.1f}; the largest {mean.largest.n_frames}"
     yield "frame as the model sees it", f"{wide} x {high} in the largest"
     yield (

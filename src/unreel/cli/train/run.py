@@ -48,11 +48,11 @@ def card(*, checkpoint: Path, as_json: bool) -> None:
     """Print the card of CHECKPOINT: data, recipe, licences, scores and limits."""
     from unreel.training.model_card import format_model_card, read_model_card
 
-    found = read_model_card(checkpoint)
+    model_card = read_model_card(checkpoint)
     if as_json:
-        print_json(found)
+        print_json(model_card)
     else:
-        echo(*format_model_card(found).rstrip("\n").split("\n"))
+        echo(*format_model_card(model_card).rstrip("\n").split("\n"))
 
 
 @click.command()

@@ -35,17 +35,17 @@ def train_from_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
     recipe, folder = prepare_training(**named)
     process = read_training_process_info()
     _start_device_processes(recipe, folder, process)
-    with _TrainingProgressDisplay(folder, process) as told:
+    with _TrainingProgressDisplay(folder, process) as display:
         trained = train_checked_recipe(
             recipe,
             folder,
-            told.spectator,
+            display.spectator,
             going=options["going"] or "either",
             accept_leak=options["accept_leak"],
             allow_outside=options["outside"],
             trusted=options["trusted"],
         )
-        told.require_end(trained)
+        display.require_end(trained)
     if process.is_first:
         _print_training_report(trained, as_json=as_json)
     sys.exit(1 if trained.unshown else 0)
@@ -79,9 +79,9 @@ def _start_device_processes(
         )
         echo(*launch.commands)
         sys.exit(0)
-    words = ["-m", "accelerate.commands.launch", "--config_file", str(launch.config)]
+    arguments = ["-m", "accelerate.commands.launch", "--config_file", str(launch.config)]
     os.execv(  # noqa: S606  the very interpreter that runs here, with the words that were typed
-        sys.executable, [sys.executable, *words, "-m", LAUNCHED, *sys.argv[1:]]
+        sys.executable, [sys.executable, *arguments, "-m", LAUNCHED, *sys.argv[1:]]
     )
 
 

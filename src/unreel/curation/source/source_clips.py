@@ -348,7 +348,7 @@ def _open_table_copy(table: str, access: ClipAccessSettings) -> Iterator[Path]:
         name = f"table{PurePosixPath(table).suffix.lower()}"
         try:
             with OutputDirectory(Path(folder)).create(name) as file:
-                download_file(table, file, reach=named.reach, storage=named.storage)
+                download_file(table, file, policy=named.reach, storage=named.storage)
         except MediaError as error:
             remedy = "Check its address and keys"
             raise UnreadableSourceError(table, error.failure.detail, remedy) from error

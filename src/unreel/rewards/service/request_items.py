@@ -212,7 +212,7 @@ def _fetch_clip_bytes(url: str, settings: RewardServiceSettings) -> bytes:
         named=settings.hosts, max_bytes=settings.max_clip_bytes, seconds=settings.upload_s
     )
     file = io.BytesIO()
-    download_file(url, file, reach=policy, storage={})
+    download_file(url, file, policy=policy, storage={})
     return file.getvalue()
 
 

@@ -65,19 +65,19 @@ def load_training_example_input(
     The request is the same as in an evaluation, except for its key, which names no reviewer. `sees`
     gives the coordinate space of the model's boxes.
     """
-    shown = showing.show(example.clips, example.question.condition, SEEN)
+    clips = showing.show(example.clips, example.question.condition, SEEN)
     return (
-        shown if isinstance(shown, Failure) else build_training_example_input(example, shown, sees)
+        clips if isinstance(clips, Failure) else build_training_example_input(example, clips, sees)
     )
 
 
 def build_training_example_input(
-    example: TrainingExample, shown: tuple[ClipInput, ...], sees: BoxSpaceSource
+    example: TrainingExample, clips: tuple[ClipInput, ...], sees: BoxSpaceSource
 ) -> TrainingExampleInput | Failure:
-    """Build the input from clips `shown`; a failure if the truth cannot be written as an answer."""
+    """Build the input from `clips`; a failure if the truth cannot be written as an answer."""
     question = example.question
     instrument = get_protocol(question.instrument.protocol)
-    declared = sees.box_space(shown[0]) if instrument.needs_box_space else None
+    declared = sees.box_space(clips[0]) if instrument.needs_box_space else None
     width, height = example.clips[0].size
     space = parse_box_space(declared, width=width, height=height) if declared else None
     try:
@@ -86,5 +86,5 @@ def build_training_example_input(
             target = instrument.wording.teach(example.truth, question.condition.prompt, space)
     except InvalidValueError as error:
         return Failure(FailureReason.REQUEST_REJECTED, f"not taught: {error}")
-    sheet = build_review_request(question, shown, key=example.key, name=example.name)
+    sheet = build_review_request(question, clips, key=example.key, name=example.name)
     return TrainingExampleInput(example=example, sheet=sheet, target=target, box_space=declared)

@@ -50,8 +50,8 @@ class ClipFingerprintStage(MediaStage):
             scan = self._reader.scan(file)
         if isinstance(scan, Failure):
             return convert_to_failed_row(row, scan)
-        own = compute_clip_fingerprint(scan, find_frame_borders(scan.picked))
-        return row | {"print": _PRINT.dump_json(own).decode()}
+        fingerprint = compute_clip_fingerprint(scan, find_frame_borders(scan.picked))
+        return row | {"print": _PRINT.dump_json(fingerprint).decode()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +76,8 @@ class TrainingClipCache:
     ) -> Iterator[ProbedEntry[Clip]]:
         """Probe the files of the benchmark `entries`, and yield each entry with its clip properties."""
         # Two benchmarks may call different files by one name.
-        own = digest("benchmark", str(benchmark.root.absolute()))[:16]
-        table = self._table(f"clips-{own}", CLIPS)
+        code = digest("benchmark", str(benchmark.root.absolute()))[:16]
+        table = self._table(f"clips-{code}", CLIPS)
         run_pending_questions(
             iter_clip_file_rows(benchmark, entries, self.access, cleaned=cleaned),
             [ClipProbeStage(self.access)],
@@ -155,17 +155,17 @@ def find_training_leaks(
             by_source.setdefault(example.source, example.name)
     alike = _map_similar_clips(matches, by_clip)
     leaks = []
-    for each in unseen:
+    for clip in unseen:
         ties = {
-            "same bytes": by_clip.get(each.clip.id),
-            "near-duplicate": alike.get(each.clip.id),
-            "same source": by_source.get(each.source),
+            "same bytes": by_clip.get(clip.clip.id),
+            "near-duplicate": alike.get(clip.clip.id),
+            "same source": by_source.get(clip.source),
         }
-        why = next((why for why, name in ties.items() if name is not None), None)
-        if why is not None:
+        tie = next((tie for tie, name in ties.items() if name is not None), None)
+        if tie is not None:
             leaks.append(
                 TrainingLeak(
-                    trained=ties[why] or "", unseen=each.name, benchmark=each.benchmark, why=why
+                    trained=ties[tie] or "", unseen=clip.name, benchmark=clip.benchmark, why=tie
                 )
             )
     return tuple(leaks)
@@ -176,9 +176,9 @@ def require_no_training_leaks(leaks: Sequence[TrainingLeak]) -> None:
     if not leaks:
         return
     setting = "holdout.benchmarks"
-    told = "; ".join(map(str, leaks[:_TOLD]))
+    listed = "; ".join(map(str, leaks[:_TOLD]))
     more = f"; and {len(leaks) - _TOLD} more" if len(leaks) > _TOLD else ""
-    problem = f"{len(leaks)} test clips are also in the training data: {told}{more}"
+    problem = f"{len(leaks)} test clips are also in the training data: {listed}{more}"
     remedy = "Take them out of one side, name another split, or train so with --accept-leak"
     raise InvalidSettingError(setting, problem, remedy)
 
@@ -210,9 +210,9 @@ def group_related_examples(
     do not change the name unless they connect the group with other sources.
     """
     ties = [_list_group_keys(example) for example in examples]
-    names = sorted({tie for own in ties for tie in own})
+    names = sorted({tie for keys in ties for tie in keys})
     known = set(names)
-    pairs = [(own[0], other) for own in ties for other in own[1:]]
+    pairs = [(keys[0], key) for keys in ties for key in keys[1:]]
     pairs += [
         (_CLIP + first, _CLIP + second)
         for first, second in kin
@@ -223,7 +223,7 @@ def group_related_examples(
         for group in group_connected_names(names, pairs)
         for tie in group
     }
-    return [bundle[own[0]] for own in ties]
+    return [bundle[keys[0]] for keys in ties]
 
 
 def sample_held_out_groups(bundles: Iterable[str], *, share: float, seed: int) -> frozenset[str]:
@@ -245,7 +245,7 @@ def sample_held_out_groups(bundles: Iterable[str], *, share: float, seed: int) -
             "holdout.share=0 to hold nothing out"
         )
         raise InvalidSettingError(setting, problem, remedy)
-    n_held = sum(int(drawn[:13], 16) < share * 16**13 for drawn, _ in placed)
+    n_held = sum(int(hashed[:13], 16) < share * 16**13 for hashed, _ in placed)
     n_held = min(max(n_held, 1), len(placed) - 1)
     return frozenset(name for _, name in placed[:n_held])
 

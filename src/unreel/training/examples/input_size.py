@@ -72,8 +72,8 @@ class FamilyRuleInputSizer:
 
     def box_space(self, exhibit: ClipInput) -> str:
         """Return the coordinate space of the boxes by the convention of the model family."""
-        boxes, shown = get_model_family(self.family).boxes, exhibit.shown_size
-        return format_box_space(boxes, shown=shown, seen=self.seen_size(exhibit))
+        boxes, size = get_model_family(self.family).boxes, exhibit.shown_size
+        return format_box_space(boxes, shown=size, seen=self.seen_size(exhibit))
 
     def count(self, lesson: TrainingExampleInput) -> ExampleTokenCounts | Failure:
         """Count the tokens of the training example `lesson` by the method of `unreel train plan`."""

@@ -18,16 +18,16 @@ def compute_epoch_order(
     epoch. The position of each example depends on its own key, so that a new example does not
     change the order of the others.
     """
-    drawn = []
-    for place, example in enumerate(examples):
+    order = []
+    for i, example in enumerate(examples):
         weight = weights[example.data]
         begin = _hash_to_unit_fraction("phase", seed, example.key)
         times = math.floor(weight * (epoch + 1) + begin) - math.floor(weight * epoch + begin)
-        drawn += [
-            (digest("order", str(seed), str(epoch), example.key, str(time)), place)
+        order += [
+            (digest("order", str(seed), str(epoch), example.key, str(time)), i)
             for time in range(times)
         ]
-    return [place for _, place in sorted(drawn)]
+    return [i for _, i in sorted(order)]
 
 
 def _hash_to_unit_fraction(what: str, seed: int, key: str) -> float:
@@ -69,10 +69,10 @@ class ExampleOrder:
 
     def _draw(self, epoch: int) -> list[int]:
         if self._drawn[0] != epoch:
-            drawn = compute_epoch_order(
+            order = compute_epoch_order(
                 self._examples, weights=self._weights, seed=self._seed, epoch=epoch
             )
-            self._drawn = (epoch, drawn)
+            self._drawn = (epoch, order)
         return self._drawn[1]
 
 

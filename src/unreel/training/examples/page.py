@@ -77,22 +77,22 @@ class TrainingExamplePageItem:
 
 
 def choose_page_examples(
-    examples: TrainingExampleSet, *, most: int, seed: int
+    examples: TrainingExampleSet, *, limit: int, seed: int
 ) -> list[tuple[TrainingExample, str]]:
-    """Choose up to `most` examples with their part, by hash and in turn over data, part and label."""
+    """Choose up to `limit` examples with their part, by hash and in turn over data, part and label."""
     kinds: defaultdict[tuple[int, str, bool], list[tuple[str, TrainingExample]]] = defaultdict(list)
     for side, part in (("train", examples.train), ("held out", examples.held_out)):
         for example in part:
-            drawn = digest("page", str(seed), example.key)
-            kinds[example.data, side, bool(example.creator)].append((drawn, example))
+            rank = digest("page", str(seed), example.key)
+            kinds[example.data, side, bool(example.creator)].append((rank, example))
     queues = [
-        [(example, side) for _, example in sorted(found, key=lambda pair: pair[0])]
-        for (_, side, _), found in sorted(
+        [(example, side) for _, example in sorted(group, key=lambda pair: pair[0])]
+        for (_, side, _), group in sorted(
             kinds.items(), key=lambda kind: _get_page_group_sort_key(kind[0])
         )
     ]
     turns = chain.from_iterable(zip_longest(*queues))
-    return [each for each in turns if each is not None][:most]
+    return [item for item in turns if item is not None][:limit]
 
 
 def _get_page_group_sort_key(kind: tuple[int, str, bool]) -> tuple[int, bool, bool]:
@@ -110,16 +110,16 @@ def write_examples_page(
     out: Path,
 ) -> list[TrainingExamplePageItem]:
     """Write the page of training examples to the folder `out`, and return the examples on it."""
-    shown = [
+    pages = [
         _build_page_example(example, side, showing=showing, view=view)
-        for example, side in choose_page_examples(examples, most=most, seed=recipe.seed)
+        for example, side in choose_page_examples(examples, limit=most, seed=recipe.seed)
     ]
     body = render_template(
         "unreel.training.examples:examples.html",
         recipe=recipe,
         examples=examples,
         view=view.told,
-        shown=shown,
+        shown=pages,
         most_frames=_MOST_FRAMES,
     )
     page = build_html_page(
@@ -130,7 +130,7 @@ def write_examples_page(
         data={},
     )
     OutputDirectory(out, published=True).write(PAGE, page.encode())
-    return [seen for seen, _ in shown]
+    return [item for item, _ in pages]
 
 
 def _build_page_example(
@@ -149,7 +149,7 @@ def _build_page_example(
         return replace(blank, problem=sanitise_line(str(lesson))), []
     tokens = view.count(lesson)
     width, height = view.seen_size(lesson.sheet.exhibits[0])
-    seen = replace(
+    item = replace(
         blank,
         prompt=lesson.sheet.prompt,
         target=lesson.target,
@@ -164,7 +164,7 @@ def _build_page_example(
         answer_tokens=None if isinstance(tokens, Failure) else tokens.answer,
         problem=sanitise_line(str(tokens)) if isinstance(tokens, Failure) else "",
     )
-    return seen, [
+    return item, [
         list(_iter_example_pictures(exhibit, lesson, view)) for exhibit in lesson.sheet.exhibits
     ]
 
@@ -192,8 +192,8 @@ def _parse_target_box_and_span(
     question, (width, height) = lesson.example.question, lesson.example.clips[0].size
     space = parse_box_space(lesson.box_space, width=width, height=height)
     reading = AnswerContext(prompt=question.condition.prompt, space=space)
-    said = get_protocol(question.instrument.protocol).parse(lesson.target, reading)
-    box = said.box if isinstance(said.box, Box) else None
+    answer = get_protocol(question.instrument.protocol).parse(lesson.target, reading)
+    box = answer.box if isinstance(answer.box, Box) else None
     start_us, end_us = trace.span.start_us, trace.span.end_us
     return box, Fraction(start_us, MICROSECONDS), Fraction(end_us, MICROSECONDS)
 
@@ -202,7 +202,7 @@ def _sample_frames_evenly(frames: Sequence[ShownFrame]) -> Sequence[ShownFrame]:
     """Return evenly spaced frames, at most as many as the page shows of a clip."""
     if len(frames) <= _MOST_FRAMES:
         return frames
-    return [frames[place * len(frames) // _MOST_FRAMES] for place in range(_MOST_FRAMES)]
+    return [frames[i * len(frames) // _MOST_FRAMES] for i in range(_MOST_FRAMES)]
 
 
 def _decode_and_resize_jpeg(

@@ -89,12 +89,12 @@ class TrainingExampleSet:
     @property
     def digest(self) -> str:
         """Return the hash of all examples, truths, answers, weights and parts: other data, other hash."""
-        told = (
+        lines = (
             f"{side} {example.data} {example.key} {_format_truth_json(example)} {example.answer or ''}".rstrip()
             for side, examples in (("train", self.train), ("held out", self.held_out))
             for example in examples
         )
-        return digest("examples", *map(str, self.weights), *sorted(told))
+        return digest("examples", *map(str, self.weights), *sorted(lines))
 
 
 def read_training_examples(
@@ -117,8 +117,8 @@ def read_training_examples(
     """
     shelf = TrainingClipCache(folder=folder, access=access, on_step=on_step)
     gathering = _ExampleCollector(recipe, shelf)
-    for place, section in enumerate(recipe.data):
-        gathering.take(place, section)
+    for i, section in enumerate(recipe.data):
+        gathering.take(i, section)
     unseen = [
         each
         for section in recipe.holdout.benchmarks
@@ -167,9 +167,9 @@ class _ExampleCollector:
             BenchmarkStats(),
         )
         entries = list(reading.watch(benchmark))
-        held = self._recipe.holdout.split
+        split_name = self._recipe.holdout.split
         split = section.split if reading.splits - {""} else None
-        own = [e for e in entries if split in {None, e.split} and e.split != held]
+        own = [e for e in entries if split in {None, e.split} and e.split != split_name]
         if not own:
             raise reading.nothing(str(section.path), section.split)
         for rejected in reading.rejected:
@@ -178,13 +178,16 @@ class _ExampleCollector:
         n_before = len(self.all)
         self._taken += self._ask(index, section, benchmark, own)
         if len(self.all) == n_before:
-            source, problem = str(section.path), f"none of its {len(own):,} clips gives an example"
+            source, problem = (
+                str(section.path),
+                f"none of its {len(own):,} clips gives an example",
+            )
             remedy = f"The first is {self._first[0]}" if self._first else "Check its truth"
             raise UnreadableSourceError(source, problem, remedy)
-        if held is not None:
-            apart = [entry for entry in entries if entry.split == held]
+        if split_name is not None:
+            apart = [entry for entry in entries if entry.split == split_name]
             if not apart:
-                raise reading.nothing(str(section.path), held)
+                raise reading.nothing(str(section.path), split_name)
             self._apart += self._ask(index, section, benchmark, apart)
         self.data.append(
             TrainingDataSummary(
@@ -205,22 +208,22 @@ class _ExampleCollector:
         )
         bound = list(zip(self.all, bundles, strict=True))
         if self._recipe.holdout.split is None:
-            held = sample_held_out_groups(
+            groups = sample_held_out_groups(
                 bundles, share=self._recipe.holdout.share, seed=self._recipe.seed
             )
-            return [e for e, b in bound if b not in held], [e for e, b in bound if b in held]
-        taken, apart = bound[: len(self._taken)], bound[len(self._taken) :]
-        learned = {bundle for _, bundle in taken}
+            return [e for e, b in bound if b not in groups], [e for e, b in bound if b in groups]
+        trained, apart = bound[: len(self._taken)], bound[len(self._taken) :]
+        learned = {bundle for _, bundle in trained}
         for example, bundle in apart:
             if bundle in learned:
-                why = "it is of the split that is held out, and shows a scene that is trained on"
-                self._leave(Rejected(example.name, why))
-        kept = [example for example, bundle in apart if bundle not in learned]
-        if not kept:
+                reason = "it is of the split that is held out, and shows a scene that is trained on"
+                self._leave(Rejected(example.name, reason))
+        apart_examples = [example for example, bundle in apart if bundle not in learned]
+        if not apart_examples:
             setting, problem = "holdout.split", "every clip of it shows a scene that is trained on"
             remedy = "Name another split, or leave it out: holdout.share draws whole scenes"
             raise InvalidSettingError(setting, problem, remedy)
-        return [example for example, _ in taken], kept
+        return [example for example, _ in trained], apart_examples
 
     def left_out(self) -> SkippedExampleCounts:
         """Return the counts of clips without an example."""
@@ -238,9 +241,9 @@ class _ExampleCollector:
             conditions=(section.asked,),
             seed=self._recipe.seed,
         )
-        found = self._shelf.find(benchmark, entries, cleaned=scope.shows_cleaned)
+        probed = self._shelf.find(benchmark, entries, cleaned=scope.shows_cleaned)
         examples: list[TrainingExample] = []
-        for planned in plan_questions(found, scope):
+        for planned in plan_questions(probed, scope):
             match planned:
                 case Rejected():
                     self._leave(planned)
@@ -256,13 +259,13 @@ class _ExampleCollector:
         question = planned.question
         if question in self._asked:
             before = self._asked[question]
-            other = "" if planned.truths == before.truths else " with another truth"
-            why = f"the same question about the same bytes came before{other}. See {before.name}"
-            self._leave(Rejected(planned.name, why))
+            more = "" if planned.truths == before.truths else " with another truth"
+            reason = f"the same question about the same bytes came before{more}. See {before.name}"
+            self._leave(Rejected(planned.name, reason))
             return
         self._asked[question] = planned
         wording = get_protocol(question.instrument.protocol).wording
-        asked = (str(question.instrument), str(question.condition))
+        parts = (str(question.instrument), str(question.condition))
         for row, truth in enumerate(planned.truths):
             try:
                 wording.teach(truth, question.condition.prompt, _ANY_SPACE)
@@ -270,7 +273,7 @@ class _ExampleCollector:
                 self._leave(Rejected(planned.name, str(error)))
                 continue
             yield TrainingExample(
-                key=digest("example", *question.shown, *asked, str(row)),
+                key=digest("example", *question.shown, *parts, str(row)),
                 name=planned.name,
                 question=question,
                 clips=planned.clips,
@@ -320,10 +323,10 @@ def _iter_benchmark_clips(
     entries = [entry for entry in reading.watch(benchmark) if split in {None, entry.split}]
     if not entries:
         raise reading.nothing(str(benchmark.root), split)
-    for found in shelf.find(benchmark, entries, cleaned=any(e.cleaned for e in entries)):
-        for clip in (found.clip, found.cleaned):
+    for probed in shelf.find(benchmark, entries, cleaned=any(e.cleaned for e in entries)):
+        for clip in (probed.clip, probed.cleaned):
             if isinstance(clip, Clip):
-                entry = found.entry
+                entry = probed.entry
                 yield UnseenTestClip(
                     name=entry.name, benchmark=str(benchmark.root), source=entry.group, clip=clip
                 )

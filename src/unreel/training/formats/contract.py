@@ -69,43 +69,43 @@ class MediaFilePaths:
 
 
 def build_trainer_conversation(
-    lesson: TrainingExampleInput, parts: Sequence[Part], places: Sequence[MediaFilePaths]
+    lesson: TrainingExampleInput, parts: Sequence[Part], media: Sequence[MediaFilePaths]
 ) -> TrainerConversation | Failure:
     """Build the conversation of the training example `lesson` for another trainer.
 
-    Its media files are at `places`, in the order of `parts`. Media tags in the prompt text are removed
+    Its media files are at `media`, in the order of `parts`. Media tags in the prompt text are removed
     and each clip gets its own tag: otherwise these trainers would expect a second clip. The result is
     a failure if the answer contains a special tag of the trainer, or if a part is sound.
     """
-    if found := _OWN.search(lesson.target):
-        why = f"not taught: its answer holds {found[0]!r}, a mark of the trainer's own"
-        return Failure(FailureReason.REQUEST_REJECTED, why)
-    asked: list[str] = []
+    if match := _OWN.search(lesson.target):
+        reason = f"not taught: its answer holds {match[0]!r}, a mark of the trainer's own"
+        return Failure(FailureReason.REQUEST_REJECTED, reason)
+    texts: list[str] = []
     images: list[str] = []
     videos: list[str | tuple[str, ...]] = []
     instants: list[Fraction] = []
-    left = iter(places)
+    left = iter(media)
     for part in parts:
         match part:
             case TextPart(text):
-                asked.append(_PLACE.sub("", text))
+                texts.append(_PLACE.sub("", text))
             case ImagePart(frame):
-                asked.append(IMAGE)
+                texts.append(IMAGE)
                 images += next(left).paths
                 instants.append(frame.at_s)
             case VideoPart(frames):
-                asked.append(VIDEO)
+                texts.append(VIDEO)
                 videos.append(next(left).paths)
                 instants += [frame.at_s for frame in frames]
             case ClipFilePart():
-                asked.append(VIDEO)
+                texts.append(VIDEO)
                 videos += next(left).paths
             case _:
-                why = "not taught: these trainers are given no sound"
-                return Failure(FailureReason.REQUEST_REJECTED, why)
+                reason = "not taught: these trainers are given no sound"
+                return Failure(FailureReason.REQUEST_REJECTED, reason)
     return TrainerConversation(
         lesson=lesson,
-        asked="".join(asked),
+        asked="".join(texts),
         images=tuple(images),
         videos=tuple(videos),
         instants=tuple(instants),

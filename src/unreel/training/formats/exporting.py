@@ -101,7 +101,7 @@ def export_training_examples(
     reasons: Counter[str] = Counter()
     first: list[Rejected] = []
     longest = _ROUND
-    with into.create_text(ROWS) as told:
+    with into.create_text(ROWS) as log:
         for part, examples in parts.items():
             for example in examples:
                 written = desk.write(example)
@@ -112,12 +112,12 @@ def export_training_examples(
                     continue
                 rows[part].append(form.row(written))
                 longest = max(longest, desk.tokens(written))
-                told.write(json.dumps(desk.tell(part, written), ensure_ascii=False) + "\n")
+                log.write(json.dumps(desk.tell(part, written), ensure_ascii=False) + "\n")
     if not rows[TRAIN]:
         problem = f"no example could be written for {form.name}"
         remedy = f"The first is {first[0]}" if first else "Check the data"
         raise UnreadableSourceError(str(folder), problem, remedy)
-    rows = {part: own for part, own in rows.items() if own}
+    rows = {part: items for part, items in rows.items() if items}
     for name, text in form.files(order, rows, _round_up_max_length(longest)).items():
         into.write(name, text.encode())
     # Put beside what was trained there, it lets `local/PATH` ask that as it was taught.
@@ -196,7 +196,7 @@ class _ConversationBuilder:
     def tell(self, part: str, written: TrainerConversation) -> dict[str, Any]:
         """Return the log record of an exported row, with all that is needed to parse its answer."""
         example = written.lesson.example
-        told: dict[str, Any] = {
+        record: dict[str, Any] = {
             "part": part,
             "key": example.key,
             "name": example.name,
@@ -206,9 +206,9 @@ class _ConversationBuilder:
             "answer": written.answer,
         }
         if written.instants:
-            told["instants_s"] = [round(float(at), 6) for at in written.instants]
-            told["off_the_beat_s"] = round(self._skew(written), 6)
-        return told
+            record["instants_s"] = [round(float(at), 6) for at in written.instants]
+            record["off_the_beat_s"] = round(self._skew(written), 6)
+        return record
 
     def tokens(self, written: TrainerConversation) -> int:
         """Estimate an upper bound of the tokens of the row's text and frames."""
@@ -219,9 +219,9 @@ class _ConversationBuilder:
         if not n_frames and pace is not None:
             seconds = sum(float(c.facts.video.duration_s) for c in written.lesson.example.clips)
             n_frames = min(pace.at_most, int(seconds * pace.fps) + 2)
-        side = get_token_side_pixels(self._order.recipe.model.family)
-        seen = n_frames * (-(-wide // side) * -(-high // side) + 2)
-        return seen + len(written.asked) + len(written.answer)
+        unit = get_token_side_pixels(self._order.recipe.model.family)
+        n_tokens = n_frames * (-(-wide // unit) * -(-high // unit) + 2)
+        return n_tokens + len(written.asked) + len(written.answer)
 
     def _exhibits(self, example: TrainingExample) -> tuple[ClipInput, ...] | Failure:
         if self._order.shape == "file":
@@ -230,8 +230,8 @@ class _ConversationBuilder:
 
     def box_space(self, exhibit: ClipInput) -> str:
         """Return the coordinate space of the boxes after the trainer's resize of `exhibit`."""
-        shown = exhibit.shown_size
-        return format_box_space(self._boxes, shown=shown, seen=self._form.seen(self._order, *shown))
+        size = exhibit.shown_size
+        return format_box_space(self._boxes, shown=size, seen=self._form.seen(self._order, *size))
 
     def _put(
         self, parts: Sequence[Part], exhibits: Sequence[ClipInput]
@@ -262,8 +262,8 @@ class _ConversationBuilder:
 
 def _get_file_suffix(clip: Clip) -> str:
     """Return the clip's file suffix if it is a known container suffix, else `.mp4`."""
-    own = PurePosixPath(clip.location).suffix.lower()
-    return own if own in {".mp4", ".mov", ".mkv", ".webm", ".avi", ".gif", ".m4v"} else ".mp4"
+    suffix = PurePosixPath(clip.location).suffix.lower()
+    return suffix if suffix in {".mp4", ".mov", ".mkv", ".webm", ".avi", ".gif", ".m4v"} else ".mp4"
 
 
 def _round_up_max_length(longest: int) -> int:
@@ -271,19 +271,19 @@ def _round_up_max_length(longest: int) -> int:
 
 
 def _list_export_differences(order: TrainerExportJob) -> list[str]:
-    told = []
+    differences = []
     prompts = [data.instrument.prompt(data.asked.prompt).text for data in order.recipe.data]
     if any("<video> " in text for text in prompts):
-        told.append(
+        differences.append(
             "the prompt's own mark `<video> ` gives way to the clip's place: these trainers would look for "
             "a second clip. Here it stays a word of the question"
         )
     if len({data.weight for data in order.recipe.data}) > 1:
-        told.append(
+        differences.append(
             "rows have the order and number of the first epoch; later epochs repeat it, while a "
             "training here samples again by weight"
         )
-    return told
+    return differences
 
 
 def _format_manifest_json(

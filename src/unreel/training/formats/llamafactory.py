@@ -39,9 +39,7 @@ class _LlamaFactoryFormat:
     def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:
         half = "image" if order.shape == "pictures" else "video"
         rule = read_processor_resize_rule(order.recipe.model.family, order.model_folder, half)
-        bounded = compute_llamafactory_size(
-            width, height, least=LEAST_PIXELS, most=order.most_pixels
-        )
+        bounded = compute_llamafactory_size(width, height, low=LEAST_PIXELS, high=order.most_pixels)
         return rule.size(*bounded)
 
     def sampling(self, order: TrainerExportJob) -> str:
@@ -50,35 +48,35 @@ class _LlamaFactoryFormat:
         return str(LlamaFactorySampling(order.pace.fps, order.pace.at_most))
 
     def differences(self, order: TrainerExportJob) -> Sequence[str]:
-        told, family = [], order.recipe.model.family
+        differences, family = [], order.recipe.model.family
         used = self.sampling(order)
         if used != order.condition.sampling:
-            told.append(
+            differences.append(
                 f"its frames are those of {used}, not of {order.condition.sampling}. Set "
                 f"data.condition.sampling={used}, and clips are asked with the same frames"
             )
         if order.shape == "file":
-            told.append(
+            differences.append(
                 "a clip with a longer side than 1024 comes there in its own size, bounded by its area "
                 f"alone ({order.most_pixels:,} pixels); here it is shown at 1024. Set "
                 "data.condition.max_pixels to make both alike"
             )
         if order.shape == "film" and order.shows_times:
-            told.append(
+            differences.append(
                 "it dates the frames of a list 0, 1/fps, 2/fps, ...: true for frames at these times, "
                 "and `rows.jsonl` has the error of each row"
             )
         if order.shape == "file" and order.shows_times and family == "qwen2.5-vl":
-            told.append(
+            differences.append(
                 "it dates n frames of a clip as if they lay length/n apart; it takes them "
                 "length/(n - 1) apart, from the first to the last"
             )
         if family == "qwen2.5-vl" and order.shape != "pictures":
-            told.append(
+            differences.append(
                 "transformers 5.6, which it pins, ignores the length of a video in the positions of the "
                 "text after it; a server that counts it (vLLM) disagrees. Here that is fixed"
             )
-        return told
+        return differences
 
     def row(self, conversation: TrainerConversation) -> Mapping[str, Any]:
         return conversation.by_role()
@@ -87,7 +85,7 @@ class _LlamaFactoryFormat:
         self, order: TrainerExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
     ) -> Mapping[str, str]:
         medium = "images" if order.shape == "pictures" else "videos"
-        written = {f"{part}.json": format_json_document(list(own)) for part, own in rows.items()}
+        written = {f"{name}.json": format_json_document(list(part)) for name, part in rows.items()}
         info = {
             f"unreel_{part}": {
                 "file_name": f"{part}.json",
@@ -108,7 +106,7 @@ class _LlamaFactoryFormat:
 
     def _settings(self, order: TrainerExportJob, longest: int, *, watched: bool) -> dict[str, Any]:
         model = order.recipe.model
-        told: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "model_name_or_path": str(order.model_folder or model.name),
             "trust_remote_code": False,
             "stage": "sft",
@@ -131,20 +129,20 @@ class _LlamaFactoryFormat:
             "preprocessing_num_workers": 1,
         }
         if model.tune == "lora":
-            told |= {
+            settings |= {
                 "lora_rank": model.lora_rank,
                 "lora_alpha": model.lora_alpha,
                 "lora_dropout": model.lora_dropout,
                 "lora_target": "all",
             }
         if watched:
-            told |= {
+            settings |= {
                 "eval_dataset": f"unreel_{HELD_OUT}",
                 "eval_strategy": "steps",
                 "eval_steps": order.recipe.watch.every,
                 "per_device_eval_batch_size": 1,
             }
-        return told | build_shared_trainer_arguments(order.recipe)
+        return settings | build_shared_trainer_arguments(order.recipe)
 
 
 FORMAT: Final = _LlamaFactoryFormat()

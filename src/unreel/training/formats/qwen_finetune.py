@@ -44,24 +44,24 @@ class _QwenFinetuneFormat:
     shapes: Final[Sequence[Shape]] = ("pictures", "file")
 
     def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:
-        side = get_token_side_pixels(order.recipe.model.family)
-        least = _LEAST_TOKENS * side**2
+        unit = get_token_side_pixels(order.recipe.model.family)
+        low = _LEAST_TOKENS * unit**2
         rule = FrameResizeRule(
-            multiple=side, min_pixels=least, max_pixels=max(least, order.most_pixels)
+            multiple=unit, min_pixels=low, max_pixels=max(low, order.most_pixels)
         )
         return rule.size(width, height)
 
     def sampling(self, order: TrainerExportJob) -> str:
         if order.pace is None:
             return order.condition.sampling
-        fps, most = order.pace.fps, order.pace.at_most
+        fps, limit = order.pace.fps, order.pace.at_most
         return (
             f"transformers' video processor: seconds x {fps} frames, made even, at least "
-            f"{_LEAST_FRAMES} and at most {most}"
+            f"{_LEAST_FRAMES} and at most {limit}"
         )
 
     def differences(self, order: TrainerExportJob) -> Sequence[str]:
-        told = [
+        differences = [
             (
                 "a row that cannot be read is tried again and then replaced by the next one, reported "
                 "only on stdout: count its messages"
@@ -69,7 +69,7 @@ class _QwenFinetuneFormat:
             "blanks at the ends of texts around media are taken away",
         ]
         if order.shape == "file":
-            told += [
+            differences += [
                 (
                     f"its frames are not those of {order.condition.sampling}: an even number, by the processor "
                     'of the transformers that it runs with. Only input="frames" gives it ours'
@@ -83,7 +83,7 @@ class _QwenFinetuneFormat:
                     "alone; here it is shown at 1024. Set data.condition.max_pixels to make both alike"
                 ),
             ]
-        return told
+        return differences
 
     def row(self, conversation: TrainerConversation) -> Mapping[str, Any]:
         # Its page writes `images` for several; its code reads `image` alone.
@@ -92,7 +92,7 @@ class _QwenFinetuneFormat:
     def files(
         self, order: TrainerExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
     ) -> Mapping[str, str]:
-        written = {f"{part}.json": format_json_document(list(own)) for part, own in rows.items()}
+        written = {f"{name}.json": format_json_document(list(part)) for name, part in rows.items()}
         entries = "\n".join(_ENTRY.format(part=part) for part in rows)
         script = _SCRIPT.format(
             devices=order.recipe.devices.count,
@@ -108,8 +108,8 @@ class _QwenFinetuneFormat:
 
     def _settings(self, order: TrainerExportJob, longest: int) -> dict[str, Any]:
         model, recipe = order.recipe.model, order.recipe
-        side = get_token_side_pixels(model.family)
-        told: dict[str, Any] = {
+        unit = get_token_side_pixels(model.family)
+        settings: dict[str, Any] = {
             "model_name_or_path": str(order.model_folder or model.name),
             "tune_mm_llm": model.tune == "full",
             "tune_mm_vision": model.vision == "trained",
@@ -118,24 +118,24 @@ class _QwenFinetuneFormat:
             "dataset_use": f"unreel_{TRAIN}",
             "model_max_length": longest,
             "max_pixels": order.most_pixels,
-            "min_pixels": _LEAST_TOKENS * side**2,
+            "min_pixels": _LEAST_TOKENS * unit**2,
             "gradient_checkpointing": model.gradient_checkpointing,
         }
         if model.tune == "lora":
-            told |= {
+            settings |= {
                 "lora_r": model.lora_rank,
                 "lora_alpha": model.lora_alpha,
                 "lora_dropout": model.lora_dropout,
             }
         if order.pace is not None:
-            told |= {
+            settings |= {
                 "video_fps": float(order.pace.fps),
                 "video_min_frames": _LEAST_FRAMES,
                 "video_max_frames": order.pace.at_most,
                 "video_max_pixels": order.most_pixels,
-                "video_min_pixels": _LEAST_TOKENS * side**2,
+                "video_min_pixels": _LEAST_TOKENS * unit**2,
             }
-        return told | build_shared_trainer_arguments(recipe)
+        return settings | build_shared_trainer_arguments(recipe)
 
 
 def _compute_max_clip_seconds(order: TrainerExportJob) -> float:

@@ -36,19 +36,19 @@ def read_processor_resize_rule(
     family: FamilyName, folder: Path | None, half: str
 ) -> FrameResizeRule:
     """Return the resize rule for `half` (`image`, `video`), by the model's or the published processor."""
-    side = get_token_side_pixels(family)
-    least, most = (tokens * side**2 for tokens in _PUBLISHED)
+    unit = get_token_side_pixels(family)
+    low, high = (tokens * unit**2 for tokens in _PUBLISHED)
     for name in _FILES[half] if folder else ():
-        found = _read_pixel_bounds(folder / name, half) if folder else None
-        if found is not None:
-            least, most = found
+        bounds = _read_pixel_bounds(folder / name, half) if folder else None
+        if bounds is not None:
+            low, high = bounds
             break
-    return FrameResizeRule(multiple=side, min_pixels=least, max_pixels=most)
+    return FrameResizeRule(multiple=unit, min_pixels=low, max_pixels=high)
 
 
-def compute_llamafactory_size(width: int, height: int, *, least: int, most: int) -> tuple[int, int]:
+def compute_llamafactory_size(width: int, height: int, *, low: int, high: int) -> tuple[int, int]:
     """Compute LLaMA-Factory's own earlier resize: limited area, rounded down, sides of 28 or more."""
-    for limit, is_wrong in ((most, width * height > most), (least, width * height < least)):
+    for limit, is_wrong in ((high, width * height > high), (low, width * height < low)):
         if is_wrong:
             scale = math.sqrt(limit / (width * height))
             width, height = int(width * scale), int(height * scale)
@@ -62,25 +62,25 @@ def _read_pixel_bounds(file: Path, half: str) -> tuple[int, int] | None:
     if not file.is_file():
         return None
     try:
-        found: Mapping[str, Any] = parse_json_object(read_limited_bytes(file, most=RECIPE_BYTES))
+        document: Mapping[str, Any] = parse_json_object(read_limited_bytes(file, most=RECIPE_BYTES))
     except InvalidValueError:
         return None
-    inner = found.get(f"{half}_processor")
-    found = inner if isinstance(inner, Mapping) else found
-    size = found.get("size")
+    inner = document.get(f"{half}_processor")
+    document = inner if isinstance(inner, Mapping) else document
+    size = document.get("size")
     size = size if isinstance(size, Mapping) else {}
     pair = (
-        size.get("shortest_edge", found.get("min_pixels")),
-        size.get("longest_edge", found.get("max_pixels")),
+        size.get("shortest_edge", document.get("min_pixels")),
+        size.get("longest_edge", document.get("max_pixels")),
     )
-    least, most = (value if isinstance(value, int) else 0 for value in pair)
-    return (least, most) if 0 < least <= most else None
+    low, high = (value if isinstance(value, int) else 0 for value in pair)
+    return (low, high) if 0 < low <= high else None
 
 
 def build_shared_trainer_arguments(recipe: TrainRecipe) -> dict[str, Any]:
     """Build the transformers arguments that all supported trainers share."""
     optimise, watch = recipe.optimise, recipe.watch
-    told: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "per_device_train_batch_size": optimise.batch_size,
         "gradient_accumulation_steps": optimise.accumulate,
         "learning_rate": optimise.learning_rate,
@@ -103,8 +103,8 @@ def build_shared_trainer_arguments(recipe: TrainRecipe) -> dict[str, Any]:
         "output_dir": "checkpoints",
     }
     if optimise.max_steps is not None:
-        told["max_steps"] = optimise.max_steps
-    return told
+        arguments["max_steps"] = optimise.max_steps
+    return arguments
 
 
 def format_flat_yaml(values: Mapping[str, Any]) -> str:

@@ -29,27 +29,27 @@ class _SwiftFormat:
     shapes: Final[Sequence[Shape]] = ("pictures", "file")
 
     def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:
-        side = get_token_side_pixels(order.recipe.model.family)
+        unit = get_token_side_pixels(order.recipe.model.family)
         rule = FrameResizeRule(
-            multiple=side,
-            min_pixels=_LEAST_TOKENS * side**2,
-            max_pixels=_compute_max_frame_tokens(order) * side**2,
+            multiple=unit,
+            min_pixels=_LEAST_TOKENS * unit**2,
+            max_pixels=_compute_max_frame_tokens(order) * unit**2,
         )
         return rule.size(width, height)
 
     def sampling(self, order: TrainerExportJob) -> str:
         if order.pace is None:
             return order.condition.sampling
-        fps, most = order.pace.fps, order.pace.at_most
+        fps, limit = order.pace.fps, order.pace.at_most
         return (
             f"qwen-vl-utils: seconds x {fps} frames, made even, at least {_LEAST_FRAMES} and at most "
-            f"{most}, spread from the first to the last"
+            f"{limit}, spread from the first to the last"
         )
 
     def differences(self, order: TrainerExportJob) -> Sequence[str]:
         if order.shape == "pictures":
             return []
-        told = [
+        differences = [
             (
                 f"its frames are not those of {order.condition.sampling}: an even number, spread from the "
                 'first frame to the last. Only input="frames" gives it ours'
@@ -61,16 +61,16 @@ class _SwiftFormat:
             "the video library depends on the installed packages; `train.json` names torchcodec",
         ]
         if order.shows_times and order.recipe.model.family == "qwen2.5-vl":
-            told.append(
+            differences.append(
                 "it dates n frames of a clip as if they lay length/n apart; it takes them "
                 "length/(n - 1) apart"
             )
         if order.recipe.model.family == "qwen2.5-vl":
-            told.append(
+            differences.append(
                 "transformers ignores the length of a video in the positions of the text after it; a "
                 "server that counts it (vLLM) disagrees. Here that is fixed"
             )
-        return told
+        return differences
 
     def row(self, conversation: TrainerConversation) -> Mapping[str, Any]:
         return conversation.by_role()
@@ -78,7 +78,7 @@ class _SwiftFormat:
     def files(
         self, order: TrainerExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
     ) -> Mapping[str, str]:
-        written = {f"{part}.jsonl": format_json_lines(own) for part, own in rows.items()}
+        written = {f"{part}.jsonl": format_json_lines(items) for part, items in rows.items()}
         settings = self._settings(order, longest, watched=bool(rows.get(HELD_OUT)))
         return written | {"train.json": format_json_document(settings)}
 
@@ -86,9 +86,9 @@ class _SwiftFormat:
         return "swift sft train.json"
 
     def _settings(self, order: TrainerExportJob, longest: int, *, watched: bool) -> dict[str, Any]:
-        model, told = order.recipe.model, build_shared_trainer_arguments(order.recipe)
-        told["torch_dtype"] = "bfloat16" if told.pop("bf16") else "float32"
-        told |= {
+        model, settings = order.recipe.model, build_shared_trainer_arguments(order.recipe)
+        settings["torch_dtype"] = "bfloat16" if settings.pop("bf16") else "float32"
+        settings |= {
             "model": str(order.model_folder or model.name),
             "model_type": self.families[model.family],
             "template": self.families[model.family],
@@ -105,41 +105,41 @@ class _SwiftFormat:
             "ENV": self._environment(order),
         }
         if model.tune == "lora":
-            told |= {
+            settings |= {
                 "lora_rank": model.lora_rank,
                 "lora_alpha": model.lora_alpha,
                 "lora_dropout": model.lora_dropout,
                 "target_modules": ["all-linear"],
             }
         if watched:
-            told |= {
+            settings |= {
                 "val_dataset": [f"{HELD_OUT}.jsonl"],
                 "eval_steps": order.recipe.watch.every,
                 "per_device_eval_batch_size": 1,
             }
-        return told
+        return settings
 
     def _environment(self, order: TrainerExportJob) -> dict[str, str]:
         tokens = str(_compute_max_frame_tokens(order))
-        told = {
+        variables = {
             "IMAGE_MAX_TOKEN_NUM": tokens,
             "IMAGE_MIN_TOKEN_NUM": str(_LEAST_TOKENS),
             "VIDEO_MAX_TOKEN_NUM": tokens,
             "VIDEO_MIN_TOKEN_NUM": str(_LEAST_TOKENS),
         }
         if order.pace is not None:
-            told |= {
+            variables |= {
                 "FPS": str(float(order.pace.fps)),
                 "FPS_MIN_FRAMES": str(_LEAST_FRAMES),
                 "FPS_MAX_FRAMES": str(order.pace.at_most),
                 "FORCE_QWENVL_VIDEO_READER": "torchcodec",
             }
-        return told
+        return variables
 
 
 def _compute_max_frame_tokens(order: TrainerExportJob) -> int:
-    side = get_token_side_pixels(order.recipe.model.family)
-    return max(_LEAST_TOKENS, -(-order.most_pixels // side**2))
+    unit = get_token_side_pixels(order.recipe.model.family)
+    return max(_LEAST_TOKENS, -(-order.most_pixels // unit**2))
 
 
 FORMAT: Final = _SwiftFormat()

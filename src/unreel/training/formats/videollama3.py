@@ -38,7 +38,7 @@ class _VideoLlama3Format:
         )
 
     def differences(self, order: TrainerExportJob) -> Sequence[str]:
-        told = [
+        differences = [
             (
                 "a row that cannot be read is replaced by a random one, reported only on stdout: count "
                 "its messages"
@@ -46,8 +46,8 @@ class _VideoLlama3Format:
             "blanks at the ends of texts around media are taken away",
         ]
         if order.shape == "pictures":
-            return told
-        told += [
+            return differences
+        differences += [
             (
                 f"its frames are not those of {order.condition.sampling}: FFmpeg gives the last frame of each "
                 "stretch of 1/fps seconds, and it is dated with the stretch's beginning"
@@ -58,11 +58,11 @@ class _VideoLlama3Format:
             ),
         ]
         if order.shows_times:
-            told.append(
+            differences.append(
                 "its train.py hands the instants over as `time`, its chat template looks for `timestamps`: "
                 'no instant reaches the model. Fix that line, or set input="frames"'
             )
-        return told
+        return differences
 
     def row(self, conversation: TrainerConversation) -> Mapping[str, Any]:
         return conversation.by_speaker()
@@ -70,7 +70,7 @@ class _VideoLlama3Format:
     def files(
         self, order: TrainerExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
     ) -> Mapping[str, str]:
-        written = {f"{part}.jsonl": format_json_lines(own) for part, own in rows.items()}
+        written = {f"{part}.jsonl": format_json_lines(items) for part, items in rows.items()}
         script = _SCRIPT.format(
             devices=order.recipe.devices.count,
             part=TRAIN,
@@ -82,9 +82,9 @@ class _VideoLlama3Format:
         return 'sh train.sh "$PWD"'
 
     def _settings(self, order: TrainerExportJob, longest: int) -> dict[str, Any]:
-        model, told = order.recipe.model, build_shared_trainer_arguments(order.recipe)
-        rate = told.pop("learning_rate")
-        told |= {
+        model, flags = order.recipe.model, build_shared_trainer_arguments(order.recipe)
+        rate = flags.pop("learning_rate")
+        flags |= {
             "model_type": self.families[model.family],
             "model_path": str(order.model_folder or model.name),
             "vision_encoder": "DAMO-NLP-SG/SigLIP-NaViT",
@@ -97,9 +97,9 @@ class _VideoLlama3Format:
             "gradient_checkpointing": model.gradient_checkpointing,
         }
         if model.vision == "trained":
-            told |= {"mm_projector_lr": rate, "vision_encoder_lr": rate}
+            flags |= {"mm_projector_lr": rate, "vision_encoder_lr": rate}
         if model.tune == "lora":
-            told |= {
+            flags |= {
                 "lora_enable": True,
                 "lora_r": model.lora_rank,
                 "lora_alpha": model.lora_alpha,
@@ -107,8 +107,8 @@ class _VideoLlama3Format:
             }
         if order.pace is not None:
             _require_single_clip_questions(order)
-            told |= {"fps": _require_integer_frame_rate(order), "max_frames": order.pace.at_most}
-        return told
+            flags |= {"fps": _require_integer_frame_rate(order), "max_frames": order.pace.at_most}
+        return flags
 
 
 def _require_single_clip_questions(order: TrainerExportJob) -> None:

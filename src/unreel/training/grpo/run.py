@@ -136,14 +136,14 @@ def run_grpo_training(
     )
 
     questions = choose_validation_questions(held_out, most=recipe.watch.clips, seed=recipe.seed)
-    asked = [group_examples_by_question(rows)[0] for rows in questions]
+    validated = [group_examples_by_question(rows)[0] for rows in questions]
     model = load_trainable_model(
         recipe.model, start.weights, adapter=start.adapter, seed=recipe.seed
     )
     sampler = AnswerSampler(
         model, start.encoder, max_tokens=recipe.max_tokens, temperature=0, seed=recipe.seed
     )
-    before = _compute_greedy_rewards(sampler, puts, asked)
+    before = _compute_greedy_rewards(sampler, puts, validated)
     n_steps = len(puts) // (recipe.optimise.batch_size * recipe.optimise.accumulate)
     trainer = GrpoTrainer(
         model,
@@ -154,16 +154,16 @@ def run_grpo_training(
     )
     trainer.train()
     history = trainer.state.log_history
-    losses = [each["loss"] for each in history if "loss" in each]
+    losses = [entry["loss"] for entry in history if "loss" in entry]
     return model, GrpoResult(
         step=trainer.state.global_step,
         loss=losses[-1] if losses else None,
         unshown=puts.unshown,
         gain=bootstrap_mean(
-            np.subtract(_compute_greedy_rewards(sampler, puts, asked), before), seed=recipe.seed
+            np.subtract(_compute_greedy_rewards(sampler, puts, validated), before), seed=recipe.seed
         ),
         terms=puts.terms,
-        rewards=tuple(each["reward"] for each in history if "reward" in each),
+        rewards=tuple(entry["reward"] for entry in history if "reward" in entry),
     )
 
 
@@ -189,12 +189,12 @@ def save_grpo_model(
 
 
 def _compute_greedy_rewards(
-    sampler: AnswerSampler, puts: "GrpoQuestionDataset", asked: Sequence[QuestionWithTruths]
+    sampler: AnswerSampler, puts: "GrpoQuestionDataset", questions: Sequence[QuestionWithTruths]
 ) -> list[float]:
-    """Return the rewards of greedy answers to `asked`; questions that cannot be shown are skipped."""
+    """Return the rewards of greedy answers to `questions`; questions that cannot be shown are skipped."""
     earned = []
-    for each in asked:
-        put = puts.show(each)
+    for question in questions:
+        put = puts.show(question)
         texts = put if isinstance(put, Failure) else sampler.draw(put.sheet, 1)
         if isinstance(put, PromptWithAnswerKey) and not isinstance(texts, Failure):
             earned.append(put.key.mark(texts[0]).total)
@@ -215,14 +215,14 @@ class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
     def __init__(
         self,
         order: ExampleOrder,
-        asked: Sequence[QuestionWithTruths],
+        questions: Sequence[QuestionWithTruths],
         lessons: ExampleCollator,
         terms: AnswerRewardSettings,
         *,
         n: int,
     ) -> None:
         self._order, self._lessons, self.terms = order, lessons, terms
-        self._asked = {each.example.key: each for each in asked}
+        self._asked = {question.example.key: question for question in questions}
         self._n = n
         self.unshown: dict[str, list[str]] = {}
 
@@ -245,12 +245,12 @@ class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
             self.unshown[asked.example.key] = [asked.example.name, put.reason.value, put.detail]
         raise build_unusable_examples_error(self.unshown.values(), met=_MOST_TRIES)
 
-    def show(self, asked: QuestionWithTruths) -> PromptWithAnswerKey | Failure:
+    def show(self, question: QuestionWithTruths) -> PromptWithAnswerKey | Failure:
         """Return the question as model input, or the failure of its clips."""
-        lesson = self._lessons.lesson(asked.example)
+        lesson = self._lessons.lesson(question.example)
         if isinstance(lesson, Failure):
             return lesson
-        return PromptWithAnswerKey(sheet=lesson.sheet, key=asked.key(lesson, self.terms))
+        return PromptWithAnswerKey(sheet=lesson.sheet, key=question.key(lesson, self.terms))
 
 
 class GrpoTrainerCallback(TrainerCallback):  # type: ignore[misc]  # transformers carries no types here

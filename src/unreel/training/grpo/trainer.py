@@ -25,11 +25,11 @@ _COMPARED: Final = 8
 
 
 def compute_grpo_rewards(
-    completions: Sequence[Any], key: Sequence[AnswerKey], **told: Any
+    completions: Sequence[Any], key: Sequence[AnswerKey], **extra: Any
 ) -> list[float]:
     """Compute the reward of each answer for TRL, and log the mean of each reward part."""
-    rewards = [one.mark(said[0]["content"]) for said, one in zip(completions, key, strict=True)]
-    if log := told.get("log_metric"):
+    rewards = [k.mark(answer[0]["content"]) for answer, k in zip(completions, key, strict=True)]
+    if log := extra.get("log_metric"):
         for name in sorted({part for reward in rewards for part in reward.parts}):
             parts = [reward.parts[name] for reward in rewards if name in reward.parts]
             log(f"paid/{name}", sum(parts) / len(parts))
@@ -73,8 +73,8 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
 
     def _require_same_prompt(self, sheet: ReviewRequest, encoder: RequestEncoder) -> None:
         """Raise `InvalidSettingError` if TRL's tokens for the prompt differ from the encoder's."""
-        (theirs,), _, _ = self._tokenize_prompts([_raise_if_failure(encoder.converse(sheet))])
-        if list(theirs) != _raise_if_failure(encoder.encode(sheet)).input_ids.tolist():
+        (tokens,), _, _ = self._tokenize_prompts([_raise_if_failure(encoder.converse(sheet))])
+        if list(tokens) != _raise_if_failure(encoder.encode(sheet)).input_ids.tolist():
             setting, problem = (
                 "model.name",
                 "TRL writes another prompt than the model is asked with",
@@ -101,11 +101,11 @@ class _PromptLoader:
         }
 
 
-def _raise_if_failure(found: Any) -> Any:
-    if isinstance(found, Failure):
+def _raise_if_failure(result: Any) -> Any:
+    if isinstance(result, Failure):
         setting, remedy = "the data", "Take that clip out, or show it otherwise"
-        raise InvalidSettingError(setting, str(found), remedy)
-    return found
+        raise InvalidSettingError(setting, str(result), remedy)
+    return result
 
 
 def build_grpo_config(

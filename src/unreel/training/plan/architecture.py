@@ -199,9 +199,9 @@ def find_model_architecture(name: str, family: FamilyName) -> ModelArchitecture:
     if (folder / _CONFIG).is_file():
         return read_model_architecture(folder, family)
     for size in re.findall(r"(?<![0-9.])([0-9]+b)(?![a-z])", name.lower()):
-        if found := _KNOWN.get((family, size)):
-            words = f"the published {family} of {size.upper()}"
-            return ModelArchitecture(text=found[0], vision=found[1], known_from=words)
+        if sizes_of := _KNOWN.get((family, size)):
+            source = f"the published {family} of {size.upper()}"
+            return ModelArchitecture(text=sizes_of[0], vision=sizes_of[1], known_from=source)
     sizes = ", ".join(size.upper() for known, size in _KNOWN if known == family)
     problem = f"the size of {name!r} is unknown"
     remedy = f"Name a folder with {_CONFIG}, or a {family} whose name contains its size: {sizes}"
@@ -214,9 +214,9 @@ def read_model_architecture(folder: Path, family: FamilyName) -> ModelArchitectu
     try:
         config = parse_json_object(read_limited_bytes(file, most=RECIPE_BYTES))
         parts = [config.get(f"{part}_config") for part in ("text", "vision")]
-        inner, seen = (part if isinstance(part, Mapping) else {} for part in parts)
+        inner, outer = (part if isinstance(part, Mapping) else {} for part in parts)
         text = _parse_text_dimensions({**config, **inner})
-        vision = _parse_vision_dimensions(seen, family, text.hidden)
+        vision = _parse_vision_dimensions(outer, family, text.hidden)
     except InvalidValueError as error:
         raise UnreadableSourceError(str(file), str(error), f"Name a {family} model") from error
     return ModelArchitecture(text=text, vision=vision, known_from=str(file))

@@ -92,11 +92,11 @@ DEVICES: Final = {
 
 def get_accelerator_device(name: str) -> AcceleratorDevice:
     """Return the accelerator `name`, in any letter case; raise `UnknownNameError` if unknown."""
-    found = DEVICES.get(name.lower())
-    if found is None:
+    device = DEVICES.get(name.lower())
+    if device is None:
         kind = "device"
         raise UnknownNameError(kind, name, list(DEVICES))
-    return found
+    return device
 
 
 _FORWARD: Final = 2
@@ -119,11 +119,11 @@ def count_training_flops(
     model: TrainedModelSection, architecture: ModelArchitecture, load: ExampleCost
 ) -> ExampleFlopCounts:
     """Count the floating-point operations for training on one example with the cost `load`."""
-    again = _FORWARD if model.gradient_checkpointing else 0
-    spoken = (6 if model.tune == "full" else 4) + again
+    recomputed = _FORWARD if model.gradient_checkpointing else 0
+    text = (6 if model.tune == "full" else 4) + recomputed
     learns = model.vision == "trained"
-    seen = 6 + again if learns else _FORWARD
-    return _count_example_flops(architecture, load, tokens=load.tokens, spoken=spoken, seen=seen)
+    seen = 6 + recomputed if learns else _FORWARD
+    return _count_example_flops(architecture, load, tokens=load.tokens, spoken=text, seen=seen)
 
 
 def count_question_flops(architecture: ModelArchitecture, load: ExampleCost) -> ExampleFlopCounts:
@@ -200,12 +200,12 @@ def estimate_device_memory(
     """Estimate a device's memory for `batch` examples; weights and optimiser are divided by `shards`."""
     weight, gradient, optimiser = _STATES[model.precision]
     trained = count_trained_parameters(model, architecture)
-    held = architecture.text.parameters + architecture.vision.parameters
+    parameters = architecture.text.parameters + architecture.vision.parameters
     if model.tune == "lora":
-        held += architecture.text.adapter(model.lora_rank)
+        parameters += architecture.text.adapter(model.lora_rank)
     scale = 1 if model.precision == "bf16" else 2
     return DeviceMemoryEstimate(
-        weights=weight * held / shards / GIB,
+        weights=weight * parameters / shards / GIB,
         gradients=gradient * trained / shards / GIB,
         optimiser=optimiser * trained / shards / GIB,
         activations=scale * batch * _count_activation_bytes(model, architecture, load) / GIB,
@@ -217,8 +217,8 @@ def _count_activation_bytes(
     model: TrainedModelSection, architecture: ModelArchitecture, load: ExampleCost
 ) -> float:
     text, vision = architecture.text, architecture.vision
-    kept = _KEPT if model.gradient_checkpointing else _LAYER
-    spoken = load.tokens * text.hidden * (kept * text.layers + _LAYER)
+    per_layer = _KEPT if model.gradient_checkpointing else _LAYER
+    text_bytes = load.tokens * text.hidden * (per_layer * text.layers + _LAYER)
     layers = vision.layers if model.vision == "trained" else 0
-    seen = load.patches * vision.hidden * (kept * layers + _LAYER)
-    return float(spoken + seen)
+    vision_bytes = load.patches * vision.hidden * (per_layer * layers + _LAYER)
+    return float(text_bytes + vision_bytes)

@@ -151,8 +151,8 @@ def estimate_training(
         for share, load in zip(shares, loads, strict=True)
     )
     answering_s = mean.answer_tokens * _estimate_seconds_per_token(model, architecture, fleet)
-    asked = steps // recipe.watch.every * recipe.watch.clips
-    watched_s = asked * (reading / (peak * utilisation) + answering_s)
+    n_asked = steps // recipe.watch.every * recipe.watch.clips
+    watched_s = n_asked * (reading / (peak * utilisation) + answering_s)
     decoded = learned * sum(share * load.decoded for share, load in zip(shares, loads, strict=True))
     decode_s = decoded / (DECODED_PER_S * max(1, optimise.workers) * fleet.count)
     compute_s = flops / (peak * utilisation)
@@ -203,10 +203,10 @@ def _compute_cost_usd(price_usd: Decimal, count: int, hours: float) -> Decimal:
 def _compute_mean_example_cost(
     strata: Sequence[ExampleStratum], loads: Sequence[ExampleCost]
 ) -> MeanExampleCost:
-    whole = sum(stratum.examples for stratum in strata)
+    total = sum(stratum.examples for stratum in strata)
 
     def average(counts: Sequence[int]) -> float:
-        return sum(s.examples * n for s, n in zip(strata, counts, strict=True)) / whole
+        return sum(s.examples * n for s, n in zip(strata, counts, strict=True)) / total
 
     return MeanExampleCost(
         frames=average([load.n_frames for load in loads]),
@@ -260,15 +260,15 @@ def _list_estimate_assumptions(
     utilisation: float,
 ) -> tuple[str, ...]:
     model, family = recipe.model, UTILISATION[recipe.model.family]
-    given = fleet.utilisation is not None
-    why = "as given" if given else f"for {model.family}: {family.reason}"
+    is_given = fleet.utilisation is not None
+    source = "as given" if is_given else f"for {model.family}: {family.reason}"
     return (
         f"size of the model: {architecture.known_from}",
         (
             "operations: 6 x parameters x tokens, 4 under an adapter, 2 where frozen, and attention; "
             "one forward more with gradient checkpointing"
         ),
-        f"devices reach {utilisation:.1%} of {fleet.device.peak(model.precision) / 1e12:,.0f} TFLOP/s, {why}",
+        f"devices reach {utilisation:.1%} of {fleet.device.peak(model.precision) / 1e12:,.0f} TFLOP/s, {source}",
         (
             f"decoding: {DECODED_PER_S / 1e6:,.0f} million pixels a second and core, the whole clip each time, "
             f"{max(1, recipe.optimise.workers)} workers a device; it overlaps, so the slower of both counts"

@@ -43,10 +43,10 @@ def read_benchmark_example_strata(
     holdout = recipe.holdout.model_copy(update={"near_duplicates": False, "benchmarks": ()})
     light = recipe.model_copy(update={"holdout": holdout})
     with TemporaryDirectory(prefix="unreel-") as folder:
-        found = read_training_examples(light, access=access, folder=Path(folder), accept_leak=True)
-    counted = Counter(_build_example_stratum(example) for example in found.train)
+        read = read_training_examples(light, access=access, folder=Path(folder), accept_leak=True)
+    counts = Counter(_build_example_stratum(example) for example in read.train)
     return [
-        replace(stratum, examples=n * found.weights[data]) for (stratum, data), n in counted.items()
+        replace(stratum, examples=n * read.weights[data]) for (stratum, data), n in counts.items()
     ]
 
 

@@ -54,24 +54,20 @@ def select_best_answers(
     Raises:
         InvalidValueError: No answer is good enough, or none for one of the labels.
     """
-    asked = Counter(question.called for question, _ in tried)
-    found: dict[str, list[AcceptedAnswer]] = defaultdict(list)
+    n_asked = Counter(question.called for question, _ in tried)
+    accepted: dict[str, list[AcceptedAnswer]] = defaultdict(list)
     for question, answers in tried:
-        worth = [
-            each
-            for each in answers
-            if each[1].total >= keep_from and not is_unacceptable_answer(each[1])
-        ]
+        worth = [a for a in answers if a[1].total >= keep_from and not is_unacceptable_answer(a[1])]
         if worth:
-            text, reward = max(worth, key=lambda each: each[1].total)
-            found[question.called].append(_build_accepted_answer(question, text, reward))
-    _require_answers_per_label(asked, found, keep_from)
-    share = min(len(found[called]) / n for called, n in asked.items())
-    kept: list[AcceptedAnswer] = []
-    for called, n in asked.items():
-        best = sorted(found[called], key=lambda each: (-each.reward, each.key))
-        kept += best[: max(1, math.floor(share * n + 1e-9))]
-    return tuple(sorted(kept, key=lambda each: each.key))
+            text, reward = max(worth, key=lambda a: a[1].total)
+            accepted[question.called].append(_build_accepted_answer(question, text, reward))
+    _require_answers_per_label(n_asked, accepted, keep_from)
+    share = min(len(accepted[called]) / n for called, n in n_asked.items())
+    selected: list[AcceptedAnswer] = []
+    for called, n in n_asked.items():
+        best = sorted(accepted[called], key=lambda a: (-a.reward, a.key))
+        selected += best[: max(1, math.floor(share * n + 1e-9))]
+    return tuple(sorted(selected, key=lambda a: a.key))
 
 
 def _build_accepted_answer(
@@ -89,20 +85,20 @@ def _build_accepted_answer(
 
 
 def _require_answers_per_label(
-    asked: Mapping[str, int], found: Mapping[str, Sequence[AcceptedAnswer]], keep_from: float
+    n_asked: Mapping[str, int], accepted: Mapping[str, Sequence[AcceptedAnswer]], keep_from: float
 ) -> None:
     remedy = (
         "Train it longer with supervision first, sample more (reward.generations), or lower "
         "reward.keep_from"
     )
-    if not any(found.values()):
+    if not any(accepted.values()):
         msg = (
-            f"no answer to any of {sum(asked.values())} questions earned {keep_from} without junk, "
+            f"no answer to any of {sum(n_asked.values())} questions earned {keep_from} without junk, "
             f"so there is nothing to learn. {remedy}"
         )
         raise InvalidValueError(msg)
-    for called, n in asked.items():
-        if not found[called]:
+    for called, n in n_asked.items():
+        if not accepted[called]:
             msg = (
                 f"no answer to the {n} questions whose truth is {called} earned {keep_from} without "
                 f"junk: the next round would forget them. {remedy}"
@@ -111,18 +107,18 @@ def _require_answers_per_label(
 
 
 def write_accepted_answers(
-    kept: Sequence[AcceptedAnswer], folder: OutputDirectory, made_by: str
+    answers: Sequence[AcceptedAnswer], folder: OutputDirectory, made_by: str
 ) -> None:
     """Write one accepted answer per line with its reward; the first line contains `made_by`."""
     lines = [json.dumps({"made_by": made_by})]
     lines += [
         json.dumps(
             {
-                name: _convert_mapping_to_dict(getattr(each, name))
+                name: _convert_mapping_to_dict(getattr(answer, name))
                 for name in AcceptedAnswer.__slots__
             }
         )
-        for each in kept
+        for answer in answers
     ]
     folder.write(FILE, ("\n".join(lines) + "\n").encode())
 
@@ -151,10 +147,10 @@ def read_accepted_answers(folder: Path, made_by: str) -> tuple[AcceptedAnswer, .
 
 
 def build_accepted_examples(
-    examples: Sequence[TrainingExample], kept: Sequence[AcceptedAnswer]
+    examples: Sequence[TrainingExample], accepted: Sequence[AcceptedAnswer]
 ) -> tuple[TrainingExample, ...]:
     """Return the examples whose questions have an accepted answer, with that answer as the target."""
-    answers = {each.key: each.answer for each in kept}
+    answers = {a.key: a.answer for a in accepted}
     return tuple(
         replace(example, answer=answers[example.key])
         for example in examples

@@ -62,14 +62,14 @@ def build_rejection_sampling_examples(
         remedy = "Write reward.method = grpo, or name a whole checkpoint"
         raise InvalidSettingError(setting, problem, remedy)
     whose = hash_rejection_sampling_inputs(recipe, base, examples)
-    kept = read_accepted_answers(folder, whose)
-    if kept is None:
-        kept = select_best_answers(
+    accepted = read_accepted_answers(folder, whose)
+    if accepted is None:
+        accepted = select_best_answers(
             _sample_rewarded_answers(recipe, reward, access, examples, base),
             keep_from=reward.keep_from,
         )
-        write_accepted_answers(kept, OutputDirectory(folder, published=True), whose)
-    return replace(examples, train=build_accepted_examples(examples.train, kept))
+        write_accepted_answers(accepted, OutputDirectory(folder, published=True), whose)
+    return replace(examples, train=build_accepted_examples(examples.train, accepted))
 
 
 def hash_rejection_sampling_inputs(
@@ -101,14 +101,14 @@ def _sample_rewarded_answers(
         temperature=reward.temperature,
         seed=recipe.seed,
     )
-    asked = group_examples_by_question(examples.train)
-    terms = compute_answer_reward_settings(reward, [each.truths for each in asked])
+    questions = group_examples_by_question(examples.train)
+    terms = compute_answer_reward_settings(reward, [question.truths for question in questions])
     terms = terms.model_copy(
         update={"real_scale": 1.0, "generated_scale": 1.0}
     )  # `select_best_answers` balances
     tried = []
-    for each in asked:
-        lesson = lessons.lesson(each.example)
+    for question in questions:
+        lesson = lessons.lesson(question.example)
         texts = (
             lesson
             if isinstance(lesson, Failure)
@@ -116,6 +116,6 @@ def _sample_rewarded_answers(
         )
         if isinstance(lesson, Failure) or isinstance(texts, Failure):
             continue  # The training that follows meets it too, and tells of it.
-        key = each.key(lesson, terms)
-        tried.append((each, [(text, key.mark(text)) for text in texts]))
+        key = question.key(lesson, terms)
+        tried.append((question, [(text, key.mark(text)) for text in texts]))
     return tried

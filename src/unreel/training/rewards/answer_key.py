@@ -123,6 +123,6 @@ def group_examples_by_question(examples: Sequence[TrainingExample]) -> list[Ques
     for example in examples:
         rows.setdefault(example.question, []).append(example)
     return [
-        QuestionWithTruths(example=same[0], truths=tuple(each.truth for each in same))
+        QuestionWithTruths(example=same[0], truths=tuple(row.truth for row in same))
         for same in rows.values()
     ]

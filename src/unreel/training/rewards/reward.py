@@ -93,14 +93,14 @@ def _compute_trace_reward(
     formed = not has_malformed_evidence(verdict) and not takes_back
     parts = [("format", terms.format, float(formed))]
     if truth.box is not None:
-        near = compute_box_closeness(verdict.box, truth)
-        parts.append(("box", terms.box, _scale_closeness_above_bar(near, terms.box_bar)))
+        closeness = compute_box_closeness(verdict.box, truth)
+        parts.append(("box", terms.box, _scale_closeness_above_bar(closeness, terms.box_bar)))
     evidence = terms.box + (terms.onset + terms.span if asks_onset_time(prompt) else 0.0)
     if truth.start_us is not None and asks_onset_time(prompt):
-        near = compute_onset_closeness(verdict.start_us, truth, within=terms.onset_within)
-        parts.append(("onset", terms.onset, _scale_closeness_above_bar(near, terms.onset_bar)))
-        near = compute_span_closeness(verdict.start_us, truth)
-        parts.append(("span", terms.span, _scale_closeness_above_bar(near, terms.span_bar)))
+        closeness = compute_onset_closeness(verdict.start_us, truth, within=terms.onset_within)
+        parts.append(("onset", terms.onset, _scale_closeness_above_bar(closeness, terms.onset_bar)))
+        closeness = compute_span_closeness(verdict.start_us, truth)
+        parts.append(("span", terms.span, _scale_closeness_above_bar(closeness, terms.span_bar)))
     return _compute_label_reward(verdict.label, truth.label, parts, terms, evidence=evidence)
 
 
@@ -110,7 +110,7 @@ def _scale_closeness_above_bar(closeness: float | None, bar: float) -> float:
 
 
 def _compute_label_reward(
-    said: Label | Unparsed,
+    label: Label | Unparsed,
     true: Label,
     others: Sequence[tuple[str, float, float]],
     terms: AnswerRewardSettings,
@@ -120,17 +120,17 @@ def _compute_label_reward(
     """Return the reward of a label with the other reward parts `others`.
 
     Args:
-        said: Label of the answer.
+        label: Label of the answer.
         true: True label.
         others: Name, weight and value of each other part.
         terms: Settings of the reward.
         evidence: Total weight of the evidence that the question asks for.
     """
-    if isinstance(said, Unparsed):
+    if isinstance(label, Unparsed):
         return NOTHING
     scale = terms.real_scale if true is Label.REAL else terms.generated_scale
-    if said is not true:
-        missed = said is Label.REAL
+    if label is not true:
+        missed = label is Label.REAL
         return (
             AnswerReward(scale * (1 - 1 / terms.false_alarm), {"label": 0.0}) if missed else NOTHING
         )
@@ -149,7 +149,7 @@ def _compute_realism_reward(
 ) -> AnswerReward:
     if isinstance(verdict.score, Unparsed):
         return NOTHING
-    near = 1 - abs(verdict.score - true) / _WIDEST
+    closeness = 1 - abs(verdict.score - true) / _WIDEST
     formed = float(not is_malformed_answer_part(verdict.family))
-    total = (terms.label * near + terms.format * formed) / (terms.label + terms.format)
-    return AnswerReward(total, {"label": near, "format": formed})
+    total = (terms.label * closeness + terms.format * formed) / (terms.label + terms.format)
+    return AnswerReward(total, {"label": closeness, "format": formed})

@@ -17,11 +17,11 @@ from unreel.recipes.validation import RecipeSection
 from unreel.training.recipe import AnswerRewardSection, Share
 
 
-def compute_box_closeness(said: Box | Unparsed, truth: TraceTruth) -> float | None:
+def compute_box_closeness(box: Box | Unparsed, truth: TraceTruth) -> float | None:
     """Return the IoU with the true box at the trace's start; `None` if unparsed or without true box."""
-    if isinstance(said, Unparsed) or truth.box is None:
+    if isinstance(box, Unparsed) or truth.box is None:
         return None
-    return truth.box.iou(said)
+    return truth.box.iou(box)
 
 
 def compute_onset_closeness(
@@ -48,8 +48,8 @@ def compute_span_closeness(said_us: int | Unparsed, truth: TraceTruth) -> float 
     span = truth.trace.span
     if said_us >= span.end_us:
         return 0.0
-    said = TimeSpan(said_us, span.end_us)
-    return said.overlap_us(span) / max(said.length_us, span.length_us)
+    answer = TimeSpan(said_us, span.end_us)
+    return answer.overlap_us(span) / max(answer.length_us, span.length_us)
 
 
 def has_malformed_evidence(verdict: TraceVerdict) -> bool:
@@ -131,13 +131,13 @@ def _iter_constant_boxes(clips: Sequence[Sequence[TraceTruth]]) -> Iterator[_Con
     for side in _SIDES:
         edge = (1 - side) / 2
         yield _ConstantAnswer(Box(edge, edge, 1 - edge, 1 - edge))
-    own = [(i, truth.box) for i, truths in enumerate(clips) for truth in truths if truth.box]
-    if own:
-        sides = zip(*((b.x0, b.y0, b.x1, b.y1) for _, b in own), strict=True)
+    boxes = [(i, truth.box) for i, truths in enumerate(clips) for truth in truths if truth.box]
+    if boxes:
+        sides = zip(*((b.x0, b.y0, b.x1, b.y1) for _, b in boxes), strict=True)
         x0, y0, x1, y1 = (median(side) for side in sides)
         if x0 < x1 and y0 < y1:
             yield _ConstantAnswer(Box(x0, y0, x1, y1))
-    for i, box in _sample_evenly(own, _MOST_TRIED):
+    for i, box in _sample_evenly(boxes, _MOST_TRIED):
         yield _ConstantAnswer(box, i)
 
 
@@ -160,13 +160,13 @@ def _compute_best_closeness(
     best = None
     for guess in guesses:
         others = (truths for i, truths in enumerate(clips) if i != guess.taken_from)
-        met = [
-            max(near)
+        highs = [
+            max(values)
             for truths in others
-            if (near := [c for t in truths if (c := closeness(guess.answer, t)) is not None])
+            if (values := [c for t in truths if (c := closeness(guess.answer, t)) is not None])
         ]
-        if len(met) >= _FEWEST:
-            best = max(best or 0.0, mean(met) + stdev(met) / len(met) ** 0.5)
+        if len(highs) >= _FEWEST:
+            best = max(best or 0.0, mean(highs) + stdev(highs) / len(highs) ** 0.5)
     return _UNKNOWN_BAR if best is None else min(1.0, max(LOWEST_BAR, best))
 
 

@@ -84,11 +84,11 @@ class ExampleCollator:
         encoded: list[EncodedRequest] = []
         unshown: dict[str, Told] = {}
         for example in examples:
-            found = self._encode(example)
-            if isinstance(found, Failure):
-                unshown[example.key] = (example.name, found.reason.value, found.detail)
+            request = self._encode(example)
+            if isinstance(request, Failure):
+                unshown[example.key] = (example.name, request.reason.value, request.detail)
             else:
-                encoded.append(found)
+                encoded.append(request)
         taught = bool(encoded)
         if not taught:
             encoded = [self._stand_in(rows[-1][PLACE], unshown)]
@@ -111,9 +111,9 @@ class ExampleCollator:
 
     def _stand_in(self, index: int, unshown: Mapping[str, Told]) -> EncodedRequest:
         for further in range(index + 1, index + 1 + _MOST_TRIES):
-            found = self._encode(self._order[further])
-            if not isinstance(found, Failure):
-                return found
+            request = self._encode(self._order[further])
+            if not isinstance(request, Failure):
+                return request
         raise build_unusable_examples_error(unshown.values(), met=len(unshown) + _MOST_TRIES)
 
 
@@ -141,13 +141,13 @@ class _CachedClipInputLoader(ClipInputLoader):
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
     ) -> tuple[ClipInput, ...] | Failure:
         key = digest("shown", *(clip.id for clip in clips), str(condition))
-        kept: tuple[ClipInput, ...] | None = read_cached_value(self.gallery, key)
-        if kept is not None:
-            return kept
-        shown = ClipInputLoader.show(self, clips, condition, wants)
-        if not isinstance(shown, Failure):
-            write_cached_value(self.gallery, key, shown)
-        return shown
+        cached: tuple[ClipInput, ...] | None = read_cached_value(self.gallery, key)
+        if cached is not None:
+            return cached
+        loaded = ClipInputLoader.show(self, clips, condition, wants)
+        if not isinstance(loaded, Failure):
+            write_cached_value(self.gallery, key, loaded)
+        return loaded
 
 
 def _open_clip_input_loader(access: ClipAccessSettings, gallery: Any) -> ClipInputLoader:

@@ -37,8 +37,8 @@ class TrainingValidationResult:
 
     def written(self) -> dict[str, Any]:
         """Return the validation result as JSON-compatible values."""
-        found: dict[str, Any] = to_jsonable_python(self)
-        return found
+        document: dict[str, Any] = to_jsonable_python(self)
+        return document
 
 
 @dataclass(slots=True)
@@ -76,10 +76,10 @@ def choose_validation_questions(
     return [rows[key] for key in keys[:most]]
 
 
-def score_validation_answers(asked: Sequence[Asked], *, seed: int) -> tuple[Scorecard, ...]:
+def score_validation_answers(answered: Sequence[Asked], *, seed: int) -> tuple[Scorecard, ...]:
     """Return one scorecard per protocol for the model's answers to held-out questions."""
     rows: dict[str, list[ScoredQuestion[Any, Any]]] = {}
-    for examples, shown, text in asked:
+    for examples, shown, text in answered:
         for example in examples:
             outcome = shown if isinstance(shown, Failure) else _parse_validation_answer(shown, text)
             row = ScoredQuestion(

@@ -118,11 +118,11 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
     ) -> None:
         self.desk, self.vigil, self.checkpoints = desk, vigil, TrainingCheckpointStore(desk.folder)
         config = _build_sft_config(desk, n_steps)
-        places = n_steps * config.per_device_train_batch_size * config.gradient_accumulation_steps
+        n_rows = n_steps * config.per_device_train_batch_size * config.gradient_accumulation_steps
         super().__init__(
             model=model,
             args=config,
-            train_dataset=Dataset.from_dict({PLACE: range(places * config.world_size)}),
+            train_dataset=Dataset.from_dict({PLACE: range(n_rows * config.world_size)}),
             data_collator=desk.lessons,
             processing_class=processor,
             callbacks=[_SftCallbacks(self)],
@@ -139,13 +139,13 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         """
         batches = list(islice(epoch_iterator, num_batches))
         for batch in batches:
-            for key, told in batch.pop(UNSHOWN):
-                self.vigil.unshown[key] = list(told)
+            for key, reason in batch.pop(UNSHOWN):
+                self.vigil.unshown[key] = list(reason)
         at_once = self._train_batch_size * self.args.gradient_accumulation_steps
-        met = min((self.state.global_step + 1) * at_once, self.desk.n_examples)
+        n_seen = min((self.state.global_step + 1) * at_once, self.desk.n_examples)
         n_unshown = len(self.vigil.unshown)
-        if n_unshown > _FEW and n_unshown > MOST_UNSHOWN * met:
-            raise build_unusable_examples_error(self.vigil.unshown.values(), met=met)
+        if n_unshown > _FEW and n_unshown > MOST_UNSHOWN * n_seen:
+            raise build_unusable_examples_error(self.vigil.unshown.values(), met=n_seen)
         return batches, self._get_num_items_in_batch(batches, device)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
@@ -154,11 +154,11 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         with torch.no_grad():
             look = self.desk.look(self)
         self._metrics["eval"].clear()  # what TRL would report of it
-        figures: dict[str, float] = {}
+        metrics: dict[str, float] = {}
         if look is not None:
             is_best = self.vigil.note(look)
-            figures = {HELD_OUT: look.loss, **look.figures()}
-            self.state.log_history.append({"step": look.step, **figures})
+            metrics = {HELD_OUT: look.loss, **look.figures()}
+            self.state.log_history.append({"step": look.step, **metrics})
             patience = self.desk.recipe.watch.patience
             has_ended = patience is not None and self.vigil.since_best >= patience
             if has_ended:
@@ -166,9 +166,9 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
                 self.control.should_training_stop = True
             self.control.should_save = self.control.should_save or is_best or has_ended
         self.control = self.callback_handler.on_evaluate(
-            self.args, self.state, self.control, figures
+            self.args, self.state, self.control, metrics
         )
-        return figures
+        return metrics
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:  # noqa: ARG002  the trainer's signature
         step = self.state.global_step
@@ -196,15 +196,15 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
 
     def moments(self) -> list[Moment]:
         """Return all logged metrics so far, one entry per step."""
-        found: dict[int, dict[str, float]] = {}
-        share = self.get_total_train_batch_size(self.args) / self.desk.n_examples
+        by_step: dict[int, dict[str, float]] = {}
+        per_step = self.get_total_train_batch_size(self.args) / self.desk.n_examples
         for logged in self.state.log_history:
             if LOSS in logged or HELD_OUT in logged:
                 step = logged["step"]
-                found.setdefault(step, {"step": step, "epoch": step * share}).update(
+                by_step.setdefault(step, {"step": step, "epoch": step * per_step}).update(
                     _select_logged_metrics(logged)
                 )
-        return [found[step] for step in sorted(found)]
+        return [by_step[step] for step in sorted(by_step)]
 
     def _write_words(self, folder: OutputDirectory) -> None:
         # Arguments as a pickle: nobody needs them, and who opens them runs them.
@@ -220,17 +220,17 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             yield
         except Exception as error:
             before = self.checkpoints.newest()
-            kept = (
+            state = (
                 "no checkpoint is there yet" if before is None else f"{before.path.name} is whole"
             )
             problem = f"the checkpoint of step {self.state.global_step} cannot be written"
             try:
                 raise_if_machine_error(error)
             except MachineError as refusal:
-                msg = f"{problem} ({refusal.problem}); {kept}"
+                msg = f"{problem} ({refusal.problem}); {state}"
                 raise MachineError(msg, refusal.remedy) from error
             if "PytorchStreamWriter" in str(error):  # torch keeps the system's words to itself
-                msg = f"{problem} ({format_library_error(error)}); {kept}"
+                msg = f"{problem} ({format_library_error(error)}); {state}"
                 raise MachineError(msg, f"Make room. {GO_ON}") from error
             raise
 
@@ -277,8 +277,8 @@ class _SftCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carr
 
     def _asked_to_stop(self) -> bool:
         teacher = self._teacher
-        asked = torch.tensor(float(teacher.desk.should_stop()), device=teacher.args.device)
-        return bool(teacher.accelerator.reduce(asked, "sum").item() > 0)
+        votes = torch.tensor(float(teacher.desk.should_stop()), device=teacher.args.device)
+        return bool(teacher.accelerator.reduce(votes, "sum").item() > 0)
 
 
 def read_early_stopping_state(checkpoint: Path) -> EarlyStoppingState:

@@ -49,11 +49,11 @@ class HoldoutEvaluator:
         lessons: ExampleCollator,
         *,
         encoder: RequestEncoder,
-        most: int,
+        limit: int,
         max_tokens: int,
         seed: int,
     ) -> None:
-        self._questions = choose_validation_questions(held_out, most=most, seed=seed)
+        self._questions = choose_validation_questions(held_out, most=limit, seed=seed)
         self._lessons, self._encoder = lessons, encoder
         self._max_tokens, self._seed = max_tokens, seed
         self._shown: list[_ValidationQuestion] = []
@@ -68,37 +68,36 @@ class HoldoutEvaluator:
         world, rank = teacher.args.world_size, teacher.args.process_index
         # Every device takes as many turns: a sharded model works only with all of them.
         n_turns = -(-len(self._shown) // world)
-        places = [turn * world + rank for turn in range(n_turns)]
-        mine = [self._shown[place % len(self._shown)] for place in places]
-        losses = [self._loss(teacher, shown) for shown in mine]
+        indices = [turn * world + rank for turn in range(n_turns)]
+        mine = [self._shown[i % len(self._shown)] for i in indices]
+        losses = [self._loss(teacher, question) for question in mine]
         texts = [
             text
             for start in range(0, n_turns, AT_ONCE)
             for text in self._answer(teacher, mine[start : start + AT_ONCE])
         ]
-        seen = zip(places, losses, texts, strict=True)
-        gathered = sorted(gather_object([each for each in seen if each[0] < len(self._shown)]))
+        rows = zip(indices, losses, texts, strict=True)
+        gathered = sorted(gather_object([row for row in rows if row[0] < len(self._shown)]))
         n_tokens = sum(n for _, (_, n), _ in gathered)
-        asked: list[Asked] = [
-            (self._shown[place].examples, self._shown[place].lessons[0], text)
-            for place, _, text in gathered
+        answered: list[Asked] = [
+            (self._shown[i].examples, self._shown[i].lessons[0], text) for i, _, text in gathered
         ]
         return TrainingValidationResult(
             step=teacher.state.global_step,
             loss=math.fsum(total for _, (total, _), _ in gathered) / max(1, n_tokens),
-            cards=score_validation_answers([*asked, *self._failed], seed=self._seed),
+            cards=score_validation_answers([*answered, *self._failed], seed=self._seed),
         )
 
     def _lay_out(self) -> None:
         for examples in self._questions:
             lessons = [self._lessons.lesson(example) for example in examples]
-            why = next((each for each in lessons if isinstance(each, Failure)), None)
-            why = why or next(filter(None, map(self._impossible, lessons)), None)
-            if why is None:
-                shown = [each for each in lessons if not isinstance(each, Failure)]
-                self._shown.append(_ValidationQuestion(examples, shown))
+            reason = next((lesson for lesson in lessons if isinstance(lesson, Failure)), None)
+            reason = reason or next(filter(None, map(self._impossible, lessons)), None)
+            if reason is None:
+                usable = [lesson for lesson in lessons if not isinstance(lesson, Failure)]
+                self._shown.append(_ValidationQuestion(examples, usable))
             else:
-                self._failed.append((examples, why, ""))
+                self._failed.append((examples, reason, ""))
 
     def _impossible(self, lesson: TrainingExampleInput | Failure) -> Failure | None:
         if isinstance(lesson, Failure):
@@ -106,17 +105,17 @@ class HoldoutEvaluator:
         encoded = self._encoder.encode(lesson.sheet, lesson.target)
         return encoded if isinstance(encoded, Failure) else None
 
-    def _loss(self, teacher: Any, shown: _ValidationQuestion) -> tuple[float, int]:
+    def _loss(self, teacher: Any, question: _ValidationQuestion) -> tuple[float, int]:
         """Compute the total loss over all answer tokens of the question, and the number of tokens."""
-        batch = self._batch(teacher, [(each.sheet, each.target) for each in shown.lessons])
+        batch = self._batch(teacher, [(lesson.sheet, lesson.target) for lesson in question.lessons])
         n = int((batch["labels"][..., 1:] != IGNORED).sum())
         return float(teacher.compute_loss(teacher.model_wrapped, batch)) * n, n
 
-    def _answer(self, teacher: Any, shown: Sequence[_ValidationQuestion]) -> list[str]:
-        batch = self._batch(teacher, [(each.lessons[0].sheet, None) for each in shown])
+    def _answer(self, teacher: Any, questions: Sequence[_ValidationQuestion]) -> list[str]:
+        batch = self._batch(teacher, [(q.lessons[0].sheet, None) for q in questions])
         model = teacher.accelerator.unwrap_model(teacher.model_wrapped)
         with teacher.compute_loss_context_manager():
-            made = model.generate(
+            output = model.generate(
                 **batch,
                 do_sample=False,
                 max_new_tokens=self._max_tokens,
@@ -124,13 +123,13 @@ class HoldoutEvaluator:
                 pad_token_id=self._encoder.pad_id,
                 synced_gpus=teacher.is_fsdp_enabled,
             )
-        answers = made[:, batch["input_ids"].shape[1] :]
+        answers = output[:, batch["input_ids"].shape[1] :]
         return [self._encoder.decode(answer) for answer in answers]
 
     def _batch(
-        self, teacher: Any, asked: Sequence[tuple[ReviewRequest, str | None]]
+        self, teacher: Any, requests: Sequence[tuple[ReviewRequest, str | None]]
     ) -> dict[str, Any]:
-        encoded = [self._encoder.encode(sheet, target) for sheet, target in asked]
-        fit = [each for each in encoded if not isinstance(each, Failure)]
-        batch = self._encoder.collate(fit, pad="left" if asked[0][1] is None else "right")
+        encoded = [self._encoder.encode(sheet, target) for sheet, target in requests]
+        fit = [r for r in encoded if not isinstance(r, Failure)]
+        batch = self._encoder.collate(fit, pad="left" if requests[0][1] is None else "right")
         return {name: values.to(teacher.args.device) for name, values in batch.items()}
