@@ -184,7 +184,7 @@ def _build_clip_degradation(
         case "cropped":
             drawn = int(digest("crop", brief.id, str(brief.seed))[:_SEED_DIGITS], 16)
             crop = choose_random_crop(
-                (facts.video.width, facts.video.height), drawn, kept=keys.kept
+                (facts.video.width, facts.video.height), drawn, fraction=keys.kept
             )
             return _ClipDegradationPlan(cut=CroppedFrameRange(crop=crop), told=asdict(crop))
         case "retimed" if keys.rate is not None:

@@ -133,7 +133,7 @@ def find_near_copies(clips: Sequence[FingerprintedClip]) -> tuple[NearCopyPair, 
     known = {each.clip: each for each in clips}
     found = []
     prints = InMemoryFingerprints([(each.clip, each.own) for each in clips])
-    for match in find_near_duplicates(prints, every=True):
+    for match in find_near_duplicates(prints, all_pairs=True):
         one, other = known[match.first], known[match.second]
         if one.owner == other.owner:
             continue
