@@ -271,7 +271,7 @@ def _build_rendered_segment(
 def build_frame_mapping(
     piece: ClipSegment, fmt: NormalisedClipFormat | None
 ) -> FrameCoordinateMapping:
-    """Return the mapping from the frames of the segment's file to its frames in the format `fmt`."""
+    """Return the mapping from the frames of the segment's file to its frames in the format of `fmt`."""
     crop, video = piece.cut.crop, piece.clip.facts.video
     width, height = video.width, video.height
     window = FRAME

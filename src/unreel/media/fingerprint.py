@@ -210,7 +210,7 @@ class FingerprintSet(Protocol):
         ...
 
     def words(self, indices: Places) -> Words:
-        """Return the frame hashes of the clips at the indices `indices`."""
+        """Return the frame hashes of the clips at `indices`."""
         ...
 
 
@@ -232,7 +232,7 @@ class InMemoryFingerprints:
         self._own = [fingerprint for _, fingerprint in prints]
 
     def words(self, indices: Places) -> Words:
-        """Return the frame hashes of the clips at the indices `indices`."""
+        """Return the frame hashes of the clips at `indices`."""
         return np.stack([self._own[index].words() for index in indices.tolist()])
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:

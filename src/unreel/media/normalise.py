@@ -68,7 +68,7 @@ _CRF: Final = "crf"
 def normalise_clip(
     file: BinaryIO, fmt: NormalisedClipFormat, *, max_pixels: int = MAX_PIXELS
 ) -> bytes:
-    """Return the clip in `file` re-encoded in the format `fmt`, without tags or signatures.
+    """Return the clip in `file` re-encoded in the format of `fmt`, without tags or signatures.
 
     The same clip always gives the same bytes. At each time the result shows the same frame as the
     clip, so the duration differs by at most one frame of the output.

@@ -112,7 +112,7 @@ def build_clip_format(
 def choose_random_crop(
     size: tuple[int, int], seed: int, *, fraction: Fraction = MOST_OF_IT
 ) -> PixelCrop:
-    """Choose a rectangle with the fraction `fraction` of each side, at a random position given by `seed`."""
+    """Choose a rectangle with `fraction` of each side, at a random position given by `seed`."""
     chance = Random(seed)  # noqa: S311  a choice that can be repeated, no secret
     sides = [max(2, int(side * fraction) // 2 * 2) for side in size]
     left, top = (

@@ -78,7 +78,7 @@ def render_clip_segment(
 ) -> bytes:
     """Render a part of a clip as an mp4 file: deterministic bytes, without tags or signatures.
 
-    Without a `fmt` each frame keeps its size, reduced to even numbers, and its timestamp, and the
+    Without `fmt` each frame keeps its size, reduced to even numbers, and its timestamp, and the
     segment has sound if its source has. `speed` is the seconds of the source per second of the
     segment; the pitch of the sound changes with it.
     """
@@ -247,7 +247,7 @@ def _has_sound(file: BinaryIO, max_pixels: int) -> bool:
 def _resample_to_speed(
     samples: NDArray[np.int16], *, n_samples: int, speed: Fraction
 ) -> NDArray[np.int16]:
-    """Resample the sound samples `samples` to play at `speed`; a higher speed raises the pitch."""
+    """Resample the sound `samples` to play at `speed`; a higher speed raises the pitch."""
     if speed == OWN_SPEED:
         return samples
     positions = np.arange(n_samples) * float(speed)

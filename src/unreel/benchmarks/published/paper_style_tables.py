@@ -280,7 +280,7 @@ MADE: Final[Mapping[str, Callable[[Sequence[ReviewerScorecard], PublishedTable],
 
 
 def list_creator_settings(card: Scorecard, metric: str) -> list[CreatorSetting]:
-    """Return the creators for which `card` has the metric `metric`: one for each setting.
+    """Return the creators for which `card` has `metric`: one for each setting.
 
     A creator without settings is returned once.
 

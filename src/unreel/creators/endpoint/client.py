@@ -205,7 +205,7 @@ class VideoServiceClient:
     async def download(
         self, url: str, into: IO[bytes], *, max_bytes: int
     ) -> Failure | ClipDownloadRedirect | None:
-        """Download up to `max_bytes` bytes; return a redirect or a failure, after which to discard the file."""
+        """Download up to `max_bytes`; return a redirect or a failure, after which to discard the file."""
         try:
             async with self._http.stream("GET", url) as response:
                 return await _write_clip_response(response, into, max_bytes)

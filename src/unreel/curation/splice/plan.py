@@ -47,7 +47,7 @@ class SplicedVideoPlan:
         return sorted({origin.creator for origin in origins if isinstance(origin, Generated)})
 
     def parts(self, fmt: NormalisedClipFormat) -> tuple[SplicedPart, ...]:
-        """Return the parts of the video in the format `fmt`."""
+        """Return the parts of the video in the format of `fmt`."""
         return tuple(_build_part(piece, n, fmt) for piece, n in self.segments)
 
 

@@ -127,8 +127,8 @@ def _splice_video(
                 )
                 for clip in dict.fromkeys(part.clip for part in parts)
             }
-            opened_parts = SplicedPartReader(reader, files, fmt)
-            data, traces = encode_spliced_video(parts, opened_parts, seed=draw)
+            part_reader = SplicedPartReader(reader, files, fmt)
+            data, traces = encode_spliced_video(parts, part_reader, seed=draw)
             changed = (find_clip_change(clip, file) for clip, file in files.items())
             if failure := next((change for change in changed if change is not None), None):
                 return failure

@@ -227,9 +227,9 @@ def find_watermarks(
         reverse=True,
     )
     suspected = [
-        _build_watermark_region(text, still)
-        for text in candidates
-        if text not in proven and text.text and _is_near_border(text.place, still.edges.shape)
+        _build_watermark_region(mark, still)
+        for mark in candidates
+        if mark not in proven and mark.text and _is_near_border(mark.place, still.edges.shape)
     ]
     return WatermarkSearchResult(
         found=tuple(regions),
