@@ -540,8 +540,8 @@ MUTATIONS = (
     Mutation(
         "a freeze after a kill copies nothing more",
         "curation/freeze/media.py",
-        "    bench.put_through(COPY,",
-        "    if not target.names():\n        bench.put_through(COPY,",
+        "    context.put_through(COPY,",
+        "    if not target.names():\n        context.put_through(COPY,",
         (RESUMED + "test_files_that_are_missing_after_a_kill_are_copied",),
     ),
     Mutation(

@@ -45,7 +45,7 @@ def frozen(footage, curation) -> Path:
 def write(folder: Path, *, most: int = 12, roots: tuple[Path, ...] = (), **given):
     wish = ContactSheetSettings(most=most, seed=0, roots=roots)
     with open_media_reader(read_environment_settings(), trusted=True) as reader:
-        return write_contact_sheet_page(folder, wish=wish, reader=reader, **given)
+        return write_contact_sheet_page(folder, settings=wish, reader=reader, **given)
 
 
 def test_every_split_label_and_reason_has_its_group(frozen) -> None:
@@ -63,7 +63,7 @@ def test_every_split_label_and_reason_has_its_group(frozen) -> None:
 
 def test_few_are_shown_by_a_seed_and_that_is_told(frozen) -> None:
     folder = frozen / "benchmark"
-    one, again, other = (sample_benchmark_clips(folder, most=1, seed=seed) for seed in (1, 1, 3))
+    one, again, other = (sample_benchmark_clips(folder, limit=1, seed=seed) for seed in (1, 1, 3))
     assert one == again
     assert [len(group.chosen) for group in one] == [1] * 6
     assert one != other
@@ -85,7 +85,7 @@ def test_a_benchmark_alone_has_a_sheet_without_a_quarantine(frozen, tmp_path) ->
     assert sheet.page == tmp_path / "alone" / "contact-sheet.html"
     assert sheet.n_left_out == 0
     assert "Nothing was excluded, or" in sheet.page.read_text()
-    assert sample_excluded_clips(tmp_path / "none.jsonl", most=1, seed=0) == []
+    assert sample_excluded_clips(tmp_path / "none.jsonl", limit=1, seed=0) == []
 
 
 def test_a_folder_without_a_frozen_benchmark_is_refused(tmp_path) -> None:

@@ -84,7 +84,7 @@ def test_groups_are_numbered_from_the_largest() -> None:
 
 
 def test_a_bound_on_the_number_of_groups_is_kept() -> None:
-    found = cluster_vectors(planted(6), seed=0, most=4)
+    found = cluster_vectors(planted(6), seed=0, max_clusters=4)
     assert max(found.silhouettes) == 4
     assert found.k <= 4
 

@@ -151,7 +151,7 @@ def test_clips_that_are_all_black_are_one_family(monkeypatch, few) -> None:
 def test_every_pair_of_a_crowd_is_told_to_who_asks_for_it() -> None:
     prints = copied(drawn(3), np.zeros(CROWD + 5, np.intp), bits=6)
     n_alike = CROWD + 6
-    assert len(find_near_duplicates(prints, every=True)) == n_alike * (n_alike - 1) // 2
+    assert len(find_near_duplicates(prints, all_pairs=True)) == n_alike * (n_alike - 1) // 2
 
 
 @pytest.mark.usefixtures("banded")

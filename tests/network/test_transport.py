@@ -104,7 +104,7 @@ def _ask_creator(url: str) -> Any:
             outcomes = [
                 await client.get("jobs/1"),
                 await client.post("jobs", b"{}", key="k"),
-                await client.download(f"{url}/clip.mp4", io.BytesIO(), most=100),
+                await client.download(f"{url}/clip.mp4", io.BytesIO(), max_bytes=100),
             ]
         finally:
             await client.close()

@@ -66,8 +66,8 @@ def format_untrusted_cell(value: object) -> str:
         value = value[: CELL_SHOWN + 1]
     elif isinstance(value, Sized) and len(value) > CELL_SHOWN:
         return f"a {type(value).__name__} of {len(value)} values"
-    shown = ascii(value)
-    return shown if len(shown) <= CELL_SHOWN else f"{shown[:CELL_SHOWN]}..."
+    text = ascii(value)
+    return text if len(text) <= CELL_SHOWN else f"{text[:CELL_SHOWN]}..."
 
 
 def parse_text_cell(value: object, what: str) -> str:
@@ -87,28 +87,28 @@ def parse_text_cell(value: object, what: str) -> str:
 
 def parse_exact_number(value: object, what: str) -> Fraction:
     """Parse a finite number exactly as written: `29.97` is 2997/100, `30000/1001` stays 30000/1001."""
-    found = _parse_number(value)
-    if found is None or abs(found.numerator) > LARGEST * found.denominator:
+    number = _parse_number(value)
+    if number is None or abs(number.numerator) > LARGEST * number.denominator:
         raise_invalid_cell(what, value, "Write a plain number")
-    return found
+    return number
 
 
 def parse_count_cell(value: object, what: str) -> int:
     """Parse an integer of at least 0."""
     if type(value) is int and 0 <= value <= LARGEST:
         return value
-    found = parse_exact_number(value, what)
-    if found.denominator != 1 or found < 0:
+    number = parse_exact_number(value, what)
+    if number.denominator != 1 or number < 0:
         raise_invalid_cell(what, value, "Write a whole number of zero or more")
-    return int(found)
+    return int(number)
 
 
 def parse_positive_number(value: object, what: str) -> Fraction:
     """Parse a number above zero."""
-    found = parse_exact_number(value, what)
-    if found <= 0:
+    number = parse_exact_number(value, what)
+    if number <= 0:
         raise_invalid_cell(what, value, "Write a number above zero")
-    return found
+    return number
 
 
 def is_blank_cell(value: object) -> bool:
@@ -136,18 +136,18 @@ def parse_clip_location(value: object, what: str, *, outside: bool | None = None
     """Return a cell's URL or path; `outside` lets it leave the folder (`None`: no, and without that advice)."""
     if type(value) is str and _SIMPLE_PATH.fullmatch(value):
         return value
-    found = parse_text_cell(value, what)
-    _require_plain_location(found, what)
-    if "://" in found:
-        if urlsplit(found).scheme not in URL_SCHEMES or not urlsplit(found).netloc:
+    text = parse_text_cell(value, what)
+    _require_plain_location(text, what)
+    if "://" in text:
+        if urlsplit(text).scheme not in URL_SCHEMES or not urlsplit(text).netloc:
             raise_invalid_cell(what, value, f"Use one of {', '.join(sorted(URL_SCHEMES))}")
-        return found
+        return text
     allow = "" if outside is None else f", or allow it with {ALLOW_OUTSIDE}"
-    is_absolute = found.startswith("/")
-    if (is_absolute and not outside) or re.match(r"[A-Za-z]:", found):
+    is_absolute = text.startswith("/")
+    if (is_absolute and not outside) or re.match(r"[A-Za-z]:", text):
         raise_invalid_cell(what, value, f"Write a path relative to the benchmark's folder{allow}")
     parts: list[str] = []
-    for part in found.split("/"):
+    for part in text.split("/"):
         if part == ".." and parts and parts[-1] != "..":
             parts.pop()
         elif part == ".." and not outside:

@@ -128,39 +128,39 @@ def check_benchmark(
         UnreadableSourceError: The benchmark does not fit the given layout, or fits no layout.
     """
     benchmark = open_benchmark(path, layout, mapping=mapping, outside=outside)
-    seen = _BenchmarkRowCounts()
+    counts = _BenchmarkRowCounts()
     for row in benchmark:
-        seen.add(row, benchmark)
-    n_scenes = len(seen.filmed | seen.twins.keys())
-    n_independent = n_scenes + seen.n_ungrouped
-    others = (
+        counts.add(row, benchmark)
+    n_scenes = len(counts.filmed | counts.twins.keys())
+    n_independent = n_scenes + counts.n_ungrouped
+    layouts = (
         other for other in find_matching_layouts(path, mapping) if other is not benchmark.layout
     )
     return BenchmarkCheckResult(
         source=str(path),
         layout=benchmark.layout,
-        could_be=tuple(others),
+        could_be=tuple(layouts),
         tables=tuple(_iter_table_columns(path, benchmark, mapping)),
-        n_clips=seen.n_clips,
-        n_unusable=sum(reason.n for reason in seen.reasons.values()),
-        labels=seen.labels,
-        splits=_sort_by_count(seen.splits),
-        creators=_sort_by_count(seen.creators),
-        sources=_sort_by_count(seen.sources),
+        n_clips=counts.n_clips,
+        n_unusable=sum(reason.n for reason in counts.reasons.values()),
+        labels=counts.labels,
+        splits=_sort_by_count(counts.splits),
+        creators=_sort_by_count(counts.creators),
+        sources=_sort_by_count(counts.sources),
         n_scenes=n_scenes,
         n_independent=n_independent,
         detectable=100 * compute_detectable_accuracy_gap(n_independent)
         if n_independent >= FEWEST
         else None,
-        n_rated=seen.n_rated,
-        n_traces=seen.n_traces,
-        n_measured=seen.n_measured,
-        n_behind_urls=seen.n_behind_urls,
-        n_not_here=seen.n_not_here,
-        first_not_here=seen.first_not_here,
-        unusable=tuple(sorted(seen.reasons.values(), key=lambda reason: -reason.n)),
-        instruments=tuple(seen.readiness(name) for name in PROTOCOLS.entries),
-        rows=tuple(seen.rows),
+        n_rated=counts.n_rated,
+        n_traces=counts.n_traces,
+        n_measured=counts.n_measured,
+        n_behind_urls=counts.n_behind_urls,
+        n_not_here=counts.n_not_here,
+        first_not_here=counts.first_not_here,
+        unusable=tuple(sorted(counts.reasons.values(), key=lambda reason: -reason.n)),
+        instruments=tuple(counts.readiness(name) for name in PROTOCOLS.entries),
+        rows=tuple(counts.rows),
     )
 
 
@@ -233,28 +233,28 @@ class _BenchmarkRowCounts:
 
     def _compare(self, entry: Entry) -> None:
         """Count the entry for each single-clip protocol for which it has ground truth."""
-        for name, asked in self.about_clips.items():
+        for name, protocol in self.about_clips.items():
             try:
-                asked.truths.of([entry], duration_us=entry.facts.duration_us or _UNKNOWN_US)
+                protocol.truths.of([entry], duration_us=entry.facts.duration_us or _UNKNOWN_US)
             except InvalidValueError as error:
                 self.lacks.setdefault(name, str(error))
             else:
                 self.has_truth[name] += 1
 
     def readiness(self, name: str) -> ProtocolTruthCount:
-        asked = get_protocol(name)
-        if asked.subject == "pair":
-            return self._readiness_of_pairs(asked)
+        protocol = get_protocol(name)
+        if protocol.subject == "pair":
+            return self._readiness_of_pairs(protocol)
         n = self.has_truth[name]
         lacks = self.lacks.get(name, "")
-        if not lacks and asked.needs_box_space and not self.n_traces:
+        if not lacks and protocol.needs_box_space and not self.n_traces:
             lacks = "no trace is marked, so labels alone are scored. Add a traces column"
-        if not lacks and n and _has_accuracy_by_label(asked) and len(self.labels) < len(Label):
+        if not lacks and n and _has_accuracy_by_label(protocol) and len(self.labels) < len(Label):
             (only,) = self.labels
             lacks = f"all clips are {only}, so that there is nothing to distinguish. Add the other"
         return ProtocolTruthCount(protocol=name, subject="clip", n=n, lacks=lacks)
 
-    def _readiness_of_pairs(self, asked: Protocol[Any, Any]) -> ProtocolTruthCount:
+    def _readiness_of_pairs(self, protocol: Protocol[Any, Any]) -> ProtocolTruthCount:
         n = sum(n for group, n in self.twins.items() if group in self.filmed)
         lacks = ""
         if not (self.filmed or self.twins):
@@ -262,12 +262,12 @@ class _BenchmarkRowCounts:
         elif not n:
             lacks = "no group has a real clip and a generated one. Name the scene that they share"
         return ProtocolTruthCount(
-            protocol=asked.instrument.protocol, subject="pair", n=n, lacks=lacks
+            protocol=protocol.instrument.protocol, subject="pair", n=n, lacks=lacks
         )
 
 
-def _has_accuracy_by_label(asked: Protocol[Any, Any]) -> bool:
-    return REAL_ACCURACY.metric in asked.figures and FAKE_ACCURACY.metric in asked.figures
+def _has_accuracy_by_label(protocol: Protocol[Any, Any]) -> bool:
+    return REAL_ACCURACY.metric in protocol.figures and FAKE_ACCURACY.metric in protocol.figures
 
 
 def _add_name_count(names: Counter[str], name: str) -> None:
@@ -330,11 +330,11 @@ def _classify_columns(
     table: Path, columns: Iterable[str], known: Mapping[str, str]
 ) -> ReadAndIgnoredColumns:
     read = {column: known[column] for column in columns if column in known}
-    taken = set(read.values())
+    used = set(read.values())
     ignored = {}
     for column in columns:
         if column not in read:
-            near = find_nearest_column_name(column)
-            meant = next((field for field, names in KNOWN.items() if near in names), None)
-            ignored[column] = near if near != column and meant not in taken else ""
+            nearest = find_nearest_column_name(column)
+            meant = next((field for field, names in KNOWN.items() if nearest in names), None)
+            ignored[column] = nearest if nearest != column and meant not in used else ""
     return ReadAndIgnoredColumns(table=table.name, read=read, ignored=ignored)

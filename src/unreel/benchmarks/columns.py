@@ -112,12 +112,12 @@ class FieldColumnMapping:
     @property
     def read(self) -> Mapping[str, str]:
         """Return the field of each column that is read from the table; ignored columns are omitted."""
-        found: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for field, names in self.columns.items():
             column = next((name for name in names if name in self.present), None)
             if column is not None:
-                found.setdefault(column, field)
-        return found
+                fields.setdefault(column, field)
+        return fields
 
     def cell(self, row: Cells, field: str) -> object:
         """Return the value of `field` in `row`; `None` if the row has no column for it."""
@@ -129,16 +129,16 @@ class FieldColumnMapping:
     def said(self, row: Cells) -> dict[str, object]:
         """Return the values of `row` by field; a field without a column is omitted."""
         columns = tuple(row)
-        places = self._places.get(columns)
-        if places is None:
+        bindings = self._places.get(columns)
+        if bindings is None:
             if len(self._places) >= _SHAPES_KEPT:
                 self._places.clear()
-            found = (
+            candidates = (
                 (field, next((n for n in names if n in row), None))
                 for field, names in self.columns.items()
             )
-            places = self._places[columns] = [(field, name) for field, name in found if name]
-        return {field: row[name] for field, name in places}
+            bindings = self._places[columns] = [(field, name) for field, name in candidates if name]
+        return {field: row[name] for field, name in bindings}
 
 
 def map_fields_to_columns(
@@ -163,8 +163,8 @@ def map_fields_to_columns(
         UnreadableSourceError: `mapping` names a column that the table does not have.
     """
     present = frozenset(columns)
-    given = dict(mapping or {})
-    for field, column in given.items():
+    requested = dict(mapping or {})
+    for field, column in requested.items():
         if field not in KNOWN:
             kind = "field of a benchmark's row"
             raise UnknownNameError(kind, field, sorted(KNOWN))
@@ -172,7 +172,7 @@ def map_fields_to_columns(
             remedy = suggest_names(column, sorted(present))
             raise UnreadableSourceError(source, f"no column {column!r} for {field}", remedy)
     return FieldColumnMapping(
-        KNOWN | {field: (column,) for field, column in given.items()}, present, outside
+        KNOWN | {field: (column,) for field, column in requested.items()}, present, outside
     )
 
 
@@ -187,12 +187,12 @@ def guess_field_columns(
     rows: Iterable[Cells], columns: Iterable[str], known: Mapping[str, Callable[[object], bool]]
 ) -> dict[str, str]:
     """Guess the column of each field in `known`: by the column's name, else by its cells."""
-    shown = list(islice(rows, _ROWS_LOOKED_AT))
+    sample = list(islice(rows, _ROWS_LOOKED_AT))
     guessed: dict[str, str] = {}
     for field, looks_like in known.items():
-        near = [column for column in columns if find_nearest_column_name(column) in KNOWN[field]]
-        alike = [c for c in columns if shown and all(looks_like(row.get(c)) for row in shown)]
-        free = [column for column in [*near, *alike] if column not in guessed.values()]
+        named = [column for column in columns if find_nearest_column_name(column) in KNOWN[field]]
+        alike = [c for c in columns if sample and all(looks_like(row.get(c)) for row in sample)]
+        free = [column for column in [*named, *alike] if column not in guessed.values()]
         if free:
             guessed[field] = free[0]
     return guessed

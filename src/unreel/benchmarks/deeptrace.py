@@ -89,11 +89,11 @@ def read_deeptrace_benchmark(root: Path) -> Iterator[Row]:
     """Yield the damaged rows of `all_data.json` first, then one entry per video, in order."""
     videos: dict[str, Entry] = {}
     traces: dict[str, list[Trace]] = {}
-    places: dict[str, str] = {}
+    locations: dict[str, str] = {}
     for number, row in enumerate(load_deeptrace_rows(root), start=1):
         try:
             entry = parse_deeptrace_row(row)
-            _require_consistent_video(entry, videos.get(entry.location), places.get(entry.name))
+            _require_consistent_video(entry, videos.get(entry.location), locations.get(entry.name))
         except InvalidValueError as error:
             name = f"row {number}"
             if isinstance(row, Mapping):
@@ -102,9 +102,9 @@ def read_deeptrace_benchmark(root: Path) -> Iterator[Row]:
             continue
         videos.setdefault(entry.location, entry)
         traces.setdefault(entry.location, []).extend(entry.traces)
-        places[entry.name] = entry.location
-    for place, entry in videos.items():
-        yield replace(entry, traces=tuple(traces[place]))
+        locations[entry.name] = entry.location
+    for location, entry in videos.items():
+        yield replace(entry, traces=tuple(traces[location]))
 
 
 def load_deeptrace_rows(root: Path) -> list[object]:
@@ -141,10 +141,10 @@ def parse_trace_categories(tags: object) -> frozenset[Category]:
     listed = [tags] if isinstance(tags, str) else tags
     if not isinstance(listed, list):
         cells.raise_invalid_cell("faketrace_check_applies", tags, "Write a list of tags")
-    words = [cells.parse_text_cell(tag, "faketrace_check_applies").lower() for tag in listed]
+    names = [cells.parse_text_cell(tag, "faketrace_check_applies").lower() for tag in listed]
     return frozenset(
         next((category for part, category in TAG_WORDS if part in word), Category.OTHER)
-        for word in words
+        for word in names
         if word
     )
 
@@ -182,8 +182,8 @@ def _parse_pixel_box(value: object, entry: Entry) -> Box | None:
             "frame size", (frame_width, frame_height), "A box needs the size of its frame"
         )
     left, top, width, height = (
-        cells.parse_exact_number(value.get(side), f"faketrace_bbox {side}")
-        for side in ("left", "top", "width", "height")
+        cells.parse_exact_number(value.get(key), f"faketrace_bbox {key}")
+        for key in ("left", "top", "width", "height")
     )
     return Box(
         _convert_pixels_to_fraction(left, frame_width),

@@ -40,17 +40,17 @@ def read_folder_benchmark(root: Path) -> Iterator[Row]:
         problem = f"no folder {REAL}/ or {GENERATED}/"
         remedy = f"Put filmed clips below {REAL}/ and others below {GENERATED}/CREATOR/"
         raise UnreadableSourceError(str(root), problem, remedy)
-    for side in (REAL, GENERATED):
-        for found in walk_videos(root, side):
-            if isinstance(found, Rejected):
-                yield found
+    for folder in (REAL, GENERATED):
+        for video in walk_videos(root, folder):
+            if isinstance(video, Rejected):
+                yield video
                 continue
             try:
-                place = cells.require_printable_path(found)
+                path = cells.require_printable_path(video)
             except InvalidValueError as error:
-                yield Rejected(cells.format_untrusted_name(found), str(error))
+                yield Rejected(cells.format_untrusted_name(video), str(error))
                 continue
-            yield Entry(name=place, location=place, origin=_parse_path_origin(place))
+            yield Entry(name=path, location=path, origin=_parse_path_origin(path))
 
 
 def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
@@ -62,13 +62,13 @@ def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
     Raises:
         UnreadableSourceError: There are too many files, or too deep folders.
     """
-    most = read_environment_settings().table_rows
-    for number, found in enumerate(_iter_video_paths(root, below, 0), start=1):
-        if number > most:
+    max_files = read_environment_settings().table_rows
+    for number, path in enumerate(_iter_video_paths(root, below, 0), start=1):
+        if number > max_files:
             remedy = "Split it, or raise UNREEL_TABLE_ROWS"
-            raise UnreadableSourceError(str(root / below), f"more than {most} files", remedy)
-        if found is not None:
-            yield found
+            raise UnreadableSourceError(str(root / below), f"more than {max_files} files", remedy)
+        if path is not None:
+            yield path
 
 
 def _iter_video_paths(root: Path, below: str, depth: int) -> Iterator[str | Rejected | None]:
@@ -101,8 +101,8 @@ def reject_outside_links(rows: Iterable[Row], root: Path) -> Iterator[Row]:
         if isinstance(row, Rejected):
             yield row
             continue
-        places = [row.location] if row.cleaned is None else [row.location, row.cleaned]
-        out = next((place for place in places if not inside(place)), None)
+        locations = [row.location] if row.cleaned is None else [row.location, row.cleaned]
+        out = next((location for location in locations if not inside(location)), None)
         yield (
             row
             if out is None
@@ -164,8 +164,8 @@ def _may_be_link(path: str) -> bool:
 
 
 def _parse_path_origin(location: str) -> Origin:
-    side, *between = PurePosixPath(location).parts[:-1]
-    if side == REAL:
+    top, *between = PurePosixPath(location).parts[:-1]
+    if top == REAL:
         return Real()
     creator, *setting = between or [UNKNOWN_CREATOR]
     return Generated(creator=creator, setting="/".join(setting))

@@ -49,11 +49,11 @@ def read_answer_file(path: Path) -> Iterator[ImportedAnswer | Rejected]:
     segments: see `unreel.benchmarks.localisation.predictions`.
     """
     if is_segment_prediction_file(path):
-        for given in read_segment_predictions(path):
-            if isinstance(given, Rejected):
-                yield given
+        for item in read_segment_predictions(path):
+            if isinstance(item, Rejected):
+                yield item
             else:
-                name, text = given
+                name, text = item
                 protocol = INSTRUMENT.protocol
                 yield ImportedAnswer(name=name, outcome=Reply(text=text), protocol=protocol)
         return
@@ -113,7 +113,7 @@ def _require_clip_name(row: Cells, column: str | None) -> str:
 def _parse_reply_or_failure(row: Cells, question: str) -> Outcome:
     failure = cells.parse_text_cell(row.get("failure"), "failure")
     answer = row.get("text")
-    told, made, latency_us = (
+    input_tokens, output_tokens, latency_us = (
         None if cells.is_blank_cell(cell) else cells.parse_count_cell(cell, column)
         for column in ("input_tokens", "output_tokens", "latency_us")
         for cell in [row.get(column)]
@@ -127,17 +127,17 @@ def _parse_reply_or_failure(row: Cells, question: str) -> Outcome:
         return Failure(FailureReason.EMPTY_REPLY, "the answers file holds no text")
     cells.parse_text_cell(answer, "text")
     usage = None
-    if told is not None and made is not None:
-        usage = Usage(input_tokens=told, output_tokens=made)
+    if input_tokens is not None and output_tokens is not None:
+        usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
     return Reply(text=str(answer), usage=usage, latency_us=latency_us)
 
 
 def _parse_failure_text(text: str, detail: str) -> Failure:
     """Parse a failure from `text`: `reason: detail` as unreel prints it, or any other text."""
-    reason, _, rest = text.partition(":")
+    reason, _, remainder = text.partition(":")
     if reason in {reason.value for reason in FailureReason}:
-        told = detail or rest.strip() or "as the answers file states"
-        return Failure(FailureReason(reason), told)
+        message = detail or remainder.strip() or "as the answers file states"
+        return Failure(FailureReason(reason), message)
     return Failure(FailureReason.UNSTATED, f"{text}: {detail}" if detail else text)
 
 
@@ -170,7 +170,7 @@ class JoinedAnswers:
         """
         if split is None:
             return self
-        require_known_split({asked.split for asked, _ in self.pairs}, split)
+        require_known_split({subject.split for subject, _ in self.pairs}, split)
         pairs = tuple(pair for pair in self.pairs if pair[0].split == split)
         return replace(self, pairs=pairs)
 
@@ -243,17 +243,17 @@ def _match_pair_answers(
     rows: Iterable[Row], answers: Mapping[str, Outcome], *, path: Path, rejected: list[Rejected]
 ) -> JoinedAnswers:
     entries = collect_entries(rows, rejected)
-    found = find_requested_pairs(entries, answers)
-    if answers and len(found.unknown) == len(answers):
-        problem = f"no row names two clips of the benchmark, the first names {found.unknown[0]!r}"
+    match = find_requested_pairs(entries, answers)
+    if answers and len(match.unknown) == len(answers):
+        problem = f"no row names two clips of the benchmark, the first names {match.unknown[0]!r}"
         remedy = (
             "Name both in the order shown, as 'FIRST | SECOND' or in the columns first and second"
         )
         raise UnreadableSourceError(str(path), problem, remedy)
     return JoinedAnswers(
-        pairs=tuple((pair, None if name is None else answers[name]) for pair, name in found.pairs),
-        unknown=found.unknown,
-        rejected=(*rejected, *found.rejected),
+        pairs=tuple((pair, None if name is None else answers[name]) for pair, name in match.pairs),
+        unknown=match.unknown,
+        rejected=(*rejected, *match.rejected),
     )
 
 
@@ -262,21 +262,21 @@ def _read_answers_by_name(
 ) -> dict[str, Outcome]:
     answers: dict[str, Outcome] = {}
     for_this: dict[str, Outcome] = {}
-    for given in read_answer_file(path):
-        if isinstance(given, Rejected):
-            rejected.append(given)
+    for answer in read_answer_file(path):
+        if isinstance(answer, Rejected):
+            rejected.append(answer)
             continue
-        if not given.name:
-            why = "it names a question and no clip. Add the clip's name"
-            rejected.append(Rejected(given.key, why))
+        if not answer.name:
+            reason = "it names a question and no clip. Add the clip's name"
+            rejected.append(Rejected(answer.key, reason))
             continue
-        if protocol is not None and given.protocol not in {"", protocol}:
+        if protocol is not None and answer.protocol not in {"", protocol}:
             continue
-        known = for_this if given.protocol else answers
-        if given.name in known:
-            problem = f"two answers about {given.name!r}"
+        known = for_this if answer.protocol else answers
+        if answer.name in known:
+            problem = f"two answers about {answer.name!r}"
             raise UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
-        known[given.name] = given.outcome
+        known[answer.name] = answer.outcome
     if rejected and not (answers or for_this):
         problem = f"no readable answers, first {rejected[0]}"
         raise UnreadableSourceError(str(path), problem, FORM)

@@ -52,9 +52,9 @@ def add_layout_hint_to_errors(fitting: Callable[[], Sequence[str]]) -> Iterator[
     try:
         yield
     except UnreadableSourceError as error:
-        if not (others := fitting()):
+        if not (layouts := fitting()):
             raise
-        remedy = f"{error.remedy}, or name the layout that fits: --layout {others[0]}"
+        remedy = f"{error.remedy}, or name the layout that fits: --layout {layouts[0]}"
         raise UnreadableSourceError(error.source, error.problem, remedy) from error
 
 
@@ -67,13 +67,13 @@ def build_unknown_layout_error(
         return UnreadableSourceError(str(path), "no benchmark that unreel knows", remedy)
     columns = read_table_column_names(path)
     binding = map_fields_to_columns(str(path), columns, mapping)
-    wanted = {field: looks for field, looks in _LOOKS.items() if field not in binding}
+    missing = {field: looks for field, looks in _LOOKS.items() if field not in binding}
     if binding.tells_label:
-        wanted.pop("label", None)
+        missing.pop("label", None)
     rows = (row for row in read_table_rows(path) if not isinstance(row, Rejected))
-    guessed = guess_field_columns(rows, [c for c in columns if c not in binding.read], wanted)
-    named = [f"--map {field}={shlex.quote(guessed.get(field, 'COLUMN'))}" for field in wanted]
-    problem = f"no column holds the {' or the '.join(wanted)} (it has {', '.join(columns)})"
+    guessed = guess_field_columns(rows, [c for c in columns if c not in binding.read], missing)
+    named = [f"--map {field}={shlex.quote(guessed.get(field, 'COLUMN'))}" for field in missing]
+    problem = f"no column holds the {' or the '.join(missing)} (it has {', '.join(columns)})"
     remedy = f"Name the column: {' '.join(named)}. {SHOW}"
     return UnreadableSourceError(str(path), problem, remedy)
 
@@ -186,18 +186,18 @@ def find_matching_layouts(path: Path, mapping: Columns | None = None) -> list[Be
     """Return every layout that fits `path`."""
     if not path.is_dir():
         return _list_file_layouts(path, mapping)
-    found = []
+    layouts = []
     if find_file_inside_folder(path, deeptrace.TABLE):
-        found.append(BenchmarkLayout.DEEPTRACE)
+        layouts.append(BenchmarkLayout.DEEPTRACE)
     if video_reality_test.is_reality_benchmark(path):
-        found.append(BenchmarkLayout.REALITY)
+        layouts.append(BenchmarkLayout.REALITY)
     if find_metadata_tables(path):
-        found.append(BenchmarkLayout.VIDEO_FOLDER)
+        layouts.append(BenchmarkLayout.VIDEO_FOLDER)
     if (path / REAL).is_dir() and (path / GENERATED).is_dir():
-        found.append(BenchmarkLayout.FOLDERS)
+        layouts.append(BenchmarkLayout.FOLDERS)
     manifests = [table for name in MANIFESTS if (table := find_file_inside_folder(path, name))]
-    found.extend(layout for table in manifests for layout in _list_table_layouts(table, mapping))
-    return found
+    layouts.extend(layout for table in manifests for layout in _list_table_layouts(table, mapping))
+    return layouts
 
 
 def _list_file_layouts(path: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
@@ -260,16 +260,16 @@ def _build_benchmark(
         BenchmarkLayout.LIST: partial(read_clip_table, table, mapping, outside=outside),
         BenchmarkLayout.REALISM: partial(read_realism_table, table, mapping, outside=outside),
     }
-    others = partial(_list_other_layouts, path, layout, mapping)
+    list_others = partial(_list_other_layouts, path, layout, mapping)
     may_leave = outside and layout in _MAPPED
-    read = partial(_iter_benchmark_rows, readers[layout], None if may_leave else root, others)
+    read = partial(_iter_benchmark_rows, readers[layout], None if may_leave else root, list_others)
     return Benchmark(layout, root, read)
 
 
 def _iter_benchmark_rows(
-    read: Callable[[], Iterator[Row]], inside: Path | None, others: Callable[[], Sequence[str]]
+    read: Callable[[], Iterator[Row]], inside: Path | None, list_others: Callable[[], Sequence[str]]
 ) -> Iterator[Row]:
-    with add_layout_hint_to_errors(others):
+    with add_layout_hint_to_errors(list_others):
         yield from read() if inside is None else reject_outside_links(read(), inside)
 
 

@@ -92,10 +92,10 @@ def pair_real_and_generated_clips(
             yield couple
         else:
             pairs.append(couple)
-    for shown in balance_pair_order(pairs, seed=seed):
-        pair = shown.pair
+    for ordered in balance_pair_order(pairs, seed=seed):
+        pair = ordered.pair
         first, second = entries[pair.first], entries[pair.second]
-        yield PairedEntries(first=first, second=second, pair=pair, real=shown.real)
+        yield PairedEntries(first=first, second=second, pair=pair, real=ordered.real)
 
 
 def _iter_clip_pairs(
@@ -108,8 +108,8 @@ def _iter_clip_pairs(
         if not entry.group:
             yield Rejected(entry.name, "it belongs to no group, so that nothing pairs with it")
         elif known.label is not entry.label:
-            why = f"its file equals that of {known.name!r} on the other side"
-            yield Rejected(entry.name, why)
+            reason = f"its file equals that of {known.name!r} on the other side"
+            yield Rejected(entry.name, reason)
         elif entry.label is Label.GENERATED:
             generated.append((entry, clip))
         elif entry.group in real:
@@ -137,7 +137,7 @@ class RequestedPairs:
 
 def find_requested_pairs(entries: Sequence[Entry], names: Collection[str]) -> RequestedPairs:
     """Find the pairs of entries that `names` request, and the pairs that no name requests."""
-    asked: dict[tuple[str, str], tuple[PairedEntries, str]] = {}
+    requested: dict[tuple[str, str], tuple[PairedEntries, str]] = {}
     unknown: list[str] = []
     rejected: list[Rejected] = []
     by_name = {entry.location: entry for entry in entries} | {e.name: e for e in entries}
@@ -149,12 +149,12 @@ def find_requested_pairs(entries: Sequence[Entry], names: Collection[str]) -> Re
             continue
         if paired is None:
             unknown.append(name)
-        elif (key := (paired.first.name, paired.second.name)) in asked:
-            why = f"answered as {asked[key][1]!r} too. Keep one answer for each order shown"
-            rejected.append(Rejected(name, why))
+        elif (key := (paired.first.name, paired.second.name)) in requested:
+            reason = f"answered as {requested[key][1]!r} too. Keep one answer for each order shown"
+            rejected.append(Rejected(name, reason))
         else:
-            asked[key] = (paired, name)
-    seen = {name for key in asked for name in key}
+            requested[key] = (paired, name)
+    seen = {name for key in requested for name in key}
     ids = {compute_placeholder_clip_id("entry", entry.name): entry for entry in entries}
     pairs: list[tuple[PairedEntries, str | None]] = []
     for couple in _iter_clip_pairs(((entry, clip) for clip, entry in ids.items()), {}):
@@ -163,9 +163,9 @@ def find_requested_pairs(entries: Sequence[Entry], names: Collection[str]) -> Re
             continue
         real, generated = (ids[clip] for clip in couple)
         orders = ((real.name, generated.name), (generated.name, real.name))
-        found = [asked.pop(order) for order in orders if order in asked]
-        pairs.extend(found or [(_build_paired_entries(real, generated), None)])
-    pairs.extend(asked.values())
+        matches = [requested.pop(order) for order in orders if order in requested]
+        pairs.extend(matches or [(_build_paired_entries(real, generated), None)])
+    pairs.extend(requested.values())
     return RequestedPairs(pairs=tuple(pairs), unknown=tuple(unknown), rejected=tuple(rejected))
 
 
@@ -177,15 +177,15 @@ def _find_pair_by_name(name: str, by_name: dict[str, Entry]) -> PairedEntries | 
     """
     parts = name.split(BETWEEN)
     cuts = [(BETWEEN.join(parts[:i]), BETWEEN.join(parts[i:])) for i in range(1, len(parts))]
-    found = [
+    matches = [
         (by_name[first], by_name[second])
         for first, second in cuts
         if first in by_name and second in by_name
     ]
-    if len(found) > 1:
+    if len(matches) > 1:
         msg = f"it can be cut at more than one {BETWEEN.strip()!r}. Rename the clips"
         raise InvalidValueError(msg)
-    return _build_paired_entries(*found[0]) if found else None
+    return _build_paired_entries(*matches[0]) if matches else None
 
 
 def _build_paired_entries(first: Entry, second: Entry) -> PairedEntries:

@@ -50,10 +50,10 @@ def read_parquet_rows(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
         columns = [
             column for field in file.schema_arrow for column in _list_columns_without_media(field)
         ]
-        most = read_environment_settings().table_rows
-        if file.metadata.num_rows > most:  # a claim: rows are counted as they come, too
+        max_rows = read_environment_settings().table_rows
+        if file.metadata.num_rows > max_rows:  # a claim: rows are counted as they come, too
             remedy = "Split it, or raise UNREEL_TABLE_ROWS"
-            raise UnreadableSourceError(str(path), f"more than {most} rows", remedy)
+            raise UnreadableSourceError(str(path), f"more than {max_rows} rows", remedy)
         number = 0
         for group in range(file.num_row_groups):
             size = _compute_batch_rows(raw, file, group, columns)
@@ -68,9 +68,9 @@ def _iter_batch_rows(batch: Any) -> Iterator[Mapping[str, Any] | None]:
     try:
         yield from batch.to_pylist()
     except (ValueError, OverflowError):
-        for place in range(batch.num_rows):
+        for index in range(batch.num_rows):
             try:
-                yield batch.slice(place, 1).to_pylist()[0]
+                yield batch.slice(index, 1).to_pylist()[0]
             except (ValueError, OverflowError):
                 yield None
 
@@ -177,8 +177,8 @@ def _iter_column_size_bounds(
 ) -> Iterator[_ColumnSizeBound]:
     chunks = file.metadata.row_group(group)
     n_pages = 0
-    for place in range(chunks.num_columns):
-        chunk, schema = chunks.column(place), file.schema.column(place)
+    for index in range(chunks.num_columns):
+        chunk, schema = chunks.column(index), file.schema.column(index)
         path = chunk.path_in_schema
         if not any(path == column or path.startswith(f"{column}.") for column in columns):
             continue

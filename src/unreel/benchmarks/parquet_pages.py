@@ -94,9 +94,9 @@ def find_longest_dictionary_value(file: BinaryIO, page: ParquetPageHeader, codec
 
 
 def _read_page_header(file: BinaryIO, at: int) -> ParquetPageHeader:
-    for most in _HEADER_BYTES:
+    for n_bytes in _HEADER_BYTES:
         file.seek(at)
-        reader = _CompactThriftReader(file.read(most))
+        reader = _CompactThriftReader(file.read(n_bytes))
         try:
             header = reader.struct()
         except IndexError:
@@ -126,8 +126,8 @@ def _parse_page_header(header: dict[int, Any], at: int) -> ParquetPageHeader:
     return page
 
 
-def _require_bounded_integer(value: object, most: int) -> int:
-    if type(value) is not int or not 0 <= value <= most:
+def _require_bounded_integer(value: object, maximum: int) -> int:
+    if type(value) is not int or not 0 <= value <= maximum:
         msg = f"a page that is damaged or larger than {PARQUET_PAGE_BYTES} bytes"
         raise InvalidValueError(msg)
     return value
@@ -145,13 +145,13 @@ class _CompactThriftReader:
         if depth > _DEEPEST:
             msg = "a page whose header is nested too deeply"
             raise InvalidValueError(msg)
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         field = 0
         while head := self._byte():
             step, kind = head >> 4, head & 15
             field = field + step if step else self._number()
-            found[field] = self._value(kind, depth)
-        return found
+            fields[field] = self._value(kind, depth)
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         match kind:
@@ -189,15 +189,15 @@ class _CompactThriftReader:
             raise IndexError
 
     def _varint(self) -> int:
-        found = 0
+        value = 0
         for shift in range(0, 70, 7):
             byte = self._byte()
-            found |= (byte & 127) << shift
+            value |= (byte & 127) << shift
             if byte < 128:  # noqa: PLR2004  the highest bit says that more follow
-                return found
+                return value
         msg = "a page with a number beyond all measure"
         raise InvalidValueError(msg)
 
     def _number(self) -> int:
-        found = self._varint()
-        return (found >> 1) ^ -(found & 1)
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)

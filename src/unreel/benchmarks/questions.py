@@ -103,7 +103,7 @@ class QuestionScope:
 
 
 def plan_questions(
-    found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
+    probed: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     """Yield the questions about all probed entries, and the clips and rows without a question.
 
@@ -111,17 +111,17 @@ def plan_questions(
     with sound about a clip without sound, or without watermark about a clip without such a copy.
     """
     if scope.protocol.subject == "pair":
-        yield from _plan_pair_questions(found, scope)
+        yield from _plan_pair_questions(probed, scope)
         return
     by_file = _group_conditions_by_file(scope)
-    for each in found:
-        if isinstance(each, Rejected):
-            yield each
+    for item in probed:
+        if isinstance(item, Rejected):
+            yield item
             continue
         for conditions in by_file:
-            shown = each.under(conditions[0])
-            if shown is not None:
-                yield from _plan_file_questions(each.entry, shown, conditions, scope)
+            clip = item.under(conditions[0])
+            if clip is not None:
+                yield from _plan_file_questions(item.entry, clip, conditions, scope)
 
 
 def require_some_question(
@@ -136,14 +136,14 @@ def require_some_question(
         UnreadableSourceError: There was no question.
     """
     n_asked, first = 0, list[Rejected]()
-    for each in planned:
-        if isinstance(each, Rejected):
-            first = first or [each]
-        elif isinstance(each, UnreadableClip) and not each.truths:
-            first = first or [Rejected(each.name, str(each.failure))]
+    for item in planned:
+        if isinstance(item, Rejected):
+            first = first or [item]
+        elif isinstance(item, UnreadableClip) and not item.truths:
+            first = first or [Rejected(item.name, str(item.failure))]
         else:
             n_asked += 1
-        yield each
+        yield item
     if not n_asked:
         raise build_no_question_error(source, scope.protocol, first)
 
@@ -161,10 +161,10 @@ def find_entries_without_truth(entries: Iterable[Entry], scope: QuestionScope) -
 
 def _group_conditions_by_file(scope: QuestionScope) -> list[tuple[Condition, ...]]:
     """Group the conditions by the file of an entry that they show: original, or without watermark."""
-    shown = [
+    groups = [
         tuple(c for c in scope.conditions if c.watermark == mark) for mark in ("kept", "removed")
     ]
-    return [conditions for conditions in shown if conditions]
+    return [conditions for conditions in groups if conditions]
 
 
 def _plan_file_questions(
@@ -232,24 +232,24 @@ def _build_unreadable_clip(
 
 
 def _plan_pair_questions(
-    found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
+    probed: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     known: dict[ClipId, ProbedEntry[C]] = {}
     unusable: list[UnreadableClip | Rejected] = []
 
     def readable() -> Iterator[tuple[Entry, ClipId]]:
-        for each in found:
-            if isinstance(each, Rejected):
-                unusable.append(each)
-            elif isinstance(each.clip, Failure):
+        for item in probed:
+            if isinstance(item, Rejected):
+                unusable.append(item)
+            elif isinstance(item.clip, Failure):
                 # A pair that cannot be shown is no question: nothing is scored for it.
                 gone = _build_unreadable_clip(
-                    each.entry, each.clip, conditions=scope.conditions, truths=()
+                    item.entry, item.clip, conditions=scope.conditions, truths=()
                 )
                 unusable.append(gone)
             else:
-                known.setdefault(each.clip.id, each)
-                yield each.entry, each.clip.id
+                known.setdefault(item.clip.id, item)
+                yield item.entry, item.clip.id
 
     for paired in pair_real_and_generated_clips(readable(), seed=scope.seed):
         if isinstance(paired, Rejected):
@@ -258,10 +258,10 @@ def _plan_pair_questions(
         entries = (paired.first, paired.second)
         truths = scope.protocol.truths.of(entries, duration_us=None)
         for condition in scope.conditions:
-            both = [
+            pair = [
                 known[clip].under(condition) for clip in (paired.pair.first, paired.pair.second)
             ]
-            clips = tuple(clip for clip in both if clip and not isinstance(clip, Failure))
-            if len(clips) == len(both) and _has_required_audio(clips, condition):
+            clips = tuple(clip for clip in pair if clip and not isinstance(clip, Failure))
+            if len(clips) == len(pair) and _has_required_audio(clips, condition):
                 yield _build_planned_question(entries, clips, truths, condition, scope)
     yield from unusable

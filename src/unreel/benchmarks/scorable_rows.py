@@ -58,43 +58,41 @@ def build_scorable_rows(
         InvalidValueError: The protocol is about pairs and the answers are not, or vice versa.
     """
     if space is not None:
-        parse_box_space(
-            space, width=1, height=1
-        )  # an unknown name is the caller's mistake: say so now
+        parse_box_space(space, width=1, height=1)  # raises for an unknown name, before any row
     rows: list[ScoredQuestion[Any, Any]] = []
     not_asked: list[str] = []
     without_truth: list[Rejected] = []
-    for asked, outcome in joined.pairs:
+    for item, outcome in joined.pairs:
         if outcome is None:
-            not_asked.append(asked.name)
+            not_asked.append(item.name)
             continue
-        shown = (asked,) if isinstance(asked, Entry) else asked.shown
-        if len(shown) != protocol.n_clips:
+        entries = (item,) if isinstance(item, Entry) else item.shown
+        if len(entries) != protocol.n_clips:
             name, about = protocol.instrument.protocol, protocol.subject
             msg = f"{name} is asked about a {about}. Join the answers with subject={about!r}"
             raise InvalidValueError(msg)
         try:
-            known = protocol.truths.of(shown, duration_us=shown[0].facts.duration_us)
-            size = _require_frame_size(space, shown[0])
+            known = protocol.truths.of(entries, duration_us=entries[0].facts.duration_us)
+            size = _require_frame_size(space, entries[0])
         except InvalidValueError as error:
-            without_truth.append(Rejected(asked.name, str(error)))
+            without_truth.append(Rejected(item.name, str(error)))
             continue
         read = partial(parse_answer_text, prompt=prompt, mode=mode, box_space=space, size=size)
-        said = outcome if isinstance(outcome, Failure) else read(outcome.text, protocol)
+        parsed = outcome if isinstance(outcome, Failure) else read(outcome.text, protocol)
         # The files themselves need not be here.
         subject = build_question_subject(
-            *(compute_placeholder_clip_id("entry", entry.name) for entry in shown)
+            *(compute_placeholder_clip_id("entry", entry.name) for entry in entries)
         )
-        origins = [entry.origin for entry in shown]
+        origins = [entry.origin for entry in entries]
         rows.extend(
             ScoredQuestion(
                 subject=subject,
                 truth=truth,
-                outcome=said,
-                source=asked.group,
+                outcome=parsed,
+                source=item.group,
                 creator=get_first_creator(*origins),
                 setting=get_first_creator_setting(*origins),
-                difficulty=shown[0].difficulty,
+                difficulty=entries[0].difficulty,
             )
             for truth in known
         )

@@ -73,8 +73,8 @@ def build_no_matching_answer_error(
         remedy = "Write a row with `name` and `text` for each clip"
         return UnreadableSourceError(source, "it holds no answer", remedy)
     first = unknown[0]
-    near = difflib.get_close_matches(first, names[:_LOOKED_THROUGH], n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
+    close = difflib.get_close_matches(first, names[:_LOOKED_THROUGH], n=1)
+    hint = f"Did you mean {close[0]!r}? " if close else ""
     example = f", such as {names[0]!r}" if names else ""
     problem = f"none of its {len(unknown):,} answers is about a clip of the benchmark, the first names {first!r}"
     remedy = f"{hint}Use the names or locations of its rows{example}"
@@ -116,32 +116,32 @@ def sample_balanced_entries(entries: Iterable[Entry], n: int, *, seed: int) -> S
     """
     lots: defaultdict[str | None, list[_Lot]] = defaultdict(list)
     of = 0
-    for place, entry in enumerate(entries):
-        of = place + 1
+    for index, entry in enumerate(entries):
+        of = index + 1
         creator = entry.origin.creator if isinstance(entry.origin, Generated) else None
         lot = lots[creator]
-        lot.append((digest("chosen", str(seed), entry.group or entry.name), place, entry))
+        lot.append((digest("chosen", str(seed), entry.group or entry.name), index, entry))
         if len(lot) > 2 * n:
             lot[:] = _sort_by_random_rank(lot)[:n]
     real = _sort_by_random_rank(lots.pop(None, []))
     generated = [
         *_iter_round_robin(_sort_by_random_rank(lots[creator]) for creator in sorted(lots, key=str))
     ]
-    chosen = sorted([*_iter_round_robin([generated, real])][:n], key=lambda one: one[1])
-    made = sum(isinstance(entry.origin, Generated) for _, _, entry in chosen)
-    drawn = BenchmarkSampleCounts(
-        n=len(chosen), of=of, seed=seed, real=len(chosen) - made, generated=made
+    chosen = sorted([*_iter_round_robin([generated, real])][:n], key=lambda item: item[1])
+    n_generated = sum(isinstance(entry.origin, Generated) for _, _, entry in chosen)
+    counts = BenchmarkSampleCounts(
+        n=len(chosen), of=of, seed=seed, real=len(chosen) - n_generated, generated=n_generated
     )
-    return SampledEntries(tuple(entry for _, _, entry in chosen), drawn)
+    return SampledEntries(tuple(entry for _, _, entry in chosen), counts)
 
 
 def _sort_by_random_rank(lot: list[_Lot]) -> list[_Lot]:
-    return sorted(lot, key=lambda one: one[:2])
+    return sorted(lot, key=lambda item: item[:2])
 
 
 def _iter_round_robin(queues: Iterable[list[_Lot]]) -> Iterator[_Lot]:
     """Return the first item of each queue, then the second item of each, until all queues are empty."""
-    return (one for one in chain(*zip_longest(*queues)) if one is not None)
+    return (item for item in chain(*zip_longest(*queues)) if item is not None)
 
 
 _SCHEME: Final = "1"
@@ -228,7 +228,7 @@ def compute_benchmark_identity(rows: Iterable[Row]) -> BenchmarkIdentity | None:
 def _compute_entry_digest(entry: Entry) -> bytes:
     """Return a digest of everything that affects questions and scores of the clip, except its location."""
     generated = entry.origin if isinstance(entry.origin, Generated) else None
-    told: list[object] = [
+    fields: list[object] = [
         entry.name,
         None if generated is None else [generated.creator, generated.setting],
         entry.split,
@@ -239,5 +239,5 @@ def _compute_entry_digest(entry: Entry) -> bytes:
     ]
     if entry.traces or entry.rating or entry.ratings or entry.votes:
         record = convert_entry_to_record(entry, file_name="")
-        told.append({name: record[name] for name in _JUDGED if record[name]})
-    return blake2b(_SPELL(told).encode(), digest_size=_BYTES).digest()
+        fields.append({name: record[name] for name in _JUDGED if record[name]})
+    return blake2b(_SPELL(fields).encode(), digest_size=_BYTES).digest()

@@ -69,14 +69,14 @@ def merge_ratings(ratings: Sequence[Rating]) -> Rating:
 
 def parse_error_family(row: Cells, binding: FieldColumnMapping) -> ErrorFamily | None:
     """Return the error family in `row`, also written with blanks or `_`; `None` if it is empty."""
-    said = cells.parse_text_cell(binding.cell(row, "error_family"), "error_family")
-    word = said.lower().replace("_", "-").replace(" ", "-")
+    text = cells.parse_text_cell(binding.cell(row, "error_family"), "error_family")
+    word = text.lower().replace("_", "-").replace(" ", "-")
     families = [family.value for family in ErrorFamily]
-    if said and word not in families:
+    if text and word not in families:
         cells.raise_invalid_cell(
-            "error_family", said, f"Write one of {', '.join(families)}, or nothing"
+            "error_family", text, f"Write one of {', '.join(families)}, or nothing"
         )
-    return ErrorFamily(word) if said else None
+    return ErrorFamily(word) if text else None
 
 
 def _parse_rating(row: Cells, binding: FieldColumnMapping, number: int) -> Rating:
@@ -132,35 +132,35 @@ def parse_entry_or_reject(
 
 def parse_entry(row: Cells, binding: FieldColumnMapping, *, label: Label | None = None) -> Entry:
     """Return the row's entry, with `label` without a label column; raise `InvalidValueError` if invalid."""
-    said = binding.said(row)
-    place = cells.parse_clip_location(
-        _get_video_path(said.get("location")), "location", outside=binding.outside
+    values = binding.said(row)
+    location = cells.parse_clip_location(
+        _get_video_path(values.get("location")), "location", outside=binding.outside
     )
-    rating = parse_agreed_rating(row, binding) if "score" in said else None
+    rating = parse_agreed_rating(row, binding) if "score" in values else None
     annotated: tuple[Rating, ...] = ()
-    if rating is None and not _ANNOTATED.isdisjoint(said):
+    if rating is None and not _ANNOTATED.isdisjoint(values):
         annotated = parse_annotator_ratings(row, binding)
     if annotated:
         rating = replace(merge_ratings(annotated), family=parse_error_family(row, binding))
     texts: dict[str, str] = {
-        field: cells.parse_text_cell(said[field], field) for field in _TEXTS if field in said
+        field: cells.parse_text_cell(values[field], field) for field in _TEXTS if field in values
     }
     text = texts.get
     return Entry(
-        name=text("name", "") or place,
-        location=place,
-        origin=_build_origin(_parse_row_label(texts, said, binding, label), texts),
-        cleaned=_parse_clean_location(said, binding),
+        name=text("name", "") or location,
+        location=location,
+        origin=_build_origin(_parse_row_label(texts, values, binding, label), texts),
+        cleaned=_parse_clean_location(values, binding),
         split=text("split", ""),
         group=text("group", ""),
         prompt=text("prompt", ""),
         difficulty=text("difficulty", ""),
-        traces=_parse_nested_list(said, "traces", _TRACES),
+        traces=_parse_nested_list(values, "traces", _TRACES),
         rating=rating,
-        ratings=annotated or _parse_nested_list(said, "ratings", _RATINGS),
-        votes=_parse_nested_list(said, "votes", _VOTES),
+        ratings=annotated or _parse_nested_list(values, "ratings", _RATINGS),
+        votes=_parse_nested_list(values, "votes", _VOTES),
         facts=NOTHING_DECLARED
-        if _DECLARED.isdisjoint(said)
+        if _DECLARED.isdisjoint(values)
         else parse_declared_facts(row, binding),
         licence=text("licence", ""),
         source=text("source", ""),
@@ -230,15 +230,15 @@ def convert_entry_to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
     }
 
 
-def _parse_clean_location(said: Cells, binding: FieldColumnMapping) -> str | None:
-    cell = _get_video_path(said.get("cleaned"))
+def _parse_clean_location(values: Cells, binding: FieldColumnMapping) -> str | None:
+    cell = _get_video_path(values.get("cleaned"))
     if cells.is_blank_cell(cell):
         return None
     return cells.parse_clip_location(cell, "cleaned", outside=binding.outside)
 
 
 def _parse_row_label(
-    texts: Mapping[str, str], said: Cells, binding: FieldColumnMapping, label: Label | None
+    texts: Mapping[str, str], values: Cells, binding: FieldColumnMapping, label: Label | None
 ) -> Label:
     """Return the label of a row from its columns `label` and `is_fake`.
 
@@ -246,19 +246,19 @@ def _parse_row_label(
         InvalidValueError: Both are missing without a default, one is invalid, or they differ.
     """
     word, flag = texts.get("label", "").lower(), None
-    if not cells.is_blank_cell(said.get("is_fake")):
-        flag = _parse_fake_flag(said["is_fake"])
+    if not cells.is_blank_cell(values.get("is_fake")):
+        flag = _parse_fake_flag(values["is_fake"])
     if flag is not None and not word:
         return flag
     if label is not None and not binding.tells_label:
         return label
     if word not in LABELS:
         if "label" not in binding and "is_fake" in binding:
-            cells.raise_invalid_cell("is_fake", said.get("is_fake"), _WRITE_FLAG)
+            cells.raise_invalid_cell("is_fake", values.get("is_fake"), _WRITE_FLAG)
         cells.raise_invalid_cell("label", word, f"Write one of {', '.join(LABELS)}")
     if flag not in {None, LABELS[word]}:
         cells.raise_invalid_cell(
-            "is_fake", said["is_fake"], f"The label is {word}: correct one of them"
+            "is_fake", values["is_fake"], f"The label is {word}: correct one of them"
         )
     return LABELS[word]
 
@@ -283,15 +283,15 @@ def _build_generated_origin(creator: str, setting: str) -> Origin:
     return Generated(creator=creator, setting=setting)
 
 
-def _parse_nested_list(said: Cells, field: str, adapter: TypeAdapter[Any]) -> Any:
+def _parse_nested_list(values: Cells, field: str, adapter: TypeAdapter[Any]) -> Any:
     """Parse the list in `field`: a nested list in JSONL and Parquet, JSON text in CSV."""
-    cell = said.get(field)
+    cell = values.get(field)
     if cell == [] or cells.is_blank_cell(cell):
         return ()
     try:
-        found = parse_json(cell.encode()) if isinstance(cell, str) else cell
-        _require_few_nested_values(found, NESTED_VALUES)
-        return adapter.validate_python(found)
+        value = parse_json(cell.encode()) if isinstance(cell, str) else cell
+        _require_few_nested_values(value, NESTED_VALUES)
+        return adapter.validate_python(value)
     except (ValidationError, RecursionError, ValueError) as error:
         first = "not JSON" if not isinstance(error, InvalidValueError) else str(error)
         if isinstance(error, ValidationError):

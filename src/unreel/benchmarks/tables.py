@@ -58,11 +58,11 @@ def _iter_nonblank_rows(
     path: Path, rows: Iterable[Cells | Rejected | None]
 ) -> Iterator[Cells | Rejected]:
     """Yield `rows` without blank rows; blank rows count towards the row limit."""
-    most = read_environment_settings().table_rows
+    max_rows = read_environment_settings().table_rows
     for number, row in enumerate(rows, start=1):
-        if number > most:
+        if number > max_rows:
             remedy = "Split it, or raise UNREEL_TABLE_ROWS"
-            raise UnreadableSourceError(str(path), f"more than {most} rows", remedy)
+            raise UnreadableSourceError(str(path), f"more than {max_rows} rows", remedy)
         if row is not None:
             yield row
 
@@ -84,8 +84,8 @@ def _read_csv_rows(path: Path) -> Iterator[Cells | Rejected | None]:
             if cells is None:
                 return
             if len(cells) > len(columns):
-                why = f"{len(cells)} cells under {len(columns)} columns. Quote cells with commas"
-                yield Rejected(f"row {number}", why)
+                reason = f"{len(cells)} cells under {len(columns)} columns. Quote cells with commas"
+                yield Rejected(f"row {number}", reason)
             else:
                 yield dict(zip_longest(columns, cells)) if cells else None
 
@@ -136,8 +136,8 @@ def _read_jsonl_rows(path: Path) -> Iterator[Cells | Rejected | None]:
             try:
                 row = parse_json(line)
             except InvalidValueError:
-                why = "not a line of JSON in UTF-8. Write one object on each line"
-                yield Rejected(f"row {number}", why)
+                reason = "not a line of JSON in UTF-8. Write one object on each line"
+                yield Rejected(f"row {number}", reason)
                 continue
             if isinstance(row, dict):
                 yield row

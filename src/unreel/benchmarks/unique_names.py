@@ -30,18 +30,18 @@ class SeenNameSet:
         self._lately.add(digest)
         if len(self._lately) >= max(_LATELY, len(self._before) // 8):
             new = np.frombuffer(b"".join(self._lately), np.uint64).reshape(-1, 2)
-            both = np.concatenate([self._before, new])
-            self._before = both[np.argsort(both[:, 0], kind="stable")]
+            merged = np.concatenate([self._before, new])
+            self._before = merged[np.argsort(merged[:, 0], kind="stable")]
             self._lately.clear()
         return True
 
     def _was_before(self, digest: bytes) -> bool:
         first, second = np.frombuffer(digest, np.uint64)
-        place = int(self._before[:, 0].searchsorted(first))
-        while place < len(self._before) and self._before[place, 0] == first:
-            if self._before[place, 1] == second:
+        index = int(self._before[:, 0].searchsorted(first))
+        while index < len(self._before) and self._before[index, 0] == first:
+            if self._before[index, 1] == second:
                 return True
-            place += 1
+            index += 1
         return False
 
 

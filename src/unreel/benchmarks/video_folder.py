@@ -54,12 +54,12 @@ def find_metadata_tables(root: Path) -> tuple[Path, ...]:
     if at_root:
         return at_root
     folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
-    found = (
+    tables = (
         find_file_inside_folder(root, f"{folder.name}/{name}")
         for folder in folders
         for name in METADATA
     )
-    return tuple(table for table in found if table)
+    return tuple(table for table in tables if table)
 
 
 def write_video_folder(
@@ -98,13 +98,13 @@ def write_video_folder(
             if isinstance(entry, Rejected):
                 refused.append(entry)
                 continue
-            place = _format_media_name(n_entries, entry.location)
-            _link_or_copy_file(root / entry.location, folder, place, media=media)
+            file_name = _format_media_name(n_entries, entry.location)
+            _link_or_copy_file(root / entry.location, folder, file_name, media=media)
             if entry.cleaned is not None and not is_url(entry.cleaned):
                 cleaned = _format_media_name(n_entries, entry.cleaned, mark="-cleaned")
                 _link_or_copy_file(root / entry.cleaned, folder, cleaned, media=media)
                 entry = replace(entry, cleaned=cleaned)
-            record = {**convert_entry_to_record(entry, file_name=place), **more(entry)}
+            record = {**convert_entry_to_record(entry, file_name=file_name), **more(entry)}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             n_entries += 1
     return VideoFolderWriteResult(n_entries=n_entries, refused=tuple(refused))
@@ -113,11 +113,11 @@ def write_video_folder(
 def _prefix_row_paths(prefix: str, row: Row) -> Row:
     if isinstance(row, Rejected):
         return Rejected(prefix + row.name, row.why)
-    place, cleaned = _prefix_location(prefix, row.location), row.cleaned
+    location, cleaned = _prefix_location(prefix, row.location), row.cleaned
     return replace(
         row,
-        name=place if row.name == row.location else row.name,
-        location=place,
+        name=location if row.name == row.location else row.name,
+        location=location,
         cleaned=None if cleaned is None else _prefix_location(prefix, cleaned),
         split=row.split or prefix.rstrip("/"),
     )
@@ -132,9 +132,9 @@ def _reject_unwritable_row(row: Row, *, root: Path, names: SeenNameSet) -> Row:
         return row
     if is_url(row.location):
         return Rejected(row.name, "its file is behind a URL. Fetch it first")
-    for place in (row.location, row.cleaned):
-        if place is not None and not is_url(place) and not (root / place).is_file():
-            return Rejected(row.name, f"no file at {place}. Fetch or unpack it first")
+    for location in (row.location, row.cleaned):
+        if location is not None and not is_url(location) and not (root / location).is_file():
+            return Rejected(row.name, f"no file at {location}. Fetch or unpack it first")
     if not names.add(row.name):
         return Rejected(row.name, "the name was there before. Give each clip its own")
     return row

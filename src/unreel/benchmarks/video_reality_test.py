@@ -54,13 +54,13 @@ def read_reality_benchmark(root: Path) -> Iterator[Row]:
             continue
         for folder, origin in folders:
             name = f"{folder}/{clip}"
-            place = _find_video(root, name)
-            if place is None:
+            location = _find_video(root, name)
+            if location is None:
                 yield Rejected(name, "no video of that name. Add it, or drop the row")
                 continue
             yield Entry(
                 name=name,
-                location=place,
+                location=location,
                 origin=origin,
                 group=clip,
                 prompt=prompt,
@@ -80,18 +80,18 @@ def is_reality_benchmark(root: Path) -> bool:
 
 def find_origin_folders(root: Path) -> Folders:
     """Return clip folders and origins: `real`, then sorted creators, one folder for each setting."""
-    found: list[tuple[str, Origin]] = [(REAL, Real())]
+    folders: list[tuple[str, Origin]] = [(REAL, Real())]
     for creator in _list_folders(root):
         if creator.name == REAL:
             continue
         settings = _list_folders(creator)
-        found.extend(
+        folders.extend(
             (f"{creator.name}/{setting.name}", Generated(creator.name, setting.name))
             for setting in settings
         )
         if not settings:
-            found.append((creator.name, Generated(creator.name)))
-    return tuple(found)
+            folders.append((creator.name, Generated(creator.name)))
+    return tuple(folders)
 
 
 def _list_folders(folder: Path) -> list[Path]:
@@ -120,5 +120,5 @@ def _parse_difficulty(row: Cells) -> str:
 
 
 def _find_video(root: Path, name: str) -> str | None:
-    places = (f"{name}{suffix}" for suffix in VIDEO_SUFFIXES)
-    return next((place for place in places if (root / place).is_file()), None)
+    locations = (f"{name}{suffix}" for suffix in VIDEO_SUFFIXES)
+    return next((location for location in locations if (root / location).is_file()), None)

@@ -84,23 +84,23 @@ def join_votes_with_entries(
     if split is not None:
         require_known_split({entry.split for entry in entries}, split)
     names = {entry.location: entry.name for entry in entries} | {e.name: e.name for e in entries}
-    said: dict[str, dict[str, Vote]] = {}
+    by_clip: dict[str, dict[str, Vote]] = {}
     unknown: dict[str, None] = {}
     for name, vote in _read_votes(path, rejected):
         if name not in names:
             unknown[name] = None
-        elif vote.voter in said.setdefault(names[name], {}):
-            why = f"{vote.voter!r} votes a second time. Keep one vote of each person"
-            rejected.append(Rejected(name, why))
+        elif vote.voter in by_clip.setdefault(names[name], {}):
+            reason = f"{vote.voter!r} votes a second time. Keep one vote of each person"
+            rejected.append(Rejected(name, reason))
         else:
-            said[names[name]][vote.voter] = vote
-    if not said:
+            by_clip[names[name]][vote.voter] = vote
+    if not by_clip:
         raise build_no_matching_answer_error(
             str(path), tuple(unknown), [entry.name for entry in entries]
         )
     return JoinedVotes(
         ballots=tuple(
-            (entry, tuple(said.get(entry.name, {}).values()))
+            (entry, tuple(by_clip.get(entry.name, {}).values()))
             for entry in entries
             if split in {None, entry.split}
         ),
@@ -115,21 +115,21 @@ def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
     Confidence intervals resample clips with all their votes, and clips of one scene together. The
     intervals of all votes also resample voters, if there are enough.
     """
-    asked = [(entry, votes) for entry, votes in ballots if votes]
+    voted = [(entry, votes) for entry, votes in ballots if votes]
     by_voter: dict[str, list[VoteRow]] = {}
-    every: list[VoteRow] = []
-    for entry, votes in asked:
+    rows: list[VoteRow] = []
+    for entry, votes in voted:
         for vote in votes:
             row = _build_scored_vote(entry, vote.label)
             by_voter.setdefault(vote.voter, []).append(replace(row, difficulty=""))
             # Another person would vote otherwise, as another creator's clips would be judged otherwise.
-            every.append(replace(row, creator=f"voter {vote.voter}"))
-    majority = [_build_scored_vote(entry, _compute_majority_label(votes)) for entry, votes in asked]
+            rows.append(replace(row, creator=f"voter {vote.voter}"))
+    majority = [_build_scored_vote(entry, _compute_majority_label(votes)) for entry, votes in voted]
     return VoteScores(
-        votes=REALITY.score(every, seed=seed),
+        votes=REALITY.score(rows, seed=seed),
         majority=REALITY.score(majority, seed=seed),
         voters={name: REALITY.score(by_voter[name], seed=seed) for name in sorted(by_voter)},
-        agreement=_measure_voter_agreement([votes for _, votes in asked], seed=seed),
+        agreement=_measure_voter_agreement([votes for _, votes in voted], seed=seed),
     )
 
 
@@ -144,10 +144,10 @@ def _build_scored_vote(entry: Entry, label: Label | Unparsed) -> VoteRow:
 
 
 def _compute_majority_label(votes: Sequence[Vote]) -> Label | Unparsed:
-    (most, n), *others = Counter(vote.label for vote in votes).most_common()
+    (winner, n), *others = Counter(vote.label for vote in votes).most_common()
     if others and others[0][1] == n:
-        return Unparsed(UnparsedReason.AMBIGUOUS, f"{n} of {len(votes)} votes say {most.value}")
-    return most
+        return Unparsed(UnparsedReason.AMBIGUOUS, f"{n} of {len(votes)} votes say {winner.value}")
+    return winner
 
 
 def _measure_voter_agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measured:

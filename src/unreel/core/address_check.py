@@ -83,12 +83,12 @@ def _iter_embedded_addresses(address: ipaddress.IPv6Address) -> Iterator[ipaddre
 def is_forbidden_address(address: IpAddress) -> bool:
     """Return whether `address` is link-local, metadata, multicast, broadcast or unspecified."""
     return any(
-        found.is_link_local
-        or found.is_multicast
-        or found.is_unspecified
-        or found == _BROADCAST
-        or found in _METADATA
-        for found in (address, *unwrap_ipv6_address(address))
+        ip.is_link_local
+        or ip.is_multicast
+        or ip.is_unspecified
+        or ip == _BROADCAST
+        or ip in _METADATA
+        for ip in (address, *unwrap_ipv6_address(address))
     )
 
 

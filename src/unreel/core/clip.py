@@ -111,8 +111,8 @@ def get_first_creator_setting(*origins: Origin) -> str:
 
 def list_creator_names(creator: str, setting: str) -> tuple[str, ...]:
     """Return the names under which a clip is counted: `creator` and `creator/setting`; () if real."""
-    whole = (creator,) if creator else ()
-    return (*whole, f"{creator}/{setting}") if setting else whole
+    names = (creator,) if creator else ()
+    return (*names, f"{creator}/{setting}") if setting else names
 
 
 def format_creator_with_setting(origin: Origin) -> str:

@@ -78,7 +78,7 @@ class Comparisons:
     def __str__(self) -> str:
         lines = [f"{self.instrument}: {self.n_tests} differences, corrected by Holm"]
         for comparison in self.comparisons:
-            lines += [str(comparison), *(f"  {found}" for found in comparison.differences)]
+            lines += [str(comparison), *(f"  {diff}" for diff in comparison.differences)]
         return "\n".join(map(sanitise_line, lines))
 
     def _repr_html_(self) -> str:

@@ -184,9 +184,9 @@ def require_disk_space(folder: Path, needed_bytes: int) -> None:
     Raises:
         MachineError: The disk has too little free space.
     """
-    found = os.statvfs(folder)
-    free_bytes = found.f_bavail * found.f_frsize
-    if found.f_blocks and free_bytes < needed_bytes:  # some file systems tell nothing
+    stats = os.statvfs(folder)
+    free_bytes = stats.f_bavail * stats.f_frsize
+    if stats.f_blocks and free_bytes < needed_bytes:  # some file systems tell nothing
         room = f"{free_bytes:,} bytes are free and {needed_bytes:,} needed for the next results"
         problem = f"No space left on device: at {folder} {room}"
         raise MachineError(problem, MAKE_ROOM)
@@ -221,8 +221,8 @@ def convert_to_unreel_error(error: Exception) -> UnreelError | None:
 
 def format_library_error(error: object) -> str:
     """Return the first line of an error's message, without source locations of its library."""
-    said = str(error).strip().partition("\n")[0].removeprefix("External error: ")
-    return _SOURCE_LINE.sub("", said).rstrip(". ")
+    line = str(error).strip().partition("\n")[0].removeprefix("External error: ")
+    return _SOURCE_LINE.sub("", line).rstrip(". ")
 
 
 def _iter_error_chain(error: BaseException) -> Iterator[BaseException]:

@@ -144,24 +144,24 @@ class Scorecard:
 
     def __str__(self) -> str:
         lost = [f"{what}: {n} {reason}" for what, reason, n in self._lost()]
-        told = [f"{what}: {n}" for what, n in self.confusion.items()]
-        told += [f"answered by another model: {n} {name}" for name, n in self.answered_by.items()]
-        figures = [f"{metric.name}: {metric.value}, {metric.coverage}" for metric in self.metrics]
-        return "\n  ".join(map(sanitise_line, [self._title, *lost, *told, *figures]))
+        counts = [f"{what}: {n}" for what, n in self.confusion.items()]
+        counts += [f"answered by another model: {n} {name}" for name, n in self.answered_by.items()]
+        metrics = [f"{metric.name}: {metric.value}, {metric.coverage}" for metric in self.metrics]
+        return "\n  ".join(map(sanitise_line, [self._title, *lost, *counts, *metrics]))
 
     def _repr_html_(self) -> str:
         rows = [
             (metric.name, *_format_measured_cells(metric.value), metric.coverage)
             for metric in self.metrics
         ]
-        figures = build_html_table(
+        metrics = build_html_table(
             self._title, ("metric", "value", "interval", "n", "coverage"), rows
         )
         lost = [(what, n, reason) for what, reason, n in self._lost()]
-        told = build_html_table("Clips", (), self.confusion.items()) if self.confusion else ""
+        counts = build_html_table("Clips", (), self.confusion.items()) if self.confusion else ""
         if self.answered_by:
-            told += build_html_table("Answered by another model", (), self.answered_by.items())
-        return figures + told + (build_html_table("Not scored", (), lost) if lost else "")
+            counts += build_html_table("Answered by another model", (), self.answered_by.items())
+        return metrics + counts + (build_html_table("Not scored", (), lost) if lost else "")
 
     @property
     def _title(self) -> str:

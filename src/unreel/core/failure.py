@@ -61,11 +61,11 @@ class Failure:
 
 def parse_stored_failure(reason: object, detail: object) -> Failure:
     """Return the failure of a stored row; an unknown reason becomes part of the detail."""
-    words = detail if isinstance(detail, str) else ""
+    text = detail if isinstance(detail, str) else ""
     try:
-        return Failure(FailureReason(str(reason)), words)
+        return Failure(FailureReason(str(reason)), text)
     except ValueError:
-        return Failure(FailureReason.UNSTATED, f"{str(reason)[:60]!a}: {words}")
+        return Failure(FailureReason.UNSTATED, f"{str(reason)[:60]!a}: {text}")
 
 
 def build_damaged_row_failure(what: str) -> Failure:

@@ -29,8 +29,8 @@ def read_limited_bytes(
         with path.open("rb") as file:
             data = file.read(most + 1)
     except (OSError, ValueError) as error:
-        words = getattr(error, "strerror", None) or "unreadable"
-        raise UnreadableSourceError(str(path), words, remedy) from error
+        reason = getattr(error, "strerror", None) or "unreadable"
+        raise UnreadableSourceError(str(path), reason, remedy) from error
     if len(data) > most:
         raise build_too_large_error(str(path), most)
     return data
@@ -53,18 +53,18 @@ def parse_json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        words = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        msg = f"not JSON: {words[:200]}"
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        msg = f"not JSON: {reason[:200]}"
         raise InvalidValueError(msg) from error
 
 
 def parse_json_object(data: bytes) -> Mapping[str, Any]:
     """Parse the JSON object in `data`; raise `InvalidValueError` for anything else."""
-    found = parse_json(data)
-    if not isinstance(found, dict):
+    value = parse_json(data)
+    if not isinstance(value, dict):
         msg = "not an object in JSON"
         raise InvalidValueError(msg)
-    return found
+    return value
 
 
 def read_toml_file(
@@ -82,8 +82,8 @@ def read_toml_file(
     try:
         return tomllib.loads(data.decode(), parse_float=parse_float)
     except (ValueError, RecursionError) as error:
-        words = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise UnreadableSourceError(str(path), f"no {what} ({words})", remedy) from error
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise UnreadableSourceError(str(path), f"no {what} ({reason})", remedy) from error
 
 
 INDEX_FILES: Final = "*.safetensors.index.json"

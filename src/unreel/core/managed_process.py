@@ -96,29 +96,29 @@ def run_supervised_command(pipe: int, command: list[str]) -> int:
         if os.getppid() != owner:
             os._exit(1)
 
-    held = subprocess.Popen(  # noqa: S603  what the caller's plan says
+    process = subprocess.Popen(  # noqa: S603  what the caller's plan says
         command,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
         preexec_fn=die_with_leash,  # noqa: PLW1509  no thread is here
     )
-    ended = os.pidfd_open(held.pid)
-    while held.poll() is None:
+    ended = os.pidfd_open(process.pid)
+    while process.poll() is None:
         ready, _, _ = select.select([pipe, ended], [], [])
         if pipe in ready and not os.read(pipe, 1):
-            _stop_process(held)
+            _stop_process(process)
     _kill_orphans()
-    return held.returncode if held.returncode >= 0 else 128 - held.returncode
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
-def _stop_process(held: "subprocess.Popen[bytes]") -> None:
+def _stop_process(process: "subprocess.Popen[bytes]") -> None:
     with contextlib.suppress(ProcessLookupError):
-        held.terminate()
+        process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        held.wait(PATIENCE_S)
+        process.wait(PATIENCE_S)
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(held.pid, signal.SIGKILL)
-    held.wait()
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _kill_orphans() -> None:

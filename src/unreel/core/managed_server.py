@@ -30,8 +30,8 @@ def require_free_port(host: str, port: int) -> None:
         try:
             tried.bind((host, port))
         except OSError as error:
-            setting, words = "--port", error.strerror or str(error)
-            problem = f"{host}:{port} cannot be used ({words})"
+            setting, reason = "--port", error.strerror or str(error)
+            problem = f"{host}:{port} cannot be used ({reason})"
             remedy = "Stop what listens there, or give another with --port"
             raise InvalidSettingError(setting, problem, remedy) from error
 
@@ -77,13 +77,13 @@ class ManagedServer:
         Raises:
             MachineError: The server exited, or did not start within `seconds`.
         """
-        until_s, said = time.monotonic() + seconds, ""
+        until_s, last = time.monotonic() + seconds, ""
         while self.is_alive and time.monotonic() < until_s:
             if is_up():
                 return
-            if (now := self._last_words(1)) and now[0] != said:
-                said = now[0]
-                tell(f"starting {self._name}: {said}")
+            if (tail := self._last_words(1)) and tail[0] != last:
+                last = tail[0]
+                tell(f"starting {self._name}: {last}")
             time.sleep(_LOOK_S)
         is_late = f"{self._name} was not up after {seconds:.0f} s"
         raise self._failed(is_late if self.is_alive else f"{self._name} ended")
@@ -111,8 +111,8 @@ class ManagedServer:
             end = log.seek(0, os.SEEK_END)
             log.seek(max(self._began, end - _TAIL_BYTES))
             lines = log.read().decode(errors="replace").splitlines()
-        words = [self.plain_line(line).strip()[:_LINE] for line in lines]
-        return [line for line in words if re.search(r"\w", line)][-n:]
+        stripped = [self.plain_line(line).strip()[:_LINE] for line in lines]
+        return [line for line in stripped if re.search(r"\w", line)][-n:]
 
     def _failed(self, problem: str) -> MachineError:
         remedy = "Its last lines follow; fix the problem and start it again"

@@ -96,8 +96,8 @@ class OutputDirectory:
 
     def remove(self, name: str) -> None:
         """Delete the file `name` if it exists; a link is deleted, not its target."""
-        with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as place:
-            os.unlink(place[1], dir_fd=place[0])
+        with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as (at, last):
+            os.unlink(last, dir_fd=at)
 
     def remove_folder(self, name: str) -> None:
         """Delete the folder `name` if it exists, without following links; renamed first, against kills."""
@@ -110,10 +110,10 @@ class OutputDirectory:
         """Sync all files and entries of the folder `name` to disk; call it again after renaming the folder."""
         self.require_plain(name, whole=True)
         files = self.files(name)
-        for each in files:
-            with self.read(f"{name}/{each}") as file:
+        for path in files:
+            with self.read(f"{name}/{path}") as file:
                 os.fsync(file.fileno())
-        inner = {f"{name}/{each.rpartition('/')[0]}" for each in files if "/" in each}
+        inner = {f"{name}/{path.rpartition('/')[0]}" for path in files if "/" in path}
         for folder in (*sorted(inner), name):
             with self._parent(_format_child_name(folder), make=False) as (at, _):
                 os.fsync(at)
@@ -142,10 +142,10 @@ class OutputDirectory:
                 # Who made it may have taken it away again.
                 with contextlib.suppress(FileNotFoundError):
                     descriptor = self._open(last, flags, parent=parent, name=name)
-                    found = os.fstat(descriptor)
+                    status = os.fstat(descriptor)
                     # A mount or a container may give all files to one user: the folder is his too.
                     owners = {os.geteuid(), os.fstat(parent).st_uid}
-                    if found.st_uid in owners and found.st_nlink <= 1:
+                    if status.st_uid in owners and status.st_nlink <= 1:
                         return descriptor
                     os.close(descriptor)
                     self._refuse(name, "belongs to another user, or has a second name (hard link)")
@@ -164,9 +164,9 @@ class OutputDirectory:
 
     def size(self, name: str) -> int | None:
         """Return the size of the file `name` in bytes; None if it is missing or not a regular file."""
-        with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as place:
-            found = os.stat(place[1], dir_fd=place[0], follow_symlinks=False)
-            return found.st_size if stat.S_ISREG(found.st_mode) else None
+        with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as (at, last):
+            status = os.stat(last, dir_fd=at, follow_symlinks=False)
+            return status.st_size if stat.S_ISREG(status.st_mode) else None
         return None
 
     def make(self, name: str = "") -> Path:
@@ -180,7 +180,7 @@ class OutputDirectory:
             contextlib.suppress(FileNotFoundError),
             self._parent(_format_child_name(name), make=False) as at,
         ):
-            return sorted(each for each, _ in self._walk(at[0], depth=_DEEPEST))
+            return sorted(path for path, _ in self._walk(at[0], depth=_DEEPEST))
         return []
 
     def require_plain(self, name: str = "", *, whole: bool = False) -> None:
@@ -189,11 +189,11 @@ class OutputDirectory:
             contextlib.suppress(FileNotFoundError),
             self._parent(_format_child_name(name), make=False) as at,
         ):
-            for each, is_plain in (
+            for path, is_plain in (
                 self._walk(at[0], depth=_DEEPEST) if whole else _list_entries(at[0])
             ):
                 if not is_plain:
-                    self._refuse(f"{name}/{each}" if name else each, "is a link, or no file")
+                    self._refuse(f"{name}/{path}" if name else path, "is a link, or no file")
 
     def _walk(self, at: int, above: str = "", *, depth: int) -> Iterator[tuple[str, bool]]:
         """Yield every non-directory entry below an open directory, and whether it is a regular file."""
@@ -278,14 +278,14 @@ def open_regular_user_file(path: Path) -> io.BufferedReader:
 
 def _list_entries(at: int, folders: list[str] | None = None) -> list[tuple[str, bool]]:
     """Return the entries of an open folder, with whether each is a regular file; folders are listed separately."""
-    found: list[tuple[str, bool]] = []
+    files: list[tuple[str, bool]] = []
     with os.scandir(at) as entries:
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):
-                found.append((entry.name, entry.is_file(follow_symlinks=False)))
+                files.append((entry.name, entry.is_file(follow_symlinks=False)))
             elif folders is not None:
                 folders.append(entry.name)
-    return found
+    return files
 
 
 def _format_child_name(name: str) -> str:

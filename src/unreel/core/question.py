@@ -46,16 +46,16 @@ class Condition:
 
     def written(self) -> dict[str, object]:
         """Return the fields by name; newer fields at their default are omitted, so old keys stay valid."""
-        told = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in told.items() if (name, value) not in LATER.items()}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if (name, value) not in LATER.items()}
 
     def words(self, parts: Sequence[str]) -> list[str]:
         """Format the fields `parts` for display, such as `uniform-8`, without those `written` omits."""
-        told = self.written()
+        values = self.written()
         return [
-            str(told[part]) if part == "sampling" else f"{part.replace('_', ' ')} {told[part]}"
+            str(values[part]) if part == "sampling" else f"{part.replace('_', ' ')} {values[part]}"
             for part in parts
-            if part in told
+            if part in values
         ]
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class Question:
 
 
 def compute_question_key(
-    shown: Sequence[str], reviewer: str, instrument: Instrument, condition: str
+    clips: Sequence[str], reviewer: str, instrument: Instrument, condition: str
 ) -> str:
     """Return the key of a question from the fields of its stored row; `condition` is `str(Condition)`."""
-    return digest("question", *shown, reviewer, str(instrument), condition)
+    return digest("question", *clips, reviewer, str(instrument), condition)

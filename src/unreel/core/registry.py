@@ -37,9 +37,9 @@ class LazyImport:
                 raise  # Our own mistake: show it as it is.
             raise MissingExtraError(missing, self.extra) from error
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Import the object, call it with the given arguments, and return the result."""
-        return self.load()(*given, **named)
+        return self.load()(*args, **kwargs)
 
 
 def require_extra(modules: Sequence[str], extra: str) -> None:

@@ -56,5 +56,5 @@ def get_safe_suffix(location: str) -> str:
 
 def _format_short_value(value: object) -> str:
     """Format `value` as short text without terminal control characters."""
-    shown = ascii(value)
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+    text = ascii(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -81,11 +81,11 @@ def hide_server_addresses(text: str) -> str:
 
 def parse_server_url(url: str) -> ServerAddress:
     """Parse the server address in `url`; reject anything except scheme, plain host, port and path."""
-    found = _URL.fullmatch(url)
-    if found is not None:
-        host, port = normalise_host(found["host"]), int(found["port"] or _PORTS[found["scheme"]])
+    match = _URL.fullmatch(url)
+    if match is not None:
+        host, port = normalise_host(match["host"]), int(match["port"] or _PORTS[match["scheme"]])
         if host is not None and 0 < port <= _LAST_PORT:
-            return ServerAddress(scheme=found["scheme"], host=host, port=port)
+            return ServerAddress(scheme=match["scheme"], host=host, port=port)
     setting, problem = "model", "its address is not scheme, host, port and path in plain letters"
     remedy = "Write http://host:port/v1, and a host that has other letters in its xn-- form"
     raise InvalidSettingError(setting, problem, remedy)
@@ -110,15 +110,15 @@ def find_server_key_variable(server: ServerAddress, key_hosts: str) -> str | Non
         InvalidSettingError: The setting cannot be parsed.
     """
     for entry in filter(None, (part.strip() for part in key_hosts.split(","))):
-        found = _NAMED.fullmatch(entry)
-        host = None if found is None else normalise_host(found["host"])
-        if found is None or host is None:
+        match = _NAMED.fullmatch(entry)
+        host = None if match is None else normalise_host(match["host"])
+        if match is None or host is None:
             remedy = "Write hosts as llm.example.org, 127.0.0.1:8000 or api.example.org=ITS_KEY, with commas between"
             raise InvalidSettingError(HOSTS_VARIABLE, f"cannot use {entry!r}", remedy)
-        port = found["port"]
+        port = match["port"]
         meant = server.uses_usual_port if port is None else server.port == int(port)
         if host == server.host and meant:
-            return found["variable"] or OWN_KEY
+            return match["variable"] or OWN_KEY
     return None
 
 

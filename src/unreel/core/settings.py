@@ -71,18 +71,18 @@ class EnvironmentSettings:
 
 def read_environment_settings(environment: Mapping[str, str] | None = None) -> EnvironmentSettings:
     """Read the settings from `environment` (default: the process environment); reject unknown names."""
-    given = os.environ if environment is None else environment
+    environ = os.environ if environment is None else environment
     known = {PREFIX + setting.name.upper(): setting for setting in fields(EnvironmentSettings)}
     values: dict[str, Any] = {}
-    if given.get(_STATE):
-        values["state"] = str(Path(given[_STATE]) / "unreel")
-    for variable in sorted(name for name in given if name.startswith(PREFIX)):
+    if environ.get(_STATE):
+        values["state"] = str(Path(environ[_STATE]) / "unreel")
+    for variable in sorted(name for name in environ if name.startswith(PREFIX)):
         if variable not in known:
             remedy = f"Unset it, or use another. {suggest_names(variable, list(known))}"
             raise InvalidSettingError(variable, "no such setting", remedy)
         setting = known[variable]
         number = isinstance(setting.default, int)
-        values[setting.name] = _parse_variable(variable, given[variable], number=number)
+        values[setting.name] = _parse_variable(variable, environ[variable], number=number)
     return EnvironmentSettings(**values)
 
 
@@ -97,8 +97,8 @@ def _parse_variable(variable: str, text: str, *, number: bool) -> int | str:
 
 def read_secret_variable(variable: str, environment: Mapping[str, str] | None = None) -> str | None:
     """Read the key in `variable`; `None` if it is not set. Never store or print the key."""
-    given = os.environ if environment is None else environment
-    return given.get(variable) or None
+    environ = os.environ if environment is None else environment
+    return environ.get(variable) or None
 
 
 def build_child_environment(
@@ -113,10 +113,10 @@ def build_child_environment(
     `fixed` overrides existing variables, `usual` gives defaults. Other variables are included only
     if `keep` names them.
     """
-    given = os.environ if environment is None else environment
+    environ = os.environ if environment is None else environment
     open_ones = {
         name: value
-        for name, value in given.items()
+        for name, value in environ.items()
         if name in keep or (_HANDED_ON.fullmatch(name) and not _KEY.search(name))
     }
     return {**usual, **open_ones, **fixed}
@@ -124,8 +124,8 @@ def build_child_environment(
 
 def read_ray_address(environment: Mapping[str, str] | None = None) -> str:
     """Return the cluster to join from `RAY_ADDRESS`; empty if unset. Ray reads it itself as well."""
-    given = os.environ if environment is None else environment
-    return given.get("RAY_ADDRESS", "")
+    environ = os.environ if environment is None else environment
+    return environ.get("RAY_ADDRESS", "")
 
 
 @contextmanager
@@ -153,19 +153,19 @@ def read_storage_options(
     `unreel.engine.location.StorageLocation`). An endpoint without TLS is accepted only because the
     user names it.
     """
-    given = os.environ if environment is None else environment
-    endpoint = settings.s3_endpoint or _select_first_value(given, _ENDPOINTS)
-    region = settings.s3_region or _select_first_value(given, _REGIONS)
+    environ = os.environ if environment is None else environment
+    endpoint = settings.s3_endpoint or _select_first_value(environ, _ENDPOINTS)
+    region = settings.s3_region or _select_first_value(environ, _REGIONS)
     options = {
         "aws_endpoint": endpoint,
         # A store of one's own rarely has regions, and its client asks for one all the same.
         "aws_region": region or ("us-east-1" if endpoint else ""),
         "allow_http": "true" if endpoint.startswith("http://") else "",
     }
-    options |= {name.lower(): read_secret_variable(name, given) or "" for name in _SECRETS}
+    options |= {name.lower(): read_secret_variable(name, environ) or "" for name in _SECRETS}
     options["aws_skip_signature"] = "false" if settings.s3_role else ""
     return {name: value for name, value in options.items() if value}
 
 
-def _select_first_value(given: Mapping[str, str], variables: tuple[str, ...]) -> str:
-    return next((given[name] for name in variables if given.get(name)), "")
+def _select_first_value(environ: Mapping[str, str], variables: tuple[str, ...]) -> str:
+    return next((environ[name] for name in variables if environ.get(name)), "")

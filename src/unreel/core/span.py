@@ -12,9 +12,9 @@ MICROSECONDS: Final = 1_000_000
 def convert_to_microseconds(seconds: Fraction | float) -> int:
     """Round `seconds` to whole microseconds; ties go to even."""
     exact = seconds if type(seconds) is Fraction else Fraction(seconds)
-    whole, rest = divmod(exact.numerator * MICROSECONDS, exact.denominator)
-    twice = 2 * rest - exact.denominator
-    return whole + (twice > 0 or (twice == 0 and whole % 2 == 1))
+    quotient, remainder = divmod(exact.numerator * MICROSECONDS, exact.denominator)
+    twice = 2 * remainder - exact.denominator
+    return quotient + (twice > 0 or (twice == 0 and quotient % 2 == 1))
 
 
 def format_seconds(at_us: int) -> str:
@@ -28,13 +28,13 @@ def add_seconds_fields(value: Any) -> Any:
         return [add_seconds_fields(part) for part in value]
     if not isinstance(value, dict):
         return value
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key, part in value.items():
-        found[key] = add_seconds_fields(part)
+        fields[key] = add_seconds_fields(part)
         seconds = f"{key[:-3]}_s"
         if key.endswith("_us") and type(part) is int and seconds not in value:
-            found[seconds] = part / MICROSECONDS
-    return found
+            fields[seconds] = part / MICROSECONDS
+    return fields
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -109,8 +109,8 @@ def _escape_formula(text: str) -> str:
 
 
 def _is_number_column(cells: Iterable[str]) -> bool:
-    said = [cell for cell in cells if cell]
-    return bool(said) and all(_NUMBER.fullmatch(cell) for cell in said)
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and all(_NUMBER.fullmatch(cell) for cell in filled)
 
 
 def _format_latex_row(cells: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ class FrozenCreatorConfig(CreatorKeys):
     def identity(self) -> str:
         return ""
 
-    def open(self, name: str, around: CreatorEnvironment) -> Creator:  # noqa: ARG002  of the contract
+    def open(self, name: str, env: CreatorEnvironment) -> Creator:  # noqa: ARG002  of the contract
         raise InvalidSettingError(
             name,
             "its clips are in the benchmark, and no more can be made",
@@ -92,7 +92,7 @@ class CreatorRecipeSection(RecipeSection):
     @model_validator(mode="after")
     def _keys_are_of_its_kind(self) -> "CreatorRecipeSection":
         can = self.keys.can
-        beyond = [each.value for each in self.settings if each not in can]
+        beyond = [item.value for item in self.settings if item not in can]
         if beyond or len(set(self.settings)) < len(self.settings):
             setting = f"settings of {self.name}"
             problem = f"cannot start from {', '.join(beyond)}" if beyond else "one is named twice"
@@ -136,14 +136,14 @@ class CreatorRecipeSection(RecipeSection):
             trusted: Whether the benchmark's clips are opened without a sandbox.
         """
         keys, name = self.keys, self.stable_name
-        asked = self.settings or keys.usual
-        around = CreatorEnvironment(settings=settings, trusted=trusted, asked=asked)
+        chosen = self.settings or keys.usual
+        env = CreatorEnvironment(settings=settings, trusted=trusted, asked=chosen)
         return CreatorFactory(
             name=name,
             title=self.name,
-            build=partial(_open_creator, self, name, around),
+            build=partial(_open_creator, self, name, env),
             side=keys.side,
-            settings=asked[:1] if keys.side is ClipClass.CONTROL else asked,
+            settings=chosen[:1] if keys.side is ClipClass.CONTROL else chosen,
             given=keys.given,
             seed=self.seed,
             at_once=keys.at_once,
@@ -153,5 +153,5 @@ class CreatorRecipeSection(RecipeSection):
         return dict(self.model_extra or {})
 
 
-def _open_creator(section: CreatorRecipeSection, name: str, around: CreatorEnvironment) -> Creator:
-    return section.keys.open(name, around)
+def _open_creator(section: CreatorRecipeSection, name: str, env: CreatorEnvironment) -> Creator:
+    return section.keys.open(name, env)

@@ -87,7 +87,7 @@ class DiffusersCreatorConfig(CreatorKeys):
         if None in sides and sides != (None, None):
             setting, problem = "width", "is named without height, or height without it"
             raise InvalidSettingError(setting, problem, "Name both or none")
-        if any(side is not None and side % family.multiple for side in sides):
+        if any(length is not None and length % family.multiple for length in sides):
             setting, problem = "width, height", f"{self.family} makes no frames of that size"
             raise InvalidSettingError(setting, problem, f"Name multiples of {family.multiple}")
         if self.n_frames is not None and (self.n_frames - 1) % family.frames_multiple:
@@ -109,7 +109,7 @@ class DiffusersCreatorConfig(CreatorKeys):
     def identity(self) -> str:
         return digest(super().identity(), *self._weights())
 
-    def open(self, name: str, around: CreatorEnvironment) -> Creator:  # noqa: ARG002  it needs nothing else
+    def open(self, name: str, env: CreatorEnvironment) -> Creator:  # noqa: ARG002  it needs nothing else
         self._require_family()
         require_extra(_MODULES, "diffusers")
         return DiffusersCreator(name, self)
@@ -119,7 +119,7 @@ class DiffusersCreatorConfig(CreatorKeys):
         family = FAMILIES[self.family]
         rate = self.rate or family.rate
         width, height = fit_frame_size(family, brief.width, brief.height)
-        asked = {
+        arguments = {
             "prompt": brief.text,
             "width": self.width or width,
             "height": self.height or height,
@@ -129,7 +129,7 @@ class DiffusersCreatorConfig(CreatorKeys):
             "guidance_scale": self.guidance,
             "frame_rate": float(rate) if family.told_rate else None,
         }
-        return {word: value for word, value in asked.items() if value is not None}
+        return {word: value for word, value in arguments.items() if value is not None}
 
     def _require_family(self) -> None:
         """Raise if the folder of the model does not contain a pipeline of the configured family.
@@ -144,18 +144,14 @@ class DiffusersCreatorConfig(CreatorKeys):
             for index in sorted(Path(self.model).expanduser().rglob(INDEX_FILES)):
                 require_safe_weight_index(index)
         if self.revision and Path(self.model).exists():
-            setting, problem = (
-                "revision",
-                f"{self.model!a} is a folder here, and no name of the hub",
-            )
+            setting = "revision"
+            problem = f"{self.model!a} is a folder here, and no name of the hub"
             raise InvalidSettingError(setting, problem, "Leave it out, or run it elsewhere")
-        own = FAMILIES[self.family].from_text.removesuffix("Pipeline")
-        held = own if self.revision else _read_pipeline_class(Path(self.model).expanduser())
-        if not held.startswith(own):
-            setting, problem = (
-                "family",
-                f"{self.model!a} holds {held[:60]!a}, none of {self.family}",
-            )
+        prefix = FAMILIES[self.family].from_text.removesuffix("Pipeline")
+        kind = prefix if self.revision else _read_pipeline_class(Path(self.model).expanduser())
+        if not kind.startswith(prefix):
+            setting = "family"
+            problem = f"{self.model!a} holds {kind[:60]!a}, none of {self.family}"
             raise InvalidSettingError(setting, problem, "Name the family of its pipeline")
 
     def _refuse_folder(self) -> NoReturn:
@@ -250,11 +246,11 @@ class DiffusersCreator:
     def _told(
         self, call: dict[str, Any], kind: str, rate: Fraction
     ) -> dict[str, str | int | float]:
-        told = {word: value for word, value in call.items() if word != "prompt"}
+        parameters = {word: value for word, value in call.items() if word != "prompt"}
         keys = self._keys
         released = import_module("diffusers").__version__
-        own = {"pipeline": kind, "dtype": keys.dtype, "rate": str(rate), "diffusers": released}
-        return told | own | ({"revision": keys.revision} if keys.revision else {})
+        setup = {"pipeline": kind, "dtype": keys.dtype, "rate": str(rate), "diffusers": released}
+        return parameters | setup | ({"revision": keys.revision} if keys.revision else {})
 
 
 def _load_pipeline(kind: str, keys: DiffusersCreatorConfig, family: PipelineFamily) -> Any:
@@ -264,8 +260,8 @@ def _load_pipeline(kind: str, keys: DiffusersCreatorConfig, family: PipelineFami
     released = import_module("diffusers")
     released.utils.logging.disable_progress_bar()
     logging.disable_progress_bar()
-    wanted = getattr(torch, keys.dtype)
-    parts = {"default": wanted, "vae": torch.float32} if family.fine_decoder else wanted
+    dtype = getattr(torch, keys.dtype)
+    parts = {"default": dtype, "vae": torch.float32} if family.fine_decoder else dtype
     pipeline = getattr(released, kind).from_pretrained(
         keys.model if keys.revision else str(Path(keys.model).expanduser()),
         revision=keys.revision,
@@ -290,11 +286,11 @@ def _generate_frames(
     import numpy as np
     import torch
 
-    shown = {} if picture is None else {"image": picture.resize((call["width"], call["height"]))}
+    image = {} if picture is None else {"image": picture.resize((call["width"], call["height"]))}
     noise = torch.Generator("cpu").manual_seed(seed)  # the same noise whatever card there is
     with torch.inference_mode():
-        found = pipeline(**call, **shown, generator=noise, output_type="np").frames[0]
-    frames = np.asarray(found, np.float32)
+        output = pipeline(**call, **image, generator=noise, output_type="np").frames[0]
+    frames = np.asarray(output, np.float32)
     if not np.isfinite(frames).all():
         return Failure(FailureReason.STAGE_FAILED, "the pipeline gave pixels that are no numbers")
     return np.rint(np.clip(frames, 0, 1) * 255).astype(np.uint8)
@@ -337,8 +333,8 @@ def _read_pipeline_class(folder: Path) -> str:
 
 
 def _compute_file_digest(file: Path) -> str:
-    found = file.stat()
-    return _hash_file_bytes(file, found.st_size, found.st_mtime_ns)
+    status = file.stat()
+    return _hash_file_bytes(file, status.st_size, status.st_mtime_ns)
 
 
 @cache

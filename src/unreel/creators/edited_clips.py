@@ -61,14 +61,14 @@ class ClipEditingCreator:
         change: Callable[[ClipEditRequest], GeneratedClip | Failure],
         *,
         side: ClipClass,
-        around: CreatorEnvironment,
+        env: CreatorEnvironment,
     ) -> None:
         self.name = name
         self.side = side
         self._change = change
         self._open = ExitStack()
         self._reader = self._open.enter_context(
-            open_media_reader(around.settings, trusted=around.trusted)
+            open_media_reader(env.settings, trusted=env.trusted)
         )
 
     async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
@@ -118,10 +118,10 @@ class DegradeCreatorConfig(CreatorKeys):
 
     @model_validator(mode="after")
     def _keys_are_of_its_way(self) -> "DegradeCreatorConfig":
-        own = ("way", *_OWN_KEYS[self.way])
-        for key in sorted(self.model_fields_set - set(own)):
+        allowed = ("way", *_OWN_KEYS[self.way])
+        for key in sorted(self.model_fields_set - set(allowed)):
             problem = f"says nothing about what is {self.way}"
-            raise InvalidSettingError(key, problem, suggest_names(key, own))
+            raise InvalidSettingError(key, problem, suggest_names(key, allowed))
         if self.speed is not None and (self.rate is not None or self.speed == 1):
             setting, problem = "speed", "is 1, or a rate is also set"
             raise InvalidSettingError(setting, problem, "Name another speed, or a rate alone")
@@ -138,8 +138,8 @@ class DegradeCreatorConfig(CreatorKeys):
     def label(self, title: str) -> str:  # noqa: ARG002  its way tells more than a title
         return self.way
 
-    def open(self, name: str, around: CreatorEnvironment) -> Creator:
-        return ClipEditingCreator(name, self._degrade, side=self.side, around=around)
+    def open(self, name: str, env: CreatorEnvironment) -> Creator:
+        return ClipEditingCreator(name, self._degrade, side=self.side, env=env)
 
     def _degrade(self, rework: ClipEditRequest) -> GeneratedClip | Failure:
         facts = rework.reader.probe(rework.source)
@@ -177,14 +177,12 @@ def _build_clip_degradation(
                 form=build_clip_format(facts, crf=keys.crf), told={"crf": keys.crf}
             )
         case "scaled":
-            form = build_clip_format(facts, scale=keys.scale)
-            return _ClipDegradationPlan(
-                form=form, told={"width": form.width, "height": form.height}
-            )
+            fmt = build_clip_format(facts, scale=keys.scale)
+            return _ClipDegradationPlan(form=fmt, told={"width": fmt.width, "height": fmt.height})
         case "cropped":
-            drawn = int(digest("crop", brief.id, str(brief.seed))[:_SEED_DIGITS], 16)
+            seed = int(digest("crop", brief.id, str(brief.seed))[:_SEED_DIGITS], 16)
             crop = choose_random_crop(
-                (facts.video.width, facts.video.height), drawn, kept=keys.kept
+                (facts.video.width, facts.video.height), seed, fraction=keys.kept
             )
             return _ClipDegradationPlan(cut=CroppedFrameRange(crop=crop), told=asdict(crop))
         case "retimed" if keys.rate is not None:

@@ -53,12 +53,12 @@ class FolderCreatorConfig(CreatorKeys):
     def given(self) -> Given:
         return "name"
 
-    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+    def open(self, name: str, env: CreatorEnvironment) -> Creator:
         return FolderCreator(
             name=name,
             keys=self,
-            largest_bytes=around.settings.fetch_mb * _MEGABYTE,
-            plain_names=len(around.asked) <= 1,
+            largest_bytes=env.settings.fetch_mb * _MEGABYTE,
+            plain_names=len(env.asked) <= 1,
         )
 
 
@@ -84,22 +84,22 @@ class FolderCreator:
     def _hand_over(self, brief: ClipBrief, into: OutputDirectory) -> GeneratedClip | Failure:
         folder = OutputDirectory(Path(self.keys.folder))
         try:
-            there = list(self._find(brief, folder))
-            if len(there) != 1:
-                return self._no_one_clip(brief, there)
-            if (folder.size(there[0]) or 0) > self.largest_bytes:
+            matches = list(self._find(brief, folder))
+            if len(matches) != 1:
+                return self._no_one_clip(brief, matches)
+            if (folder.size(matches[0]) or 0) > self.largest_bytes:
                 return self._too_large()
-            taken = f"clip{Path(there[0]).suffix.lower()}"
-            with folder.read(there[0]) as source:
-                if failure := self._copy(source, into, taken):
+            name = f"clip{Path(matches[0]).suffix.lower()}"
+            with folder.read(matches[0]) as source:
+                if failure := self._copy(source, into, name):
                     return failure
         except (InvalidValueError, UnsafeTargetError, OSError) as error:
             raise_if_machine_error(error)
             return Failure(FailureReason.NOT_A_FILE, f"{brief.id!a} names no clip ({error})")
         return GeneratedClip(
-            file=into.root / taken,
+            file=into.root / name,
             model=self.keys.model or self.name,
-            parameters={"file": there[0], "version": self.keys.version},
+            parameters={"file": matches[0], "version": self.keys.version},
             cost_usd=self.keys.cost_usd,
         )
 
@@ -118,14 +118,14 @@ class FolderCreator:
         detail = f"more than {self.largest_bytes // _MEGABYTE} MB in one file"
         return Failure(FailureReason.TOO_LARGE, detail)
 
-    def _no_one_clip(self, brief: ClipBrief, there: list[str]) -> Failure:
-        if there:
-            detail = f"{' and '.join(map(ascii, there))} are all the clip of one scene"
+    def _no_one_clip(self, brief: ClipBrief, matches: list[str]) -> Failure:
+        if matches:
+            detail = f"{' and '.join(map(ascii, matches))} are all the clip of one scene"
         else:
             expected = self._stems(replace(brief, id=brief.file_stem or brief.id))
             names = " or ".join(ascii(f"{stem}.mp4") for stem in expected)
-            others = ", ".join(ENDINGS[1:])
-            detail = f"no {names} in {Path(self.keys.folder).name!a}, nor with {others}"
+            endings = ", ".join(ENDINGS[1:])
+            detail = f"no {names} in {Path(self.keys.folder).name!a}, nor with {endings}"
         return Failure(FailureReason.NOT_A_FILE, detail)
 
     def _find(self, brief: ClipBrief, folder: OutputDirectory) -> Iterator[str]:

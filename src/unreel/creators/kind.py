@@ -71,9 +71,9 @@ class CreatorKeys(RecipeSection):
 
     def beside(self, base: Path) -> dict[str, str]:
         """Return the path keys with their paths resolved against the recipe directory `base`."""
-        given = {key: getattr(self, key) for key in self.places & self.model_fields_set}
-        return {key: str(base / Path(path).expanduser()) for key, path in given.items()}
+        paths = {key: getattr(self, key) for key in self.places & self.model_fields_set}
+        return {key: str(base / Path(path).expanduser()) for key, path in paths.items()}
 
-    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+    def open(self, name: str, env: CreatorEnvironment) -> Creator:
         """Open the creator with the stable name `name`."""
         raise NotImplementedError

@@ -85,10 +85,10 @@ def fit_frame_size(family: PipelineFamily, width: int, height: int) -> tuple[int
 
 def fit_frame_count(family: PipelineFamily, duration_us: int, rate: Fraction) -> int:
     """Return the supported number of frames whose duration at `rate` is nearest to `duration_us`."""
-    wanted = Fraction(duration_us, MICROSECONDS) * rate
-    steps = max(1, round((wanted - 1) / family.frames_multiple))
+    n_frames = Fraction(duration_us, MICROSECONDS) * rate
+    steps = max(1, round((n_frames - 1) / family.frames_multiple))
     return min(family.most_frames, steps * family.frames_multiple + 1)
 
 
-def _round_to_multiple(side: float, multiple: int) -> int:
-    return max(1, round(side / multiple)) * multiple
+def _round_to_multiple(length: float, multiple: int) -> int:
+    return max(1, round(length / multiple)) * multiple

@@ -69,10 +69,10 @@ def compare_benchmarks(before: Path, after: Path) -> BenchmarkDifference:
     moved = {name for pair in renamed for name in pair}
     pairs = [(name, name) for name in sorted(old.keys() & new.keys())] + list(renamed)
     changed = tuple(
-        ClipFieldChange(then, field, old[then][field], new[now][field])
-        for then, now in pairs
+        ClipFieldChange(old_name, field, old[old_name][field], new[new_name][field])
+        for old_name, new_name in pairs
         for field in (*COMPARED, BYTES)
-        if old[then][field] != new[now][field]
+        if old[old_name][field] != new[new_name][field]
     )
     return BenchmarkDifference(
         added=tuple(name for name in come if name not in moved),

@@ -204,25 +204,25 @@ def run_screen_step(
 ) -> CurationState:
     """Keep the segments that pass every screen or that a person keeps; write the queue file again."""
     screens = [build_clip_screen(name, settings) for name, settings in section.screens.items()]
-    decided = (
+    decisions = (
         {} if section.decisions is None else read_screen_decisions(work.root / section.decisions)
     )
     folder = work.shelf.folder
     with folder.create_text(QUEUE) as queue:
 
-        def judged(piece: ClipSegment) -> ClipSegment | ExcludedSegment:
-            choice, findings = decided.get(piece.id), _build_segment_screen_input(piece)
-            by_itself = apply_clip_screens(findings, screens)
-            line = _build_queue_record(piece, by_itself, choice)
+        def judge(piece: ClipSegment) -> ClipSegment | ExcludedSegment:
+            choice, findings = decisions.get(piece.id), _build_segment_screen_input(piece)
+            automatic = apply_clip_screens(findings, screens)
+            line = _build_queue_record(piece, automatic, choice)
             queue.write(json.dumps(line, ensure_ascii=False) + "\n")
             judgement = (
-                apply_clip_screens(findings, screens, decided=choice) if choice else by_itself
+                apply_clip_screens(findings, screens, decided=choice) if choice else automatic
             )
             if isinstance(judgement, RemoveClipDecision):
                 return piece.left_out("screen", judgement.screen, judgement.reason)
             return replace(piece, shots=())  # nobody judges by them any more
 
-        sifted = work.shelf.sift("screen", map(judged, state.pieces))
+        sifted = work.shelf.sift("screen", map(judge, state.pieces))
     work.bench.place.put(QUEUE, folder.root / QUEUE)
     return state.after(sifted)
 
@@ -233,7 +233,7 @@ def read_screen_decisions(file: Path) -> dict[str, Choice]:
     Raises:
         UnreadableSourceError: A line is damaged, or its decision is neither `keep` nor `remove`.
     """
-    found: dict[str, Choice] = {}
+    decisions: dict[str, Choice] = {}
     for number, row in enumerate(read_table_rows(file), start=1):
         if isinstance(row, Rejected):
             raise UnreadableSourceError(str(file), str(row), "Correct the line")
@@ -243,8 +243,8 @@ def read_screen_decisions(file: Path) -> dict[str, Choice]:
         if word not in _CHOICES or "piece" not in row:
             problem, remedy = f"line {number} decides {word!r}", "Write keep or remove"
             raise UnreadableSourceError(str(file), problem, remedy)
-        found[str(row["piece"])] = word
-    return found
+        decisions[str(row["piece"])] = word
+    return decisions
 
 
 def _build_segment_screen_input(piece: ClipSegment) -> ClipScreenInput:

@@ -51,16 +51,16 @@ def embed_descriptions(
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Compute the sentence embedding of each description, by name; texts without one are omitted."""
     names = sorted(stories)
-    found = embed_sentences([stories[name] for name in names], encoder)
-    return {name: vector for name, vector in zip(names, found, strict=True) if vector is not None}
+    vectors = embed_sentences([stories[name] for name in names], encoder)
+    return {name: vector for name, vector in zip(names, vectors, strict=True) if vector is not None}
 
 
 def cluster_vectors(
-    vectors: Vectors, *, seed: int, most: int = MOST_CLUSTERS
+    vectors: Vectors, *, seed: int, max_clusters: int = MOST_CLUSTERS
 ) -> DescriptionClusters:
     """Group vectors by k-means, with the number of groups of largest mean silhouette.
 
-    Numbers of groups from 2 to `most` are tried. The result does not depend on the order of the
+    Numbers of groups from 2 to `max_clusters` are tried. The result does not depend on the order of the
     vectors. Fewer than three different vectors form one group: a silhouette needs two groups, one
     of them with two vectors.
     """
@@ -72,7 +72,7 @@ def cluster_vectors(
     n_different = len(np.unique(rows, axis=0))
     silhouettes: dict[int, float] = {}
     best: npt.NDArray[np.intp] = np.zeros(len(names), np.intp)
-    for k in range(2, min(most, n_different - 1) + 1):
+    for k in range(2, min(max_clusters, n_different - 1) + 1):
         labels = _compute_cluster_labels(rows, k=k, seed=seed)
         silhouettes[k] = float(_SILHOUETTE.load()(rows, labels))
         if _has_largest_silhouette(silhouettes, k):
@@ -93,19 +93,19 @@ def sample_evenly_by_group(
     sizes = Counter(groups.values())
     if not sizes:
         return ()
-    room = min(sizes.values())
-    wanted = room if per_group is None else per_group
-    if not 1 <= wanted <= room:
-        msg = f"cannot take {wanted} of every group: the smallest has {room}. Ask for 1 to {room}"
+    smallest = min(sizes.values())
+    n_each = smallest if per_group is None else per_group
+    if not 1 <= n_each <= smallest:
+        msg = f"cannot take {n_each} of every group: the smallest has {smallest}. Ask for 1 to {smallest}"
         raise InvalidValueError(msg)
-    drawn = sorted(groups, key=lambda name: digest("sample", str(seed), name))
-    taken: Counter[int] = Counter()
-    kept: list[str] = []
-    for name in drawn:
-        if taken[groups[name]] < wanted:
-            taken[groups[name]] += 1
-            kept.append(name)
-    return tuple(sorted(kept))
+    shuffled = sorted(groups, key=lambda name: digest("sample", str(seed), name))
+    counts: Counter[int] = Counter()
+    sample: list[str] = []
+    for name in shuffled:
+        if counts[groups[name]] < n_each:
+            counts[groups[name]] += 1
+            sample.append(name)
+    return tuple(sorted(sample))
 
 
 def _has_largest_silhouette(silhouettes: Mapping[int, float], k: int) -> bool:
@@ -153,10 +153,10 @@ def run_cluster_step(
     subjects = ReiterableStream(
         lambda: (_build_cluster_request(piece) for piece in pieces if DESCRIBE in piece.notes)
     )
-    found = work.bench.settle(step, subjects, lambda: decide_cluster_sampling(subjects, seed=seed))
-    own = (next(found) if DESCRIBE in piece.notes else None for piece in pieces)
+    drawn = work.bench.settle(step, subjects, lambda: decide_cluster_sampling(subjects, seed=seed))
+    results = (next(drawn) if DESCRIBE in piece.notes else None for piece in pieces)
     return state.after(
-        work.shelf.sift(CLUSTER, filter_segments(CLUSTER, pieces, own, _apply_cluster_sampling))
+        work.shelf.sift(CLUSTER, filter_segments(CLUSTER, pieces, results, _apply_cluster_sampling))
     )
 
 
@@ -165,25 +165,25 @@ def _build_cluster_request(piece: ClipSegment) -> CurationStepRequest:
 
 
 def _apply_cluster_sampling(
-    piece: ClipSegment, own: ClusterSamplingDecision
+    piece: ClipSegment, decision: ClusterSamplingDecision
 ) -> ClipSegment | ExcludedSegment:
-    if own.kept:
-        return replace(piece, notes={**piece.notes, CLUSTER: own.group})
-    detail = f"group {own.group} has more clips than the smallest one"
+    if decision.kept:
+        return replace(piece, notes={**piece.notes, CLUSTER: decision.group})
+    detail = f"group {decision.group} has more clips than the smallest one"
     return piece.left_out(CLUSTER, "not-drawn", detail)
 
 
 def decide_cluster_sampling(
-    asked: Iterable[CurationStepRequest], *, seed: int
+    requests: Iterable[CurationStepRequest], *, seed: int
 ) -> Callable[[int], ClusterSamplingDecision]:
-    """Cluster the descriptions in `asked`; return a function from a request's index to its decision."""
-    stories: dict[str, str] = {subject.clip: subject.given["story"] for subject in asked}
+    """Cluster the descriptions in `requests`; return a function from a request's index to its decision."""
+    stories: dict[str, str] = {subject.clip: subject.given["story"] for subject in requests}
     vectors = embed_descriptions(stories, MiniLmEncoder())
     if not vectors:
         return lambda _: ClusterSamplingDecision(group=None, kept=True)
     groups = cluster_vectors(vectors, seed=seed).groups
-    drawn = frozenset(sample_evenly_by_group(groups, seed=seed))
-    clips = [subject.clip for subject in asked]
-    return lambda place: ClusterSamplingDecision(
-        group=groups.get(clips[place]), kept=clips[place] in drawn
+    sample = frozenset(sample_evenly_by_group(groups, seed=seed))
+    clips = [subject.clip for subject in requests]
+    return lambda index: ClusterSamplingDecision(
+        group=groups.get(clips[index]), kept=clips[index] in sample
     )

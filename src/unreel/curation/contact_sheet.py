@@ -56,24 +56,24 @@ class ContactSheetGroup:
     chosen: tuple[ContactSheetCandidate, ...]
 
 
-def sample_benchmark_clips(benchmark: Path, *, most: int, seed: int) -> list[ContactSheetGroup]:
-    """Sample up to `most` clips of the frozen benchmark for each split and label, for a contact sheet."""
+def sample_benchmark_clips(benchmark: Path, *, limit: int, seed: int) -> list[ContactSheetGroup]:
+    """Sample up to `limit` clips of the frozen benchmark for each split and label, for a contact sheet."""
     opened = open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER)
     rows = (
         ((row.split, row.label.value), _build_benchmark_candidate(row, opened.find(row)))
         for row in opened
         if not isinstance(row, Rejected)
     )
-    groups = _sample_clips_by_group(rows, most=most, seed=seed)
-    order = {name: place for place, name in enumerate((*SPLITS, *Label))}
+    groups = _sample_clips_by_group(rows, limit=limit, seed=seed)
+    order = {name: rank for rank, name in enumerate((*SPLITS, *Label))}
     last = len(order)
     return sorted(
         groups, key=lambda group: (order.get(group.part, last), order.get(group.kind, last))
     )
 
 
-def sample_excluded_clips(quarantine: Path, *, most: int, seed: int) -> list[ContactSheetGroup]:
-    """Sample up to `most` excluded clips for each step and reason; none without the file `quarantine`."""
+def sample_excluded_clips(quarantine: Path, *, limit: int, seed: int) -> list[ContactSheetGroup]:
+    """Sample up to `limit` excluded clips for each step and reason; none without the file `quarantine`."""
     if not quarantine.is_file():
         return []
     rows = (
@@ -85,15 +85,15 @@ def sample_excluded_clips(quarantine: Path, *, most: int, seed: int) -> list[Con
         if not isinstance(row, Rejected)
     )
     return sorted(
-        _sample_clips_by_group(rows, most=most, seed=seed),
+        _sample_clips_by_group(rows, limit=limit, seed=seed),
         key=lambda group: (group.part, group.kind),
     )
 
 
 def _sample_clips_by_group(
-    rows: Iterable[tuple[tuple[str, str], ContactSheetCandidate]], *, most: int, seed: int
+    rows: Iterable[tuple[tuple[str, str], ContactSheetCandidate]], *, limit: int, seed: int
 ) -> Iterator[ContactSheetGroup]:
-    """Yield each group with the `most` smallest hashes of `seed` and name, a sample that needs little memory."""
+    """Yield each group with the `limit` smallest hashes of `seed` and name, a sample that needs little memory."""
     heaps: defaultdict[tuple[str, str], list[tuple[int, str, ContactSheetCandidate]]] = defaultdict(
         list
     )
@@ -104,7 +104,7 @@ def _sample_clips_by_group(
         heap = heaps[group]
         # The count keeps two rows of one name from being compared.
         item = (rank, f"{row.name}\0{counts[group]}", row)
-        if len(heap) < most:
+        if len(heap) < limit:
             heapq.heappush(heap, item)
         else:
             heapq.heappushpop(heap, item)
@@ -119,9 +119,9 @@ def _build_benchmark_candidate(entry: Entry, location: str) -> ContactSheetCandi
     length = "" if facts.duration_us is None else f", {facts.duration_us / MICROSECONDS:.2f} s"
     maker = entry.origin.creator if isinstance(entry.origin, Generated) else ""
     rights = ", ".join(filter(None, (entry.licence or "no licence", entry.source)))
-    told = (maker, size + length, rights)
+    details = (maker, size + length, rights)
     return ContactSheetCandidate(
-        name=entry.name, location=location, lines=tuple(filter(None, told))
+        name=entry.name, location=location, lines=tuple(filter(None, details))
     )
 
 
@@ -136,8 +136,8 @@ def _build_excluded_candidate(row: Cells) -> ContactSheetCandidate:
 
 
 def _get_cell_text(row: Cells, key: str) -> str:
-    found = row.get(key)
-    return found if isinstance(found, str) else ""
+    value = row.get(key)
+    return value if isinstance(value, str) else ""
 
 
 PAGE: Final = "contact-sheet.html"
@@ -197,24 +197,28 @@ class ContactSheetSettings:
 def write_contact_sheet_page(
     folder: Path,
     *,
-    wish: ContactSheetSettings,
+    settings: ContactSheetSettings,
     reader: MediaReader,
     out: Path | None = None,
 ) -> WrittenContactSheet:
     """Write the sheet of the curation or frozen benchmark in `folder`; next to the benchmark by default."""
     benchmark = find_frozen_benchmark(folder)
     page = out or benchmark.absolute().parent / PAGE
-    frozen = sample_benchmark_clips(benchmark, most=wish.most, seed=wish.seed)
-    left_out = sample_excluded_clips(benchmark.parent / QUARANTINE, most=wish.most, seed=wish.seed)
-    shown = [_build_thumbnail_group(group, roots=(), reader=reader) for group in frozen]
-    out_of = [_build_thumbnail_group(group, roots=wish.roots, reader=reader) for group in left_out]
-    text = _render_contact_sheet(_format_benchmark_title(benchmark), shown, out_of, wish)
+    frozen = sample_benchmark_clips(benchmark, limit=settings.most, seed=settings.seed)
+    excluded = sample_excluded_clips(
+        benchmark.parent / QUARANTINE, limit=settings.most, seed=settings.seed
+    )
+    included = [_build_thumbnail_group(group, roots=(), reader=reader) for group in frozen]
+    others = [
+        _build_thumbnail_group(group, roots=settings.roots, reader=reader) for group in excluded
+    ]
+    text = _render_contact_sheet(_format_benchmark_title(benchmark), included, others, settings)
     OutputDirectory(page.absolute().parent, published=True).write(page.name, text.encode())
-    thumbs = [thumb for group in (*shown, *out_of) for thumb in group.thumbs]
+    thumbs = [thumb for group in (*included, *others) for thumb in group.thumbs]
     return WrittenContactSheet(
         page=page,
         n_frozen=sum(group.n_clips for group in frozen),
-        n_left_out=sum(group.n_clips for group in left_out),
+        n_left_out=sum(group.n_clips for group in excluded),
         n_shown=len(thumbs),
         n_unseen=sum(not thumb.src for thumb in thumbs),
     )
@@ -239,12 +243,12 @@ def _build_thumbnail(
         return ClipThumbnail(name=name, lines=lines, src="", problem=problem)
     path = Path(candidate.location)
     if candidate.at_us is None:
-        found = reader.frames(path, sampling="uniform-1", encoding="rgb24", longest_side=_SIDE)
+        sampled = reader.frames(path, sampling="uniform-1", encoding="rgb24", longest_side=_SIDE)
     else:
-        found = reader.frames_at(path, [candidate.at_us])
-    if isinstance(found, Failure):
-        return ClipThumbnail(name=name, lines=lines, src="", problem=sanitise_line(str(found)))
-    rgb = scale_down_picture(found.frames[0].rgb(), _SIDE)
+        sampled = reader.frames_at(path, [candidate.at_us])
+    if isinstance(sampled, Failure):
+        return ClipThumbnail(name=name, lines=lines, src="", problem=sanitise_line(str(sampled)))
+    rgb = scale_down_picture(sampled.frames[0].rgb(), _SIDE)
     height, width, _ = rgb.shape
     src = build_data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
     return ClipThumbnail(name=name, lines=lines, src=src, width=width, height=height)
@@ -269,16 +273,16 @@ def _format_benchmark_title(benchmark: Path) -> str:
 def _render_contact_sheet(
     title: str,
     frozen: Sequence[ThumbnailGroup],
-    left_out: Sequence[ThumbnailGroup],
-    wish: ContactSheetSettings,
+    excluded: Sequence[ThumbnailGroup],
+    settings: ContactSheetSettings,
 ) -> str:
     body = render_template(
         "unreel.curation:sheet.html",
         title=title,
         frozen=frozen,
-        left_out=left_out,
-        most=wish.most,
-        seed=wish.seed,
+        left_out=excluded,
+        most=settings.most,
+        seed=settings.seed,
     )
     styles = ("unreel.curation:sheet.css",)
     return build_html_page(

@@ -58,11 +58,11 @@ def open_curation_context(
 ) -> CurationContext:
     """Return the storage and execution settings of the curation at `out`, by default `curations/NAME`."""
     folder = str(out or Path("curations") / make_safe_file_name(recipe.name))
-    place = resolve_location(
+    location = resolve_location(
         folder if "://" in folder else str(Path(folder).absolute()), access.storage
     )
-    ledgers = get_local_state_folder(place, access.settings) / "ledgers"
-    return CurationContext(place=place, access=access, ledgers=ledgers, engine=engine)
+    ledgers = get_local_state_folder(location, access.settings) / "ledgers"
+    return CurationContext(place=location, access=access, ledgers=ledgers, engine=engine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,23 +144,23 @@ def list_recipe_steps(recipe: CurationRecipe) -> list[str]:
 @translate_store_errors()
 def run_curation(curation: CurationRecipeJob, *, until: str | None = None) -> CurationState:
     """Run the steps of the recipe in order, up to the step `until`; stored results are reused."""
-    bench, planned = curation.bench, list_recipe_steps(curation.recipe)
+    context, planned = curation.bench, list_recipe_steps(curation.recipe)
     if until is not None and until not in planned:
         setting, problem = "step", f"the recipe does not take {until!r}"
         raise InvalidSettingError(setting, problem, f"It takes: {', '.join(planned)}")
-    require_conditional_puts(bench.place)
-    bench.media.require_plain(whole=True)
-    shelf = SegmentWorkDirectory.of(bench)
+    require_conditional_puts(context.place)
+    context.media.require_plain(whole=True)
+    shelf = SegmentWorkDirectory.of(context)
     with shelf.lock():
         shelf.clear()
         return _run_curation_steps(curation, until=until)
 
 
 def _run_curation_steps(curation: CurationRecipeJob, *, until: str | None) -> CurationState:
-    bench, state = curation.bench, CurationState()
+    context, state = curation.bench, CurationState()
     try:
-        with open_shared_runner(bench.engine) as runner:
-            ready = replace(bench, access=_allow_recipe_stores(curation), engine=runner)
+        with open_shared_runner(context.engine) as runner:
+            ready = replace(context, access=_allow_recipe_stores(curation), engine=runner)
             work = replace(curation, bench=ready)
             for step in STEPS:
                 settings = step.settings(curation.recipe)
@@ -168,27 +168,27 @@ def _run_curation_steps(curation: CurationRecipeJob, *, until: str | None) -> Cu
                     continue
                 state = step.take(settings, work, state)
                 state = replace(state, steps=(*state.steps, step.name))
-                SegmentWorkDirectory.of(bench).clear(keep=state.pieces, left_out=state.left_out)
-                bench.on_taken(step.name, len(state.pieces))
+                SegmentWorkDirectory.of(context).clear(keep=state.pieces, excluded=state.left_out)
+                context.on_taken(step.name, len(state.pieces))
                 if step.name == until:
                     break
     finally:
-        _write_excluded_segments(bench, state)
+        _write_excluded_segments(context, state)
     return state
 
 
 def _allow_recipe_stores(curation: CurationRecipeJob) -> ClipAccessSettings:
     """Return storage access that also allows the stores of the recipe's sources and of the curation."""
-    access, place = curation.bench.access, curation.bench.place
+    access, location = curation.bench.access, curation.bench.place
     stores = [get_source_store(section) for section in curation.recipe.source]
-    stores += [] if place.is_local else [place.uri]
+    stores += [] if location.is_local else [location.uri]
     return replace(access, named=(*access.named, *(store for store in stores if store)))
 
 
-def _write_excluded_segments(bench: CurationContext, state: CurationState) -> None:
-    shelf = SegmentWorkDirectory.of(bench)
+def _write_excluded_segments(context: CurationContext, state: CurationState) -> None:
+    shelf = SegmentWorkDirectory.of(context)
     with shelf.folder.create_text(QUARANTINE) as file:
         for left in state.left_out.read(shelf.folder):
             file.write(json.dumps(asdict(left), ensure_ascii=False) + "\n")
-    bench.place.put(QUARANTINE, shelf.folder.root / QUARANTINE)
+    context.place.put(QUARANTINE, shelf.folder.root / QUARANTINE)
     shelf.folder.remove(QUARANTINE)

@@ -113,7 +113,7 @@ def count_described_actions(story: str) -> int:
 
 def count_described_objects(story: str) -> int:
     """Count the distinct objects in a description, each identified by the last word of its name."""
-    heads = (found.split()[-1].lower() for found in _NAMED.findall(story))
+    heads = (name.split()[-1].lower() for name in _NAMED.findall(story))
     return len({head.removesuffix("s") for head in heads})
 
 
@@ -141,10 +141,10 @@ async def describe_clip(
 ) -> str | Failure:
     """Ask the model `teller` to describe the clip, a local file, and return its text as one paragraph."""
     question = Question(subject=clip.id, instrument=_INSTRUMENT, condition=CONDITION)
-    asked = await desk.ask(question, [clip], teller, prompt=STORYBOARD.text)
-    if isinstance(asked.outcome, Failure):
-        return asked.outcome
-    text = " ".join(quote_text_for_prompt(strip_thinking(asked.outcome.text)).split())
+    reply = await desk.ask(question, [clip], teller, prompt=STORYBOARD.text)
+    if isinstance(reply.outcome, Failure):
+        return reply.outcome
+    text = " ".join(quote_text_for_prompt(strip_thinking(reply.outcome.text)).split())
     return text or Failure(FailureReason.EMPTY_REPLY, "the model returned no description")
 
 
@@ -168,9 +168,9 @@ def run_describe_step(
 ) -> CurationState:
     """Add difficulty and a model's description, also as a missing prompt, to each real segment."""
     access = work.bench.access
-    opener = section.opener(key_hosts=access.settings.key_hosts)
-    settings = {"teller": opener.name, "condition": str(CONDITION)}
-    stage = ClipDescriptionStage(opener, access, in_flight=section.max_connections)
+    factory = section.opener(key_hosts=access.settings.key_hosts)
+    settings = {"teller": factory.name, "condition": str(CONDITION)}
+    stage = ClipDescriptionStage(factory, access, in_flight=section.max_connections)
     step = VersionedCurationStep(
         name=DESCRIBE, version=1, settings=settings, finds=TypeAdapter(ClipDescription)
     )
@@ -178,10 +178,10 @@ def run_describe_step(
     subjects = ReiterableStream(
         lambda: (_build_describe_request(piece) for piece in pieces if _is_real_segment(piece))
     )
-    found = work.bench.ask_stage(step, subjects, stage)
-    own = (next(found) if _is_real_segment(piece) else None for piece in pieces)
+    descriptions = work.bench.ask_stage(step, subjects, stage)
+    results = (next(descriptions) if _is_real_segment(piece) else None for piece in pieces)
     return state.after(
-        work.shelf.sift(DESCRIBE, filter_segments(DESCRIBE, pieces, own, _add_description))
+        work.shelf.sift(DESCRIBE, filter_segments(DESCRIBE, pieces, results, _add_description))
     )
 
 
@@ -208,10 +208,10 @@ class ClipDescriptionStage(MediaStage):
     opened = MediaStage.opened | {"_desk", "_teller"}
 
     def __init__(
-        self, opener: ReviewerFactory, access: ClipAccessSettings, *, in_flight: int
+        self, factory: ReviewerFactory, access: ClipAccessSettings, *, in_flight: int
     ) -> None:
-        super().__init__(access, WorkerResources.asking(opener, in_flight))
-        self._opener = opener
+        super().__init__(access, WorkerResources.asking(factory, in_flight))
+        self._opener = factory
 
     def setup(self) -> None:
         super().setup()
@@ -223,10 +223,10 @@ class ClipDescriptionStage(MediaStage):
         facts = _FACTS.validate_python(json.loads(row["_given"])["facts"])
         with provide_local_clip_file(row["location"], self._access) as file:
             clip = Clip(id=row["clip"], location=str(file), facts=facts)
-            found = await self._describe(clip, file)
-        if isinstance(found, Failure):
-            return convert_to_failed_row(row, found)
-        return row | {"found": format_canonical_json(to_json_values(found))}
+            description = await self._describe(clip, file)
+        if isinstance(description, Failure):
+            return convert_to_failed_row(row, description)
+        return row | {"found": format_canonical_json(to_json_values(description))}
 
     async def _describe(self, clip: Clip, file: Path) -> ClipDescription | Failure:
         story = await describe_clip(clip, self._teller, desk=self._desk)

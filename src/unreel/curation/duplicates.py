@@ -35,18 +35,18 @@ class StoredFingerprints:
         self._standing = np.argsort(order)
         self.names = ClipIdSequence(clips[order])
         self.sketches = np.empty((len(clips), SKETCH_SIDE**2), np.uint8)
-        for places, sketches in self._lying_in("sketch"):
+        for indices, sketches in self._lying_in("sketch"):
             packed = np.frombuffer(b"".join(sketches.to_pylist()), np.uint8)
-            self.sketches[places] = packed.reshape(-1, SKETCH_SIDE**2)
+            self.sketches[indices] = packed.reshape(-1, SKETCH_SIDE**2)
 
-    def words(self, places: Places) -> Words:
-        """Return the fingerprint hashes of the clips at the indices `places`."""
-        return _unpack_fingerprint_hashes(self._rows.take(places, ["hashes"]).column(0))
+    def words(self, indices: Places) -> Words:
+        """Return the fingerprint hashes of the clips at `indices`."""
+        return _unpack_fingerprint_hashes(self._rows.take(indices, ["hashes"]).column(0))
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
         """Yield the indices and fingerprint hashes of all clips, in the order of the segment table."""
-        for places, hashes in self._lying_in("hashes"):
-            yield places, _unpack_fingerprint_hashes(hashes)
+        for indices, hashes in self._lying_in("hashes"):
+            yield indices, _unpack_fingerprint_hashes(hashes)
 
     def _lying_in(self, column: str) -> Iterator[tuple[Places, Any]]:
         start = 0
@@ -76,11 +76,11 @@ class ClipIdSequence(Sequence[str]):
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        if isinstance(place, slice):
-            return ClipIdSequence(self._packed[place])
-        return format_digest_hex(self._packed[place])
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return ClipIdSequence(self._packed[index])
+        return format_digest_hex(self._packed[index])
 
 
 DUPLICATES: Final = "duplicates"
@@ -110,17 +110,17 @@ def assign_duplicate_families(work: CurationJob, pieces: SegmentTable) -> Segmen
     """Return every segment with the id of its near-duplicate family, and without its fingerprint."""
     step = VersionedCurationStep(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamilyId))
     subjects = pieces.subjects(_build_duplicate_step_input, ("sketch", "hashes", "pixels"))
-    kin = work.bench.settle(step, subjects, lambda: _build_family_lookup(pieces, work.shelf))
+    decisions = work.bench.settle(step, subjects, lambda: _build_family_lookup(pieces, work.shelf))
     named = (
-        replace(piece, family=own.family, fingerprint=None)
-        for piece, own in zip(pieces, kin, strict=True)
+        replace(piece, family=decision.family, fingerprint=None)
+        for piece, decision in zip(pieces, decisions, strict=True)
     )
     return work.shelf.sift(DUPLICATES, named).pieces
 
 
 def _build_duplicate_step_input(row: Row) -> Given:
-    own = ClipFingerprint(sketch=row["sketch"], hashes=row["hashes"])
-    return {"fingerprint": to_json_values(own), "pixels": row["pixels"]}
+    fingerprint = ClipFingerprint(sketch=row["sketch"], hashes=row["hashes"])
+    return {"fingerprint": to_json_values(fingerprint), "pixels": row["pixels"]}
 
 
 def _build_family_lookup(
@@ -132,7 +132,7 @@ def _build_family_lookup(
     groups = group_connected_names(sorted({name for pair in pairs for name in pair}), pairs)
     family = {member: group[0] for group in groups for member in group}
     clips = pieces.rows.digests("clip")
-    return lambda place: DuplicateFamilyId(family=family.get(format_digest_hex(clips[place]), ""))
+    return lambda index: DuplicateFamilyId(family=family.get(format_digest_hex(clips[index]), ""))
 
 
 def _separate_worse_duplicates(
@@ -140,23 +140,23 @@ def _separate_worse_duplicates(
 ) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
     """Return the segments to keep, and the exclusions of the worse duplicates of one label and family."""
     families, labels = named.strings("family"), named.strings("label")
-    kin = np.flatnonzero(families != "")
-    own = SegmentTable(rows=named.rows.reordered(kin))
+    members = np.flatnonzero(families != "")
+    related = SegmentTable(rows=named.rows.reordered(members))
     worths = zip(
-        own.rows.column("pixels").to_pylist(),
-        own.rows.column("size_bytes").to_pylist(),
-        own.rows.digests("clip").tolist(),
+        related.rows.column("pixels").to_pylist(),
+        related.rows.column("size_bytes").to_pylist(),
+        related.rows.digests("clip").tolist(),
         strict=True,
     )
     best: dict[tuple[str, str], tuple[tuple[int, int, bytes], int]] = {}
-    for place, worth in zip(kin.tolist(), worths, strict=True):
-        ours = families[place], labels[place]
-        best[ours] = max(best.get(ours, (worth, place)), (worth, place))
-    kept = families == ""
-    kept[[place for _, place in best.values()]] = True
-    worse = np.flatnonzero(~kept)
-    better = [best[families[place], labels[place]][1] for place in worse]
-    return named.where(kept), _iter_worse_duplicates(named, worse, np.array(better, np.intp))
+    for index, worth in zip(members.tolist(), worths, strict=True):
+        group = families[index], labels[index]
+        best[group] = max(best.get(group, (worth, index)), (worth, index))
+    keep = families == ""
+    keep[[index for _, index in best.values()]] = True
+    worse = np.flatnonzero(~keep)
+    better = [best[families[index], labels[index]][1] for index in worse]
+    return named.where(keep), _iter_worse_duplicates(named, worse, np.array(better, np.intp))
 
 
 def _iter_worse_duplicates(

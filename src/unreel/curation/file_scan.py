@@ -60,15 +60,15 @@ def run_scan_step(
         finds=TypeAdapter(ScannedFileWithFingerprint if settings.prints else ScannedFile),
     )
     look = partial(_scan_file, settings=settings)
-    found = work.bench.ask(step, state.pieces.subjects(), look)
+    scanned = work.bench.ask(step, state.pieces.subjects(), look)
     return state.after(
-        work.shelf.sift(SCAN, filter_segments(SCAN, state.pieces, found, _add_measurements))
+        work.shelf.sift(SCAN, filter_segments(SCAN, state.pieces, scanned, _add_measurements))
     )
 
 
-def _add_measurements(piece: ClipSegment, found: ScannedFile) -> ClipSegment:
-    own = found.fingerprint if isinstance(found, ScannedFileWithFingerprint) else None
-    return replace(piece, shots=found.shots, fingerprint=own)
+def _add_measurements(piece: ClipSegment, scanned: ScannedFile) -> ClipSegment:
+    fingerprint = scanned.fingerprint if isinstance(scanned, ScannedFileWithFingerprint) else None
+    return replace(piece, shots=scanned.shots, fingerprint=fingerprint)
 
 
 def _scan_file(
@@ -89,8 +89,8 @@ def _scan_file(
     shots = tuple(_measure_shot(scan, shot) for shot in split_into_shots(scan, cuts))
     if not settings.prints:
         return ScannedFile(shots=shots)
-    own = compute_clip_fingerprint(scan, find_frame_borders(scan.picked))
-    return ScannedFileWithFingerprint(shots=shots, fingerprint=own)
+    fingerprint = compute_clip_fingerprint(scan, find_frame_borders(scan.picked))
+    return ScannedFileWithFingerprint(shots=shots, fingerprint=fingerprint)
 
 
 @lru_cache(maxsize=1)
@@ -116,15 +116,15 @@ def _measure_shot(scan: ClipScan, shot: ShotFrameRange) -> MeasuredShot:
 
 def _select_shot_scan(scan: ClipScan, shot: ShotFrameRange) -> ClipScan:
     """Return the part of a scan for one shot; a shot without picked frames gets those of the whole clip."""
-    place = slice(shot.first_frame, shot.first_frame + shot.n_frames)
-    picked = tuple(frame for frame in scan.picked if place.start <= frame.index < place.stop)
+    frames = slice(shot.first_frame, shot.first_frame + shot.n_frames)
+    picked = tuple(frame for frame in scan.picked if frames.start <= frame.index < frames.stop)
     return replace(
         scan,
-        instants_s=scan.instants_s[place],
+        instants_s=scan.instants_s[frames],
         end_s=shot.end_s,
-        histograms=scan.histograms[place],
-        lightness=scan.lightness[place],
-        changes=scan.changes[place],
-        stirs=scan.stirs[place],
+        histograms=scan.histograms[frames],
+        lightness=scan.lightness[frames],
+        changes=scan.changes[frames],
+        stirs=scan.stirs[frames],
         picked=picked or scan.picked,
     )

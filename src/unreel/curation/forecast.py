@@ -118,11 +118,11 @@ def forecast_curation(
     recipe: CurationRecipe, *, root: Path, access: ClipAccessSettings
 ) -> CurationForecast:
     """Return the forecast of the curation by `recipe`; relative paths start at `root`."""
-    around = SourceReadContext(root=root, access=access, place=StorageLocation(str(root)))
+    context = SourceReadContext(root=root, access=access, place=StorageLocation(str(root)))
     members: list[SplitCandidate] = []
     names = SeenNameSet()
     sources = tuple(
-        _count_source_clips(section, recipe, around, members, names) for section in recipe.source
+        _count_source_clips(section, recipe, context, members, names) for section in recipe.source
     )
     problems = [f"source {count.path}: {count.problem}" for count in sources if count.problem]
     problems += _list_missing_packages(recipe)
@@ -148,7 +148,7 @@ def forecast_curation(
 def _count_source_clips(
     section: SourceRecipeSection,
     recipe: CurationRecipe,
-    around: SourceReadContext,
+    context: SourceReadContext,
     members: list[SplitCandidate],
     names: SeenNameSet,
 ) -> SourceClipCounts:
@@ -161,12 +161,12 @@ def _count_source_clips(
     examples: list[str] = []
     problem = ""
     try:
-        for row in _reject_repeated_names(list_source_clips([section], around), names):
+        for row in _reject_repeated_names(list_source_clips([section], context), names):
             reason, name = _get_skip_reason(row, recipe)
             if isinstance(row, Rejected) or reason:
                 left[reason] += 1
-                why = row.why if isinstance(row, Rejected) else _WHY[reason]
-                examples += [f"{name}: {why}"] if left[reason] <= _SHOWN else []
+                detail = row.why if isinstance(row, Rejected) else _WHY[reason]
+                examples += [f"{name}: {detail}"] if left[reason] <= _SHOWN else []
                 continue
             group = f"group {row.entry.group}" if row.entry.group else f"file {row.location}"
             labels[row.entry.label.value] += 1
@@ -215,9 +215,9 @@ def _format_no_clips_reason(sources: Sequence[SourceClipCounts]) -> str:
         left.update(count.left_out)
     if not left:
         return "Check source.path: it contains no video"
-    told = ", ".join(f"{n} {reason}" for reason, n in left.items())
+    counts = ", ".join(f"{n} {reason}" for reason, n in left.items())
     remedy = GIVE_LICENCE if left[NO_LICENCE] else "Correct the rows"
-    return f"Left out: {told}. {remedy}"
+    return f"Left out: {counts}. {remedy}"
 
 
 def _list_missing_packages(recipe: CurationRecipe) -> list[str]:
@@ -235,16 +235,16 @@ def _iter_setting_problems(
     checks: list[Callable[[], object]] = []
     if (screen := recipe.screen) is not None:
         checks += [
-            lambda name=name, given=given: build_clip_screen(name, given)  # type: ignore[misc]
-            for name, given in screen.screens.items()
+            lambda name=name, options=options: build_clip_screen(name, options)  # type: ignore[misc]
+            for name, options in screen.screens.items()
         ]
         if (decisions := screen.decisions) is not None:
             checks.append(lambda: read_screen_decisions(root / decisions))
     if (describe := recipe.describe) is not None:
         checks.append(lambda: describe.opener(key_hosts=settings.key_hosts))
-    for one in checks:
+    for check in checks:
         try:
-            one()
+            check()
         except UnreelError as error:
             yield str(error)
 
@@ -301,6 +301,6 @@ def _forecast_split_counts(
         for member in real[: _estimate_injected_twins(recipe, len(real))]
     ]
     shares = dict(zip(SPLITS, recipe.freeze.shares, strict=True))
-    whole = [*members, *twins]
-    chosen = assign_splits(whole, shares=shares, seed=recipe.seed)
-    return Counter((chosen[member.clip], member.label) for member in whole)
+    candidates = [*members, *twins]
+    chosen = assign_splits(candidates, shares=shares, seed=recipe.seed)
+    return Counter((chosen[member.clip], member.label) for member in candidates)

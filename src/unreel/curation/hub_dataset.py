@@ -196,10 +196,10 @@ def _count_clips_by_licence(benchmark: Path) -> Counter[tuple[str, str]]:
 
 
 def _sum_clips_by_licence(tally: Mapping[tuple[str, str], int]) -> dict[str, int]:
-    whole: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for (licence, _), n in tally.items():
-        whole[licence] += n
-    return dict(whole)
+        totals[licence] += n
+    return dict(totals)
 
 
 def _require_licences(
@@ -229,8 +229,8 @@ def _verify_checksums(benchmark: Path) -> dict[str, str]:
         sums[require_relative_path(name)] = read_clip_id(value, CHECKSUMS)
     for name, value in sums.items():
         path = benchmark / name
-        own = is_path_inside(path, benchmark) and path.is_file() and not path.is_symlink()
-        if not own or compute_clip_id(path) != value:
+        regular = is_path_inside(path, benchmark) and path.is_file() and not path.is_symlink()
+        if not regular or compute_clip_id(path) != value:
             problem, remedy = "changed since it was frozen", "Freeze again with `unreel curate run`"
             raise UnreadableSourceError(str(path), problem, remedy)
     return sums
@@ -264,11 +264,11 @@ def _format_hub_card(
 
 def _format_size_category(n_clips: int) -> str:
     """Return the hub's size category for a number of clips, such as `1K<n<10K`."""
-    bounds = [10 ** (3 + place) for place in range(len(_SIZES))]
-    place = sum(n_clips >= bound for bound in bounds)
-    if place == 0:
+    bounds = [10 ** (3 + index) for index in range(len(_SIZES))]
+    index = sum(n_clips >= bound for bound in bounds)
+    if index == 0:
         return f"n<{_SIZES[0]}"
-    return f"{_SIZES[place - 1]}<n<{_SIZES[place]}" if place < len(_SIZES) else f"n>{_SIZES[-1]}"
+    return f"{_SIZES[index - 1]}<n<{_SIZES[index]}" if index < len(_SIZES) else f"n>{_SIZES[-1]}"
 
 
 def _write_dataset_folder(
@@ -276,17 +276,17 @@ def _write_dataset_folder(
 ) -> int:
     """Write the files of the dataset folder, checksums last, and return their total size in bytes."""
     folder = OutputDirectory(target, published=True)
-    kept = {name: value for name, value in sums.items() if name not in texts}
-    for name in kept:
+    checksums = {name: value for name, value in sums.items() if name not in texts}
+    for name in checksums:
         if not folder.hard_link(benchmark / name, name):
             folder.copy(benchmark / name, name)
-    size_bytes = sum((benchmark / name).stat().st_size for name in kept)
+    size_bytes = sum((benchmark / name).stat().st_size for name in checksums)
     for name, text in texts.items():
         if text is not None:
             data = text.encode()
             folder.write(name, data)
-            kept[name] = hashlib.sha256(data).hexdigest()
+            checksums[name] = hashlib.sha256(data).hexdigest()
             size_bytes += len(data)
-    lines = "".join(f"{kept[name]}  {name}\n" for name in sorted(kept))
+    lines = "".join(f"{checksums[name]}  {name}\n" for name in sorted(checksums))
     folder.write(CHECKSUMS, lines.encode())
     return size_bytes + len(lines)

@@ -48,24 +48,24 @@ def draw_target_lengths(
     by_rank = np.array(sorted(range(len(real.lengths_s)), key=real.lengths_s.__getitem__))
     rank = np.empty_like(by_rank)
     rank[by_rank] = np.arange(len(by_rank))
-    own = rank[real.own]
-    by_length = np.lexsort((real.names, own))
-    targets = _compute_quantiles(np.sort(rank[wanted]), len(own))
-    enough = np.searchsorted(own[by_length], targets)
+    ranks = rank[real.own]
+    by_length = np.lexsort((real.names, ranks))
+    targets = _compute_quantiles(np.sort(rank[wanted]), len(ranks))
+    enough = np.searchsorted(ranks[by_length], targets)
     draw = random.Random(seed)  # noqa: S311  a repeatable draw, no secret
-    lengths = np.full(len(own), TOO_SHORT)
+    lengths = np.full(len(ranks), TOO_SHORT)
     free = array("q")
-    above = len(own)
-    # From the longest down: whoever can fill a length can fill every shorter one, so any draw among
+    above = len(ranks)
+    # From the longest down: a clip that can fill a length can fill every shorter one, so any draw among
     # them leaves the best that is possible for the rest.
-    for place in reversed(range(len(targets))):
-        if enough[place] < above:
-            free.frombytes(by_length[enough[place] : above].astype(np.int64).tobytes())
-            above = int(enough[place])
+    for index in reversed(range(len(targets))):
+        if enough[index] < above:
+            free.frombytes(by_length[enough[index] : above].astype(np.int64).tobytes())
+            above = int(enough[index])
         if free:
-            drawn = draw.randrange(len(free))
-            free[drawn], free[-1] = free[-1], free[drawn]
-            lengths[free.pop()] = by_rank[targets[place]]
+            chosen = draw.randrange(len(free))
+            free[chosen], free[-1] = free[-1], free[chosen]
+            lengths[free.pop()] = by_rank[targets[index]]
     return lengths
 
 
@@ -114,24 +114,24 @@ def _build_target_length_lookup(
     pieces: SegmentTable, *, seed: int
 ) -> Callable[[int], SegmentTargetLength]:
     real = pieces.strings("label") == Label.REAL.value
-    own, spelled = pieces.codes("length_s")
+    codes, spelled = pieces.codes("length_s")
     lengths_s = [Fraction(text) for text in spelled.to_pylist()]
     if real.all() or not real.any():
         return lambda _: SegmentTargetLength()
     ids = pieces.rows.digests("id")
-    lasting = ClipLengths(lengths_s=lengths_s, own=own[real], names=ids[real])
-    given = np.full(len(pieces), _STAYS)
-    given[real] = draw_target_lengths(lasting, own[~real], seed=seed)
+    lasting = ClipLengths(lengths_s=lengths_s, own=codes[real], names=ids[real])
+    targets = np.full(len(pieces), _STAYS)
+    targets[real] = draw_target_lengths(lasting, codes[~real], seed=seed)
 
-    def found(index: int) -> SegmentTargetLength:
-        if given[index] == _STAYS:
+    def lookup(index: int) -> SegmentTargetLength:
+        if targets[index] == _STAYS:
             return SegmentTargetLength()
-        too_short = bool(given[index] == TOO_SHORT)
+        too_short = bool(targets[index] == TOO_SHORT)
         return SegmentTargetLength(
-            length_s=None if too_short else lengths_s[given[index]], too_short=too_short
+            length_s=None if too_short else lengths_s[targets[index]], too_short=too_short
         )
 
-    return found
+    return lookup
 
 
 def _trim_segment(piece: ClipSegment, length: SegmentTargetLength) -> ClipSegment | ExcludedSegment:

@@ -118,26 +118,26 @@ def _map_trace_to_segment(
     if not shared_us:
         return None
     start_us = max(trace.span.start_us, span.start_us) - span.start_us
-    marks = [
+    boxes = [
         BoxAt(mark.at_us - span.start_us, box)
         for mark in trace.track
         if span.start_us <= mark.at_us < span.end_us and (box := view.map(mark.box)) is not None
     ]
-    if trace.track and not marks:
+    if trace.track and not boxes:
         return None
-    return replace(trace, span=TimeSpan(start_us, start_us + shared_us), track=tuple(marks))
+    return replace(trace, span=TimeSpan(start_us, start_us + shared_us), track=tuple(boxes))
 
 
-def _compute_relative_position(place: float, first: float, last: float) -> float:
-    return min(1.0, max(0.0, (place - first) / (last - first)))
+def _compute_relative_position(position: float, first: float, last: float) -> float:
+    return min(1.0, max(0.0, (position - first) / (last - first)))
 
 
-def compute_fitted_window(width: int, height: int, form: NormalisedClipFormat) -> PixelCrop:
-    """Return the pixels that a picture of this size covers when it is fitted into a frame of `form`."""
-    scale = min(Fraction(form.width, width), Fraction(form.height, height))
-    wide, high = (max(1, round(side * scale)) for side in (width, height))
+def compute_fitted_window(width: int, height: int, fmt: NormalisedClipFormat) -> PixelCrop:
+    """Return the pixels that a picture of this size covers when it is fitted into a frame of `fmt`."""
+    scale = min(Fraction(fmt.width, width), Fraction(fmt.height, height))
+    wide, high = (max(1, round(length * scale)) for length in (width, height))
     return PixelCrop(
-        left=(form.width - wide) // 2, top=(form.height - high) // 2, width=wide, height=high
+        left=(fmt.width - wide) // 2, top=(fmt.height - high) // 2, width=wide, height=high
     )
 
 
@@ -165,97 +165,97 @@ def render_segments(
     work: CurationJob, pieces: SegmentTable, rendering: SegmentRenderSettings
 ) -> CurationStepResult:
     """Render segments as files and deduplicate them; without an output format, whole clips keep their file."""
-    form, media = rendering.form, work.bench.media
+    fmt, media = rendering.form, work.bench.media
     step = VersionedCurationStep(
         name=RENDER,
         version=1,
-        settings={"form": _build_clip_format_settings(form)},
+        settings={"form": _build_clip_format_settings(fmt)},
         finds=TypeAdapter(StoredClip),
     )
-    look = partial(_render_clip, form=form, media=media)
+    look = partial(_render_clip, fmt=fmt, media=media)
     # One run for clips and their cleaned copies: starting an engine costs seconds.
-    found = work.bench.ask(
-        step, ReiterableStream(lambda: _iter_render_requests(pieces, form)), look
+    results = work.bench.ask(
+        step, ReiterableStream(lambda: _iter_render_requests(pieces, fmt)), look
     )
     sifted = work.shelf.sift(
-        rendering.step, _iter_render_results(pieces, found, form=form, media=media)
+        rendering.step, _iter_render_results(pieces, results, fmt=fmt, media=media)
     )
     once, doubled = deduplicate_segments(sifted.pieces, step=RENDER)
-    left_out = sifted.left_out + work.shelf.leave(f"{rendering.step}-same", doubled)
-    return CurationStepResult(pieces=once, left_out=left_out)
+    excluded = sifted.left_out + work.shelf.leave(f"{rendering.step}-same", doubled)
+    return CurationStepResult(pieces=once, left_out=excluded)
 
 
-def _needs_rendering(piece: ClipSegment, form: NormalisedClipFormat | None) -> bool:
-    return form is not None or piece.cut != WHOLE
+def _needs_rendering(piece: ClipSegment, fmt: NormalisedClipFormat | None) -> bool:
+    return fmt is not None or piece.cut != WHOLE
 
 
 def _iter_render_requests(
-    pieces: Iterable[ClipSegment], form: NormalisedClipFormat | None
+    pieces: Iterable[ClipSegment], fmt: NormalisedClipFormat | None
 ) -> Iterator[CurationStepRequest]:
     """Yield the request to render each segment, followed by that for its copy without watermarks."""
     for piece in pieces:
-        if not _needs_rendering(piece, form):
+        if not _needs_rendering(piece, fmt):
             continue
         yield piece.subject(cut=to_json_values(piece.cut))
         if piece.cleaned is not None:
-            whole = piece.subject(cut=to_json_values(WHOLE))
-            yield replace(whole, clip=piece.cleaned.id, location=piece.cleaned.location)
+            request = piece.subject(cut=to_json_values(WHOLE))
+            yield replace(request, clip=piece.cleaned.id, location=piece.cleaned.location)
 
 
 def _iter_render_results(
     pieces: Iterable[ClipSegment],
-    found: Iterator[StoredClip | Failure],
+    results: Iterator[StoredClip | Failure],
     *,
-    form: NormalisedClipFormat | None,
+    fmt: NormalisedClipFormat | None,
     media: StorageLocation,
 ) -> Iterator[ClipSegment | ExcludedSegment]:
     for piece in pieces:
-        if not _needs_rendering(piece, form):
+        if not _needs_rendering(piece, fmt):
             yield piece
             continue
-        own = next(found)
-        copy = None if piece.cleaned is None else next(found)
-        result = _select_render_result(own, copy)
+        rendered = next(results)
+        copy = None if piece.cleaned is None else next(results)
+        result = _select_render_result(rendered, copy)
         if isinstance(result, Failure):
             yield piece.left_out(RENDER, result.reason.value, result.detail)
             continue
-        done = _build_rendered_segment(piece, result.below(media), form)
+        done = _build_rendered_segment(piece, result.below(media), fmt)
         yield replace(done, cleaned=copy.below(media)) if isinstance(copy, StoredClip) else done
 
 
 def _select_render_result(
-    own: StoredClip | Failure, copy: StoredClip | Failure | None
+    clip: StoredClip | Failure, copy: StoredClip | Failure | None
 ) -> StoredClip | Failure:
     """Return the rendered clip, or the failure of the clip or of its copy without watermarks."""
-    return copy if isinstance(copy, Failure) and not isinstance(own, Failure) else own
+    return copy if isinstance(copy, Failure) and not isinstance(clip, Failure) else clip
 
 
 def _render_clip(
     reader: MediaReader,
     file: Path,
-    given: Given,
+    inputs: Given,
     *,
-    form: NormalisedClipFormat | None,
+    fmt: NormalisedClipFormat | None,
     media: StorageLocation,
 ) -> StoredClip | Failure:
-    data = reader.render(file, _CUT.validate_python(given["cut"]), form=form)
+    data = reader.render(file, _CUT.validate_python(inputs["cut"]), form=fmt)
     return data if isinstance(data, Failure) else store_clip_by_hash(data, media, reader=reader)
 
 
-def _build_clip_format_settings(form: NormalisedClipFormat | None) -> dict[str, Any] | None:
-    if form is None:
+def _build_clip_format_settings(fmt: NormalisedClipFormat | None) -> dict[str, Any] | None:
+    if fmt is None:
         return None
     return {
-        "width": form.width,
-        "height": form.height,
-        "rate": str(form.rate),
-        "crf": form.crf,
-        "sound": form.sound,
+        "width": fmt.width,
+        "height": fmt.height,
+        "rate": str(fmt.rate),
+        "crf": fmt.crf,
+        "sound": fmt.sound,
     }
 
 
 def _build_rendered_segment(
-    piece: ClipSegment, made: Clip, form: NormalisedClipFormat | None
+    piece: ClipSegment, clip: Clip, fmt: NormalisedClipFormat | None
 ) -> ClipSegment:
     start_s = piece.start_s
     traces = map_traces_to_segment(
@@ -263,15 +263,15 @@ def _build_rendered_segment(
         span=TimeSpan(
             convert_to_microseconds(start_s), convert_to_microseconds(start_s + piece.length_s)
         ),
-        view=build_frame_mapping(piece, form),
+        view=build_frame_mapping(piece, fmt),
     )
-    return replace(piece.remade(made), entry=replace(piece.entry, traces=traces))
+    return replace(piece.remade(clip), entry=replace(piece.entry, traces=traces))
 
 
 def build_frame_mapping(
-    piece: ClipSegment, form: NormalisedClipFormat | None
+    piece: ClipSegment, fmt: NormalisedClipFormat | None
 ) -> FrameCoordinateMapping:
-    """Return the mapping from the frames of the segment's file to its frames in the format `form`."""
+    """Return the mapping from the frames of the segment's file to its frames in the format of `fmt`."""
     crop, video = piece.cut.crop, piece.clip.facts.video
     width, height = video.width, video.height
     window = FRAME
@@ -279,15 +279,15 @@ def build_frame_mapping(
         right, bottom = crop.left + crop.width, crop.top + crop.height
         window = Box(crop.left / width, crop.top / height, right / width, bottom / height)
         width, height = crop.width, crop.height
-    if form is None:
+    if fmt is None:
         return FrameCoordinateMapping(window=window)
-    place = compute_fitted_window(width, height, form)
+    fitted = compute_fitted_window(width, height, fmt)
     return FrameCoordinateMapping(
         window=window,
         shown_in=Box(
-            place.left / form.width,
-            place.top / form.height,
-            (place.left + place.width) / form.width,
-            (place.top + place.height) / form.height,
+            fitted.left / fmt.width,
+            fitted.top / fmt.height,
+            (fitted.left + fitted.width) / fmt.width,
+            (fitted.top + fitted.height) / fmt.height,
         ),
     )

@@ -26,13 +26,13 @@ class ColourCutDetector(SceneDetector):
 
     def process_frame(self, timecode: FrameTimecode, frame_img: Any) -> list[FrameTimecode]:
         """Return `timecode` in a list if `frame_img` (BGR) begins a new shot, otherwise an empty list."""
-        now = compute_colour_histogram(
+        histogram = compute_colour_histogram(
             scale_down_picture(np.ascontiguousarray(frame_img[..., ::-1]), SMALL_SIDE)
         )
-        before, self._before = self._before, now
+        before, self._before = self._before, histogram
         if before is None:
             return []
-        distance = float(compute_colour_distances(np.stack([before, now]))[1])
+        distance = float(compute_colour_distances(np.stack([before, histogram]))[1])
         if self.stats_manager is not None:
             self.stats_manager.set_metrics(timecode, {METRIC: distance})
         return [timecode] if distance > self._threshold else []

@@ -45,15 +45,15 @@ def find_recipe_sections(name: str | None) -> list[RecipeSectionDescription]:
     Raises:
         UnknownNameError: No section has this name.
     """
-    told = list(describe_recipe_sections())
+    sections = list(describe_recipe_sections())
     if name is None:
-        return told
-    wanted = name.strip("[]")
-    found = [one for one in told if f"{one.name}.".startswith(f"{wanted}.")]
-    if not found:
+        return sections
+    stripped = name.strip("[]")
+    matches = [section for section in sections if f"{section.name}.".startswith(f"{stripped}.")]
+    if not matches:
         kind = "section of a recipe"
-        raise UnknownNameError(kind, name, [one.name for one in told if one.name])
-    return found
+        raise UnknownNameError(kind, name, [section.name for section in sections if section.name])
+    return matches
 
 
 def _describe_screen_settings(name: str) -> RecipeSectionDescription:
@@ -61,13 +61,13 @@ def _describe_screen_settings(name: str) -> RecipeSectionDescription:
     kinds, notes = get_type_hints(screen, include_extras=True), read_field_docstrings(screen)
     keys = tuple(
         build_recipe_key_description(
-            own.name,
-            kinds[own.name],
-            default=format_toml_value(own.default),
-            meaning=notes.get(own.name, ""),
+            field.name,
+            kinds[field.name],
+            default=format_toml_value(field.default),
+            meaning=notes.get(field.name, ""),
         )
-        for own in fields(screen)
-        if own.name != "name"
+        for field in fields(screen)
+        if field.name != "name"
     )
     about = (screen.__doc__ or "").partition("\n")[0]
     return RecipeSectionDescription(name=f"screen.screens.{name}", about=about, keys=keys)
@@ -96,22 +96,22 @@ def guess_recipe_sources(path: Path, *, recipe: Path) -> RecipeSourceGuess:
     if not path.exists():
         remedy = "Check the path, or draw clips to try it with: unreel curate init --sample"
         raise UnreadableSourceError(str(path), "no such file or folder", remedy)
-    shown = Path(os.path.relpath(path, recipe.absolute().parent)).as_posix()
+    relative = Path(os.path.relpath(path, recipe.absolute().parent)).as_posix()
     if path.is_file():
-        return _guess_table_source(path, shown)
+        return _guess_table_source(path, relative)
     layouts = find_matching_layouts(path)
     if len(layouts) == 1:
         silent = (_LICENCE,) if layouts[0] is BenchmarkLayout.FOLDERS else ()
-        return RecipeSourceGuess(sources=({"path": shown},), open_questions=silent)
+        return RecipeSourceGuess(sources=({"path": relative},), open_questions=silent)
     if layouts:
         names = ", ".join(layout.value for layout in layouts)
-        question = f"{shown} can be read as {names}: source.layout names the first"
-        source = {"path": shown, "layout": layouts[0].value}
+        question = f"{relative} can be read as {names}: source.layout names the first"
+        source = {"path": relative, "layout": layouts[0].value}
         return RecipeSourceGuess(sources=(source,), open_questions=(question,))
-    return _guess_video_sources(path, shown)
+    return _guess_video_sources(path, relative)
 
 
-def _guess_table_source(path: Path, shown: str) -> RecipeSourceGuess:
+def _guess_table_source(path: Path, relative: str) -> RecipeSourceGuess:
     if path.suffix.lower() not in TABLE_SUFFIXES:
         remedy = f"Name a folder, or a table: {', '.join(TABLE_SUFFIXES)}"
         raise UnreadableSourceError(str(path), "no table of clips", remedy)
@@ -125,37 +125,37 @@ def _guess_table_source(path: Path, shown: str) -> RecipeSourceGuess:
         for field in unsaid
     ]
     questions += [] if "licence" in binding else [_LICENCE]
-    return RecipeSourceGuess(sources=({"path": shown},), open_questions=tuple(questions))
+    return RecipeSourceGuess(sources=({"path": relative},), open_questions=tuple(questions))
 
 
-def _guess_video_sources(path: Path, shown: str) -> RecipeSourceGuess:
+def _guess_video_sources(path: Path, relative: str) -> RecipeSourceGuess:
     firsts = dict.fromkeys(_iter_top_folders(path))
     if not firsts:
         remedy = "Name a folder with videos or a table of them, or try it with synthetic clips: unreel curate init --sample"
         raise UnreadableSourceError(str(path), "there is no video below it", remedy)
     if all(first in LABELS for first in firsts):
-        return RecipeSourceGuess(sources=({"path": shown},), open_questions=(_LICENCE,))
+        return RecipeSourceGuess(sources=({"path": relative},), open_questions=(_LICENCE,))
     if "" in firsts or len(firsts) > MOST_PARTS:
         question = 'nothing says which clips are real: write label = "real" or "generated"'
-        return RecipeSourceGuess(sources=({"path": shown},), open_questions=(question, _LICENCE))
+        return RecipeSourceGuess(sources=({"path": relative},), open_questions=(question, _LICENCE))
     unsaid = [first for first in firsts if first not in LABELS]
     question = f'label = "real" or "generated" is to be written for: {", ".join(unsaid)}'
     return RecipeSourceGuess(
-        sources=tuple(_build_folder_source(first, shown) for first in firsts),
+        sources=tuple(_build_folder_source(first, relative) for first in firsts),
         open_questions=(question, _LICENCE),
     )
 
 
-def _build_folder_source(first: str, shown: str) -> dict[str, Any]:
+def _build_folder_source(first: str, relative: str) -> dict[str, Any]:
     label = {"label": LABELS[first].value} if first in LABELS else {}
-    return {"path": f"{shown}/{first}", "name": first, **label}
+    return {"path": f"{relative}/{first}", "name": first, **label}
 
 
 def _iter_top_folders(path: Path) -> Iterator[str]:
     """Yield the top-level folder of each video below `path`; "" for a video in `path` itself."""
-    for found in walk_videos(path):
-        if not isinstance(found, Rejected):
-            yield found.partition("/")[0] if "/" in found else ""
+    for video in walk_videos(path):
+        if not isinstance(video, Rejected):
+            yield video.partition("/")[0] if "/" in video else ""
 
 
 _EXAMPLES: Final = {
@@ -185,46 +185,48 @@ def format_recipe_template(values: Mapping[str, Any], *, head: str) -> str:
     """Format `values` as a TOML recipe below the comment `head`; unused sections are commented out."""
     blocks = [[f"# {line}".rstrip() for line in head.splitlines()]]
     for section in describe_recipe_sections():
-        held = _find_dotted_value(section.name, values)
-        several = held if isinstance(held, list) else [held]
-        told = replace(section, many=len(several) > 1)
+        value = _find_dotted_value(section.name, values)
+        several = value if isinstance(value, list) else [value]
+        shared = replace(section, many=len(several) > 1)
         blocks += [
-            list(_iter_section_lines(told, one, is_first=not n)) for n, one in enumerate(several)
+            list(_iter_section_lines(shared, table, is_first=not n))
+            for n, table in enumerate(several)
         ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
 def _find_dotted_value(name: str, values: Mapping[str, Any]) -> Any:
     """Return the value under the dotted `name` in `values`; `None` if it is missing."""
-    found: Any = values
+    value: Any = values
     for part in filter(None, name.split(".")):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def _iter_section_lines(
-    section: RecipeSectionDescription, held: Mapping[str, Any] | None, *, is_first: bool
+    section: RecipeSectionDescription, table: Mapping[str, Any] | None, *, is_first: bool
 ) -> Iterator[str]:
     if section.name:
         heading = f"[[{section.name}]]" if section.many else f"[{section.name}]"
-        yield _format_toml_line(heading, section.about if is_first else "", taken=held is not None)
-    given = held or {}
+        about = section.about if is_first else ""
+        yield _format_toml_line(heading, about, active=table is not None)
+    settings = table or {}
     for key in section.keys:
-        place = f"{section.name}.{key.key}".lstrip(".")
-        shown = _EXAMPLES.get(place) or key.default
+        name = f"{section.name}.{key.key}".lstrip(".")
+        example = _EXAMPLES.get(name) or key.default
         comment = _format_key_note(key) if is_first else ""
-        if place in _UNTOLD:
+        if name in _UNTOLD:
             continue
-        if key.key in given:
+        if key.key in settings:
             yield _format_toml_line(
-                f"{key.key} = {format_toml_value(given[key.key])}", comment, taken=True
+                f"{key.key} = {format_toml_value(settings[key.key])}", comment, active=True
             )
-        elif shown and (is_first or place in _REPEATED):
-            yield _format_toml_line(f"{key.key} = {shown}", comment, taken=False)
+        elif example and (is_first or name in _REPEATED):
+            yield _format_toml_line(f"{key.key} = {example}", comment, active=False)
 
 
-def _format_toml_line(text: str, comment: str, *, taken: bool) -> str:
-    line = text if taken else f"# {text}"
+def _format_toml_line(text: str, comment: str, *, active: bool) -> str:
+    line = text if active else f"# {text}"
     return f"{line + '  ':{_WIDTH}}# {comment}" if comment else line
 
 
@@ -232,8 +234,8 @@ def _format_key_note(key: RecipeKeyDescription) -> str:
     """Format the type, unit and meaning of a recipe key as a comment."""
     kind = "" if key.kind in _PLAIN else key.kind
     unit = f"({key.unit})" if key.unit else ""
-    told = " ".join(filter(None, (kind, unit)))
-    return f"{told}: {key.meaning}" if told else key.meaning
+    note = " ".join(filter(None, (kind, unit)))
+    return f"{note}: {key.meaning}" if note else key.meaning
 
 
 FOLDER_RECIPE_HEAD: Final = """\

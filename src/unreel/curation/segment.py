@@ -112,11 +112,11 @@ class ClipSegment:
         """Return the id of the segment, a hash of its file's content and its cut."""
         return digest("piece", self.clip.id, format_canonical_json(to_json_values(self.cut)))
 
-    def subject(self, **given: Any) -> CurationStepRequest:
-        """Return a step's request for the segment's file, with the additional inputs `given`."""
+    def subject(self, **inputs: Any) -> CurationStepRequest:
+        """Return a step's request for the segment's file, with the additional `inputs`."""
         clip = self.clip
         return CurationStepRequest(
-            clip=clip.id, name=self.entry.name, location=clip.location, given=given
+            clip=clip.id, name=self.entry.name, location=clip.location, given=inputs
         )
 
     def left_out(self, step: str, reason: str, detail: str) -> "ExcludedSegment":
@@ -127,8 +127,8 @@ class ClipSegment:
     def remade(self, clip: Clip) -> "ClipSegment":
         """Return the segment with the whole file `clip` as content, without measured shots and fingerprint."""
         length_s = clip.facts.video.duration_s
-        whole = replace(self, clip=clip, cut=WHOLE, start_s=Fraction(0), length_s=length_s)
-        return replace(whole, shots=(), fingerprint=None)
+        segment = replace(self, clip=clip, cut=WHOLE, start_s=Fraction(0), length_s=length_s)
+        return replace(segment, shots=(), fingerprint=None)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -148,18 +148,18 @@ class ExcludedSegment:
 def filter_segments(
     step: str,
     pieces: Iterable[ClipSegment],
-    found: Iterable[Found | Failure | None],
+    results: Iterable[Found | Failure | None],
     keep: Callable[[ClipSegment, Found], ClipSegment | ExcludedSegment],
 ) -> Iterator[ClipSegment | ExcludedSegment]:
     """Yield `keep` of each segment and result; keep it without a result, exclude it with a failure."""
-    for piece, own in zip(pieces, found, strict=True):
-        match own:
+    for piece, result in zip(pieces, results, strict=True):
+        match result:
             case None:
                 yield piece
             case Failure():
-                yield piece.left_out(step, own.reason.value, own.detail)
+                yield piece.left_out(step, result.reason.value, result.detail)
             case _:
-                yield keep(piece, own)
+                yield keep(piece, result)
 
 
 _NOWHERE: Final = -1

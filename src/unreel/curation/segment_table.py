@@ -56,18 +56,18 @@ class SegmentTable:
             yield from map(_parse_segment, *(batch.column(name).to_pylist() for name in _WHOLE))
 
     def subjects(
-        self, given: Callable[[Row], Given] = lambda _: {}, columns: Sequence[str] = ()
+        self, build_inputs: Callable[[Row], Given] = lambda _: {}, columns: Sequence[str] = ()
     ) -> "ReiterableStream[CurationStepRequest]":
         """Return the requests of a step, one for each segment's file.
 
         Args:
-            given: Function from a row to the additional inputs of its request.
-            columns: Columns of the row that `given` reads.
+            build_inputs: Function from a row to the additional inputs of its request.
+            columns: Columns of the row that `build_inputs` reads.
         """
-        return ReiterableStream(lambda: self._subjects(given, columns))
+        return ReiterableStream(lambda: self._subjects(build_inputs, columns))
 
     def _subjects(
-        self, given: Callable[[Row], Given], columns: Sequence[str]
+        self, build_inputs: Callable[[Row], Given], columns: Sequence[str]
     ) -> Iterator[CurationStepRequest]:
         for batch in self.rows.batches(("clip", "name", "location", *columns)):
             for row in batch.to_pylist():
@@ -75,23 +75,23 @@ class SegmentTable:
                     clip=read_clip_id(row["clip"].hex(), PIECES),
                     name=row["name"],
                     location=row["location"],
-                    given=given(row),
+                    given=build_inputs(row),
                 )
 
     def strings(self, name: str) -> NDArray[np.object_]:
         """Return the text column `name` as an array of shared strings, for columns of few distinct texts."""
-        codes, words = self.codes(name)
-        found: NDArray[np.object_] = np.array(words.to_pylist(), object)[codes]
-        return found
+        codes, values = self.codes(name)
+        texts: NDArray[np.object_] = np.array(values.to_pylist(), object)[codes]
+        return texts
 
     def codes(self, name: str) -> tuple[NDArray[np.int32], Any]:
         """Return the text column `name` as integer codes, and the Arrow array of distinct texts."""
         coded = self.rows.column(name).combine_chunks().dictionary_encode()
         return coded.indices.to_numpy(), coded.dictionary
 
-    def where(self, kept: NDArray[np.bool_]) -> "SegmentTable":
-        """Return a table of the segments that the boolean mask `kept` selects."""
-        return self if kept.all() else SegmentTable(rows=self.rows.where(kept))
+    def where(self, mask: NDArray[np.bool_]) -> "SegmentTable":
+        """Return a table of the segments that the boolean `mask` selects."""
+        return self if mask.all() else SegmentTable(rows=self.rows.where(mask))
 
     def by_name(self) -> "SegmentTable":
         """Return the table with the segments sorted by name."""
@@ -126,28 +126,28 @@ class SegmentWorkDirectory:
     folder: OutputDirectory
 
     @classmethod
-    def of(cls, bench: CurationContext) -> "SegmentWorkDirectory":
+    def of(cls, context: CurationContext) -> "SegmentWorkDirectory":
         """Return the work directory of a curation: in its directory or, for a store, next to its ledgers."""
-        return cls(OutputDirectory(OutputDirectory(bench.ledgers.parent).make(PIECES)))
+        return cls(OutputDirectory(OutputDirectory(context.ledgers.parent).make(PIECES)))
 
     def sift(
         self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]
     ) -> CurationStepResult:
         """Write the result of the step `step`: the segments and the exclusions in `stream`, separately."""
         leaving = ExcludedSegmentWriter(self.folder, step)
-        kept = write_working_table(
+        rows = write_working_table(
             self.folder,
             f"{step}.rows",
             _iter_segment_rows(stream, leaving),
             _build_segment_schema(),
         )
-        return CurationStepResult(pieces=SegmentTable(rows=kept), left_out=leaving.end())
+        return CurationStepResult(pieces=SegmentTable(rows=rows), left_out=leaving.end())
 
     def leave(self, step: str, left: Iterable[ExcludedSegment]) -> SegmentExclusions:
         """Write only the exclusions `left` of the step `step`, and no segments."""
         leaving = ExcludedSegmentWriter(self.folder, step)
-        for one in left:
-            leaving.add(one)
+        for record in left:
+            leaving.add(record)
         return leaving.end()
 
     def lock(self) -> WriterLock:
@@ -155,12 +155,12 @@ class SegmentWorkDirectory:
         return build_writer_lock(StorageLocation(str(self.folder.root)))
 
     def clear(
-        self, *, keep: SegmentTable = NO_PIECES, left_out: SegmentExclusions = NONE_LEFT_OUT
+        self, *, keep: SegmentTable = NO_PIECES, excluded: SegmentExclusions = NONE_LEFT_OUT
     ) -> None:
-        """Remove all files except those of `keep` and `left_out`; folders are not removed."""
-        kept = {*left_out.files, *([keep.rows.file.name] if keep.rows.file else [])}
+        """Remove all files except those of `keep` and `excluded`; folders are not removed."""
+        names = {*excluded.files, *([keep.rows.file.name] if keep.rows.file else [])}
         for name in self.folder.files():
-            if "/" not in name and name not in kept:
+            if "/" not in name and name not in names:
                 self.folder.remove(name)
 
 
@@ -181,11 +181,11 @@ def deduplicate_segments(
         return pieces, ()
     groups = [order[start : end + 1] for start, end in zip(starts, ends, strict=True)]
     labels = pieces.strings("label")
-    kept = np.ones(len(pieces), np.bool_)
+    keep = np.ones(len(pieces), np.bool_)
     for group in groups:
-        kept[group if len(set(labels[group])) > 1 else group[1:]] = False
+        keep[group if len(set(labels[group])) > 1 else group[1:]] = False
     same = SegmentTable(rows=pieces.rows.reordered(np.concatenate(groups)))
-    return pieces.where(kept), _iter_content_duplicates(
+    return pieces.where(keep), _iter_content_duplicates(
         same, [len(group) for group in groups], step
     )
 
@@ -231,15 +231,15 @@ def _build_segment_schema() -> Any:
 def _iter_segment_rows(
     stream: Iterable[ClipSegment | ExcludedSegment], leaving: ExcludedSegmentWriter
 ) -> Iterator[dict[str, Any]]:
-    for one in stream:
-        if isinstance(one, ExcludedSegment):
-            leaving.add(one)
+    for item in stream:
+        if isinstance(item, ExcludedSegment):
+            leaving.add(item)
         else:
-            yield _build_segment_row(one)
+            yield _build_segment_row(item)
 
 
 def _build_segment_row(piece: ClipSegment) -> dict[str, Any]:
-    entry, clip, own = piece.entry, piece.clip, piece.fingerprint
+    entry, clip, fingerprint = piece.entry, piece.clip, piece.fingerprint
     video = clip.facts.video
     return {
         "id": bytes.fromhex(piece.id),
@@ -255,8 +255,8 @@ def _build_segment_row(piece: ClipSegment) -> dict[str, Any]:
         "size_bytes": clip.facts.size_bytes,
         "piece": _PIECE.dump_json(piece, exclude=_APART),
         "shots": _SHOTS.dump_json(piece.shots) if piece.shots else None,
-        "sketch": None if own is None else own.sketch,
-        "hashes": None if own is None else own.hashes,
+        "sketch": None if fingerprint is None else fingerprint.sketch,
+        "hashes": None if fingerprint is None else fingerprint.hashes,
     }
 
 
@@ -266,9 +266,9 @@ def _parse_segment(
     piece = _PIECE.validate_json(stored)
     if shots is None and sketch is None:
         return piece
-    own = (
+    fingerprint = (
         None if sketch is None or hashes is None else ClipFingerprint(sketch=sketch, hashes=hashes)
     )
     return replace(
-        piece, shots=() if shots is None else _SHOTS.validate_json(shots), fingerprint=own
+        piece, shots=() if shots is None else _SHOTS.validate_json(shots), fingerprint=fingerprint
     )

@@ -90,7 +90,7 @@ class TransNetCutDetector:
         changing = likely.numpy() > TRANSNET_THRESHOLD
         # A run of frames that belong to a change ends where the new shot begins.
         ends = np.flatnonzero(changing[:-1] & ~changing[1:]) + 1
-        return tuple(int(place) for place in ends)
+        return tuple(int(index) for index in ends)
 
 
 def _resize_frame(rgb: Rgb) -> Rgb:
@@ -146,7 +146,7 @@ def find_colour_cuts(
         cuts |= (distances > peak) & (
             distances >= PEAK_RATIO * _compute_neighbour_maxima(distances)
         )
-    return tuple(int(place) for place in np.flatnonzero(cuts))
+    return tuple(int(index) for index in np.flatnonzero(cuts))
 
 
 def split_into_shots(scan: ClipScan, cuts: Sequence[int]) -> tuple[ShotFrameRange, ...]:

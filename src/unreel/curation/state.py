@@ -92,8 +92,8 @@ class CurationState:
     def require_pieces(self, step: str) -> None:
         """Raise `InvalidSettingError` if no segment is left for the step `step`, which needs one."""
         if not self.pieces:
-            told = ", ".join(f"{n} {reason}" for reason, n in self.reasons.items())
-            problem = f"no clip is left to {step} ({told or 'there was none'})"
+            counts = ", ".join(f"{n} {reason}" for reason, n in self.reasons.items())
+            problem = f"no clip is left to {step} ({counts or 'there was none'})"
             look = f"Look at {QUARANTINE} in the working folder for what to do"
             raise InvalidSettingError(step, problem, GIVE_LICENCE if self.lacks_licences else look)
 

@@ -208,21 +208,21 @@ class CurationContext:
         """
         table, alone = self.table(step.name), CurationRequestKeys(map(step.key, subjects))
         order = alone.order()
-        whole = _add_request_set_to_settings(step, alone, order)
+        set_step = _add_request_set_to_settings(step, alone, order)
         first = np.zeros(len(alone), np.bool_)
         first[order] = True
-        keys = CurationRequestKeys(map(whole.key, subjects))
+        keys = CurationRequestKeys(map(set_step.key, subjects))
         if self._due(table, keys).any():
             decided = decide()
             rows = (
-                _build_step_row(whole, subject)
-                | {"found": format_canonical_json(to_json_values(decided(place)))}
-                for place, subject in enumerate(subjects)
-                if first[place]
+                _build_step_row(set_step, subject)
+                | {"found": format_canonical_json(to_json_values(decided(index)))}
+                for index, subject in enumerate(subjects)
+                if first[index]
             )
             self.callbacks.on_due(step.name, len(order))
             self._run(table, step.name, rows, _PassThroughStage(), engine="local")
-        return _iter_set_decisions(whole, table, keys, decide)
+        return _iter_set_decisions(set_step, table, keys, decide)
 
     def conclude(
         self,
@@ -235,9 +235,9 @@ class CurationContext:
         order = alone.order()
         (first,) = islice(subjects, order[0], order[0] + 1)
         row = _build_step_row(_add_request_set_to_settings(step, alone, order), first)
-        (kept,) = _iter_stored_results(step, table, CurationRequestKeys([row["key"]]))
-        if not isinstance(kept, Failure):
-            return kept
+        (stored,) = _iter_stored_results(step, table, CurationRequestKeys([row["key"]]))
+        if not isinstance(stored, Failure):
+            return stored
         decided = decide()
         rows = [row | {"found": format_canonical_json(to_json_values(decided))}]
         self.callbacks.on_due(step.name, 1)
@@ -297,9 +297,9 @@ def _iter_stored_results(
     step: VersionedCurationStep[Found], table: LanceTable, keys: CurationRequestKeys
 ) -> Iterator[Found | Failure]:
     for chunk in keys.chunks():
-        found = {row["key"]: row for row in table.get(chunk)}
+        rows = {row["key"]: row for row in table.get(chunk)}
         for key in chunk:
-            yield step.read(found[key]) if key in found else _NO_ROW
+            yield step.read(rows[key]) if key in rows else _NO_ROW
 
 
 def _iter_set_decisions(
@@ -311,12 +311,12 @@ def _iter_set_decisions(
     """Yield the stored decision for each request; call `decide` again for a damaged or missing row."""
     decided: Callable[[int], Found] | None = None
     rows = _iter_stored_results(step, table, keys)
-    for place, found in enumerate(rows):
-        if isinstance(found, Failure):
+    for index, result in enumerate(rows):
+        if isinstance(result, Failure):
             decided = decided or decide()
-            yield decided(place)
+            yield decided(index)
         else:
-            yield found
+            yield result
 
 
 class ClipReaderStage(MediaStage):
@@ -331,14 +331,15 @@ class ClipReaderStage(MediaStage):
 
     def __call__(self, row: Row) -> Row:
         with provide_local_clip_file(row["location"], self._access) as file:
-            found = self._look(self._reader, file, json.loads(row["_given"]))
+            result = self._look(self._reader, file, json.loads(row["_given"]))
             changed = find_clip_change(row["clip"], file) if row["clip"] else None
         if changed is not None:
             return convert_to_failed_row(row, changed)
-        if isinstance(found, Failure):
-            return convert_to_failed_row(row, found)
-        kept = to_json_values(found)
-        return row | {"clip": kept.get("clip", row["clip"]), "found": format_canonical_json(kept)}
+        if isinstance(result, Failure):
+            return convert_to_failed_row(row, result)
+        values = to_json_values(result)
+        clip = values.get("clip", row["clip"])
+        return row | {"clip": clip, "found": format_canonical_json(values)}
 
 
 class _RowCallbackSink:
@@ -365,10 +366,10 @@ class _PassThroughStage(Stage):
         return row
 
 
-def to_json_values(found: object) -> Any:
+def to_json_values(result: object) -> Any:
     """Return the result of a step as values of JSON types."""
-    kind: Any = type(found)
-    return _build_type_adapter(kind).dump_python(found, mode="json")
+    kind: Any = type(result)
+    return _build_type_adapter(kind).dump_python(result, mode="json")
 
 
 @cache

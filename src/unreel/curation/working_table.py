@@ -103,24 +103,24 @@ class WorkingTable:
         for start in range(0, len(self), rows):
             n = min(rows, len(self) - start)
             if self.places is None:
-                found = reader.read_range(start, n, batch_size=n).to_table()
+                table = reader.read_range(start, n, batch_size=n).to_table()
             else:
-                found = _read_rows_at(reader, self.places[start : start + n])
-            yield from found.combine_chunks().to_batches()
+                table = _read_rows_at(reader, self.places[start : start + n])
+            yield from table.combine_chunks().to_batches()
 
-    def take(self, places: NDArray[np.intp], columns: Sequence[str]) -> Any:
-        """Return the rows at the indices `places`, in that order, as an Arrow table; indices may repeat."""
+    def take(self, indices: NDArray[np.intp], columns: Sequence[str]) -> Any:
+        """Return the rows at `indices`, in that order, as an Arrow table; indices may repeat."""
         from lance.file import LanceFileReader
 
-        own = places if self.places is None else self.places[places]
-        return _read_rows_at(LanceFileReader(str(self.file), columns=[*columns]), own)
+        stored = indices if self.places is None else self.places[indices]
+        return _read_rows_at(LanceFileReader(str(self.file), columns=[*columns]), stored)
 
     def column(self, name: str) -> Any:
         """Return the table's column `name` as a chunked Arrow array."""
         import pyarrow as pa
 
-        found = [batch.column(0) for batch in self.batches([name], rows=_OF_ONE_COLUMN)]
-        return pa.chunked_array(found) if found else pa.chunked_array([], pa.string())
+        chunks = [batch.column(0) for batch in self.batches([name], rows=_OF_ONE_COLUMN)]
+        return pa.chunked_array(chunks) if chunks else pa.chunked_array([], pa.string())
 
     def digests(self, name: str) -> NDArray[np.bytes_]:
         """Return the column `name` of 32-byte hashes as an array that can be compared and sorted."""
@@ -130,14 +130,14 @@ class WorkingTable:
         )
         return np.frombuffer(packed, "S32")
 
-    def where(self, kept: NDArray[np.bool_]) -> "WorkingTable":
-        """Return a table of the rows that the boolean mask `kept` selects."""
-        return self.reordered(np.flatnonzero(kept))
+    def where(self, mask: NDArray[np.bool_]) -> "WorkingTable":
+        """Return a table of the rows that the boolean `mask` selects."""
+        return self.reordered(np.flatnonzero(mask))
 
     def reordered(self, order: NDArray[np.intp]) -> "WorkingTable":
         """Return a table of the rows at the indices `order`, in that order."""
-        own = order if self.places is None else self.places[order]
-        return replace(self, places=own.astype(np.int64))
+        indices = order if self.places is None else self.places[order]
+        return replace(self, places=indices.astype(np.int64))
 
     def by_name(self) -> "WorkingTable":
         """Return the table sorted by name; rows of equal name keep their order."""
@@ -180,7 +180,7 @@ def write_working_table(
     return WorkingTable(file=file if n_rows else None, n_rows=n_rows)
 
 
-def _read_rows_at(reader: Any, places: NDArray[np.int64]) -> Any:
-    wanted, back = np.unique(places, return_inverse=True)
-    found = reader.take_rows(wanted, batch_size=max(1, len(wanted))).to_table()
-    return found if np.array_equal(wanted, places) else found.take(back)
+def _read_rows_at(reader: Any, indices: NDArray[np.int64]) -> Any:
+    unique, back = np.unique(indices, return_inverse=True)
+    rows = reader.take_rows(unique, batch_size=max(1, len(unique))).to_table()
+    return rows if np.array_equal(unique, indices) else rows.take(back)

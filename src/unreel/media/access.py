@@ -93,5 +93,5 @@ class _TimeLimitedSandbox:
             grows_s = self.annotate_pace * request["duration_us"] / MICROSECONDS
             seconds = min(_LONGEST_S, seconds + grows_s)
         longer = replace(limits, seconds=seconds)
-        asked = self.sandbox.run(task, path, request=request, limits=longer, on_part=on_part)
-        return asked.result
+        outcome = self.sandbox.run(task, path, request=request, limits=longer, on_part=on_part)
+        return outcome.result

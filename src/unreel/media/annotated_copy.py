@@ -79,10 +79,10 @@ def iter_annotated_copy(
         "mp4", _build_video_track(annotator, timeline), sound=track, into=outlet
     ) as writer:
         for n_frames, (index, rgb) in enumerate(chain([first], pictures), start=1):
-            drawn = annotator.draw(
+            picture = annotator.draw(
                 _resize_frame(rgb, width, height), convert_to_microseconds(timeline.at_s(index))
             )
-            writer.add_picture(drawn, tick=timeline.ticks[index] - timeline.ticks[0])
+            writer.add_picture(picture, tick=timeline.ticks[index] - timeline.ticks[0])
             for samples in sound.until(_get_frame_end_s(timeline, index)):
                 writer.add_sound(samples)
             if n_frames % _PIECE_FRAMES == 0 or outlet.n_bytes >= _PIECE_BYTES:
@@ -118,9 +118,9 @@ class _MuxerBuffer:
 
     def take(self, n_frames: int) -> Iterator[AnnotatedCopyChunk]:
         """Yield all buffered bytes as chunks, in the order of writing, and empty the buffer."""
-        held, self._held, self.n_bytes = self._held, [], 0
+        chunks, self._held, self.n_bytes = self._held, [], 0
         yield from (
-            AnnotatedCopyChunk(at=at, data=bytes(data), n_frames=n_frames) for at, data in held
+            AnnotatedCopyChunk(at=at, data=bytes(data), n_frames=n_frames) for at, data in chunks
         )
 
 
@@ -214,8 +214,8 @@ def _iter_visible_frames(
 def _read_pixel_aspect(file: BinaryIO, *, max_pixels: int) -> Fraction:
     """Return the pixel aspect ratio after rotation; 1 if it is missing or out of range."""
     with open_clip(file, max_pixels=max_pixels) as clip:
-        told = clip.stream.sample_aspect_ratio
-        aspect = Fraction(told) if told else Fraction(1)
+        ratio = clip.stream.sample_aspect_ratio
+        aspect = Fraction(ratio) if ratio else Fraction(1)
         if not Fraction(1, _MOST_STRETCH) <= aspect <= _MOST_STRETCH:
             return Fraction(1)
         for frame in clip.container.decode(clip.stream):

@@ -45,9 +45,9 @@ def move_mp4_index_first(mp4: bytes) -> bytes:
         return mp4
     _, start, end = boxes[kinds.index(b"moov")]
     index = bytearray(mp4[start:end])
-    place = next(start for kind, start, _ in boxes if kind == b"mdat")
+    media = next(start for kind, start, _ in boxes if kind == b"mdat")
     _shift_sample_offsets(index, 0, len(index), by=len(index))
-    return b"".join((mp4[:place], index, mp4[place:start], mp4[end:]))
+    return b"".join((mp4[:media], index, mp4[media:start], mp4[end:]))
 
 
 def _iter_mp4_boxes(
@@ -74,10 +74,10 @@ def _shift_sample_offsets(index: bytearray, start: int, end: int, *, by: int) ->
         if kind in _HOLDERS:
             _shift_sample_offsets(index, first + _HEAD, last, by=by)
         elif kind in _OFFSETS:
-            form, width = _OFFSETS[kind]
-            for place in range(first + _TABLE, last - width + 1, width):
-                (was,) = struct.unpack_from(form, index, place)
-                struct.pack_into(form, index, place, was + by)
+            fmt, width = _OFFSETS[kind]
+            for position in range(first + _TABLE, last - width + 1, width):
+                (offset,) = struct.unpack_from(fmt, index, position)
+                struct.pack_into(fmt, index, position, offset + by)
 
 
 SOUND_RATE_HZ: Final = 48_000
@@ -183,9 +183,9 @@ class ClipWriter:
 
     def _write_video(self, frame: VideoFrame | None) -> None:
         for packet in self._video.encode(frame):
-            for kept in self._unsign.filter(packet) if self._unsign else (packet,):
-                kept.stream = self._video
-                self._output.mux(kept)
+            for filtered in self._unsign.filter(packet) if self._unsign else (packet,):
+                filtered.stream = self._video
+                self._output.mux(filtered)
 
     def _add_video(self, track: VideoTrackSettings) -> VideoStream:
         stream = cast("VideoStream", self._output.add_stream(track.codec, rate=track.rate))

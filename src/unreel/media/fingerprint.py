@@ -145,10 +145,10 @@ class ClipFingerprint:
 
 def compute_clip_fingerprint(scan: ClipScan, borders: BorderWidths) -> ClipFingerprint:
     """Compute the fingerprint of a clip from the picked frames of its scan, without border bars."""
-    whole = [_extract_content_picture(frame, borders, scan=scan) for frame in scan.picked]
-    grids = [_resize_to_square(picture, SKETCH_SIDE) for picture in whole]
+    pictures = [_extract_content_picture(frame, borders, scan=scan) for frame in scan.picked]
+    grids = [_resize_to_square(picture, SKETCH_SIDE) for picture in pictures]
     sketch = np.rint(np.mean(grids, axis=0)).astype(np.uint8)
-    return ClipFingerprint(sketch=sketch.tobytes(), hashes=_hash_trimmed_pictures(whole, WAYS))
+    return ClipFingerprint(sketch=sketch.tobytes(), hashes=_hash_trimmed_pictures(pictures, WAYS))
 
 
 def hash_picked_frames(scan: ClipScan, borders: BorderWidths) -> bytes:
@@ -162,8 +162,8 @@ def _hash_trimmed_pictures(
     pictures: Sequence[Image.Image], ways: Sequence[tuple[float, float, float, float]]
 ) -> bytes:
     # A clip of fewer frames than are picked shows each of them for longer.
-    shown = [pictures[place * len(pictures) // N_PICKED] for place in range(N_PICKED)]
-    return b"".join(_compute_frame_hash(picture, way) for way in ways for picture in shown)
+    sampled = [pictures[index * len(pictures) // N_PICKED] for index in range(N_PICKED)]
+    return b"".join(_compute_frame_hash(picture, way) for way in ways for picture in sampled)
 
 
 def _extract_content_picture(
@@ -209,8 +209,8 @@ class FingerprintSet(Protocol):
         """Return the sketch of each clip: one row of 64 grey levels."""
         ...
 
-    def words(self, places: Places) -> Words:
-        """Return the frame hashes of the clips at the indices `places`."""
+    def words(self, indices: Places) -> Words:
+        """Return the frame hashes of the clips at `indices`."""
         ...
 
 
@@ -227,16 +227,16 @@ class InMemoryFingerprints:
 
     def __init__(self, prints: Sequence[tuple[str, ClipFingerprint]]) -> None:
         self.names = [name for name, _ in prints]
-        grids = np.frombuffer(b"".join(own.sketch for _, own in prints), np.uint8)
+        grids = np.frombuffer(b"".join(fingerprint.sketch for _, fingerprint in prints), np.uint8)
         self.sketches = grids.reshape(len(prints), SKETCH_SIDE**2)
-        self._own = [own for _, own in prints]
+        self._own = [fingerprint for _, fingerprint in prints]
 
-    def words(self, places: Places) -> Words:
-        """Return the frame hashes of the clips at the indices `places`."""
-        return np.stack([self._own[place].words() for place in places.tolist()])
+    def words(self, indices: Places) -> Words:
+        """Return the frame hashes of the clips at `indices`."""
+        return np.stack([self._own[index].words() for index in indices.tolist()])
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
         """Yield the indices and frame hashes of all clips in blocks, in order."""
         for start in range(0, len(self._own), _READ_AT_ONCE):
-            places = np.arange(start, min(start + _READ_AT_ONCE, len(self._own)))
-            yield places, self.words(places)
+            indices = np.arange(start, min(start + _READ_AT_ONCE, len(self._own)))
+            yield indices, self.words(indices)

@@ -78,8 +78,8 @@ class FrameCollector:
         MediaError: The frames take too much memory.
     """
 
-    def __init__(self, wanted: FrameRequestSettings) -> None:
-        self._wanted = wanted
+    def __init__(self, settings: FrameRequestSettings) -> None:
+        self._wanted = settings
         self._frames: list[SampledFrame] = []
         self._room = MAX_FRAMES_BYTES
 
@@ -87,16 +87,16 @@ class FrameCollector:
         """Check the frame in `part`, encode it if requested, and store it."""
         from unreel.media.task_schemas import FrameReplyHeader
 
-        header, wanted = FrameReplyHeader.model_validate(part.header), self._wanted
+        header, settings = FrameReplyHeader.model_validate(part.header), self._wanted
         width, height = header.width, header.height
         _require_valid_reply(
-            len(self._frames) < wanted.most_frames, "there are more frames than asked for"
+            len(self._frames) < settings.most_frames, "there are more frames than asked for"
         )
         _require_valid_reply(
-            width * height <= wanted.most_pixels, "a frame is larger than asked for"
+            width * height <= settings.most_pixels, "a frame is larger than asked for"
         )
         _require_valid_reply(
-            max(width, height) <= wanted.longest_side, "a frame is longer than asked for"
+            max(width, height) <= settings.longest_side, "a frame is longer than asked for"
         )
         sizes = [len(blob) for blob in part.blobs]
         _require_valid_reply(sizes == [3 * width * height], "a frame's bytes do not fit its size")
@@ -105,18 +105,18 @@ class FrameCollector:
             in_order = before.index < header.index and before.at_s <= header.at_s
             _require_valid_reply(in_order, "frames are out of order")
         (data,) = part.blobs
-        if wanted.encoding == "jpeg":
+        if settings.encoding == "jpeg":
             import numpy as np
 
             from unreel.media.picture import encode_jpeg
 
             rgb = np.frombuffer(data, np.uint8).reshape(height, width, 3)
-            data = encode_jpeg(rgb, quality=wanted.quality)
+            data = encode_jpeg(rgb, quality=settings.quality)
         self._room -= len(data)
         if self._room < 0:
             detail = f"its frames take more than {MAX_FRAMES_BYTES} bytes"
             raise MediaError(Failure(FailureReason.OUT_OF_MEMORY, detail))
-        frame = SampledFrame(header.index, header.at_s, width, height, wanted.encoding, data)
+        frame = SampledFrame(header.index, header.at_s, width, height, settings.encoding, data)
         self._frames.append(frame)
 
     def finish(self, last: TaskReplyPayload) -> SampledFrames:

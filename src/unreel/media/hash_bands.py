@@ -91,8 +91,8 @@ class FrameHashMatcher:
         """Return clip pairs that agree in `band` within `most_bits`, and the entries of keys shared by over 64."""
         entries = np.concatenate(
             [
-                band.keys(side) | np.arange(len(side), dtype=np.uint64) << _ONE | np.uint64(number)
-                for number, side in enumerate(self.sides)
+                band.keys(rows) | np.arange(len(rows), dtype=np.uint64) << _ONE | np.uint64(number)
+                for number, rows in enumerate(self.sides)
             ]
         )
         if self.known:
@@ -124,38 +124,38 @@ class FrameHashMatcher:
             yield self._near(_pair_entries_by_key(small))
             band = sample_hash_band(draw, _FURTHER_BITS)
             further = np.zeros_like(crowded)
-            for number, side in enumerate(self.sides):
-                own = _extract_side_bits(crowded) == number
-                further[own] = band.keys(side[_extract_clip_indices(crowded[own])])
+            for number, hashes in enumerate(self.sides):
+                mask = _extract_side_bits(crowded) == number
+                further[mask] = band.keys(hashes[_extract_clip_indices(crowded[mask])])
             crowded = np.sort(((crowded + further * _MIX) & ~_LOW) | (crowded & _LOW))
 
     def _met_by_new(self, entries: Hashes) -> Hashes:
         """Return the entries whose key may also occur in a clip that was not compared before."""
         marked = np.zeros(1 << _MARK_BITS, np.bool_)
-        marks = entries >> np.uint64(64 - _MARK_BITS)
-        marked[marks[_extract_clip_indices(entries) >= self.known]] = True
-        met: Hashes = entries[marked[marks]]
-        return met
+        prefixes = entries >> np.uint64(64 - _MARK_BITS)
+        marked[prefixes[_extract_clip_indices(entries) >= self.known]] = True
+        matches: Hashes = entries[marked[prefixes]]
+        return matches
 
     def _near(self, entries: tuple[Hashes, Hashes]) -> ClipIndexPairs:
         """Return the pairs of entries whose hashes differ by at most `most_bits`."""
-        one, other = entries
-        first, second = _extract_clip_indices(one), _extract_clip_indices(other)
-        asked = (first != second) & (np.maximum(first, second) >= self.known)
+        left, right = entries
+        first, second = _extract_clip_indices(left), _extract_clip_indices(right)
+        eligible = (first != second) & (np.maximum(first, second) >= self.known)
         if len(self.sides) > 1:
-            asked &= _extract_side_bits(one) != _extract_side_bits(other)
-        one, other, first, second = one[asked], other[asked], first[asked], second[asked]
-        apart = np.zeros(len(one), np.uint16)
+            eligible &= _extract_side_bits(left) != _extract_side_bits(right)
+        left, right, first, second = (row[eligible] for row in (left, right, first, second))
+        apart = np.zeros(len(left), np.uint16)
         for word in range(HASH_WORDS):
-            apart += np.bitwise_count(self._words(one, word) ^ self._words(other, word))
+            apart += np.bitwise_count(self._words(left, word) ^ self._words(right, word))
         return ClipIndexPairs(first, second).where(apart <= self.most_bits)
 
     def _words(self, entries: Hashes, word: int) -> Hashes:
-        words: Hashes = self.sides[0][_extract_clip_indices(entries), word]
+        hashes: Hashes = self.sides[0][_extract_clip_indices(entries), word]
         if len(self.sides) > 1:
-            other = _extract_side_bits(entries) == 1
-            words[other] = self.sides[1][_extract_clip_indices(entries[other]), word]
-        return words
+            second = _extract_side_bits(entries) == 1
+            hashes[second] = self.sides[1][_extract_clip_indices(entries[second]), word]
+        return hashes
 
 
 def _extract_clip_indices(entries: Hashes) -> Places:
@@ -173,21 +173,21 @@ def _split_by_key_count(entries: Hashes) -> tuple[Hashes, Hashes]:
     keys = entries >> _HALF
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
     sizes = np.diff(np.append(starts, len(keys)))
-    each = np.repeat(sizes, sizes)
-    return entries[each <= CROWD], entries[each > CROWD]
+    counts = np.repeat(sizes, sizes)
+    return entries[counts <= CROWD], entries[counts > CROWD]
 
 
 def _pair_entries_by_key(entries: Hashes) -> tuple[Hashes, Hashes]:
     """Return all pairs of sorted entries with the same key."""
     keys = entries >> _HALF
-    one, other = [entries[:0]], [entries[:0]]
+    left, right = [entries[:0]], [entries[:0]]
     for step in range(1, CROWD):
         (at,) = np.nonzero(keys[step:] == keys[:-step])
         if not len(at):
             break
-        one.append(entries[at])
-        other.append(entries[at + step])
-    return np.concatenate(one), np.concatenate(other)
+        left.append(entries[at])
+        right.append(entries[at + step])
+    return np.concatenate(left), np.concatenate(right)
 
 
 def _pair_adjacent_entries(entries: Hashes) -> tuple[Hashes, Hashes]:

@@ -74,7 +74,7 @@ class SampledFramesRequest:
         if not isinstance(self.sampling, str):
             _raise_invalid_field("sampling", self.sampling, "must be text")
         if self.longest_side is not None:
-            _require_integer_field("longest_side", self.longest_side, most=LONGEST_SIDE)
+            _require_integer_field("longest_side", self.longest_side, maximum=LONGEST_SIDE)
         if self.most_pixels is not None:
             _require_integer_field("most_pixels", self.most_pixels)
         _require_integer_field("max_pixels", self.max_pixels)
@@ -93,7 +93,7 @@ class TimestampFramesRequest:
                 "at_us", self.at_us, f"must be a list of 1 to {MOST_INSTANTS} instants"
             )
         for instant in self.at_us:
-            _require_integer_field("at_us", instant, least=0, most=MOST_S * MICROSECONDS)
+            _require_integer_field("at_us", instant, minimum=0, maximum=MOST_S * MICROSECONDS)
         _require_integer_field("max_pixels", self.max_pixels)
 
 
@@ -115,11 +115,11 @@ def parse_request_fields(shape: type[Fields], request: Mapping[str, Any]) -> Fie
 
 
 def _require_integer_field(
-    field: str, value: object, *, least: int = 1, most: int | None = None
+    field: str, value: object, *, minimum: int = 1, maximum: int | None = None
 ) -> None:
     # True and False are integers to Python.
-    if type(value) is not int or value < least or (most is not None and value > most):
-        bound = f"at least {least}" if most is None else f"{least} to {most}"
+    if type(value) is not int or value < minimum or (maximum is not None and value > maximum):
+        bound = f"at least {minimum}" if maximum is None else f"{minimum} to {maximum}"
         _raise_invalid_field(field, value, f"must be an integer, {bound}")
 
 

@@ -38,21 +38,21 @@ class DuplicateClipFamilies:
         self._above = np.arange(n_clips)
         self._sizes = np.ones(n_clips, np.intp)
 
-    def of(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return, for each clip index in `places`, the clip that represents its family."""
-        tops = self._above[places]
+    def of(self, indices: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return, for each clip index in `indices`, the clip that represents its family."""
+        tops = self._above[indices]
         while (higher := self._above[tops] != tops).any():
             tops[higher] = self._above[tops[higher]]
-        self._above[places] = tops
+        self._above[indices] = tops
         return tops
 
     def sizes(self, tops: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the number of clips in each family with the representatives `tops`."""
         return self._sizes[tops]
 
-    def join(self, one: int, other: int) -> None:
+    def join(self, first: int, second: int) -> None:
         """Join the families of two clips."""
-        top, under = sorted(self.of(np.array([one, other])).tolist(), key=self._rank)
+        top, under = sorted(self.of(np.array([first, second])).tolist(), key=self._rank)
         if top != under:
             self._above[under] = top
             self._sizes[top] += self._sizes[under]
@@ -73,12 +73,12 @@ class FrameHashFile:
         self._n_clips = len(prints.sketches)
         self._places = np.empty(self._n_clips, np.intp)
         start = 0
-        for places, words in prints.blocks():
-            self._places[start : start + len(places)] = places
+        for indices, hashes in prints.blocks():
+            self._places[start : start + len(indices)] = indices
             for frame, way in product(frames, range(len(WAYS))):
                 file.seek(self._offset(frame, way) + start * _HASH_BYTES)
-                file.write(words[:, way, frame].tobytes())
-            start += len(places)
+                file.write(hashes[:, way, frame].tobytes())
+            start += len(indices)
 
     def read(self, frame: int, way: int) -> Hashes:
         """Return the hashes of the frame `frame` of all clips, under the trimming `way`."""
@@ -133,7 +133,7 @@ def find_near_duplicates(
     *,
     known: int = 0,
     seed: int = 0,
-    every: bool = False,
+    all_pairs: bool = False,
     inside: Path | None = None,
 ) -> list[NearDuplicateClipPair]:
     """Return the pairs of clips with the same content, in the order of `prints`.
@@ -146,13 +146,13 @@ def find_near_duplicates(
         prints: Fingerprints of the clips to compare.
         known: Number of first clips that were compared before: pairs among them are skipped.
         seed: Seed of the random bits.
-        every: Whether all pairs are compared and each match is returned, regardless of the size.
+        all_pairs: Whether all pairs are compared and each match is returned, regardless of the size.
         inside: Folder for the temporary file of a large set; the system's folder by default.
     """
     n_clips = len(prints.sketches)
-    if every or n_clips <= FEW:
+    if all_pairs or n_clips <= FEW:
         judge = _ClipPairMatcher(
-            _CachedFingerprints(prints), known, crowd=n_clips if every else CROWD
+            _CachedFingerprints(prints), known, crowd=n_clips if all_pairs else CROWD
         )
         for pairs in _iter_similar_pairs(prints.sketches, known):
             judge.compare(pairs)
@@ -180,8 +180,8 @@ class _ClipPairMatcher:
         codes = pairs.first * self.n_clips + pairs.second
         for start in range(0, len(codes), _CODES_AT_ONCE):
             apart = self._not_in_a_crowd(codes[start : start + _CODES_AT_ONCE])
-            for place in range(0, len(apart), _PAIRS_AT_ONCE):
-                self._look_at(self._not_in_a_crowd(apart[place : place + _PAIRS_AT_ONCE]))
+            for offset in range(0, len(apart), _PAIRS_AT_ONCE):
+                self._look_at(self._not_in_a_crowd(apart[offset : offset + _PAIRS_AT_ONCE]))
 
     def compare_once(self, pairs: ClipIndexPairs) -> None:
         """Compare the pairs that have similar sketches and were not compared before."""
@@ -205,32 +205,33 @@ class _ClipPairMatcher:
         ]
 
     def _not_in_a_crowd(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
-        one, other = self.families.of(codes // self.n_clips), self.families.of(codes % self.n_clips)
-        apart: NDArray[np.intp] = codes[(one != other) | (self.families.sizes(one) <= self._crowd)]
+        families, n = self.families, self.n_clips
+        left, right = families.of(codes // n), families.of(codes % n)
+        apart: NDArray[np.intp] = codes[(left != right) | (families.sizes(left) <= self._crowd)]
         return apart
 
     def _are_alike(self, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
         sketches, alike = self._prints.sketches, np.empty(len(codes), np.bool_)
         for start in range(0, len(codes), _CODES_AT_ONCE):
             part = codes[start : start + _CODES_AT_ONCE]
-            one = _normalise_sketches(sketches[part // self.n_clips])
-            other = _normalise_sketches(sketches[part % self.n_clips])
-            alike[start : start + len(part)] = np.einsum("ij,ij->i", one, other) >= LEAST_ALIKE
+            left = _normalise_sketches(sketches[part // self.n_clips])
+            right = _normalise_sketches(sketches[part % self.n_clips])
+            alike[start : start + len(part)] = np.einsum("ij,ij->i", left, right) >= LEAST_ALIKE
         return alike
 
     def _look_at(self, codes: NDArray[np.intp]) -> None:
         if not len(codes):
             return
-        places, where = np.unique(
+        indices, where = np.unique(
             [codes // self.n_clips, codes % self.n_clips], return_inverse=True
         )
-        words = self._prints.words(places)
-        ours, theirs = words[where.reshape(2, -1)]
-        near = _find_near_pairs(ours, theirs)
-        bits = _compute_min_distance(ours[near], theirs[near])
-        for code, own in zip(codes[near].tolist(), bits.tolist(), strict=True):
-            if own <= MOST_BITS:
-                self._matched[code] = own
+        hashes = self._prints.words(indices)
+        left, right = hashes[where.reshape(2, -1)]
+        close = _find_near_pairs(left, right)
+        bits = _compute_min_distance(left[close], right[close])
+        for code, distance in zip(codes[close].tolist(), bits.tolist(), strict=True):
+            if distance <= MOST_BITS:
+                self._matched[code] = distance
                 self.families.join(code // self.n_clips, code % self.n_clips)
 
 
@@ -239,11 +240,11 @@ class _CachedFingerprints:
 
     def __init__(self, prints: FingerprintSet) -> None:
         self.names, self.sketches = prints.names, prints.sketches
-        places = np.arange(len(prints.sketches))
-        self._words = prints.words(places) if len(places) else np.empty(0, np.uint64)
+        indices = np.arange(len(prints.sketches))
+        self._words = prints.words(indices) if len(indices) else np.empty(0, np.uint64)
 
-    def words(self, places: NDArray[np.intp]) -> NDArray[np.uint64]:
-        return self._words[places]
+    def words(self, indices: NDArray[np.intp]) -> NDArray[np.uint64]:
+        return self._words[indices]
 
 
 def _iter_similar_pairs(grids: NDArray[np.uint8], known: int) -> Iterator[ClipIndexPairs]:
@@ -287,8 +288,8 @@ def _iter_trimmed_hashes(planes: FrameHashFile) -> Iterator[tuple[Hashes, ...]]:
         plain = planes.read(frame, 0)
         yield (plain,)
         for way in range(1, len(WAYS)):
-            own = planes.read(frame, way)
-            yield (plain, own) if way < len(TRIMS) else (own,)
+            trimmed = planes.read(frame, way)
+            yield (plain, trimmed) if way < len(TRIMS) else (trimmed,)
 
 
 def _find_near_pairs(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -329,5 +330,5 @@ def _compute_median_distance(
     apart.sort(axis=-1)
     frames = shape[-1]
     doubled = apart[..., (frames - 1) // 2].astype(np.float64) + apart[..., frames // 2]
-    least: NDArray[np.float64] = doubled.min(axis=(1, 2)) / 2
-    return least
+    smallest: NDArray[np.float64] = doubled.min(axis=(1, 2)) / 2
+    return smallest

@@ -66,27 +66,27 @@ _CRF: Final = "crf"
 
 
 def normalise_clip(
-    file: BinaryIO, form: NormalisedClipFormat, *, max_pixels: int = MAX_PIXELS
+    file: BinaryIO, fmt: NormalisedClipFormat, *, max_pixels: int = MAX_PIXELS
 ) -> bytes:
-    """Return the clip in `file` re-encoded in the format `form`, without tags or signatures.
+    """Return the clip in `file` re-encoded in the format of `fmt`, without tags or signatures.
 
     The same clip always gives the same bytes. At each time the result shows the same frame as the
     clip, so the duration differs by at most one frame of the output.
     """
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
-    shown = select_frames_at_rate(timeline, form.rate)
+    indices = select_frames_at_rate(timeline, fmt.rate)
     sound = _read_matching_sound(
-        file, timeline, n_frames=len(shown), form=form, max_pixels=max_pixels
+        file, timeline, n_frames=len(indices), fmt=fmt, max_pixels=max_pixels
     )
     track = None if sound is None else SoundTrackSettings(codec="aac", channels=CHANNELS)
-    with ClipWriter("mp4", _build_video_track(form), sound=track) as writer:
+    with ClipWriter("mp4", _build_video_track(fmt), sound=track) as writer:
         for tick, rgb in _iter_output_pictures(
-            file, timeline, shown, form=form, max_pixels=max_pixels
+            file, timeline, indices, fmt=fmt, max_pixels=max_pixels
         ):
             writer.add_picture(rgb, tick=tick)
             if sound is not None:
-                now, after = (_count_samples_before(i, form.rate) for i in (tick, tick + 1))
-                writer.add_sound(sound[now:after])
+                start, end = (_count_samples_before(i, fmt.rate) for i in (tick, tick + 1))
+                writer.add_sound(sound[start:end])
         return writer.finish()
 
 
@@ -113,33 +113,33 @@ def fit_picture_inside(rgb: Rgb, *, width: int, height: int) -> Rgb:
     return canvas
 
 
-def _build_video_track(form: NormalisedClipFormat) -> VideoTrackSettings:
+def _build_video_track(fmt: NormalisedClipFormat) -> VideoTrackSettings:
     return VideoTrackSettings(
         codec="libx264",
-        width=form.width,
-        height=form.height,
-        rate=form.rate,
-        time_base=1 / form.rate,
-        options={"crf": str(form.crf), "preset": "veryfast", "bf": "0", "g": "48"},
+        width=fmt.width,
+        height=fmt.height,
+        rate=fmt.rate,
+        time_base=1 / fmt.rate,
+        options={"crf": str(fmt.crf), "preset": "veryfast", "bf": "0", "g": "48"},
     )
 
 
 def _iter_output_pictures(
     file: BinaryIO,
     timeline: FrameTimeline,
-    shown: list[int],
+    indices: list[int],
     *,
-    form: NormalisedClipFormat,
+    fmt: NormalisedClipFormat,
     max_pixels: int,
 ) -> Iterator[tuple[int, Rgb]]:
     """Yield each tick of the output with its picture; a frame shown for several ticks is decoded once."""
-    ticks = enumerate(shown)
+    ticks = enumerate(indices)
     runs = [[tick for tick, _ in run] for _, run in groupby(ticks, key=lambda pair: pair[1])]
     frames = decode_frames(
-        file, timeline, indices=list(dict.fromkeys(shown)), max_pixels=max_pixels
+        file, timeline, indices=list(dict.fromkeys(indices)), max_pixels=max_pixels
     )
     for run, frame in zip(runs, frames, strict=True):
-        rgb = fit_picture_inside(frame.rgb, width=form.width, height=form.height)
+        rgb = fit_picture_inside(frame.rgb, width=fmt.width, height=fmt.height)
         for tick in run:
             yield tick, rgb
 
@@ -153,7 +153,7 @@ def _read_matching_sound(
     timeline: FrameTimeline,
     *,
     n_frames: int,
-    form: NormalisedClipFormat,
+    fmt: NormalisedClipFormat,
     max_pixels: int,
 ) -> NDArray[np.int16] | None:
     """Return the sound samples for the duration of the output; `None` if the sound is dropped.
@@ -161,12 +161,12 @@ def _read_matching_sound(
     Raises:
         MediaError: The clip is longer than 900 s.
     """
-    if form.sound == "dropped":
+    if fmt.sound == "dropped":
         return None
     if timeline.duration_s > LONGEST_WITH_SOUND_S:
         detail = f"the clip is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
-    n_samples = _count_samples_before(n_frames, form.rate)
+    n_samples = _count_samples_before(n_frames, fmt.rate)
     return read_stereo_samples(
         file, from_s=timeline.first_at_s, n_samples=n_samples, max_pixels=max_pixels
     )
@@ -177,12 +177,12 @@ def read_stereo_samples(
 ) -> NDArray[np.int16]:
     """Return `n_samples` stereo samples from `from_s` in container time; missing sound is silence."""
     samples = np.zeros((n_samples, CHANNELS), np.int16)
-    place = 0
+    n_read = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
         for part in iter_sound_blocks(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
             offset = round((part.start_s - from_s) * SOUND_RATE_HZ)
-            _copy_samples_at(samples, part.samples, offset + place)
-            place += len(part.samples)
+            _copy_samples_at(samples, part.samples, offset + n_read)
+            n_read += len(part.samples)
     return samples
 
 

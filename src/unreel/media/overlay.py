@@ -59,13 +59,13 @@ class OverlayTrace:
         """
         if not self.track or not self.span.start_us <= at_us < self.span.end_us:
             return None
-        place = bisect_right(self.track, at_us, key=lambda mark: mark.at_us)
-        before, after = self.track[max(0, place - 1)], self.track[min(place, len(self.track) - 1)]
+        index = bisect_right(self.track, at_us, key=lambda mark: mark.at_us)
+        before, after = self.track[max(0, index - 1)], self.track[min(index, len(self.track) - 1)]
         if after.at_us <= before.at_us:
             return before.box
-        share = (at_us - before.at_us) / (after.at_us - before.at_us)
+        fraction = (at_us - before.at_us) / (after.at_us - before.at_us)
         edges = zip(astuple(before.box), astuple(after.box), strict=True)
-        return Box(*(min(1.0, first + share * (last - first)) for first, last in edges))
+        return Box(*(min(1.0, first + fraction * (last - first)) for first, last in edges))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +104,14 @@ class OverlayPainter:
     def draw(self, rgb: Rgb, at_us: int) -> Rgb:
         """Return `rgb` with the boxes at that instant, above the panel; the next call overwrites the result."""
         left, top, width, height = self._picture
-        shown = self._canvas[top : top + height, left : left + width]
-        shown[:] = rgb
+        picture = self._canvas[top : top + height, left : left + width]
+        picture[:] = rgb
         for lane in self._commentary.lanes:
             for mark in lane.marks:
                 box = mark.box_at(at_us)
                 if box is not None:
                     draw_box_outline(
-                        shown,
+                        picture,
                         box,
                         get_palette_colour(lane.colour),
                         line=self._pen.line,
@@ -171,8 +171,8 @@ def _iter_line_strokes(
     if not dashed:
         yield start, end
         return
-    for place in range(start, end, 6 * line):
-        yield place, min(place + 3 * line, end)
+    for position in range(start, end, 6 * line):
+        yield position, min(position + 3 * line, end)
 
 
 def add_caption_panel(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
@@ -183,13 +183,13 @@ def add_caption_panel(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
     lines = [line for text in sentences for line in pen.wrap(text, wide - 2 * pen.size)]
     panel = Image.new("RGB", (wide, pen.size + len(lines) * pen.row), _BAR)
     brush = ImageDraw.Draw(panel)
-    for place, line in enumerate(lines):
-        pen.write(brush, (pen.size, pen.size // 2 + place * pen.row), line, _PAPER)
-    drawn = np.full((height + panel.height, wide, 3), _BAR, np.uint8)
+    for row, line in enumerate(lines):
+        pen.write(brush, (pen.size, pen.size // 2 + row * pen.row), line, _PAPER)
+    result = np.full((height + panel.height, wide, 3), _BAR, np.uint8)
     left = (wide - width) // 2
-    drawn[:height, left : left + width] = rgb
-    drawn[height:] = np.asarray(panel)
-    return drawn
+    result[:height, left : left + width] = rgb
+    result[height:] = np.asarray(panel)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,12 +277,12 @@ def _draw_caption_panel(
     commentary: OverlayCommentary, pen: OverlayPen, *, width: int
 ) -> _CaptionPanel:
     pad, groove = pen.size, max(6, pen.size // 2)
-    told = [_truncate_lines(pen.wrap(lane.says, width - 4 * pad)) for lane in commentary.lanes]
+    captions = [_truncate_lines(pen.wrap(lane.says, width - 4 * pad)) for lane in commentary.lanes]
     dashed = any(not mark.ends for lane in commentary.lanes for mark in lane.marks)
     notes = [*([_DASHED] if dashed else []), *commentary.notes]
     last = [line for note in notes for line in pen.wrap(note, width - 2 * pad)]
     gap = pen.size // 4
-    lanes_high = sum(len(lines) * pen.row + groove + 3 * gap for lines in told)
+    lanes_high = sum(len(lines) * pen.row + groove + 3 * gap for lines in captions)
     scale = pad // 2 + lanes_high
     high = scale + round(pen.row * 1.4) + len(last) * pen.row + pad // 2
     panel = Image.new("RGB", (width, high), _BAR)
@@ -290,7 +290,7 @@ def _draw_caption_panel(
     bar = _TimeAxis(pad, width - pad, commentary.duration_us)
     top = pad // 2
     grooves: list[tuple[int, int]] = []
-    for lane, lines in zip(commentary.lanes, told, strict=True):
+    for lane, lines in zip(commentary.lanes, captions, strict=True):
         _draw_colour_swatch(brush, lane, left=pad, top=top, side=pen.size)
         for line in lines:
             pen.write(brush, (3 * pad, top), line, _PAPER)
@@ -302,8 +302,8 @@ def _draw_caption_panel(
     end = format_clock(commentary.duration_us)
     pen.write(brush, (bar.left, scale), format_clock(0), _MUTED)
     pen.write(brush, (bar.right - pen.length(end), scale), end, _MUTED)
-    for place, line in enumerate(last):
-        pen.write(brush, (pad, scale + round(pen.row * 1.4) + place * pen.row), line, _MUTED)
+    for row, line in enumerate(last):
+        pen.write(brush, (pad, scale + round(pen.row * 1.4) + row * pen.row), line, _MUTED)
     return _CaptionPanel(np.asarray(panel), bar, tuple(grooves), scale)
 
 

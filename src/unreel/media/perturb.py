@@ -99,22 +99,22 @@ def build_clip_format(
     video = facts.video
     sides = (round(side * scale / 2) * 2 for side in (video.width, video.height))
     width, height = (min(_MOST, max(_LEAST, side)) for side in sides)
-    wanted = rate or video.average_rate.limit_denominator(1 << 16)
+    target = rate or video.average_rate.limit_denominator(1 << 16)
     return NormalisedClipFormat(
         width=width,
         height=height,
-        rate=min(_FASTEST, max(_SLOWEST, wanted)),
+        rate=min(_FASTEST, max(_SLOWEST, target)),
         crf=crf,
         sound="kept" if facts.audio else "dropped",
     )
 
 
 def choose_random_crop(
-    size: tuple[int, int], seed: int, *, kept: Fraction = MOST_OF_IT
+    size: tuple[int, int], seed: int, *, fraction: Fraction = MOST_OF_IT
 ) -> PixelCrop:
-    """Choose a rectangle with the fraction `kept` of each side, at a random position given by `seed`."""
+    """Choose a rectangle with `fraction` of each side, at a random position given by `seed`."""
     chance = Random(seed)  # noqa: S311  a choice that can be repeated, no secret
-    sides = [max(2, int(side * kept) // 2 * 2) for side in size]
+    sides = [max(2, int(side * fraction) // 2 * 2) for side in size]
     left, top = (
         chance.randint(0, max(0, side - keep)) for side, keep in zip(size, sides, strict=True)
     )

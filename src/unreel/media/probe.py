@@ -79,18 +79,18 @@ def _iter_metadata_tags(metadata: Mapping[str, str], of: str = "") -> Iterator[F
 def _iter_encoder_signatures(first: VideoFrame) -> Iterator[FileTag]:
     """Yield the x264 and x265 signatures in the first frame, with their build number."""
     # The stubs take it for a mapping of names; it goes over the pieces themselves.
-    for side in cast("Iterable[SideData]", first.side_data):
-        if side.type.name != "SEI_UNREGISTERED":
+    for item in cast("Iterable[SideData]", first.side_data):
+        if item.type.name != "SEI_UNREGISTERED":
             continue
-        signed = _SIGNATURE.search(bytes(side)[_UUID_BYTES:])
+        signed = _SIGNATURE.search(bytes(item)[_UUID_BYTES:])
         if signed is not None:
             build = _BUILD.search(signed[0])
-            words = [signed[1], build[1]] if build else [signed[1]]
-            yield FileTag("signature", b" ".join(words).decode("ascii"))
+            parts = [signed[1], build[1]] if build else [signed[1]]
+            yield FileTag("signature", b" ".join(parts).decode("ascii"))
 
 
-def _truncate_printable(text: str, most: int) -> str:
-    return _UNPRINTABLE.sub("?", text).strip()[:most] or "?"
+def _truncate_printable(text: str, limit: int) -> str:
+    return _UNPRINTABLE.sub("?", text).strip()[:limit] or "?"
 
 
 _ROUNDING_S: Final = Fraction(1, 1000)
@@ -130,7 +130,7 @@ def get_clockwise_rotation(frame: VideoFrame) -> int:
 def find_constant_frame_rate(timeline: FrameTimeline, declared: DeclaredTiming) -> Fraction | None:
     """Return the constant frame rate of a clip; `None` if the intervals between its frames differ."""
     ticks = timeline.ticks
-    steps = {after - now for now, after in pairwise(ticks)}
+    steps = {after - before for before, after in pairwise(ticks)}
     if len(steps) == 1 and (step := steps.pop() * timeline.time_base) * FASTEST >= 1:
         return 1 / step
     for rate in (declared.nominal_rate, declared.average_rate):
@@ -145,9 +145,9 @@ def _fits_constant_rate(timeline: FrameTimeline, rate: Fraction) -> bool:
     slack = slack_s / timeline.time_base
     # Whole numbers throughout: a long clip has millions of frames.
     step, per = (1 / rate / timeline.time_base).as_integer_ratio()
-    first, most = timeline.ticks[0], int(slack * per)
+    first, limit = timeline.ticks[0], int(slack * per)
     return all(
-        abs((tick - first) * per - i * step) <= most for i, tick in enumerate(timeline.ticks)
+        abs((tick - first) * per - i * step) <= limit for i, tick in enumerate(timeline.ticks)
     )
 
 

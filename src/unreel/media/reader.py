@@ -212,17 +212,17 @@ def _convert_error_to_failure(task: str, error: Exception) -> Failure:
 def _format_first_field_error(error: "ValidationError") -> str:
     # Without its words: they are the child's, and there may be many.
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(sanitise_reply_text(str(part)) for part in first["loc"])
-    return f"{place}: {sanitise_reply_text(first['msg'])} ({error.error_count()} in all)"
+    field = ".".join(sanitise_reply_text(str(part)) for part in first["loc"])
+    return f"{field}: {sanitise_reply_text(first['msg'])} ({error.error_count()} in all)"
 
 
-def _build_format_request(form: "NormalisedClipFormat") -> dict[str, Any]:
+def _build_format_request(fmt: "NormalisedClipFormat") -> dict[str, Any]:
     return {
-        "width": form.width,
-        "height": form.height,
-        "rate": format_fraction(form.rate),
-        "crf": form.crf,
-        "sound": form.sound,
+        "width": fmt.width,
+        "height": fmt.height,
+        "rate": format_fraction(fmt.rate),
+        "crf": fmt.crf,
+        "sound": fmt.sound,
     }
 
 

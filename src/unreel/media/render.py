@@ -72,13 +72,13 @@ def render_clip_segment(
     file: BinaryIO,
     cut: CroppedFrameRange,
     *,
-    form: NormalisedClipFormat | None = None,
+    fmt: NormalisedClipFormat | None = None,
     speed: Fraction = OWN_SPEED,
     max_pixels: int = MAX_PIXELS,
 ) -> bytes:
     """Render a part of a clip as an mp4 file: deterministic bytes, without tags or signatures.
 
-    Without a `form` each frame keeps its size, reduced to even numbers, and its timestamp, and the
+    Without `fmt` each frame keeps its size, reduced to even numbers, and its timestamp, and the
     segment has sound if its source has. `speed` is the seconds of the source per second of the
     segment; the pitch of the sound changes with it.
     """
@@ -89,37 +89,35 @@ def render_clip_segment(
         end_s = start_s + cut.length_s
         end_tick = timeline.ticks[0] + end_s / timeline.time_base
         end = max(first + 1, bisect_left(timeline.ticks, end_tick))
-    if form is None:
-        shown = _schedule_at_original_rate(timeline, first, end, speed=speed)
+    if fmt is None:
+        schedule = _schedule_at_original_rate(timeline, first, end, speed=speed)
     else:
-        shown = _schedule_at_constant_rate(
-            timeline, (first, end), until_s=end_s, rate=form.rate, speed=speed
+        schedule = _schedule_at_constant_rate(
+            timeline, (first, end), until_s=end_s, rate=fmt.rate, speed=speed
         )
-    with_sound = form.sound == "kept" if form else _has_sound(file, max_pixels)
+    with_sound = fmt.sound == "kept" if fmt else _has_sound(file, max_pixels)
     if with_sound and end_s - start_s > LONGEST_WITH_SOUND_S:
         detail = f"the piece is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
     # All of it before the first picture: both readers move through the same file.
     sound = None
     if with_sound:
-        n_samples, from_s = (
-            _count_samples_until(shown[-1].end_s * speed),
-            timeline.presented_s(first),
-        )
-        heard = read_stereo_samples(file, from_s=from_s, n_samples=n_samples, max_pixels=max_pixels)
+        n = _count_samples_until(schedule[-1].end_s * speed)
+        from_s = timeline.presented_s(first)
+        samples = read_stereo_samples(file, from_s=from_s, n_samples=n, max_pixels=max_pixels)
         sound = _resample_to_speed(
-            heard, n_samples=_count_samples_until(shown[-1].end_s), speed=speed
+            samples, n_samples=_count_samples_until(schedule[-1].end_s), speed=speed
         )
     pictures = _iter_output_pictures(
-        file, timeline, shown, cut=cut, form=form, max_pixels=max_pixels
+        file, timeline, schedule, cut=cut, fmt=fmt, max_pixels=max_pixels
     )
     first_picture = next(pictures)
     track = None if sound is None else SoundTrackSettings(codec="aac", channels=CHANNELS)
     done = 0
     with ClipWriter(
-        "mp4", _build_video_track(first_picture, timeline, speed, form), sound=track
+        "mp4", _build_video_track(first_picture, timeline, speed, fmt), sound=track
     ) as writer:
-        for showing, rgb in zip(shown, chain([first_picture], pictures), strict=True):
+        for showing, rgb in zip(schedule, chain([first_picture], pictures), strict=True):
             writer.add_picture(rgb, tick=showing.tick)
             if sound is not None:
                 until = _count_samples_until(showing.end_s)
@@ -150,15 +148,15 @@ def _schedule_at_original_rate(
 ) -> list[_ScheduledPicture]:
     start, start_s = timeline.ticks[first], timeline.at_s(first)
     ticks_a_tick = timeline.time_base / speed / _get_output_time_base(timeline, speed)
-    shown: dict[int, _ScheduledPicture] = {}
+    schedule: dict[int, _ScheduledPicture] = {}
     for index in range(first, end):  # of two frames at one instant, the later one is seen
         tick = round((timeline.ticks[index] - start) * ticks_a_tick)
-        shown[tick] = _ScheduledPicture(
+        schedule[tick] = _ScheduledPicture(
             tick=tick,
             index=index,
             end_s=(_get_frame_start_s(timeline, index + 1) - start_s) / speed,
         )
-    return list(shown.values())
+    return list(schedule.values())
 
 
 def _get_output_time_base(timeline: FrameTimeline, speed: Fraction) -> Fraction:
@@ -192,22 +190,22 @@ def _schedule_at_constant_rate(
 def _iter_output_pictures(
     file: BinaryIO,
     timeline: FrameTimeline,
-    shown: Sequence[_ScheduledPicture],
+    schedule: Sequence[_ScheduledPicture],
     *,
     cut: CroppedFrameRange,
-    form: NormalisedClipFormat | None,
+    fmt: NormalisedClipFormat | None,
     max_pixels: int,
 ) -> Iterator[Rgb]:
     """Yield the picture of each tick of the output; a frame shown for several ticks is decoded once."""
-    runs = [list(run) for _, run in groupby(shown, key=lambda showing: showing.index)]
+    runs = [list(run) for _, run in groupby(schedule, key=lambda showing: showing.index)]
     indices = [run[0].index for run in runs]
     frames = decode_frames(file, timeline, indices=indices, max_pixels=max_pixels)
     for run, frame in zip(runs, frames, strict=True):
         rgb = crop_picture(frame.rgb, cut.crop)
-        if form is None:
+        if fmt is None:
             rgb = rgb[: rgb.shape[0] // 2 * 2, : rgb.shape[1] // 2 * 2]
         else:
-            rgb = fit_picture_inside(rgb, width=form.width, height=form.height)
+            rgb = fit_picture_inside(rgb, width=fmt.width, height=fmt.height)
         yield from repeat(rgb, len(run))
 
 
@@ -225,18 +223,18 @@ def crop_picture(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
 
 
 def _build_video_track(
-    picture: Rgb, timeline: FrameTimeline, speed: Fraction, form: NormalisedClipFormat | None
+    picture: Rgb, timeline: FrameTimeline, speed: Fraction, fmt: NormalisedClipFormat | None
 ) -> VideoTrackSettings:
     height, width, _ = picture.shape
     own_rate = timeline.n_frames / timeline.duration_s * speed
-    rate = own_rate if form is None else form.rate
-    crf = OWN_CRF if form is None else form.crf
+    rate = own_rate if fmt is None else fmt.rate
+    crf = OWN_CRF if fmt is None else fmt.crf
     return VideoTrackSettings(
         codec="libx264",
         width=width,
         height=height,
         rate=rate.limit_denominator(1 << 16),
-        time_base=_get_output_time_base(timeline, speed) if form is None else 1 / form.rate,
+        time_base=_get_output_time_base(timeline, speed) if fmt is None else 1 / fmt.rate,
         options={"crf": str(crf), "preset": "veryfast", "bf": "0", "g": "48"},
     )
 
@@ -247,17 +245,17 @@ def _has_sound(file: BinaryIO, max_pixels: int) -> bool:
 
 
 def _resample_to_speed(
-    heard: NDArray[np.int16], *, n_samples: int, speed: Fraction
+    samples: NDArray[np.int16], *, n_samples: int, speed: Fraction
 ) -> NDArray[np.int16]:
-    """Resample the sound samples `heard` to play at `speed`; a higher speed raises the pitch."""
+    """Resample the sound `samples` to play at `speed`; a higher speed raises the pitch."""
     if speed == OWN_SPEED:
-        return heard
-    places = np.arange(n_samples) * float(speed)
-    wound = np.zeros((n_samples, CHANNELS), np.int16)
+        return samples
+    positions = np.arange(n_samples) * float(speed)
+    resampled = np.zeros((n_samples, CHANNELS), np.int16)
     for channel in range(CHANNELS):
-        found = np.interp(places, np.arange(len(heard)), heard[:, channel])
-        wound[:, channel] = np.rint(found)
-    return wound
+        values = np.interp(positions, np.arange(len(samples)), samples[:, channel])
+        resampled[:, channel] = np.rint(values)
+    return resampled
 
 
 def _count_samples_until(instant_s: Fraction) -> int:

@@ -138,8 +138,8 @@ class VlmEvalKitCountSampling:
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         """Return the indices of the sampled frames, possibly with repeats."""
-        share = timeline.n_frames / (self.n + 1)
-        return (int(i * share) for i in range(1, self.n + 1))
+        step = timeline.n_frames / (self.n + 1)
+        return (int(i * step) for i in range(1, self.n + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,10 +251,10 @@ Sampling = (
 
 
 def _iter_existing_frame_indices(
-    places: NDArray[np.float64], timeline: "FrameTimeline"
+    positions: NDArray[np.float64], timeline: "FrameTimeline"
 ) -> Iterable[int]:
-    """Yield the integer frame indices of `places` that the clip has."""
-    return (int(place) for place in places if place < timeline.n_frames)
+    """Yield the integer frame indices of `positions` that the clip has."""
+    return (int(position) for position in positions if position < timeline.n_frames)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +266,7 @@ class FramePlan:
     at_s: tuple[Fraction, ...]
 
     def __post_init__(self) -> None:
-        rising = all(now < after for now, after in pairwise(self.indices))
+        rising = all(before < after for before, after in pairwise(self.indices))
         if not self.indices or not rising or len(self.indices) != len(self.at_s):
             msg = "a plan needs rising indices, each with its instant. Sort them and drop repeats"
             raise InvalidValueError(msg)
@@ -306,8 +306,8 @@ def parse_sampling(name: str) -> Sampling:
         InvalidSettingError: The number of frames or the rate is out of range.
     """
     for pattern, build in _RULES.items():
-        if found := pattern.fullmatch(name):
-            return build(*found.groups())
+        if match := pattern.fullmatch(name):
+            return build(*match.groups())
     kind = "sampling plan"
     raise UnknownNameError(kind, name, SAMPLING_PATTERNS)
 

@@ -148,13 +148,13 @@ def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
     if timeline.n_frames > MAX_SCANNED:
         detail = f"the clip has {timeline.n_frames} frames, more than {MAX_SCANNED}"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
-    wanted = frozenset(plan_frames(parse_sampling(PICKED_PLAN), timeline).indices)
+    indices = frozenset(plan_frames(parse_sampling(PICKED_PLAN), timeline).indices)
     meter = FrameMeasurementCollector(timeline.n_frames)
     picked: list[PickedFrame] = []
     shape = (0, 0)
     for index, frame in _iter_verified_frames(file, timeline, max_pixels=max_pixels):
         meter.add(frame, at_s=timeline.at_s(index))
-        if index in wanted:
+        if index in indices:
             picked.append(measure_picked_frame(frame, index=index, at_s=timeline.at_s(index)))
         if not index:
             shape = _get_displayed_size(frame)
@@ -189,20 +189,20 @@ class FrameMeasurementCollector:
         """Measure the next frame, which appears at `at_s`."""
         width, height = _compute_limited_size(frame.width, frame.height, SMALL_SIDE)
         rgb = _scale_frame(self._scaler, frame, width=width, height=height)
-        place, self._place = self._place, self._place + 1
-        self.histograms[place] = compute_colour_histogram(rgb)
+        index, self._place = self._place, self._place + 1
+        self.histograms[index] = compute_colour_histogram(rgb)
         grey = compute_grey_levels(rgb)
-        self.lightness[place] = grey.mean()
+        self.lightness[index] = grey.mean()
         past = self._past
         if past and past[-1][1].shape != grey.shape:
             past.clear()  # Some streams change their size on the way.
         if past:
-            self.changes[place] = np.abs(grey - past[-1][1]).mean()
+            self.changes[index] = np.abs(grey - past[-1][1]).mean()
             while len(past) > 1 and at_s - past[1][0] >= STIR_S:
                 past.popleft()
-            most = np.abs(grey - past[0][1]).ravel()
-            count = max(1, most.size // STIR_PART)
-            self.stirs[place] = np.partition(most, -count)[-count:].mean()
+            differences = np.abs(grey - past[0][1]).ravel()
+            count = max(1, differences.size // STIR_PART)
+            self.stirs[index] = np.partition(differences, -count)[-count:].mean()
         past.append((at_s, grey))
 
 
@@ -238,9 +238,9 @@ def measure_picked_frame(frame: VideoFrame, *, index: int, at_s: Fraction) -> Pi
         else 0.0,
         noise=_compute_interpolated_median(bends) / _TO_SIGMA if bends.size else 0.0,
         sides={
-            side: found
+            side: profile
             for side in FrameSide
-            if (found := compute_side_profile(_orient_lines_inwards(luma, side)))
+            if (profile := compute_side_profile(_orient_lines_inwards(luma, side)))
         },
     )
 
@@ -248,9 +248,9 @@ def measure_picked_frame(frame: VideoFrame, *, index: int, at_s: Fraction) -> Pi
 def _compute_interpolated_median(levels: NDArray[np.int16]) -> float:
     """Return the median of integers >= 0, interpolated as if each were spread evenly over one unit."""
     below = np.cumsum(np.bincount(levels.ravel())) / levels.size
-    place = int(np.searchsorted(below, 0.5))
-    before = float(below[place - 1]) if place else 0.0
-    return max(0.0, place - 0.5 + (0.5 - before) / (float(below[place]) - before))
+    level = int(np.searchsorted(below, 0.5))
+    before = float(below[level - 1]) if level else 0.0
+    return max(0.0, level - 0.5 + (0.5 - before) / (float(below[level]) - before))
 
 
 def compute_side_profile(lines: Luma) -> FrameSideProfile | None:

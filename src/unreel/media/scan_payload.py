@@ -92,8 +92,8 @@ def parse_scan_payload(payload: TaskReplyPayload) -> ClipScan:
         changes=_parse_grey_levels(blobs[3]),
         stirs=_parse_grey_levels(blobs[4]),
         picked=tuple(_iter_picked_frames(header, blobs[_PER_CLIP:], instants_s)),
-        packet_bytes=_parse_counts(blobs[5], most=MAX_PACKET_BYTES),
-        keys=tuple(_parse_counts(blobs[6], most=n_frames - 1).tolist()),
+        packet_bytes=_parse_counts(blobs[5], limit=MAX_PACKET_BYTES),
+        keys=tuple(_parse_counts(blobs[6], limit=n_frames - 1).tolist()),
     )
 
 
@@ -124,11 +124,11 @@ def _parse_grey_levels(blob: bytes) -> NDArray[np.float32]:
     return levels
 
 
-def _parse_counts(blob: bytes, *, most: int) -> NDArray[np.int64]:
+def _parse_counts(blob: bytes, *, limit: int) -> NDArray[np.int64]:
     _require_valid_reply(not len(blob) % 8, "a number is cut off")
     counts = np.frombuffer(blob, "<i8").astype(np.int64, copy=False)
     _require_valid_reply(
-        bool(np.all((counts >= 0) & (counts <= most))), "a size or a position is out of range"
+        bool(np.all((counts >= 0) & (counts <= limit))), "a size or a position is out of range"
     )
     return counts
 
@@ -137,8 +137,8 @@ def _iter_picked_frames(
     header: ScanReplyHeader, blobs: tuple[bytes, ...], instants_s: tuple[Fraction, ...]
 ) -> Iterator[PickedFrame]:
     before = -1
-    for place, frame in enumerate(header.picked):
-        pixels, lines = blobs[_PER_PICKED * place : _PER_PICKED * (place + 1)]
+    for index, frame in enumerate(header.picked):
+        pixels, lines = blobs[_PER_PICKED * index : _PER_PICKED * (index + 1)]
         _require_valid_reply(
             before < frame.index < len(instants_s), "picked frames are out of order"
         )
@@ -171,11 +171,11 @@ def _parse_side_profiles(
         len(lines) == sum(halves.values()), "a side's profile has not one value for each line"
     )
     sides: dict[FrameSide, FrameSideProfile] = {}
-    place = 0
+    start = 0
     for side, half in halves.items():
-        content = np.frombuffer(lines[place : place + half], np.uint8)
+        content = np.frombuffer(lines[start : start + half], np.uint8)
         sides[side] = FrameSideProfile(level=frame.levels[side.value], content=content)
-        place += half
+        start += half
     return sides
 
 

@@ -40,11 +40,11 @@ _SLOWEST: Final = 1 / Fraction(MOST_S)
 
 
 def _parse_fraction(value: object) -> Fraction:
-    found = _EXACT.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = _EXACT.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         msg = 'expected a text such as "30000/1001"'
         raise ValueError(msg)
-    return Fraction(int(found[1]), int(found[2]))
+    return Fraction(int(match[1]), int(match[2]))
 
 
 Exact = Annotated[Fraction, BeforeValidator(_parse_fraction)]

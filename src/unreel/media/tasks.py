@@ -32,8 +32,8 @@ def run_probe_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPaylo
     """Run the task `probe`: return the facts of the clip in `file`."""
     from unreel.media.probe import probe_clip
 
-    asked = parse_request_fields(ClipReadRequest, request)
-    facts = probe_clip(file, max_pixels=asked.max_pixels)
+    args = parse_request_fields(ClipReadRequest, request)
+    facts = probe_clip(file, max_pixels=args.max_pixels)
     return TaskReplyPayload({"facts": _convert_to_json_value(asdict(facts))})
 
 
@@ -45,16 +45,16 @@ def run_frames_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     from unreel.media.sampling import parse_sampling, plan_frames
     from unreel.media.timeline import read_open_clip_timeline
 
-    asked = parse_request_fields(SampledFramesRequest, request)
-    sampling = parse_sampling(asked.sampling)
-    with closing(ExitStack()) as held:  # so that no error of this code is taken for one of the clip
-        clip = held.enter_context(open_clip(file, max_pixels=asked.max_pixels))
-        timeline = read_open_clip_timeline(clip, file, max_pixels=asked.max_pixels)
+    args = parse_request_fields(SampledFramesRequest, request)
+    sampling = parse_sampling(args.sampling)
+    with closing(ExitStack()) as stack:  # an error of this code is then not taken for the clip's
+        clip = stack.enter_context(open_clip(file, max_pixels=args.max_pixels))
+        timeline = read_open_clip_timeline(clip, file, max_pixels=args.max_pixels)
         plan = plan_frames(sampling, timeline)
         for frame in decode_frames(
-            file, timeline, indices=plan.indices, max_pixels=asked.max_pixels, clip=clip
+            file, timeline, indices=plan.indices, max_pixels=args.max_pixels, clip=clip
         ):
-            rgb = scale_down_picture(frame.rgb, asked.longest_side, most_pixels=asked.most_pixels)
+            rgb = scale_down_picture(frame.rgb, args.longest_side, most_pixels=args.most_pixels)
             yield _build_frame_payload(frame, rgb)
     counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(plan.indices)}
     return TaskReplyPayload({"sampling": plan.sampling, **counts})
@@ -65,12 +65,12 @@ def run_instants_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     from unreel.media.decode import decode_frames
     from unreel.media.timeline import read_frame_timeline
 
-    asked = parse_request_fields(TimestampFramesRequest, request)
-    timeline = read_frame_timeline(file, max_pixels=asked.max_pixels)
+    args = parse_request_fields(TimestampFramesRequest, request)
+    timeline = read_frame_timeline(file, max_pixels=args.max_pixels)
     # A frame's instant in whole microseconds may lie half of one before it.
-    moments = (Fraction(2 * at_us + 1, 2 * MICROSECONDS) for at_us in asked.at_us)
+    moments = (Fraction(2 * at_us + 1, 2 * MICROSECONDS) for at_us in args.at_us)
     indices = sorted({timeline.shown_at(moment) for moment in moments})
-    for frame in decode_frames(file, timeline, indices=indices, max_pixels=asked.max_pixels):
+    for frame in decode_frames(file, timeline, indices=indices, max_pixels=args.max_pixels):
         yield _build_frame_payload(frame, frame.rgb)
     counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(indices)}
     return TaskReplyPayload({"sampling": INSTANTS, **counts})
@@ -89,17 +89,17 @@ def run_sound_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPaylo
     """Return the clip's samples as 16-bit little-endian numbers; no blob without sound."""
     from unreel.media.sound import NoSound, read_mono_sound
 
-    asked = parse_request_fields(ClipReadRequest, request)
-    heard = read_mono_sound(file, max_pixels=asked.max_pixels)
-    if isinstance(heard, NoSound):
+    args = parse_request_fields(ClipReadRequest, request)
+    sound = read_mono_sound(file, max_pixels=args.max_pixels)
+    if isinstance(sound, NoSound):
         return TaskReplyPayload({"sound": None})
     described = {
-        "rate_hz": heard.rate_hz,
-        "start_s": format_fraction(heard.start_s),
-        "n_samples": len(heard.samples),
+        "rate_hz": sound.rate_hz,
+        "start_s": format_fraction(sound.start_s),
+        "n_samples": len(sound.samples),
     }
     return TaskReplyPayload(
-        {"sound": described}, (heard.samples.astype("<i2", copy=False).tobytes(),)
+        {"sound": described}, (sound.samples.astype("<i2", copy=False).tobytes(),)
     )
 
 
@@ -108,9 +108,9 @@ def run_normalise_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyP
     from unreel.media.normalise import NormalisedClipFormat, normalise_clip
     from unreel.media.task_schemas import NormaliseTaskRequest, parse_task_request
 
-    asked = parse_task_request(NormaliseTaskRequest, request)
-    form = NormalisedClipFormat(**{name: value for name, value in asked if name != "max_pixels"})
-    data = normalise_clip(file, form, max_pixels=asked.max_pixels)
+    args = parse_task_request(NormaliseTaskRequest, request)
+    fmt = NormalisedClipFormat(**{name: value for name, value in args if name != "max_pixels"})
+    data = normalise_clip(file, fmt, max_pixels=args.max_pixels)
     return TaskReplyPayload({"size_bytes": len(data)}, (data,))
 
 
@@ -121,15 +121,15 @@ def run_render_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayl
     from unreel.media.render import render_clip_segment as render_clip
     from unreel.media.task_schemas import RenderTaskRequest, parse_task_request
 
-    asked = parse_task_request(RenderTaskRequest, request)
+    args = parse_task_request(RenderTaskRequest, request)
     cut = CroppedFrameRange(
-        first_frame=asked.first_frame,
-        end_frame=asked.end_frame,
-        length_s=asked.length_s,
-        crop=None if asked.crop is None else PixelCrop(**dict(asked.crop)),
+        first_frame=args.first_frame,
+        end_frame=args.end_frame,
+        length_s=args.length_s,
+        crop=None if args.crop is None else PixelCrop(**dict(args.crop)),
     )
-    form = None if asked.form is None else NormalisedClipFormat(**dict(asked.form))
-    data = render_clip(file, cut, form=form, speed=asked.speed, max_pixels=asked.max_pixels)
+    fmt = None if args.form is None else NormalisedClipFormat(**dict(args.form))
+    data = render_clip(file, cut, form=fmt, speed=args.speed, max_pixels=args.max_pixels)
     return TaskReplyPayload({"size_bytes": len(data)}, (data,))
 
 
@@ -139,14 +139,14 @@ def run_annotate_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     from unreel.media.annotated_copy_messages import AnnotateTaskRequest
     from unreel.media.task_schemas import parse_task_request
 
-    asked = parse_task_request(AnnotateTaskRequest, request)
-    copy = annotate_clip(file, asked.as_commentary(), max_pixels=asked.max_pixels)
+    args = parse_task_request(AnnotateTaskRequest, request)
+    copy = annotate_clip(file, args.as_commentary(), max_pixels=args.max_pixels)
     while True:
         try:
             piece = next(copy)
         except StopIteration as end:
-            made: AnnotatedCopySummary = end.value
-            return TaskReplyPayload(asdict(made))
+            summary: AnnotatedCopySummary = end.value
+            return TaskReplyPayload(asdict(summary))
         yield TaskReplyPayload({"at": piece.at, "n_frames": piece.n_frames}, (piece.data,))
 
 
@@ -155,8 +155,8 @@ def run_scan_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayloa
     from unreel.media.scan import scan_clip
     from unreel.media.scan_payload import build_scan_payload
 
-    asked = parse_request_fields(ClipReadRequest, request)
-    return build_scan_payload(scan_clip(file, max_pixels=asked.max_pixels))
+    args = parse_request_fields(ClipReadRequest, request)
+    return build_scan_payload(scan_clip(file, max_pixels=args.max_pixels))
 
 
 def _convert_to_json_value(value: object) -> object:

@@ -58,7 +58,7 @@ class FrameTimeline:
         if not self.ticks or self.last_ticks < 1 or self.time_base <= 0 or self.declared_rate <= 0:
             msg = "a timeline needs frames, a time base, a rate and a lasting end. Check them"
             raise InvalidValueError(msg)
-        if any(now > after for now, after in pairwise(self.ticks)):
+        if any(before > after for before, after in pairwise(self.ticks)):
             msg = "the ticks of a timeline must not fall. Sort them"
             raise InvalidValueError(msg)
 
@@ -105,8 +105,8 @@ class FrameTimeline:
 
     def key_before(self, index: int) -> int:
         """Return the index of the last key frame at or before frame `index`; 0 if there is none."""
-        place = bisect_right(self.keys, index)
-        return self.keys[place - 1] if place else 0
+        position = bisect_right(self.keys, index)
+        return self.keys[position - 1] if position else 0
 
 
 @dataclass(slots=True)
@@ -255,7 +255,7 @@ def build_frame_timeline(
 ) -> FrameTimeline:
     """Build the timeline of a clip from its packet times, without packets before `first_tick`."""
     order = sorted(range(len(packets.shown)), key=packets.shown.__getitem__)
-    ticks = tuple(packets.shown[place] for place in order)
+    ticks = tuple(packets.shown[index] for index in order)
     if first_tick is not None:
         ticks = ticks[bisect_left(ticks, first_tick) :]
     if not ticks:
@@ -269,7 +269,7 @@ def build_frame_timeline(
         ticks=ticks,
         last_ticks=last,
         keys=_compute_key_frame_indices(ticks, packets.key_ticks),
-        packet_bytes=tuple(packets.sizes[place] for place in order[len(order) - len(ticks) :]),
+        packet_bytes=tuple(packets.sizes[index] for index in order[len(order) - len(ticks) :]),
         declared_frames=declared.n_frames,
         declared_rate=declared.average_rate or len(ticks) / span_s,
         declared_s=declared.duration_s or span_s,

@@ -55,9 +55,9 @@ class CheckedAddressTransport(httpx2.AsyncBaseTransport):
         if self._proxied or parse_ip_address(url.host) is not None:
             require_allowed_addresses(url.host, [url.host])
             return await self._inner.handle_async_request(request)
-        place = (url.host, url.port or (443 if url.scheme == "https" else 80))
+        endpoint = (url.host, url.port or (443 if url.scheme == "https" else 80))
         refusal: httpx2.ConnectError | None = None
-        for address in await self._addresses(*place):
+        for address in await self._addresses(*endpoint):
             pinned = httpx2.Request(
                 request.method,
                 url.copy_with(host=address),
@@ -69,7 +69,7 @@ class CheckedAddressTransport(httpx2.AsyncBaseTransport):
                 return await self._inner.handle_async_request(pinned)
             except httpx2.ConnectError as error:
                 refusal = error
-        self._resolved.pop(place, None)
+        self._resolved.pop(endpoint, None)
         raise refusal or httpx2.ConnectError("the host has no address", request=request)
 
     async def _addresses(self, host: str, port: int) -> list[str]:
@@ -128,9 +128,9 @@ def open_blocking_http_client(
 def _build_client_options(
     headers: dict[str, str], *, keeps_cookies: bool = False
 ) -> dict[str, Any]:
-    own = {"Accept-Encoding": "identity", "User-Agent": f"unreel/{version('unreel')}"}
+    defaults = {"Accept-Encoding": "identity", "User-Agent": f"unreel/{version('unreel')}"}
     policy = DefaultCookiePolicy(allowed_domains=None if keeps_cookies else ())
-    return {"headers": own | headers, "cookies": CookieJar(policy), "follow_redirects": False}
+    return {"headers": defaults | headers, "cookies": CookieJar(policy), "follow_redirects": False}
 
 
 async def read_http_reply(

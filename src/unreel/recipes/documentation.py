@@ -57,7 +57,7 @@ def iter_recipe_section_descriptions(
     """Yield the description of the section `shape`, then of its nested sections, in field order."""
     notes = read_field_docstrings(shape)
     inner = {
-        key: own for key, field in shape.model_fields.items() if (own := _find_field_section(field))
+        key: sub for key, field in shape.model_fields.items() if (sub := _find_field_section(field))
     }
     keys = tuple(
         build_recipe_key_description(
@@ -70,11 +70,11 @@ def iter_recipe_section_descriptions(
         if key not in inner
     )
     yield RecipeSectionDescription(name=name, about=_format_section_summary(shape), keys=keys)
-    for key, own in inner.items():
+    for key, sub in inner.items():
         below = f"{name}.{key}" if name else key
-        first, *others = iter_recipe_section_descriptions(own, below)
+        first, *nested = iter_recipe_section_descriptions(sub, below)
         yield replace(first, many=get_origin(shape.model_fields[key].annotation) is tuple)
-        yield from others
+        yield from nested
 
 
 def build_recipe_key_description(
@@ -94,7 +94,7 @@ def format_toml_value(value: object) -> str:
     """Return `value` as the TOML text that follows `key =`."""
     match value:
         case Mapping():
-            inside = ", ".join(f"{key} = {format_toml_value(own)}" for key, own in value.items())
+            inside = ", ".join(f"{key} = {format_toml_value(item)}" for key, item in value.items())
             return f"{{ {inside} }}" if inside else "{}"
         case Sequence() if not isinstance(value, str):
             return f"[{', '.join(map(format_toml_value, value))}]"
@@ -109,9 +109,9 @@ def format_toml_value(value: object) -> str:
 def read_field_docstrings(owner: type) -> dict[str, str]:
     """Return the docstrings below the fields of a class and of its base classes, by field name."""
     notes: dict[str, str] = {}
-    for each in reversed(owner.__mro__):
-        if each.__module__.partition(".")[0] == "unreel":
-            (tree,) = ast.parse(dedent(inspect.getsource(each))).body
+    for cls in reversed(owner.__mro__):
+        if cls.__module__.partition(".")[0] == "unreel":
+            (tree,) = ast.parse(dedent(inspect.getsource(cls))).body
             body = tree.body if isinstance(tree, ast.ClassDef) else []
             notes |= {
                 field.target.id: inspect.cleandoc(note.value.value)
@@ -128,8 +128,8 @@ def read_field_docstrings(owner: type) -> dict[str, str]:
 def _format_section_summary(shape: type[RecipeSection]) -> str:
     """Return the first paragraph of the docstring of `shape`, without its leading section heading."""
     first = " ".join((inspect.getdoc(shape) or "").partition("\n\n")[0].split())
-    told = first.partition(": ")[2] if first.startswith("`[") else first
-    return told[:1].upper() + told[1:]
+    summary = first.partition(": ")[2] if first.startswith("`[") else first
+    return summary[:1].upper() + summary[1:]
 
 
 def _get_declared_type(field: FieldInfo) -> Any:
@@ -146,8 +146,8 @@ def _format_default_value(field: FieldInfo) -> str | None:
 
 
 def _find_field_section(field: FieldInfo) -> type[RecipeSection] | None:
-    found = (part for part in _iter_annotation_parts(field.annotation) if isinstance(part, type))
-    return next((part for part in found if issubclass(part, RecipeSection)), None)
+    types = (part for part in _iter_annotation_parts(field.annotation) if isinstance(part, type))
+    return next((part for part in types if issubclass(part, RecipeSection)), None)
 
 
 def _iter_annotation_parts(annotation: Any) -> Iterator[Any]:
@@ -166,34 +166,32 @@ def _iter_unit_names(annotation: Any) -> Iterator[str]:
 
 def _format_allowed_values(annotation: Any) -> str:
     """Return the values that a recipe key allows, as text."""
-    given = get_args(annotation)
+    args = get_args(annotation)
     match get_origin(annotation):
         case None if annotation in _KINDS:
-            words = [_KINDS[annotation]]
+            texts = [_KINDS[annotation]]
         case None:
-            words = list(map(format_toml_value, annotation))
+            texts = list(map(format_toml_value, annotation))
         case origin if origin is Annotated:
-            words = [
-                " ".join(
-                    filter(None, (_format_allowed_values(given[0]), _format_bounds(given[1:])))
-                )
+            texts = [
+                " ".join(filter(None, (_format_allowed_values(args[0]), _format_bounds(args[1:]))))
             ]
         case origin if origin is Literal:
-            words = list(map(format_toml_value, given))
+            texts = list(map(format_toml_value, args))
         case origin if origin is dict:
-            words = ["table"]
+            texts = ["table"]
         case origin if origin is tuple:
-            count = "" if given[-1] is Ellipsis else f" of {len(given)}"
-            words = [f"list{count}: {_format_allowed_values(given[0])}"]
+            count = "" if args[-1] is Ellipsis else f" of {len(args)}"
+            texts = [f"list{count}: {_format_allowed_values(args[0])}"]
         case _:
-            words = [_format_allowed_values(part) for part in given if part is not type(None)]
-    return " or ".join(words)
+            texts = [_format_allowed_values(part) for part in args if part is not type(None)]
+    return " or ".join(texts)
 
 
 def _format_bounds(metadata: Sequence[Any]) -> str:
-    parts = [each for one in metadata for each in getattr(one, "metadata", None) or (one,)]
+    parts = [part for item in metadata for part in getattr(item, "metadata", None) or (item,)]
     limits = {
-        name: limit for name in _BOUNDS for each in parts if (limit := _format_limit(each, name))
+        name: limit for name in _BOUNDS for part in parts if (limit := _format_limit(part, name))
     }
     return ", ".join(f"{_BOUNDS[name]} {limit}" for name, limit in limits.items())
 

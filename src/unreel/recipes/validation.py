@@ -91,26 +91,26 @@ def apply_recipe_change(change: str, values: dict[str, Any]) -> None:
     if not equals or not key:
         setting, problem = "--set", f"cannot use {change!r}"
         raise InvalidSettingError(setting, problem, "Write SECTION.KEY=VALUE")
-    place: Any = values
+    node: Any = values
     for section in sections:
-        place = _find_subsection(place, section)
-    place = _unwrap_single_item(place)
-    if not isinstance(place, dict):
+        node = _find_subsection(node, section)
+    node = _unwrap_single_item(node)
+    if not isinstance(node, dict):
         setting, problem = path, "is no section with keys"
         remedy = "Change it in the file, or name the section's number, as in data.0.weight=2"
         raise InvalidSettingError(setting, problem, remedy)
-    place[key] = _parse_toml_value(text)
+    node[key] = _parse_toml_value(text)
 
 
-def _find_subsection(place: Any, section: str) -> Any:
-    if isinstance(place, list) and section.isdecimal():
-        return place[int(section)] if int(section) < len(place) else None
-    place = _unwrap_single_item(place)
-    return place.setdefault(section, {}) if isinstance(place, dict) else None
+def _find_subsection(node: Any, section: str) -> Any:
+    if isinstance(node, list) and section.isdecimal():
+        return node[int(section)] if int(section) < len(node) else None
+    node = _unwrap_single_item(node)
+    return node.setdefault(section, {}) if isinstance(node, dict) else None
 
 
-def _unwrap_single_item(place: Any) -> Any:
-    return place[0] if isinstance(place, list) and len(place) == 1 else place
+def _unwrap_single_item(node: Any) -> Any:
+    return node[0] if isinstance(node, list) and len(node) == 1 else node
 
 
 def _parse_toml_value(text: str) -> Any:
@@ -138,7 +138,7 @@ def validate_recipe_sections(
         return shape.model_validate(dict(values))
     except ValidationError as error:
         # A misspelt key is missing under its own name too: the spelling is what to mend.
-        first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+        first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
         cause = first.get("ctx", {}).get("error")
         if isinstance(cause, UnreelError):
             raise cause from error
@@ -151,8 +151,8 @@ def validate_recipe_sections(
                 type_it = "" if typed is None else f", or type {typed(key)}"
                 problem, remedy = "not given", f"Write {key} = ... in the recipe{type_it}"
             case _:
-                words = first["msg"]
-                problem, remedy = words[:1].lower() + words[1:], "Give a value that it takes"
+                message = first["msg"]
+                problem, remedy = message[:1].lower() + message[1:], "Give a value that it takes"
         raise InvalidSettingError(key or "recipe", problem, remedy) from error
 
 
@@ -165,11 +165,9 @@ def drop_unset_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _get_section_at(
-    shape: type[RecipeSection], place: tuple[int | str, ...]
-) -> type[RecipeSection]:
-    """Return the section class that contains the key at the path `place` of `shape`."""
-    for part in place[:-1]:
+def _get_section_at(shape: type[RecipeSection], path: tuple[int | str, ...]) -> type[RecipeSection]:
+    """Return the section class that contains the key at the path `path` of `shape`."""
+    for part in path[:-1]:
         field = shape.model_fields.get(str(part))
         shape = (
             shape

@@ -52,8 +52,8 @@ class InjectCreatorKeys(CreatorKeys):
     def label(self, title: str) -> str:  # noqa: ARG002  what goes wrong tells more than a title
         return self.categories[0].value if len(self.categories) == 1 else "traces"
 
-    def open(self, name: str, around: CreatorEnvironment) -> Creator:
-        return ClipEditingCreator(name, self._inject, side=self.side, around=around)
+    def open(self, name: str, env: CreatorEnvironment) -> Creator:
+        return ClipEditingCreator(name, self._inject, side=self.side, env=env)
 
     def _inject(self, rework: ClipEditRequest) -> GeneratedClip | Failure:
         """Return the real clip with one injected trace, and the ground truth of that trace."""
@@ -97,8 +97,8 @@ class EncodedControlKeys(CreatorKeys):
     def label(self, title: str) -> str:  # noqa: ARG002  there is one way
         return "as-injected"
 
-    def open(self, name: str, around: CreatorEnvironment) -> Creator:
-        return ClipEditingCreator(name, _encode_real_clip, side=self.side, around=around)
+    def open(self, name: str, env: CreatorEnvironment) -> Creator:
+        return ClipEditingCreator(name, _encode_real_clip, side=self.side, env=env)
 
 
 def _encode_real_clip(rework: ClipEditRequest) -> GeneratedClip | Failure:

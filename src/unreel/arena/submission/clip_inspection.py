@@ -133,7 +133,7 @@ def find_near_copies(clips: Sequence[FingerprintedClip]) -> tuple[NearCopyPair, 
     known = {item.clip: item for item in clips}
     pairs = []
     prints = InMemoryFingerprints([(item.clip, item.own) for item in clips])
-    for match in find_near_duplicates(prints, every=True):
+    for match in find_near_duplicates(prints, all_pairs=True):
         a, b = known[match.first], known[match.second]
         if a.owner == b.owner:
             continue

@@ -70,10 +70,10 @@ class BenchmarkExportRecipe:
             remedy = "Give pixel, unit, permille or 'model-input WxH', as the model answers"
             raise InvalidSettingError(setting, problem, remedy)
 
-    def _require_pixels(self, most: int) -> None:
+    def _require_pixels(self, size: int) -> None:
         setting = "max_pixels"
-        if most < LEAST_PIXELS:
-            problem, remedy = f"cannot show frames of {most} pixels", f"Give {LEAST_PIXELS} or more"
+        if size < LEAST_PIXELS:
+            problem, remedy = f"cannot show frames of {size} pixels", f"Give {LEAST_PIXELS} or more"
             raise InvalidSettingError(setting, problem, remedy)
         if self.sampling is None:
             problem = "the frames of a whole file cannot be scaled down"
@@ -124,7 +124,7 @@ class ExportedQuestion:
     @property
     def places(self) -> list[str]:
         """Return the paths of the clips below the media directory, in the order shown."""
-        return [str(place) for place in json.loads(self.videos)]
+        return [str(path) for path in json.loads(self.videos)]
 
 
 def parse_exported_question(row: Mapping[str, Any]) -> ExportedQuestion:
@@ -236,27 +236,27 @@ def score_exported_replies(
 
 def flatten_scorecard_metrics(card: Scorecard) -> dict[str, float]:
     """Return counts and measured metrics (with interval, n, parse coverage) as numbers by name."""
-    figures: dict[str, float] = {"questions": card.n_questions, "answered": card.n_answered}
-    figures |= {f"failed: {reason}": n for reason, n in card.failures.items()}
-    figures |= {f"unread: {part}": n for part, n in card.unparsed.items()}
-    figures |= {f"clips: {what}": n for what, n in card.confusion.items()}
+    values: dict[str, float] = {"questions": card.n_questions, "answered": card.n_answered}
+    values |= {f"failed: {reason}": n for reason, n in card.failures.items()}
+    values |= {f"unread: {part}": n for part, n in card.unparsed.items()}
+    values |= {f"clips: {what}": n for what, n in card.confusion.items()}
     for metric in card.metrics:
         value = metric.value
         if isinstance(value, Estimate):
-            figures[metric.name] = value.value
-            figures[f"{metric.name} (low)"] = value.low
-            figures[f"{metric.name} (high)"] = value.high
-            figures[f"{metric.name} (n)"] = value.n
-            figures[f"{metric.name} (parsed)"] = metric.coverage.parsed
-            figures[f"{metric.name} (asked)"] = metric.coverage.asked
-    return figures
+            values[metric.name] = value.value
+            values[f"{metric.name} (low)"] = value.low
+            values[f"{metric.name} (high)"] = value.high
+            values[f"{metric.name} (n)"] = value.n
+            values[f"{metric.name} (parsed)"] = metric.coverage.parsed
+            values[f"{metric.name} (asked)"] = metric.coverage.asked
+    return values
 
 
 def list_exported_task_metrics(name: str) -> Iterator[tuple[str, bool | None]]:
     """Return the metrics that a task of that protocol reports, and whether more is better (None: neither)."""
-    figures = get_protocol(name).figures
-    for metric in figures.exported:
-        yield metric, _MORE_IS_BETTER[figures[metric].better]
+    metrics = get_protocol(name).figures
+    for metric in metrics.exported:
+        yield metric, _MORE_IS_BETTER[metrics[metric].better]
         for part in ("low", "high", "n"):
             yield f"{metric} ({part})", None
     for count in _COUNTS:

@@ -67,27 +67,27 @@ def export_lmms_eval(
 ) -> BenchmarkExportResult:
     """Write `benchmark` to `folder` as the task `recipe.name`; it runs wherever unreel is installed."""
     exported = write_exported_questions(benchmark, recipe, folder=folder, reader=reader)
-    figures = list(list_exported_task_metrics(recipe.protocol))
+    metrics = list(list_exported_task_metrics(recipe.protocol))
     into = OutputDirectory(folder, published=True)
-    into.write(f"{MODULE}.py", _format_lmms_task_module(recipe, figures).encode())
-    yaml = json.dumps(_build_lmms_task_config(recipe, folder, figures), indent=2)
+    into.write(f"{MODULE}.py", _format_lmms_task_module(recipe, metrics).encode())
+    yaml = json.dumps(_build_lmms_task_config(recipe, folder, metrics), indent=2)
     tagged = _FUNCTION_TAG.sub(r'!function "\1"', yaml)
     into.write(f"{recipe.name}.yaml", (tagged + "\n").encode())
     return exported
 
 
 def _format_lmms_task_module(
-    recipe: BenchmarkExportRecipe, figures: list[tuple[str, bool | None]]
+    recipe: BenchmarkExportRecipe, metrics: list[tuple[str, bool | None]]
 ) -> str:
     head = _HEAD.format(name=recipe.name, instrument=recipe.instrument.instrument)
-    rest = (
-        _FIGURE.format(function=f"figure_{i}", name=name) for i, (name, _) in enumerate(figures)
+    functions = (
+        _FIGURE.format(function=f"figure_{i}", name=name) for i, (name, _) in enumerate(metrics)
     )
-    return head + "".join(rest)
+    return head + "".join(functions)
 
 
 def _build_lmms_task_config(
-    recipe: BenchmarkExportRecipe, folder: Path, figures: list[tuple[str, bool | None]]
+    recipe: BenchmarkExportRecipe, folder: Path, metrics: list[tuple[str, bool | None]]
 ) -> dict[str, Any]:
     return {
         "task": recipe.name,
@@ -114,7 +114,7 @@ def _build_lmms_task_config(
                 "aggregation": f"!function {MODULE}.figure_{i}",
                 "higher_is_better": more_is_better,
             }
-            for i, (name, more_is_better) in enumerate(figures)
+            for i, (name, more_is_better) in enumerate(metrics)
         ],
         "metadata": [
             {"version": recipe.instrument.instrument.version, "prompt": recipe.prompt},

@@ -46,16 +46,16 @@ class LmmsTask:
     def results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Return the reply once for each metric, because metrics are computed from all replies together."""
         text = results[0] if results and isinstance(results[0], str) else ""
-        said = {"id": str(doc["id"]), "reply": text}
-        return {figure: said for figure, _ in list_exported_task_metrics(self._recipe.protocol)}
+        reply = {"id": str(doc["id"]), "reply": text}
+        return {metric: reply for metric, _ in list_exported_task_metrics(self._recipe.protocol)}
 
     def figure(self, name: str, results: Sequence[Mapping[str, str]]) -> float | None:
         """Compute the metric `name` over all replies; `None`, shown as N/A, if it was not measured."""
-        said = [dict(result) for result in results]
-        if self._scored is None or self._scored[0] != said:
-            replies = [(self._items[each["id"]], each["reply"]) for each in said]
+        answers = [dict(result) for result in results]
+        if self._scored is None or self._scored[0] != answers:
+            replies = [(self._items[answer["id"]], answer["reply"]) for answer in answers]
             self._scored = (
-                said,
+                answers,
                 flatten_scorecard_metrics(score_exported_replies(self._recipe, replies)),
             )
         return self._scored[1].get(name)

@@ -146,11 +146,11 @@ def build_question_media_parts(
 ) -> list[Part] | Failure:
     """Return captioned frames or files of a question, before the prompt; a failure if undecodable."""
     parts: list[Part] = []
-    places = item.places
-    for number, place in enumerate(places, start=1):
-        if len(places) > 1:
+    paths = item.places
+    for number, relative in enumerate(paths, start=1):
+        if len(paths) > 1:
             parts.append(format_question_clip_heading(number))
-        path = media / place
+        path = media / relative
         if recipe.sampling is None:
             parts.append(path)
             continue
@@ -208,15 +208,15 @@ def write_exported_questions(
                 if len(rejected) < REASONS_SHOWN:
                     rejected.append(sheet)
                 continue
-            shown = json.dumps(
+            parts = json.dumps(
                 [_write_question_part(part, into, sheet.media) for part in sheet.parts]
             )
-            row = {"index": n_questions, "question": prompt, **asdict(sheet.item), "shown": shown}
+            row = {"index": n_questions, "question": prompt, **asdict(sheet.item), "shown": parts}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
             n_questions += 1
     if not n_questions:
-        why = f", first: {rejected[0]}" if rejected else ""
-        problem = f"no question for {recipe.protocol} ({n_rejected} rows rejected{why})"
+        reason = f", first: {rejected[0]}" if rejected else ""
+        problem = f"no question for {recipe.protocol} ({n_rejected} rows rejected{reason})"
         remedy = "Check the protocol and the split"
         raise UnreadableSourceError(str(benchmark.root), problem, remedy)
     save_export_recipe(recipe, folder, media=benchmark.root)
@@ -248,6 +248,6 @@ def _write_question_part(part: Part, folder: OutputDirectory, media: Path) -> di
         case SampledFrame():
             # Named by its bytes: a clip that is shown in several pairs is written once.
             name = compute_bytes_clip_id(part.data)
-            place = f"{FRAMES}/{name[:2]}/{name}.jpg"
-            folder.write(place, part.data)
-            return {"image": place}
+            path = f"{FRAMES}/{name[:2]}/{name}.jpg"
+            folder.write(path, part.data)
+            return {"image": path}

@@ -42,12 +42,12 @@ class VlmDataset:
             setting, problem = "sampling", "exported without a plan, and this model takes frames"
             raise InvalidSettingError(setting, problem, "Export it again with uniform-8")
         row = self._rows[index]
-        shown = self._files(row) if whole else self._frames(row)
+        clips = self._files(row) if whole else self._frames(row)
         prompt = self._recipe.instrument.prompt(self._recipe.prompt).text
         before, after = (
             [{"type": "text", "value": t}] if t else [] for t in split_prompt_at_clips(prompt)
         )
-        return [*before, *shown, *after]
+        return [*before, *clips, *after]
 
     def evaluate(
         self, predictions: Sequence[Mapping[str, Any]], *, eval_file: Path
@@ -56,22 +56,22 @@ class VlmDataset:
 
         A missing reply counts as a failure.
         """
-        said = {int(row["index"]): row.get("prediction") for row in predictions}
+        predicted = {int(row["index"]): row.get("prediction") for row in predictions}
         replies = [
-            (parse_exported_question(row), _convert_reply_cell_to_text(said.get(row["index"])))
+            (parse_exported_question(row), _convert_reply_cell_to_text(predicted.get(row["index"])))
             for row in self._rows
         ]
-        figures = flatten_scorecard_metrics(score_exported_replies(self._recipe, replies))
-        data = (json.dumps(figures, indent=2) + "\n").encode()
+        metrics = flatten_scorecard_metrics(score_exported_replies(self._recipe, replies))
+        data = (json.dumps(metrics, indent=2) + "\n").encode()
         OutputDirectory(eval_file.parent, published=True).write(eval_file.stem + SCORES, data)
-        return figures
+        return metrics
 
     def _files(self, row: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-        places = parse_exported_question(row).places
-        for number, place in enumerate(places, start=1):
-            if len(places) > 1:
+        paths = parse_exported_question(row).places
+        for number, path in enumerate(paths, start=1):
+            if len(paths) > 1:
                 yield {"type": "text", "value": format_question_clip_heading(number)}
-            yield {"type": "video", "value": str(self.media / place)}
+            yield {"type": "video", "value": str(self.media / path)}
 
     def _frames(self, row: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         for part in json.loads(row["shown"]):

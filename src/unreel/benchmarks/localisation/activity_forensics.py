@@ -52,12 +52,12 @@ def read_activity_forensics_lines(path: Path) -> Iterator[ActivityForensicsLine 
             while text := file.readline(ROW_BYTES):
                 number += 1
                 is_cut = not text.endswith("\n") and len(text) == ROW_BYTES
-                while is_cut and (rest := file.readline(ROW_BYTES)):
-                    if rest.endswith("\n"):
+                while is_cut and (remainder := file.readline(ROW_BYTES)):
+                    if remainder.endswith("\n"):
                         break
                 if is_cut:
-                    why = f"a line of more than {ROW_BYTES} characters. {_FORM}"
-                    yield Rejected(f"row {number}", why)
+                    reason = f"a line of more than {ROW_BYTES} characters. {_FORM}"
+                    yield Rejected(f"row {number}", reason)
                 elif text.strip():
                     yield _parse_line_or_reject(text, number)
     except OSError as error:

@@ -37,15 +37,15 @@ def stream_json_items(path: Path) -> Iterator[tuple[str, Any]]:
         UnreadableSourceError: The file is not a JSON list or object, has a string that is too large,
             or has too many elements.
     """
-    most = read_environment_settings().table_rows
+    max_rows = read_environment_settings().table_rows
     try:
         with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
             for number, item in enumerate(
                 _iter_json_elements(_JsonTextStream(path, file)), start=1
             ):
-                if number > most:
+                if number > max_rows:
                     remedy = "Split it, or raise UNREEL_TABLE_ROWS"
-                    raise UnreadableSourceError(str(path), f"more than {most} rows", remedy)
+                    raise UnreadableSourceError(str(path), f"more than {max_rows} rows", remedy)
                 yield item
     except OSError as error:
         remedy = "Check the path and that you may read it"
@@ -88,12 +88,12 @@ class _JsonTextStream:
 
     def take(self, expected: str) -> str:
         """Consume and return the next character; raise `UnreadableSourceError` if it is not `expected`."""
-        found = self.peek()
-        if not found or found not in expected:
+        char = self.peek()
+        if not char or char not in expected:
             msg = f"not JSON: one of {expected} is missing"
             raise self._build_error(msg)
         self._at += 1
-        return found
+        return char
 
     def decode(self) -> Any:
         """Consume the next JSON value of the file and return it.

@@ -82,9 +82,7 @@ def read_masked_clips(root: Path, reader: "MediaReader") -> Iterator[Row]:
         problem = f"no folders {VIDEOS}/ and {MASKS}/"
         remedy = "Put clips and masks with the same names into them"
         raise UnreadableSourceError(str(root), problem, remedy)
-    masks = {
-        Path(found).stem: found for found in walk_videos(root, MASKS) if isinstance(found, str)
-    }
+    masks = {Path(mask).stem: mask for mask in walk_videos(root, MASKS) if isinstance(mask, str)}
     for video in walk_videos(root, VIDEOS):
         if isinstance(video, Rejected):
             yield video
@@ -102,15 +100,15 @@ def _read_masked_clip(root: Path, video: str, mask: str | None, reader: "MediaRe
         frames = reader.frames(root / mask, sampling=PLAN, encoding="rgb24", longest_side=_SIDE)
         if isinstance(frames, Failure):
             return Rejected(mask, str(frames))
-        shown = [
+        masks = [
             (convert_to_microseconds(frame.at_s), _binarise_mask(frame.rgb()))
             for frame in frames.frames
         ]
-        if shown[-1][0] >= duration_us:
+        if masks[-1][0] >= duration_us:
             return Rejected(
                 mask, "the mask is longer than its clip. Check that they belong together"
             )
-        traces = convert_masks_to_traces(shown, duration_us)
+        traces = convert_masks_to_traces(masks, duration_us)
     return Entry(
         name=video,
         location=video,

@@ -111,7 +111,7 @@ def _list_possible_counts(row: PrintedExplanationRate) -> list[int]:
 
 def _build_explanation_rate_misprint(row: PrintedExplanationRate) -> PrintedMisprint:
     below = int(row.explained * row.annotations / PERCENT)
-    near = " and ".join(
+    nearest = " and ".join(
         f"{n} gives {_compute_percentage(n, row.annotations)}" for n in (below, below + 1)
     )
     return PrintedMisprint(
@@ -120,7 +120,7 @@ def _build_explanation_rate_misprint(row: PrintedExplanationRate) -> PrintedMisp
         calculated=None,
         printed=row.explained,
         cause=MisprintCause.IMPOSSIBLE_SHARE,
-        because=f"Of {row.annotations} rows {near}",
+        because=f"Of {row.annotations} rows {nearest}",
     )
 
 
@@ -158,14 +158,14 @@ def _compute_accuracies(
 def _build_accuracy_misprint(
     split: str, row: PrintedDeepTraceRow, *, fake_correct: int | None, real_correct: int | None
 ) -> PrintedMisprint:
-    found = _compute_accuracies(split, fake_correct=fake_correct, real_correct=real_correct)
+    accuracies = _compute_accuracies(split, fake_correct=fake_correct, real_correct=real_correct)
     n_fake = N_FAKE[split]
     cause, because = _explain_accuracy_misprint(split, row)
-    right = "? + ?" if found is None else f"{fake_correct} + {real_correct}"
+    right = "? + ?" if accuracies is None else f"{fake_correct} + {real_correct}"
     return PrintedMisprint(
         cell=f"{split}, {row.model}",
         formula=f"100 x ({right})/({n_fake} + {N_REAL})",
-        calculated=None if found is None else found[0],
+        calculated=None if accuracies is None else accuracies[0],
         printed=row.accuracy,
         cause=cause,
         because=because,
@@ -183,9 +183,9 @@ def _explain_accuracy_misprint(split: str, row: PrintedDeepTraceRow) -> tuple[Mi
         twins = [twin for twin in read_printed_deeptrace_rows(other) if twin.model == row.model]
         same = [(twin.accuracy, twin.fake_accuracy, twin.real_accuracy) for twin in twins]
         if not possible and printed in same:
-            why = (
+            reason = (
                 f"No whole count of {n_fake} prints a fake accuracy of {row.fake_accuracy}, and the "
                 f"three accuracies are those of the {other} row"
             )
-            return MisprintCause.REPEATED_ROW, why
+            return MisprintCause.REPEATED_ROW, reason
     return MisprintCause.UNEXPLAINED, "The counts print other accuracies"

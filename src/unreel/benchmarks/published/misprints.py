@@ -69,8 +69,8 @@ class PrintedMisprint:
     """The evidence: tested explanations and their results."""
 
     def __str__(self) -> str:
-        found = "nothing" if self.calculated is None else self.calculated
-        head = f"{self.cell}: {self.formula} = {found}, printed {self.printed}"
+        calculated = "nothing" if self.calculated is None else self.calculated
+        head = f"{self.cell}: {self.formula} = {calculated}, printed {self.printed}"
         return f"{head}. {self.cause.sentence} {self.because}."
 
 
@@ -159,18 +159,19 @@ def explain_cell_misprint(cell: PrintedCell, tables: CountTables) -> Explanation
     another table. Otherwise the size of the error is the evidence.
     """
     for guess in (_explain_repeated_table, _explain_rotated_counts, _explain_swapped_totals):
-        found = guess(cell, tables)
-        if found is not None:
-            return found
-    for slip in _iter_near_counts(cell.fake):
+        explanation = guess(cell, tables)
+        if explanation is not None:
+            return explanation
+    slips = list(_iter_near_counts(cell.fake))
+    for slip in slips:
         if cell.value(slip) == cell.printed:
             return (
                 MisprintCause.COUNT_SLIP,
                 f"{slip} instead of {cell.fake} gives the printed {cell.printed}",
             )
-    near = min(_iter_near_counts(cell.fake), key=lambda slip: abs(cell.value(slip) - cell.printed))
+    nearest = min(slips, key=lambda slip: abs(cell.value(slip) - cell.printed))
     cause, because = _explain_by_size_of_error(cell.printed, cell.value())
-    return cause, f"{because}; the nearest counts, {near}, give {cell.value(near)}"
+    return cause, f"{because}; the nearest counts, {nearest}, give {cell.value(nearest)}"
 
 
 def explain_average_misprint(line: PrintedTableLine, cells: Sequence[PrintedCell]) -> Explanation:
@@ -195,8 +196,8 @@ def rank_printed_lines(
     """Rank the lines of a table by `values`, from 1; a line with audio has the rank of its base line."""
     bases = [line.name for line in lines if line.base == line.name]
     order = sorted(bases, key=lambda name: values[name], reverse=best_is_high)
-    places = {name: place for place, name in enumerate(order, start=1)}
-    return {line.name: places[line.base] for line in lines}
+    ranks = {name: rank for rank, name in enumerate(order, start=1)}
+    return {line.name: ranks[line.base] for line in lines}
 
 
 def explain_rank_misprint(
@@ -223,14 +224,14 @@ def explain_rank_misprint(
 
 
 def _explain_repeated_table(cell: PrintedCell, tables: CountTables) -> Explanation | None:
-    own = tables[cell.table]
-    for number, other in tables.items():
-        if number >= cell.table or own[REAL] != other[REAL]:
+    rows = tables[cell.table]
+    for number, earlier in tables.items():
+        if number >= cell.table or rows[REAL] != earlier[REAL]:
             continue
-        same = sum(own[source] == other.get(source) for source in own)
-        if same >= len(own) - 1:
+        same = sum(rows[source] == earlier.get(source) for source in rows)
+        if same >= len(rows) - 1:
             because = (
-                f"{same} of the {len(own)} rows of table {cell.table}, the real one among them, are "
+                f"{same} of the {len(rows)} rows of table {cell.table}, the real one among them, are "
                 f"those of table {number}; likely the printed line comes from counts not in print"
             )
             return MisprintCause.REPEATED_TABLE, because
@@ -268,12 +269,12 @@ def _iter_near_counts(
     count: RealAndGeneratedAnswerCounts,
 ) -> Iterator[RealAndGeneratedAnswerCounts]:
     """Yield counts that differ from `count` by one or two answers, nearest first."""
-    steps = [(said, valid) for said in range(-2, 3) for valid in range(-2, 3)]
-    for said, valid in sorted(steps, key=lambda step: abs(step[0]) + abs(step[1])):
+    steps = [(fake, valid) for fake in range(-2, 3) for valid in range(-2, 3)]
+    for fake, valid in sorted(steps, key=lambda step: abs(step[0]) + abs(step[1])):
         slip = RealAndGeneratedAnswerCounts(
-            valid=count.valid + valid, said_fake=count.said_fake + said
+            valid=count.valid + valid, said_fake=count.said_fake + fake
         )
-        if 0 < abs(said) + abs(valid) <= 2 and 0 <= slip.said_fake <= slip.valid:  # noqa: PLR2004
+        if 0 < abs(fake) + abs(valid) <= 2 and 0 <= slip.said_fake <= slip.valid:  # noqa: PLR2004
             yield slip
 
 

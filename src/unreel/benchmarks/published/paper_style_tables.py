@@ -68,8 +68,8 @@ def read_scorecard_file(named: str) -> list[ReviewerScorecard]:
 def _iter_scorecards(document: Mapping[str, Any], reviewer: str) -> Iterator[ReviewerScorecard]:
     if "scorecard" in document:
         card = _CARD.validate_python(document["scorecard"])
-        asked = Condition(prompt=document.get("prompt", _PROMPT))
-        yield _build_reviewer_scorecard(asked, card, reviewer)
+        condition = Condition(prompt=document.get("prompt", _PROMPT))
+        yield _build_reviewer_scorecard(condition, card, reviewer)
     elif isinstance(document["scores"], dict):
         card = _CARD.validate_python(document["scores"]["majority"])
         yield ReviewerScorecard(reviewer=reviewer, card=card, thinks=False)
@@ -84,8 +84,8 @@ def _iter_scorecards(document: Mapping[str, Any], reviewer: str) -> Iterator[Rev
 def _build_reviewer_scorecard(
     condition: Condition, card: Scorecard, reviewer: str
 ) -> ReviewerScorecard:
-    instrument = get_protocol(card.instrument.protocol)
-    thinks = instrument.prompt(condition.prompt).asks_to_think
+    protocol = get_protocol(card.instrument.protocol)
+    thinks = protocol.prompt(condition.prompt).asks_to_think
     audio = " + Audio" if condition.audio == "on" else ""
     watermark = " - Watermark" if condition.watermark == "removed" else ""
     return ReviewerScorecard(
@@ -144,31 +144,31 @@ Made = tuple[tuple[str, ...], Iterable[Cells]]
 
 def _build_creators_table(scored: Sequence[ReviewerScorecard], printed: PublishedTable) -> Made:
     """Build table 3: the percentage of each creator's clips, by setting, that each reviewer catches."""
-    found: dict[str, tuple[CreatorSetting, dict[str, float]]] = {}
-    for each in scored:
-        for maker in list_creator_settings(each.card, CAUGHT):
-            line = maker.under(each.variant)
-            _, cells = found.setdefault(line.title, (line, {}))
-            if each.reviewer in cells:
-                raise _build_duplicate_cell_error(line.title, each.reviewer)
-            value = each.card[f"{CAUGHT}: {maker.name}"]
+    by_title: dict[str, tuple[CreatorSetting, dict[str, float]]] = {}
+    for score in scored:
+        for maker in list_creator_settings(score.card, CAUGHT):
+            line = maker.under(score.variant)
+            _, cells = by_title.setdefault(line.title, (line, {}))
+            if score.reviewer in cells:
+                raise _build_duplicate_cell_error(line.title, score.reviewer)
+            value = score.card[f"{CAUGHT}: {maker.name}"]
             if isinstance(value, Estimate):
-                cells[each.reviewer] = value.value
+                cells[score.reviewer] = value.value
     before = [column for column in printed.columns if column not in _TABLE_3]
-    reviewers = _map_to_printed_names([each.reviewer for each in scored], before)
+    reviewers = _map_to_printed_names([score.reviewer for score in scored], before)
     lines = {f"{row['creator']} {row['setting']}": row for row in printed.rows}
-    titles = _map_to_printed_names(found, lines)
+    titles = _map_to_printed_names(by_title, lines)
     means = {
         title: fmean(cells.values())
-        for title, (_, cells) in found.items()
+        for title, (_, cells) in by_title.items()
         if len(cells) == len(reviewers)
     }
     ranks = _rank_rows_by_mean(means)
     rows = []
-    for title, shown in titles.items():
-        maker, cells = found[title]
+    for title, spelling in titles.items():
+        maker, cells = by_title[title]
         row = {"creator": maker.creator, "setting": maker.setting, "image": "", "text": ""}
-        row |= {key: lines[shown][key] for key in row} if shown in lines else {}
+        row |= {key: lines[spelling][key] for key in row} if spelling in lines else {}
         row |= {
             label: str(round_to_two_places(cells[name])) if name in cells else ""
             for name, label in reviewers.items()
@@ -181,53 +181,53 @@ def _build_creators_table(scored: Sequence[ReviewerScorecard], printed: Publishe
 
 def _build_thinking_table(scored: Sequence[ReviewerScorecard], printed: PublishedTable) -> Made:
     """Build table 4: accuracy on real clips and on each creator's clips, with and without thinking."""
-    figures = {each: {"real": "real-accuracy"} for each in scored}
-    for each in scored:
-        figures[each] |= {
-            m.title: f"{CAUGHT}: {m.name}" for m in list_creator_settings(each.card, CAUGHT)
+    metrics = {score: {"real": "real-accuracy"} for score in scored}
+    for score in scored:
+        metrics[score] |= {
+            m.title: f"{CAUGHT}: {m.name}" for m in list_creator_settings(score.card, CAUGHT)
         }
-    return _build_metric_table(figures, printed, lambda each: {"think": str(int(each.thinks))})
+    return _build_metric_table(metrics, printed, lambda score: {"think": str(int(score.thinks))})
 
 
 def _build_preference_table(scored: Sequence[ReviewerScorecard], printed: PublishedTable) -> Made:
     """Build table 5, accuracy on pairs by creator; each row has one real-clip position, or both."""
-    figures = {
-        each: {m.title: f"pooled: {m.name}" for m in list_creator_settings(each.card, "pooled")}
-        for each in scored
+    metrics = {
+        score: {m.title: f"pooled: {m.name}" for m in list_creator_settings(score.card, "pooled")}
+        for score in scored
     }
 
-    def asked(each: ReviewerScorecard) -> Cells:
-        orders = (each.card["real-first-accuracy"], each.card["real-second-accuracy"])
-        both = all(isinstance(order, Estimate) for order in orders)
-        return {"pairing": "pair shuffle" if both else "pair", "think": str(int(each.thinks))}
+    def get_cells(score: ReviewerScorecard) -> Cells:
+        orders = (score.card["real-first-accuracy"], score.card["real-second-accuracy"])
+        mixed = all(isinstance(order, Estimate) for order in orders)
+        return {"pairing": "pair shuffle" if mixed else "pair", "think": str(int(score.thinks))}
 
-    return _build_metric_table(figures, printed, asked)
+    return _build_metric_table(metrics, printed, get_cells)
 
 
 def _build_metric_table(
-    figures: Mapping[ReviewerScorecard, Mapping[str, str]],
+    metrics: Mapping[ReviewerScorecard, Mapping[str, str]],
     printed: PublishedTable,
-    asked: Callable[[ReviewerScorecard], Cells],
+    get_cells: Callable[[ReviewerScorecard], Cells],
 ) -> Made:
     """Return the columns and rows of a table with one row for each scorecard.
 
     Args:
-        figures: For each scorecard, the metric of each column.
+        metrics: For each scorecard, the metric of each column.
         printed: Table of the paper, for order and spelling.
-        asked: Function that returns the cells about the condition of a scorecard.
+        get_cells: Function that returns the cells about the condition of a scorecard.
     """
-    keys = ["reviewer", *asked(next(iter(figures)))]
+    keys = ["reviewer", *get_cells(next(iter(metrics)))]
     before = [column for column in printed.columns if column not in keys]
     columns = _map_to_printed_names(
-        [title for named in figures.values() for title in named], before
+        [title for named in metrics.values() for title in named], before
     )
     rows: dict[str, Cells] = {}
-    for each, named in figures.items():
-        row = {"reviewer": each.reviewer, **asked(each)}
+    for score, named in metrics.items():
+        row = {"reviewer": score.reviewer, **get_cells(score)}
         title = " ".join(row.values())
         if title in rows:
             raise _build_duplicate_cell_error(title, "its line")
-        values = {title: each.card[metric] for title, metric in named.items()}
+        values = {title: score.card[metric] for title, metric in named.items()}
         rows[title] = row | {
             label: f"{value.value:.1f}" if isinstance(value := values.get(name), Estimate) else ""
             for name, label in columns.items()
@@ -244,12 +244,12 @@ def _build_humans_table(scored: Sequence[ReviewerScorecard], printed: PublishedT
         setting, problem = "SCORES", f"this table shows one group of people, got {len(scored)}"
         raise InvalidSettingError(setting, problem, "Name one file")
     card = scored[0].card
-    found = {maker.title: maker for maker in list_creator_settings(card, CAUGHT)}
+    makers = {maker.title: maker for maker in list_creator_settings(card, CAUGHT)}
     rows = []
-    for title, shown in _map_to_printed_names(
-        found, [row["creator"] for row in printed.rows]
+    for title, spelling in _map_to_printed_names(
+        makers, [row["creator"] for row in printed.rows]
     ).items():
-        maker = found[title]
+        maker = makers[title]
         real, fake = card["real-accuracy"], card[f"{CAUGHT}: {maker.name}"]
         score = card[f"balanced: {maker.name}"]
         if not (isinstance(real, Estimate) and isinstance(fake, Estimate)):
@@ -257,7 +257,7 @@ def _build_humans_table(scored: Sequence[ReviewerScorecard], printed: PublishedT
         real_right, fake_right = _compute_correct_count(real), _compute_correct_count(fake)
         rows.append(
             {
-                "creator": shown,
+                "creator": spelling,
                 "real_total": str(real.n),
                 "real_predicted_fake": str(real.n - real_right),
                 "real_predicted_real": str(real_right),
@@ -279,34 +279,34 @@ MADE: Final[Mapping[str, Callable[[Sequence[ReviewerScorecard], PublishedTable],
 """What each table is made by."""
 
 
-def list_creator_settings(card: Scorecard, figure: str) -> list[CreatorSetting]:
-    """Return the creators for which `card` has the metric `figure`: one for each setting.
+def list_creator_settings(card: Scorecard, metric: str) -> list[CreatorSetting]:
+    """Return the creators for which `card` has `metric`: one for each setting.
 
     A creator without settings is returned once.
 
     Raises:
         InvalidSettingError: The scorecard has that metric for no creator.
     """
-    prefix = f"{figure}: "
+    prefix = f"{metric}: "
     names = [m.name.removeprefix(prefix) for m in card.metrics if m.name.startswith(prefix)]
     if not names:
-        setting, problem = "SCORES", f"no figure {figure!r} of any creator among those of "
+        setting, problem = "SCORES", f"no figure {metric!r} of any creator among those of "
         remedy = "Score answers that were asked as the table wants them, about generated clips"
         raise InvalidSettingError(setting, f"{problem}{card.instrument}", remedy)
     creators = {name: [n for n in names if name.startswith(f"{n}/")] for name in names}
-    whole = {creator for above in creators.values() for creator in above}
+    parents = {creator for above in creators.values() for creator in above}
     return [
         CreatorSetting(name, max(above, key=len), name.removeprefix(f"{max(above, key=len)}/"))
         if above
         else CreatorSetting(name, name, "")
         for name, above in creators.items()
-        if name not in whole
+        if name not in parents
     ]
 
 
-def _map_to_printed_names(found: Iterable[str], printed: Iterable[str]) -> dict[str, str]:
+def _map_to_printed_names(titles: Iterable[str], printed: Iterable[str]) -> dict[str, str]:
     """Map names to printed spellings, printed ones first, in their order; others keep their spelling."""
-    names = list(found)
+    names = list(titles)
     by_key = {_normalise_name(name): name for name in names}
     known = {
         by_key[_normalise_name(name)]: name for name in printed if _normalise_name(name) in by_key
@@ -331,8 +331,8 @@ def _rank_rows_by_mean(means: Mapping[str, float]) -> dict[str, int]:
     return {title: order.index(base) + 1 for title, base in bases.items()}
 
 
-def _compute_correct_count(share: Estimate) -> int:
-    return round(share.value * share.n / PERCENT)
+def _compute_correct_count(rate: Estimate) -> int:
+    return round(rate.value * rate.n / PERCENT)
 
 
 def _build_duplicate_cell_error(line: str, cell: str) -> InvalidSettingError:

@@ -65,8 +65,8 @@ def read_published_table(name: str) -> PublishedTable:
 
 def read_printed_cell_counts() -> dict[str, Any]:
     """Return the integer counts behind the printed cells, from `goldens.json`."""
-    found: dict[str, Any] = json.loads(_get_data_file("goldens.json").read_text(encoding="utf-8"))
-    return found
+    counts: dict[str, Any] = json.loads(_get_data_file("goldens.json").read_text(encoding="utf-8"))
+    return counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

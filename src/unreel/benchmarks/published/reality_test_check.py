@@ -174,8 +174,8 @@ def check_printed_human_scores() -> PrintedNumberCheckResult:
 
 def check_printed_human_clip_count() -> PrintedNumberCheckResult:
     """Check the printed number of real clips shown to people: the text against table 16."""
-    (counted,) = {(row.n_real, row.real_correct) for row in read_printed_human_answer_counts()}
-    n_real, right = counted
+    rows = read_printed_human_answer_counts()
+    ((n_real, right),) = {(row.n_real, row.real_correct) for row in rows}
     misprint = PrintedMisprint(
         cell="Human, real clips",
         formula="real clips of table 16",
@@ -243,7 +243,7 @@ def _check_printed_cells(
     tables: CountTables,
 ) -> PrintedNumberCheckResult:
     wrong = [cell for cell in cells if cell.value() != cell.printed]
-    counted = {cell.name for cell in cells}
+    with_counts = {cell.name for cell in cells}
     return PrintedNumberCheckResult(
         name=name,
         formula=formula,
@@ -252,7 +252,7 @@ def _check_printed_cells(
         expected=expected[0],
         expected_total=expected[1],
         misprints=tuple(_build_cell_misprint(cell, tables) for cell in wrong),
-        no_counts=tuple(cell for cell in printed if cell not in counted),
+        no_counts=tuple(cell for cell in printed if cell not in with_counts),
     )
 
 

@@ -94,7 +94,7 @@ def write_contact_sheet(
     """Write a page with pictures of the curated clips in `folder`."""
     settings = ContactSheetSettings(most=most, seed=seed, roots=roots)
     with open_media_reader(read_environment_settings(), trusted=trusted) as reader:
-        return write_contact_sheet_page(folder, wish=settings, reader=reader, out=out)
+        return write_contact_sheet_page(folder, settings=settings, reader=reader, out=out)
 
 
 def write_hub_upload_folder(

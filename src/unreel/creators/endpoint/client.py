@@ -65,29 +65,29 @@ class RetryableServiceRequest:
     most: int = MOST_ATTEMPTS
 
 
-async def call_with_retries(asked: RetryableServiceRequest) -> ServiceReply | VideoServiceFailure:
+async def call_with_retries(call: RetryableServiceRequest) -> ServiceReply | VideoServiceFailure:
     """Send a request to the service until it succeeds; return the reply, or the last failure."""
     malformed = 0
-    for attempt in range(1, asked.most + 1):
-        outcome = await _send_request_once(asked)
+    for attempt in range(1, call.most + 1):
+        outcome = await _send_request_once(call)
         if not isinstance(outcome, VideoServiceFailure) or outcome.final or outcome.absent:
             return outcome
         malformed += outcome.makes_no_sense
-        wait_s = outcome.wait_s + backoff_s(asked.patience, key=asked.key, attempt=attempt, seed=0)
-        too_late = read_loop_clock_s() + wait_s >= asked.until_s
-        if attempt == asked.most or malformed >= _MALFORMED_TRIES or too_late:
+        wait_s = outcome.wait_s + backoff_s(call.patience, key=call.key, attempt=attempt, seed=0)
+        too_late = read_loop_clock_s() + wait_s >= call.until_s
+        if attempt == call.most or malformed >= _MALFORMED_TRIES or too_late:
             return _build_final_failure(outcome, attempt)
         await asyncio.sleep(wait_s)
     raise AssertionError
 
 
-async def _send_request_once(asked: RetryableServiceRequest) -> ServiceReply | VideoServiceFailure:
-    ends_at_s = min(asked.until_s, read_loop_clock_s() + asked.patience.attempt_s)
+async def _send_request_once(call: RetryableServiceRequest) -> ServiceReply | VideoServiceFailure:
+    ends_at_s = min(call.until_s, read_loop_clock_s() + call.patience.attempt_s)
     try:
         async with asyncio.timeout_at(ends_at_s):
-            raw = await asked.send()
+            raw = await call.send()
     except TimeoutError:
-        detail = f"no reply within {asked.patience.attempt_s:g} s"
+        detail = f"no reply within {call.patience.attempt_s:g} s"
         return VideoServiceFailure(failure=Failure(FailureReason.OUT_OF_TIME, detail))
     if isinstance(raw, Failure):
         return VideoServiceFailure(failure=raw, final=raw.reason is FailureReason.NOT_NAMED)
@@ -108,13 +108,13 @@ def parse_service_reply(raw: HttpReply, *, now: datetime) -> ServiceReply | Vide
     return VideoServiceFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
 
 
-def sanitise_reply_value(told: object) -> str:
+def sanitise_reply_value(value: object) -> str:
     """Convert an untrusted value from a service's reply to one short line of text."""
-    if told is None:
+    if value is None:
         return "nothing is told"
-    text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=True, default=str)
-    words = sanitise_line(" ".join(text[: 4 * _READABLE].split()))
-    return words if len(words) <= _READABLE else words[: _READABLE - 1] + "…"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=True, default=str)
+    line = sanitise_line(" ".join(text[: 4 * _READABLE].split()))
+    return line if len(line) <= _READABLE else line[: _READABLE - 1] + "…"
 
 
 def _build_http_status_failure(raw: HttpReply, now: datetime) -> VideoServiceFailure:
@@ -140,8 +140,8 @@ def _build_http_status_failure(raw: HttpReply, now: datetime) -> VideoServiceFai
 
 def _build_final_failure(setback: VideoServiceFailure, attempts: int) -> VideoServiceFailure:
     failure = setback.failure
-    told = f"{failure.detail} (given up, requests: {attempts})"
-    return VideoServiceFailure(failure=Failure(failure.reason, told))
+    detail = f"{failure.detail} (given up, requests: {attempts})"
+    return VideoServiceFailure(failure=Failure(failure.reason, detail))
 
 
 def _parse_error_message(body: bytes) -> str:
@@ -203,12 +203,12 @@ class VideoServiceClient:
         return await self._send("POST", path, headers=headers, content=body)
 
     async def download(
-        self, url: str, into: IO[bytes], *, most: int
+        self, url: str, into: IO[bytes], *, max_bytes: int
     ) -> Failure | ClipDownloadRedirect | None:
-        """Download up to `most` bytes; return a redirect or a failure, after which to discard the file."""
+        """Download up to `max_bytes`; return a redirect or a failure, after which to discard the file."""
         try:
             async with self._http.stream("GET", url) as response:
-                return await _write_clip_response(response, into, most)
+                return await _write_clip_response(response, into, max_bytes)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             return convert_connection_error_to_failure(error)
 
@@ -216,31 +216,32 @@ class VideoServiceClient:
         """Close all connections; a second call does nothing."""
         await self._http.aclose()
 
-    async def _send(self, method: str, path: str, **told: Any) -> HttpReply | Failure:
+    async def _send(self, method: str, path: str, **options: Any) -> HttpReply | Failure:
         try:
-            async with self._http.stream(method, self._base + path.lstrip("/"), **told) as response:
+            url = self._base + path.lstrip("/")
+            async with self._http.stream(method, url, **options) as response:
                 return await read_http_reply(response)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             return convert_connection_error_to_failure(error)
 
 
 async def _write_clip_response(
-    response: httpx2.Response, into: IO[bytes], most: int
+    response: httpx2.Response, into: IO[bytes], max_bytes: int
 ) -> Failure | ClipDownloadRedirect | None:
-    unfit = _find_response_problem(response, most)
+    unfit = _find_response_problem(response, max_bytes)
     if unfit is not None:
         return unfit
     n_bytes = 0
     async for chunk in response.aiter_raw():
         n_bytes += len(chunk)
-        if n_bytes > most:
-            return _build_size_failure(most)
+        if n_bytes > max_bytes:
+            return _build_size_failure(max_bytes)
         into.write(chunk)
     return None
 
 
 def _find_response_problem(
-    response: httpx2.Response, most: int
+    response: httpx2.Response, max_bytes: int
 ) -> Failure | ClipDownloadRedirect | None:
     if response.status_code in _REDIRECTS:
         return ClipDownloadRedirect(
@@ -253,11 +254,11 @@ def _find_response_problem(
     if kind.startswith(_WORDS):
         return Failure(FailureReason.MALFORMED_REPLY, f"{kind[:40]!a} came, and not a clip")
     return (
-        _build_size_failure(most)
-        if declares_larger_body(response, most)
+        _build_size_failure(max_bytes)
+        if declares_larger_body(response, max_bytes)
         else find_unexpected_encoding(response)
     )
 
 
-def _build_size_failure(most: int) -> Failure:
-    return Failure(FailureReason.TOO_LARGE, f"the clip exceeds {most} bytes")
+def _build_size_failure(max_bytes: int) -> Failure:
+    return Failure(FailureReason.TOO_LARGE, f"the clip exceeds {max_bytes} bytes")

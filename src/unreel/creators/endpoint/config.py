@@ -149,24 +149,24 @@ class EndpointCreatorConfig(CreatorKeys):
         Raises:
             InvalidSettingError: The key would be sent unencrypted, or the official URL has no key.
         """
-        api, asked = self.spoken(), self.contact(key_hosts)
-        key = None if asked.variable is None else read_secret_variable(asked.variable)
-        if asked.needs_key and not key:
-            problem = f"not set, and {asked.server} requires a key"
-            remedy = f"Run `export {asked.variable}=...` with your key, or name another url"
-            raise InvalidSettingError(str(asked.variable), problem, remedy)
+        api, contact = self.spoken(), self.contact(key_hosts)
+        key = None if contact.variable is None else read_secret_variable(contact.variable)
+        if contact.needs_key and not key:
+            problem = f"not set, and {contact.server} requires a key"
+            remedy = f"Run `export {contact.variable}=...` with your key, or name another url"
+            raise InvalidSettingError(str(contact.variable), problem, remedy)
         return VideoServiceEndpoint(
             url=self._address(), header=api.key_header, prefix=api.key_prefix, key=key
         )
 
-    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+    def open(self, name: str, env: CreatorEnvironment) -> Creator:
         from unreel.creators.endpoint.creator import EndpointCreator, VideoServiceLimits
 
         return EndpointCreator(
             name,
             model=self.model,
             api=self.spoken(),
-            way=self.way(around.settings.key_hosts),
+            way=self.way(env.settings.key_hosts),
             terms=VideoServiceLimits(
                 patience=RetryPolicy(deadline_s=self.deadline_s, attempt_s=self.attempt_s),
                 poll_s=self.poll_s,

@@ -132,18 +132,18 @@ class EndpointCreator:
         job = await self._desk.submit(order, workplace, until_s)
         if isinstance(job, Failure):
             return job
-        told = await self._desk.wait(job, until_s)
-        if isinstance(told, Failure):
-            if told.reason in _OVER:
+        reply = await self._desk.wait(job, until_s)
+        if isinstance(reply, Failure):
+            if reply.reason in _OVER:
                 self._desk.forget(workplace)
-            return told
-        file = await self._take(job, told, workplace)
-        return file if isinstance(file, Failure) else self._made(file, order, job, told)
+            return reply
+        file = await self._take(job, reply, workplace)
+        return file if isinstance(file, Failure) else self._made(file, order, job, reply)
 
     def _made(
-        self, file: Path, order: VideoGenerationRequest, job: VideoServiceJob, told: ServiceReply
+        self, file: Path, order: VideoGenerationRequest, job: VideoServiceJob, reply: ServiceReply
     ) -> GeneratedClip:
-        version = look_up_reply_value(told, self._api.version)
+        version = look_up_reply_value(reply, self._api.version)
         parameters: dict[str, str | int | float | bool] = {
             "service": str(self._way.server),
             "model": self._model,
@@ -166,9 +166,9 @@ class EndpointCreator:
         return self._purse.cost_usd(order.n_seconds)
 
     async def _take(
-        self, job: VideoServiceJob, told: ServiceReply, workplace: CreatorContext
+        self, job: VideoServiceJob, reply: ServiceReply, workplace: CreatorContext
     ) -> Path | Failure:
-        url = self._address(job, told)
+        url = self._address(job, reply)
         if isinstance(url, Failure):
             return url
         outcome: Failure | None = None
@@ -182,11 +182,11 @@ class EndpointCreator:
         assert outcome is not None  # noqa: S101  at least one try was made
         return outcome
 
-    def _address(self, job: VideoServiceJob, told: Mapping[str, object]) -> str | Failure:
+    def _address(self, job: VideoServiceJob, reply: Mapping[str, object]) -> str | Failure:
         if self._api.content:
             return self._client.resolve(fill_job_path(self._api.content, job.id))
-        found = look_up_reply_value(told, self._api.result)
-        first = found[0] if isinstance(found, list) and found else found
+        value = look_up_reply_value(reply, self._api.result)
+        first = value[0] if isinstance(value, list) and value else value
         if isinstance(first, str) and first.strip():
             return self._client.resolve(first.strip())
         detail = (
@@ -213,7 +213,7 @@ class EndpointCreator:
         try:
             async with asyncio.timeout(limit_s):
                 with folder.create(CLIP) as file:
-                    return await self._client.download(url, file, most=self._terms.max_bytes)
+                    return await self._client.download(url, file, max_bytes=self._terms.max_bytes)
         except TimeoutError:
             return Failure(FailureReason.OUT_OF_TIME, f"the clip took longer than {limit_s:g} s")
 

@@ -187,15 +187,13 @@ class VideoServiceJobManager:
             most=1,
         )
 
-    def _ended(self, job: VideoServiceJob, told: ServiceReply) -> ServiceReply | Failure | None:
-        state = str(look_up_reply_value(told, self.api.state)).lower()
+    def _ended(self, job: VideoServiceJob, reply: ServiceReply) -> ServiceReply | Failure | None:
+        state = str(look_up_reply_value(reply, self.api.state)).lower()
         if state in {word.lower() for word in self.api.done}:
-            return told
+            return reply
         if state in {word.lower() for word in self.api.failed}:
-            why = sanitise_reply_value(look_up_reply_value(told, self.api.error))
-            detail = (
-                f"job {sanitise_reply_value(job.id)} ended as {sanitise_reply_value(state)}: {why}"
-            )
+            reason = sanitise_reply_value(look_up_reply_value(reply, self.api.error))
+            detail = f"job {sanitise_reply_value(job.id)} ended as {sanitise_reply_value(state)}: {reason}"
             return Failure(FailureReason.REFUSED, detail)
         return None
 
@@ -204,8 +202,8 @@ class VideoServiceJobManager:
         return digest(self.creator, brief.id, brief.setting.value, str(brief.seed), number)
 
     def _round(self, workplace: CreatorContext) -> int:
-        told = workplace.recall(ROUND) or ""
-        return int(told) if told.isdecimal() else 0
+        text = workplace.recall(ROUND) or ""
+        return int(text) if text.isdecimal() else 0
 
     async def _pause(self, wait_s: float, until_s: float) -> None:
         await asyncio.sleep(max(0.0, min(wait_s, until_s - read_loop_clock_s())))
@@ -213,5 +211,5 @@ class VideoServiceJobManager:
 
 def _build_job_failure(job: VideoServiceJob, setback: VideoServiceFailure) -> Failure:
     failure = setback.failure
-    words = "is not known to the service any more" if setback.absent else "cannot be looked after"
-    return replace(failure, detail=f"job {sanitise_reply_value(job.id)} {words}: {failure.detail}")
+    state = "is not known to the service any more" if setback.absent else "cannot be looked after"
+    return replace(failure, detail=f"job {sanitise_reply_value(job.id)} {state}: {failure.detail}")

@@ -98,15 +98,15 @@ def _fill_template_part(part: Any, values: Mapping[str, Any], depth: int) -> Any
     if not depth or not isinstance(part, dict | list) or not part:
         return part
     if isinstance(part, list):
-        kept: Any = [
-            each
-            for one in part
-            if (each := _fill_template_part(one, values, depth - 1)) is not _ABSENT
+        filled: Any = [
+            value
+            for item in part
+            if (value := _fill_template_part(item, values, depth - 1)) is not _ABSENT
         ]
     else:
-        pairs = ((key, _fill_template_part(one, values, depth - 1)) for key, one in part.items())
-        kept = {key: one for key, one in pairs if one is not _ABSENT}
-    return kept or _ABSENT
+        pairs = ((key, _fill_template_part(item, values, depth - 1)) for key, item in part.items())
+        filled = {key: item for key, item in pairs if item is not _ABSENT}
+    return filled or _ABSENT
 
 
 def _fill_text_placeholders(text: str, values: Mapping[str, Any]) -> Any:
@@ -120,21 +120,21 @@ def _fill_text_placeholders(text: str, values: Mapping[str, Any]) -> Any:
 
 def look_up_reply_value(reply: Any, location: str) -> Any:
     """Return the value at the dotted path `location` in a service's reply; `None` if there is none."""
-    found = reply
+    value = reply
     for part in location.split("."):
-        if isinstance(found, dict):
-            found = found.get(part)
-        elif isinstance(found, list) and part.isdecimal() and int(part[:6]) < len(found):
-            found = found[int(part[:6])]
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isdecimal() and int(part[:6]) < len(value):
+            value = value[int(part[:6])]
         else:
             return None
-    return found
+    return value
 
 
 def parse_replied_job_id(reply: Any, location: str) -> str | None:
     """Return the id of a job; `None` if it is missing, invalid, or would change the path of a URL."""
-    found = look_up_reply_value(reply, location)
-    text = str(found) if isinstance(found, str | int) and not isinstance(found, bool) else ""
+    value = look_up_reply_value(reply, location)
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     parts = text.split("/")
     sound = text.isprintable() and text.isascii() and len(text) <= _LONGEST_ID
     return text if text and sound and not {"", ".", ".."} & set(parts) else None
@@ -146,19 +146,19 @@ def fill_job_path(template: str, job: str) -> str:
 
 
 def _select_nearest_size(brief: ClipBrief, sizes: tuple[str, ...]) -> tuple[int, int]:
-    made = [(int(w), int(h)) for w, _, h in (size.partition("x") for size in sizes)]
-    wanted = Fraction(brief.width, brief.height)
+    options = [(int(w), int(h)) for w, _, h in (size.partition("x") for size in sizes)]
+    ratio = Fraction(brief.width, brief.height)
 
     def strangeness(size: tuple[int, int]) -> tuple[float, int]:
-        shape = abs(math.log(Fraction(*size) / wanted))
+        shape = abs(math.log(Fraction(*size) / ratio))
         return round(shape, 6), abs(size[0] * size[1] - brief.width * brief.height)
 
-    return min(made, key=strangeness, default=(brief.width, brief.height))
+    return min(options, key=strangeness, default=(brief.width, brief.height))
 
 
 def _select_clip_length(brief: ClipBrief, lengths: tuple[int | str, ...]) -> int | str:
     needed = max(1, math.ceil(Fraction(brief.duration_us, MICROSECONDS)))
-    enough = [each for each in lengths if int(each) >= needed]
+    enough = [length for length in lengths if int(length) >= needed]
     if not lengths:
         return needed
     return min(enough, key=int) if enough else max(lengths, key=int)

@@ -160,7 +160,7 @@ class VideoServiceApi(RecipeSection):
     @field_validator("seconds")
     @classmethod
     def _seconds_are_whole(cls, seconds: tuple[int | str, ...]) -> tuple[int | str, ...]:
-        wrong = [each for each in seconds if not re.fullmatch(r"[1-9]\d{0,3}", str(each))]
+        wrong = [value for value in seconds if not re.fullmatch(r"[1-9]\d{0,3}", str(value))]
         if wrong:
             setting, problem = "seconds", f"{wrong[0]!a} is no number of seconds"
             raise InvalidSettingError(setting, problem, "Write whole seconds, such as 4 or '4'")

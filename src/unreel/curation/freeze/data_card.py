@@ -22,25 +22,26 @@ _NOTHING: Final = "not stated"
 
 def list_missing_citation_keys(citation: CitationRecipeSection | None) -> list[str]:
     """Return the keys of `[freeze.citation]` that a citation needs and that the recipe does not set."""
-    given = citation or _UNSAID
-    if given.bibtex:
+    citation = citation or _UNSAID
+    if citation.bibtex:
         return []
-    wanted = {"authors": given.authors, "year": given.year, "url": given.url or given.doi}
-    return [key for key, value in wanted.items() if not value]
+    url = citation.url or citation.doi
+    required = {"authors": citation.authors, "year": citation.year, "url": url}
+    return [key for key, value in required.items() if not value]
 
 
 def format_bibtex(name: str, version: str, citation: CitationRecipeSection | None) -> str:
     """Return the recipe's BibTeX citation, or build one in which missing fields say "not stated"."""
-    given = citation or _UNSAID
-    if given.bibtex:
-        return given.bibtex.strip()
+    citation = citation or _UNSAID
+    if citation.bibtex:
+        return citation.bibtex.strip()
     fields = {
         "title": f"{{{_escape_tex(name)}}}",
-        "author": " and ".join(map(_format_bibtex_author, given.authors)) or _NOTHING,
-        "year": str(given.year or _NOTHING),
+        "author": " and ".join(map(_format_bibtex_author, citation.authors)) or _NOTHING,
+        "year": str(citation.year or _NOTHING),
         "version": _escape_tex(version),
-        "doi": given.doi,
-        "url": given.url or ("" if given.doi else _NOTHING),
+        "doi": citation.doi,
+        "url": citation.url or ("" if citation.doi else _NOTHING),
     }
     lines = [f"  {key} = {{{value}}}," for key, value in fields.items() if value]
     return "\n".join([f"@misc{{{make_safe_file_name(name).lower()},", *lines, "}"])
@@ -50,8 +51,8 @@ def format_citation_cff(
     name: str, version: str, citation: CitationRecipeSection | None
 ) -> str | None:
     """Return the text of a `CITATION.cff` file; `None` without an author, which the format requires."""
-    given = citation or _UNSAID
-    if not given.authors:
+    citation = citation or _UNSAID
+    if not citation.authors:
         return None
     lines = [
         "cff-version: 1.2.0",
@@ -60,12 +61,12 @@ def format_citation_cff(
         f"title: {_format_yaml_string(name)}",
         f"version: {_format_yaml_string(version)}",
         "authors:",
-        *(line for author in given.authors for line in _format_cff_author(author)),
+        *(line for author in citation.authors for line in _format_cff_author(author)),
     ]
     lines += [
         f"{key}: {_format_yaml_string(value)}"
         for key in ("doi", "url")
-        if (value := getattr(given, key))
+        if (value := getattr(citation, key))
     ]
     return "\n".join(lines) + "\n"
 
@@ -81,8 +82,8 @@ def _format_cff_author(author: str) -> list[str]:
 
 
 def _format_bibtex_author(author: str) -> str:
-    told = _escape_tex(author)
-    return told if "," in told else f"{{{told}}}"  # BibTeX would turn a group's words round
+    name = _escape_tex(author)
+    return name if "," in name else f"{{{name}}}"  # BibTeX would reorder the words of a group
 
 
 def _escape_tex(text: str) -> str:
@@ -154,10 +155,10 @@ class ManifestStats:
     @property
     def sizes(self) -> Counter[str]:
         """Count the clips by resolution."""
-        whole: Counter[str] = Counter()
+        total: Counter[str] = Counter()
         for origin in self.origins.values():
-            whole.update(origin.sizes)
-        return whole
+            total.update(origin.sizes)
+        return total
 
     def n_sources(self, *splits: str) -> int:
         """Count the distinct source videos of the clips in `splits`."""
@@ -214,16 +215,16 @@ def _format_card_header(card: BenchmarkCard) -> str:
 def _format_citation(card: BenchmarkCard) -> str:
     entry = format_bibtex(card.name, card.version, card.citation)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", entry)), default=0))
-    shown = f"{fence}bibtex\n{entry}\n{fence}"
+    block = f"{fence}bibtex\n{entry}\n{fence}"
     missing = list_missing_citation_keys(card.citation)
     if not missing:
-        return shown
+        return block
     keys = ", ".join(f"`{key}`" for key in missing)
-    return f"{shown}\n\nNot stated yet: {keys}. The recipe gives them under `[freeze.citation]`."
+    return f"{block}\n\nNot stated yet: {keys}. The recipe gives them under `[freeze.citation]`."
 
 
 def _format_splits_table(tally: ManifestStats) -> str:
-    there = {split for split, _ in tally.clips}
+    present = {split for split, _ in tally.clips}
     return build_markdown_table(
         ("split", "real", "generated", "source videos"),
         (
@@ -234,7 +235,7 @@ def _format_splits_table(tally: ManifestStats) -> str:
                 tally.n_sources(split),
             )
             for split in SPLITS
-            if split in there
+            if split in present
         ),
     )
 
@@ -264,16 +265,16 @@ def _format_explained_share(origin: _OriginCounts) -> str:
 
 
 def _format_resolutions(tally: Counter[str]) -> str:
-    found = _sort_by_count(tally)
-    shown = ", ".join(size for size, _ in found[:_SHOWN_SIZES])
-    more = len(found) - _SHOWN_SIZES
-    return f"{shown} and {more} more" if more > 0 else shown
+    by_count = _sort_by_count(tally)
+    largest = ", ".join(size for size, _ in by_count[:_SHOWN_SIZES])
+    more = len(by_count) - _SHOWN_SIZES
+    return f"{largest} and {more} more" if more > 0 else largest
 
 
 def _format_length_range(lengths_us: "array[int]") -> str:
     lengths = np.sort(np.frombuffer(lengths_us, np.int64))
-    shown = (lengths[0], lengths[(len(lengths) - 1) // 2], lengths[-1])
-    return ", ".join(_format_seconds(int(us)) for us in shown)
+    summary = (lengths[0], lengths[(len(lengths) - 1) // 2], lengths[-1])
+    return ", ".join(_format_seconds(int(us)) for us in summary)
 
 
 def _format_lengths_table(tally: ManifestStats) -> str:
@@ -281,8 +282,8 @@ def _format_lengths_table(tally: ManifestStats) -> str:
     return build_markdown_table(
         ("length", "real", "generated"),
         (
-            (name, tally.lengths[place, "real"], tally.lengths[place, "generated"])
-            for place, name in enumerate(names)
+            (name, tally.lengths[index, "real"], tally.lengths[index, "generated"])
+            for index, name in enumerate(names)
         ),
     )
 
@@ -299,12 +300,12 @@ def _format_categories(tally: ManifestStats) -> str:
     return f"{n_traces} traces; one may have several categories.\n\n{lines}"
 
 
-def _format_exclusions_table(left_out: SegmentExclusions) -> str:
-    if not left_out.counts:
+def _format_exclusions_table(excluded: SegmentExclusions) -> str:
+    if not excluded.counts:
         return "Nothing."
     return build_markdown_table(
         ("step", "reason", "files or clips"),
-        ((step, reason, n) for (step, reason), n in sorted(left_out.counts.items())),
+        ((step, reason, n) for (step, reason), n in sorted(excluded.counts.items())),
     )
 
 

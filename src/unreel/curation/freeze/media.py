@@ -46,17 +46,17 @@ def run_first_frames_step(
     step = VersionedCurationStep(name=FIRST_FRAME, version=1, finds=TypeAdapter(StoredFirstFrame))
     media = work.bench.media
     look = partial(_store_first_frame, media=media)
-    found = work.bench.ask(step, state.pieces.subjects(), look)
+    frames = work.bench.ask(step, state.pieces.subjects(), look)
     pictured = filter_segments(
-        FIRST_FRAME, state.pieces, found, partial(_add_first_frame, media=media)
+        FIRST_FRAME, state.pieces, frames, partial(_add_first_frame, media=media)
     )
     return state.after(work.shelf.sift(FIRST_FRAME, pictured))
 
 
 def read_first_frame(reader: MediaReader, path: Path) -> SampledFrame | Failure:
     """Return the first frame of the clip as a full-size JPEG."""
-    found = reader.frames(path, sampling=FIRST_FRAME_PLAN)
-    return found if isinstance(found, Failure) else found.frames[0]
+    sampled = reader.frames(path, sampling=FIRST_FRAME_PLAN)
+    return sampled if isinstance(sampled, Failure) else sampled.frames[0]
 
 
 def _store_first_frame(
@@ -76,8 +76,8 @@ def _add_first_frame(
 ) -> ClipSegment:
     sha256 = read_clip_id(picture.sha256, FIRST_FRAME)
     location = (media / build_hashed_path(sha256, ".jpg")).uri
-    made = FileToPublish(sha256=sha256, location=location, size_bytes=picture.bytes)
-    return replace(piece, first_frame=made)
+    file = FileToPublish(sha256=sha256, location=location, size_bytes=picture.bytes)
+    return replace(piece, first_frame=file)
 
 
 COPY: Final = "copy"
@@ -93,9 +93,9 @@ def iter_published_files(
     for clip in (piece.clip, piece.cleaned):
         if clip is not None:
             size_bytes = clip.facts.size_bytes
-            made = FileToPublish(sha256=clip.id, location=clip.location, size_bytes=size_bytes)
+            file = FileToPublish(sha256=clip.id, location=clip.location, size_bytes=size_bytes)
             name = get_manifest_file_name(clip, in_place=in_place)
-            yield name if in_place else f"{split}/{name}", made
+            yield name if in_place else f"{split}/{name}", file
     picture = piece.first_frame
     if picture is not None:
         yield picture.location if in_place else f"{split}/{build_first_frame_path(piece)}", picture
@@ -117,17 +117,17 @@ class BenchmarkMedia:
 
     def strays(self, names: Iterator[str]) -> Iterator[str]:
         """Yield those of the sorted file names `names` that are not media of this benchmark."""
-        own = (name for name, _ in self)
-        mine = next(own, None)
+        published = (name for name, _ in self)
+        current = next(published, None)
         for name in names:
-            while mine is not None and mine < name:
-                mine = next(own, None)
-            if name != mine:
+            while current is not None and current < name:
+                current = next(published, None)
+            if name != current:
                 yield name
 
 
 def copy_benchmark_media(
-    media: BenchmarkMedia, target: StorageLocation, bench: CurationContext
+    media: BenchmarkMedia, target: StorageLocation, context: CurationContext
 ) -> None:
     """Let workers copy all media files of the benchmark to `target`; existing files are skipped.
 
@@ -145,7 +145,7 @@ def copy_benchmark_media(
         }
         for name, file in media
     )
-    bench.put_through(COPY, rows, FileCopyStage(target, bench.access), _require_file_copied)
+    context.put_through(COPY, rows, FileCopyStage(target, context.access), _require_file_copied)
 
 
 def _require_file_copied(row: Row) -> None:

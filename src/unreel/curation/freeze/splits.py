@@ -49,12 +49,12 @@ def format_label_counts(tally: Tally, split: str) -> str:
 def _format_missing_label_remedy(
     tally: Tally, splits: list[str], section: FreezeRecipeSection
 ) -> str:
-    whole = {label: sum(tally.get((split, label), 0) for split in splits) for label in Label}
-    absent = [label for label in section.labels if not whole[label]]
+    totals = {label: sum(tally.get((split, label), 0) for split in splits) for label in Label}
+    absent = [label for label in section.labels if not totals[label]]
     if absent:
-        there = ", ".join(f'"{label.value}"' for label in Label if whole[label])
+        present = ", ".join(f'"{label.value}"' for label in Label if totals[label])
         names = " and ".join(label.value for label in absent)
-        return f"Add a source of {names} clips, or write labels = [{there}] under [freeze]"
+        return f"Add a source of {names} clips, or write labels = [{present}] under [freeze]"
     return (
         "Add clips or scenes, give the small splits more (for example shares = [3, 1, 1]), or leave "
         "one out (shares = [4, 0, 1])"
@@ -98,9 +98,9 @@ def assign_splits(
     """
     clips = [member.clip for member in members]
     labels = np.unique([member.label for member in members], return_inverse=True)[1]
-    ties = [(place, tie) for place, member in enumerate(members) for tie in member.ties]
+    ties = [(index, tie) for index, member in enumerate(members) for tie in member.ties]
     codes = np.unique([tie for _, tie in ties], return_inverse=True)[1]
-    pairs = _link_clips_with_equal_codes(np.array([place for place, _ in ties], np.intp), codes)
+    pairs = _link_clips_with_equal_codes(np.array([index for index, _ in ties], np.intp), codes)
     bundles = bundle_linked_clips(np.array(clips), labels, [pairs])
     chosen = assign_bundles_to_splits(bundles, lambda clip: clips[clip], shares=shares, seed=seed)
     splits = [split for split, share in shares.items() if share]
@@ -112,7 +112,7 @@ def bundle_linked_clips(
 ) -> LinkedClipBundles:
     """Group clips into bundles: clips that are connected by `pairs` of clip indices share a bundle."""
     n = len(clips)
-    ends = [np.concatenate(side) for side in zip(*pairs, strict=True)]
+    ends = [np.concatenate(indices) for indices in zip(*pairs, strict=True)]
     graph = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(n, n))
     n_bundles, joined = connected_components(graph, directed=False)
     of_clip = joined.astype(np.intp)
@@ -136,11 +136,11 @@ def assign_bundles_to_splits(
         shares: Relative sizes by split; 0 for an empty split.
         seed: Seed of the order of bundles of equal size.
     """
-    given = [share for share in shares.values() if share]
+    weights = [share for share in shares.values() if share]
     draws = (bytes.fromhex(digest("split", str(seed), spell(int(clip)))) for clip in bundles.first)
-    drawn = np.fromiter(draws, "S32", len(bundles.first))
-    order = np.lexsort((drawn, -bundles.labels.sum(axis=1)))
-    greedy = _SplitAllocator(bundles.labels.sum(axis=0).tolist(), given)
+    digests = np.fromiter(draws, "S32", len(bundles.first))
+    order = np.lexsort((digests, -bundles.labels.sum(axis=1)))
+    greedy = _SplitAllocator(bundles.labels.sum(axis=0).tolist(), weights)
     chosen = np.empty(len(order), np.int8)
     for start in range(0, len(order), _AT_ONCE):
         part = order[start : start + _AT_ONCE]
@@ -156,9 +156,9 @@ class _SplitAllocator:
     """
 
     def __init__(self, totals: Sequence[int], shares: Sequence[int]) -> None:
-        whole = lcm(*(share * total for share in shares for total in totals if total))
+        multiple = lcm(*(share * total for share in shares for total in totals if total))
         self._weights = [
-            [whole // (share * total) if total else 0 for total in totals] for share in shares
+            [multiple // (share * total) if total else 0 for total in totals] for share in shares
         ]
         self._rates = [lcm(*shares) // share for share in shares]
         self._placed = [[0] * len(totals) for _ in shares]
@@ -185,12 +185,12 @@ class _SplitAllocator:
         return split
 
 
-def _link_clips_with_equal_codes(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Return links between the clip indices `places` with equal `codes` as two index arrays."""
+def _link_clips_with_equal_codes(indices: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """Return links between the clip `indices` with equal `codes` as two index arrays."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     bound = ordered[1:] == ordered[:-1]
-    return places[order][:-1][bound], places[order][1:][bound]
+    return indices[order][:-1][bound], indices[order][1:][bound]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +201,7 @@ class SplitAssignment:
 
 
 def assign_segment_splits(
-    bench: CurationContext, pieces: SegmentTable, *, shares: Sequence[int], seed: int
+    context: CurationContext, pieces: SegmentTable, *, shares: Sequence[int], seed: int
 ) -> NDArray[np.int8]:
     """Assign a split to each segment; return its index in `SPLITS`. Stored results are reused."""
     settings = {"shares": shares, "seed": seed}
@@ -215,14 +215,14 @@ def assign_segment_splits(
         labels = pieces.codes("label")[0]
         bundles = bundle_linked_clips(clips, labels, _iter_related_pairs(pieces))
         chosen = assign_bundles_to_splits(
-            bundles, lambda place: format_digest_hex(clips[place]), shares=by_split, seed=seed
+            bundles, lambda index: format_digest_hex(clips[index]), shares=by_split, seed=seed
         )
-        given = [split for split, share in by_split.items() if share]
-        return lambda place: SplitAssignment(split=given[chosen[place]])
+        splits = [split for split, share in by_split.items() if share]
+        return lambda index: SplitAssignment(split=splits[chosen[index]])
 
     subjects = pieces.subjects(_build_split_step_input, ("label", "source", "family", "group"))
-    drawn = bench.settle(step, subjects, decide)
-    return np.fromiter((SPLITS.index(_require_split_name(own.split)) for own in drawn), np.int8)
+    results = context.settle(step, subjects, decide)
+    return np.fromiter((SPLITS.index(_require_split_name(row.split)) for row in results), np.int8)
 
 
 def _iter_related_pairs(pieces: SegmentTable) -> Iterator[tuple[Numbers, Numbers]]:
@@ -230,8 +230,8 @@ def _iter_related_pairs(pieces: SegmentTable) -> Iterator[tuple[Numbers, Numbers
     for name in ("clip", "source"):
         yield _link_clips_with_equal_codes(np.arange(len(pieces)), pieces.rows.digests(name))
     for name in ("family", "group"):
-        codes, words = pieces.codes(name)
-        named = np.flatnonzero(codes != words.index("").as_py())
+        codes, values = pieces.codes(name)
+        named = np.flatnonzero(codes != values.index("").as_py())
         yield _link_clips_with_equal_codes(named, codes[named])
 
 

@@ -55,10 +55,10 @@ def write_split_manifests(
 ) -> WrittenManifests:
     """Write a manifest for each split that has clips; `pieces` must be sorted by name."""
     tally, runs = ManifestStats(), SortedRunWriter(folder, "media")
-    there = [SPLITS[code] for code in np.unique(splits)]
+    present = [SPLITS[code] for code in np.unique(splits)]
     with ExitStack() as stack:
         manifests = {
-            split: ManifestWriter(stack.enter_context(folder.create(split))) for split in there
+            split: ManifestWriter(stack.enter_context(folder.create(split))) for split in present
         }
         for piece, code in zip(pieces, splits.tolist(), strict=True):
             split = SPLITS[code]
@@ -69,7 +69,7 @@ def write_split_manifests(
                 runs.add((name, file.sha256, file.location, file.size_bytes))
         for manifest in manifests.values():
             manifest.end()
-    sums = {split: compute_clip_id(folder.root / split) for split in there}
+    sums = {split: compute_clip_id(folder.root / split) for split in present}
     return WrittenManifests(media=BenchmarkMedia(folder, runs.end()), tally=tally, sums=sums)
 
 
@@ -112,19 +112,19 @@ def write_frozen_benchmark(
     Raises:
         InvalidSettingError: A split has no clip of a required label.
     """
-    bench, pieces = work.bench, state.pieces.by_name()
-    splits = assign_segment_splits(bench, pieces, shares=section.shares, seed=work.recipe.seed)
+    context, pieces = work.bench, state.pieces.by_name()
+    splits = assign_segment_splits(context, pieces, shares=section.shares, seed=work.recipe.seed)
     if (
         lack := build_missing_label_error(_count_clips_by_split(pieces, splits), section)
     ) is not None:
         raise lack
-    target, audit = bench.place / FROZEN, state.audit or NOT_AUDITED
+    target, audit = context.place / FROZEN, state.audit or NOT_AUDITED
     written = write_split_manifests(pieces, splits, work.shelf.folder, in_place=section.in_place)
     media = written.media
     _remove_stale_files(target, BenchmarkMedia(media.folder, ()) if section.in_place else media)
     if not section.in_place:
-        copy_benchmark_media(media, target, bench)
-    shown = json.dumps(build_published_recipe(work.recipe), indent=2, sort_keys=True)
+        copy_benchmark_media(media, target, context)
+    recipe = json.dumps(build_published_recipe(work.recipe), indent=2, sort_keys=True)
     card = BenchmarkCard(
         name=work.recipe.name,
         version=section.version,
@@ -133,11 +133,11 @@ def write_frozen_benchmark(
         tally=written.tally,
         left_out=state.left_out,
         audit=audit.text,
-        recipe=shown,
+        recipe=recipe,
     )
     texts = {
         CARD: format_benchmark_card(card).encode(),
-        RECIPE: (shown + "\n").encode(),
+        RECIPE: (recipe + "\n").encode(),
         AUDIT: (json.dumps(audit.document, indent=2, sort_keys=True) + "\n").encode(),
     }
     for name, data in texts.items():
@@ -146,7 +146,7 @@ def write_frozen_benchmark(
         target.put(f"{split}/{METADATA}", work.shelf.folder.root / split, published=True)
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in texts.items()}
     sums |= {f"{split}/{METADATA}": value for split, value in written.sums.items()}
-    clips = {split: int((splits == place).sum()) for place, split in enumerate(SPLITS)}
+    clips = {split: int((splits == code).sum()) for code, split in enumerate(SPLITS)}
     digest = _write_checksums(sums, media, target, work.shelf.folder)
     return FrozenBenchmark(place=target.uri, clips=clips, digest=digest)
 
@@ -164,9 +164,9 @@ def _write_checksums(
 ) -> str:
     """Write the checksum of every file, sorted by name, and return the digest of the checksum file."""
     state = hashlib.sha256()
-    told = ((name, file.sha256) for name, file in media)
+    media_sums = ((name, file.sha256) for name, file in media)
     with spool.create(CHECKSUMS) as file:
-        for name, value in merge(sorted(sums.items()), told):
+        for name, value in merge(sorted(sums.items()), media_sums):
             line = f"{value}  {name}\n".encode()
             state.update(line)
             file.write(line)
@@ -176,14 +176,14 @@ def _write_checksums(
 
 def build_published_recipe(recipe: CurationGlobalSettings) -> dict[str, Any]:
     """Return the recipe for publication, with absolute paths shortened to their last name."""
-    shown: dict[str, Any] = recipe.model_dump(mode="json", exclude_none=True)
-    for source in shown["source"]:
+    published: dict[str, Any] = recipe.model_dump(mode="json", exclude_none=True)
+    for source in published["source"]:
         source["path"] = _shorten_absolute_path(source["path"])
-    if shown.get("freeze", {}).get("media") == "copy":
-        del shown["freeze"]["media"]  # a benchmark that says nothing of them holds its media
-    if "decisions" in shown.get("screen", {}):
-        shown["screen"]["decisions"] = _shorten_absolute_path(shown["screen"]["decisions"])
-    return shown
+    if published.get("freeze", {}).get("media") == "copy":
+        del published["freeze"]["media"]  # a benchmark that says nothing of them holds its media
+    if "decisions" in published.get("screen", {}):
+        published["screen"]["decisions"] = _shorten_absolute_path(published["screen"]["decisions"])
+    return published
 
 
 def _shorten_absolute_path(path: str) -> str:
@@ -225,9 +225,9 @@ def find_frozen_benchmark(folder: Path) -> Path:
     Raises:
         UnreadableSourceError: There is no frozen benchmark, or it is incomplete.
     """
-    for place in (folder / FROZEN, folder):
-        if (place / CHECKSUMS).is_file() and (place / RECIPE).is_file():
-            return place
+    for path in (folder / FROZEN, folder):
+        if (path / CHECKSUMS).is_file() and (path / RECIPE).is_file():
+            return path
     problem = "there is no frozen benchmark"
     remedy = "Name the folder that `unreel curate run` prints, or the working folder around it"
     raise UnreadableSourceError(str(folder), problem, remedy)

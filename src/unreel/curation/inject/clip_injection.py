@@ -106,8 +106,8 @@ def inject_trace_into_clip(
     if isinstance(injected, UnsuitableClip):
         return injected
     changed = injected.frames
-    places = range(len(clip.pictures))
-    pictures = (changed[i] if i in changed else clip.pictures[i] for i in places)
+    indices = range(len(clip.pictures))
+    pictures = (changed[i] if i in changed else clip.pictures[i] for i in indices)
     OutputDirectory(into.parent).write(into.name, encode_loaded_clip(clip, pictures))
     return injected.trace
 
@@ -133,9 +133,9 @@ def load_clip_frames(
     )
     if isinstance(frames, Failure):
         return frames
-    heard = reader.sound(path) if facts.audio else NoSound()
-    if isinstance(heard, Failure):
-        return heard
+    decoded = reader.sound(path) if facts.audio else NoSound()
+    if isinstance(decoded, Failure):
+        return decoded
     rate = facts.video.average_rate
     if facts.video.variable_rate or len(frames.frames) != facts.video.n_frames:
         time_base = _FINE
@@ -145,7 +145,7 @@ def load_clip_frames(
     end_s = (ticks[-1] + 1 / (rate * time_base)) * time_base
     if end_s > LONGEST_S:
         return Failure(FailureReason.TOO_LONG, f"a clip to inject into lasts {LONGEST_S} s at most")
-    sound = None if isinstance(heard, NoSound) else align_clip_sound(heard, end_s=end_s)
+    sound = None if isinstance(decoded, NoSound) else align_clip_sound(decoded, end_s=end_s)
     return LoadedClip(JpegFrames(frames.frames), ticks, time_base, rate, sound)
 
 

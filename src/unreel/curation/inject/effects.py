@@ -73,17 +73,17 @@ class TraceEffectContext:
 
     def objects(self) -> list[TrackedRegion]:
         """Return at most `_MOST_OBJECTS` moving objects of the shot, in an order that depends on the seed."""
-        found = list(islice(iter_moving_objects(self.shot), _MOST_OBJECTS))
-        return [found[index] for index in self.rng.permutation(len(found))]
+        regions = list(islice(iter_moving_objects(self.shot), _MOST_OBJECTS))
+        return [regions[index] for index in self.rng.permutation(len(regions))]
 
-    def places(self, *, share: float, apart: bool = False) -> Iterator[TrackedRegion]:
+    def places(self, *, fraction: float, apart: bool = False) -> Iterator[TrackedRegion]:
         """Yield regions of the shot that are rich in detail, in an order that depends on the seed.
 
         Args:
-            share: Width of a region as a fraction of the shorter side of the frame.
+            fraction: Width of a region as a fraction of the shorter side of the frame.
             apart: Whether the regions must be away from everything that moves.
         """
-        return iter_textured_regions(self.shot, self.rng, share=share, apart=apart)
+        return iter_textured_regions(self.shot, self.rng, fraction=fraction, apart=apart)
 
 
 def iter_trace_effects(category: Category, canvas: TraceEffectContext) -> Iterator[TraceEffect]:
@@ -93,7 +93,7 @@ def iter_trace_effects(category: Category, canvas: TraceEffectContext) -> Iterat
 
 def _iter_blur_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
-    for region in chain(canvas.objects(), canvas.places(share=0.4)):
+    for region in chain(canvas.objects(), canvas.places(fraction=0.4)):
         windows = _pad_region_windows(region, 0.1, shot)
         spread = (0.05 + 0.1 * canvas.strength) * min(windows[0].width, windows[0].height)
 
@@ -113,17 +113,17 @@ def _iter_blur_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
 
 def _iter_distortion_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot, rng = canvas.shot, canvas.rng
-    for region in chain(canvas.objects(), canvas.places(share=0.4)):
+    for region in chain(canvas.objects(), canvas.places(fraction=0.4)):
         windows = _pad_region_windows(region, 0.15, shot)
         turn = rng.choice((-1, 1)) * (0.6 + 1.0 * canvas.strength)
-        phase, pace = rng.uniform(0, 6.28), rng.uniform(0.15, 0.3)
+        phase, speed = rng.uniform(0, 6.28), rng.uniform(0.15, 0.3)
         bulge = 0.12 + 0.16 * canvas.strength
 
         def paint(
             index: int,
             windows: Sequence[PixelWindow] = windows,
             turn: float = turn,
-            wave: tuple[float, float, float] = (phase, pace, bulge),
+            wave: tuple[float, float, float] = (phase, speed, bulge),
         ) -> Rgb:
             much = compute_effect_strength(index, shot.n, rise=3)
             field = build_swirl_field(turn * much, wave[2] * much, wave[0] + wave[1] * index)
@@ -134,22 +134,22 @@ def _iter_distortion_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect
 
 def _iter_background_distortions(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot, rng = canvas.shot, canvas.rng
-    reach = 0.1 + 0.14 * canvas.strength
-    places = (canvas.places(share=share, apart=True) for share in (0.6, 0.45, 0.3))
-    for region in chain.from_iterable(places):
+    amplitude = 0.1 + 0.14 * canvas.strength
+    candidates = (canvas.places(fraction=fraction, apart=True) for fraction in (0.6, 0.45, 0.3))
+    for region in chain.from_iterable(candidates):
         waves, pushes = rng.normal(size=(2, 4, 2)).astype(np.float32)
         phases = rng.uniform(0, 6.28, 4).astype(np.float32)
-        pace = rng.uniform(0.1, 0.2)
+        speed = rng.uniform(0.1, 0.2)
 
         def paint(
             index: int,
             windows: Sequence[PixelWindow] = region.windows,
             field: tuple[Floats, ...] = (waves, pushes, phases),
-            pace: float = pace,
+            speed: float = speed,
         ) -> Rgb:
-            much = reach * compute_effect_strength(index, shot.n, rise=3)
+            much = amplitude * compute_effect_strength(index, shot.n, rise=3)
             waves, pushes, phases = field
-            bent = build_ripple_field(2.2 * waves, much * pushes, phases + pace * index)
+            bent = build_ripple_field(2.2 * waves, much * pushes, phases + speed * index)
             return warp_ellipse(shot.picture(index), windows[index], bent)
 
         yield TraceEffect(paint, region)
@@ -186,14 +186,14 @@ def _iter_duplicate_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]
 def _iter_merge_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
     objects = canvas.objects()
-    others = [*objects, *canvas.places(share=0.25)]
+    candidates = [*objects, *canvas.places(fraction=0.25)]
     for region in objects:
-        for other in others:
+        for other in candidates:
             pairs = tuple(zip(region.windows, other.windows, strict=True))
             both_seen = bool(other.silhouettes and region.silhouettes)
-            reach = _FARTHEST_OBJECTS if both_seen else _FARTHEST
+            farthest = _FARTHEST_OBJECTS if both_seen else _FARTHEST
             close = [
-                other is not region and _is_close_pair(*pair, shot, farthest=reach)
+                other is not region and _is_close_pair(*pair, shot, farthest=farthest)
                 for pair in pairs
             ]
             run = _find_longest_true_run(close)
@@ -212,8 +212,8 @@ def _draw_melt_frame(
     gap = np.subtract(second.window.centre, first.window.centre)
     step = np.rint(gap * much * (0.3 + 0.15 * canvas.strength)).astype(int)
     bare = erase_region(erase_region(shot.picture(index), first), second)
-    drawn = paste_cutout(bare, first, (int(step[0]), int(step[1])))
-    return paste_cutout(drawn, second, (-int(step[0]), -int(step[1])), 1 - 0.45 * much)
+    picture = paste_cutout(bare, first, (int(step[0]), int(step[1])))
+    return paste_cutout(picture, second, (-int(step[0]), -int(step[1])), 1 - 0.45 * much)
 
 
 def _draw_squeeze_frame(
@@ -222,11 +222,12 @@ def _draw_squeeze_frame(
     """Return the frame with two regions pulled towards each other by a warp."""
     shot = canvas.shot
     first, second = (region.windows[index] for region in pair)
-    both = merge_pixel_windows((first, second))
-    both = pad_pixel_window(both, round(0.12 * max(both.width, both.height)), frame=shot.size)
+    window = merge_pixel_windows((first, second))
+    margin = round(0.12 * max(window.width, window.height))
+    window = pad_pixel_window(window, margin, frame=shot.size)
     much = compute_effect_strength(index - run.start, len(run), rise=max(3, len(run) // 3))
     pull = much * (0.7 + 0.5 * canvas.strength)
-    return warp_ellipse(shot.picture(index), both, build_pinch_field(both, first, second, pull))
+    return warp_ellipse(shot.picture(index), window, build_pinch_field(window, first, second, pull))
 
 
 def _iter_split_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
@@ -240,9 +241,9 @@ def _iter_split_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
                 cut = cut_out_region(shot, region, index)
                 part = (index + 1) / shot.n
                 step = (round(offset[0] * part), round(offset[1] * part))
-                drawn = erase_region(shot.picture(index), cut)
-                drawn = paste_cutout(drawn, cut, (-step[0], -step[1]))
-                return paste_cutout(drawn, cut, step)
+                picture = erase_region(shot.picture(index), cut)
+                picture = paste_cutout(picture, cut, (-step[0], -step[1]))
+                return paste_cutout(picture, cut, step)
 
             yield TraceEffect(paint, region, offset)
             break
@@ -278,7 +279,7 @@ def _iter_trajectory_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect
 
 def _iter_move_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
     shot = canvas.shot
-    for region in canvas.places(share=0.3, apart=True):
+    for region in canvas.places(fraction=0.3, apart=True):
         for offset in _iter_valid_offsets(
             canvas, region, parts=(0.35 + 0.3 * canvas.strength,), signs=(1,)
         ):
@@ -354,30 +355,30 @@ def _is_close_pair(
     first: PixelWindow, second: PixelWindow, shot: AnalysedShot, *, farthest: float
 ) -> bool:
     """Return whether two windows are close, do not overlap much and cover a small part of the picture."""
-    apart = float(np.hypot(*np.subtract(first.centre, second.centre)))
+    distance = float(np.hypot(*np.subtract(first.centre, second.centre)))
     sizes = (max(first.width, first.height) + max(second.width, second.height)) / 2
-    share = merge_pixel_windows((first, second)).area / (shot.size[0] * shot.size[1])
-    return _NEAREST * sizes < apart < farthest * sizes and share < _LARGEST_PAIR
+    fraction = merge_pixel_windows((first, second)).area / (shot.size[0] * shot.size[1])
+    return _NEAREST * sizes < distance < farthest * sizes and fraction < _LARGEST_PAIR
 
 
 def _find_longest_true_run(holds: Sequence[bool]) -> range:
     """Return the longest range of consecutive indices at which `holds` is true."""
     best = range(0)
     start = 0
-    for place, so in enumerate(holds):
-        if not so:
-            start = place + 1
-        elif place + 1 - start > len(best):
-            best = range(start, place + 1)
+    for index, is_true in enumerate(holds):
+        if not is_true:
+            start = index + 1
+        elif index + 1 - start > len(best):
+            best = range(start, index + 1)
     return best
 
 
 def _build_jump_path(n: int, rng: np.random.Generator, *, other_end: float) -> Floats:
     """Return `n` positions that alternate every few frames between about 1 and about `other_end`."""
     path = np.empty(n, np.float32)
-    place, at_far_end = 0, bool(rng.integers(2))
-    while place < n:
+    index, at_far_end = 0, bool(rng.integers(2))
+    while index < n:
         stay = int(rng.integers(3, 7))
-        path[place : place + stay] = (1.0 if at_far_end else other_end) * rng.uniform(0.8, 1.0)
-        place, at_far_end = place + stay, not at_far_end
+        path[index : index + stay] = (1.0 if at_far_end else other_end) * rng.uniform(0.8, 1.0)
+        index, at_far_end = index + stay, not at_far_end
     return path

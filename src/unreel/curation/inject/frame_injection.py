@@ -56,12 +56,12 @@ _HUES: Final = (
 
 
 def format_trace_explanation(
-    category: Category, *, box: Box, thing: str, towards: tuple[int, int]
+    category: Category, *, box: Box, noun: str, towards: tuple[int, int]
 ) -> str:
     """Return one sentence that describes a trace of `category` in `box`."""
     return _SENTENCES[category].format(
-        thing=thing,
-        Thing=thing.capitalize(),
+        thing=noun,
+        Thing=noun.capitalize(),
         place=format_box_position(box),
         direction=format_direction(towards),
     )
@@ -237,13 +237,12 @@ def _render_trace_effect(
     run = idea.run or range(shot.n)
     if len(run) < SHORTEST or _render_visible_change(idea, shot, run[len(run) // 2]) is None:
         return None
-    drawn = {place: _render_visible_change(idea, shot, place) for place in run}
-    shown = [place for place, seen in drawn.items() if seen is not None]
-    if len(shown) < _LEAST_KEPT * len(run) or shown[-1] - shown[0] >= len(shown):
+    changes = ((index, _render_visible_change(idea, shot, index)) for index in run)
+    visible = {index: change for index, change in changes if change is not None}
+    if len(visible) < _LEAST_KEPT * len(run) or max(visible) - min(visible) >= len(visible):
         return None
-    seen = {shot.first + place: drawn[place] for place in shown}
-    frames = {index: own.frame for index, own in seen.items() if own is not None}
-    changed = {index: own.changed for index, own in seen.items() if own is not None}
+    frames = {shot.first + index: change.frame for index, change in visible.items()}
+    changed = {shot.first + index: change.changed for index, change in visible.items()}
     trace = _build_injected_trace(idea, shot, category, changed=changed, instants_us=instants_us)
     return InjectedFrames(frames, changed, trace)
 
@@ -298,7 +297,7 @@ def _build_injected_trace(
         explanation=format_trace_explanation(
             category,
             box=track[middle].box,
-            thing=_format_region_name(idea, solid if len(solid) else cut.patch.astype(np.uint8)),
+            noun=_format_region_name(idea, solid if len(solid) else cut.patch.astype(np.uint8)),
             towards=idea.towards,
         ),
     )

@@ -26,14 +26,14 @@ def warp_ellipse(frame: Rgb, window: PixelWindow, field: Field) -> Rgb:
     columns, rows = (grid.astype(np.float32) for grid in np.meshgrid(across, down))
     to_column, to_row = field(columns, rows)
     inner = np.clip(1 - compute_squared_radius(window), 0, 1) ** 2
-    shown = (
+    coordinates = (
         (rows + inner * (to_row - rows) + 1) / 2 * window.height - 0.5,
         (columns + inner * (to_column - columns) + 1) / 2 * window.width - 0.5,
     )
     patch = frame[window.slices].astype(np.float32)
     bent = np.stack(
         [
-            ndimage.map_coordinates(patch[..., channel], shown, order=1, mode="nearest")
+            ndimage.map_coordinates(patch[..., channel], coordinates, order=1, mode="nearest")
             for channel in range(3)
         ],
         axis=-1,
@@ -49,9 +49,9 @@ def blend_patches(below: Floats, above: Floats, alpha: Floats | float) -> Floats
 
 def paste_patch(frame: Rgb, window: PixelWindow, patch: Floats) -> Rgb:
     """Return a copy of `frame` with `patch` pasted into `window`."""
-    drawn = frame.copy()
-    drawn[window.slices] = np.clip(np.rint(patch), 0, 255).astype(np.uint8)
-    return drawn
+    picture = frame.copy()
+    picture[window.slices] = np.clip(np.rint(patch), 0, 255).astype(np.uint8)
+    return picture
 
 
 def erase_region(frame: Rgb, cut: RegionCutout, much: float = 1.0) -> Rgb:
@@ -103,10 +103,10 @@ def build_ripple_field(waves: Floats, pushes: Floats, phases: Floats) -> Field:
 
 
 def build_pinch_field(
-    both: PixelWindow, first: PixelWindow, second: PixelWindow, pull: float
+    window: PixelWindow, first: PixelWindow, second: PixelWindow, pull: float
 ) -> Field:
     """Return a warp field that pulls both ends of the line between two windows to its middle."""
-    axis = np.subtract(second.centre, first.centre) / (both.width / 2, both.height / 2)
+    axis = np.subtract(second.centre, first.centre) / (window.width / 2, window.height / 2)
     axis = axis / np.linalg.norm(axis)
 
     def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:

@@ -161,7 +161,7 @@ def analyse_shot(frames: Sequence[Rgb], *, first: int, n: int) -> AnalysedShot |
     )
     if not still:
         grey = small.mean(axis=3)
-        shifts = [estimate_camera_shift(grey[n // 2], now) for now in grey]
+        shifts = [estimate_camera_shift(grey[n // 2], frame) for frame in grey]
         drift = tuple((across, down) for down, across in shifts)
         return AnalysedShot(frames, first, small, _compute_motion_mask(small, shifts), None, drift)
     plate = np.sort(np.stack([frames[index] for index in sampled]), axis=0)[len(sampled) // 2]
@@ -191,7 +191,7 @@ def estimate_camera_shift(before: Floats, after: Floats) -> tuple[int, int]:
 def _compute_fine_detail(grey: Floats) -> Floats:
     """Return the picture's fine detail, faded towards the borders, which would match themselves."""
     detail = grey - ndimage.gaussian_filter(grey, 4)
-    rows, columns = (np.hanning(side + 2)[1:-1] for side in grey.shape)
+    rows, columns = (np.hanning(length + 2)[1:-1] for length in grey.shape)
     faded: Floats = detail * np.sqrt(rows[:, None] * columns).astype(np.float32)
     return faded
 
@@ -199,20 +199,20 @@ def _compute_fine_detail(grey: Floats) -> Floats:
 def _compute_motion_mask(small: Floats, shifts: Sequence[tuple[int, int]]) -> Mask:
     """Return a mask of the pixels that move differently from the camera, for each frame."""
     aligned = [
-        _shift_picture(now, (-down, -across))
-        for now, (down, across) in zip(small, shifts, strict=True)
+        _shift_picture(frame, (-down, -across))
+        for frame, (down, across) in zip(small, shifts, strict=True)
     ]
     plate = np.nanmedian(aligned, axis=0).astype(np.float32)
     away = np.stack(
         [
-            _compute_background_difference(now, _shift_picture(plate, shift))
-            for now, shift in zip(small, shifts, strict=True)
+            _compute_background_difference(frame, _shift_picture(plate, shift))
+            for frame, shift in zip(small, shifts, strict=True)
         ]
     )
-    found = _remove_specks_and_gaps(away > _DIFFERS)
-    if found.mean(axis=(1, 2)).max() >= _STILL_SHARE:  # The camera does more than to turn.
-        return np.zeros_like(found)
-    return found
+    mask = _remove_specks_and_gaps(away > _DIFFERS)
+    if mask.mean(axis=(1, 2)).max() >= _STILL_SHARE:  # The camera does more than to turn.
+        return np.zeros_like(mask)
+    return mask
 
 
 def _shift_picture(picture: Floats, by: tuple[int, int]) -> Floats:
@@ -225,18 +225,18 @@ def _shift_picture(picture: Floats, by: tuple[int, int]) -> Floats:
     return moved
 
 
-def _compute_background_difference(now: Floats, behind: Floats) -> Floats:
+def _compute_background_difference(frame: Floats, behind: Floats) -> Floats:
     """Return each pixel's largest distance from nearby background values; 0 if they are unknown."""
     low = ndimage.minimum_filter(np.nan_to_num(behind, nan=np.inf), (3, 3, 1))
     high = ndimage.maximum_filter(np.nan_to_num(behind, nan=-np.inf), (3, 3, 1))
-    away: Floats = np.maximum(np.maximum(now - high, low - now), 0)
-    most: Floats = np.where(np.isnan(behind), np.float32(0), away).max(axis=2)
-    return most
+    away: Floats = np.maximum(np.maximum(frame - high, low - frame), 0)
+    distance: Floats = np.where(np.isnan(behind), np.float32(0), away).max(axis=2)
+    return distance
 
 
-def _remove_specks_and_gaps(found: Mask) -> Mask:
+def _remove_specks_and_gaps(mask: Mask) -> Mask:
     """Return the mask of moving pixels without specks and with small gaps closed."""
     disc = ndimage.generate_binary_structure(2, 1)[None]
-    opened = ndimage.binary_opening(found, disc)
+    opened = ndimage.binary_opening(mask, disc)
     closed: Mask = ndimage.binary_closing(opened, disc, iterations=2)
     return closed

@@ -92,39 +92,41 @@ def run_inject_step(
     A clip and its twin share a group, so that they stay in one split and can be shown as a pair.
     The clip itself is encoded again like its twin, so that only the trace distinguishes them.
     """
-    wanted = InjectionSettings(section=section, seed=work.recipe.seed)
-    bench, pieces = work.bench, state.pieces
-    drawn = _select_segments_to_inject(pieces, wanted)
+    injection = InjectionSettings(section=section, seed=work.recipe.seed)
+    context, pieces = work.bench, state.pieces
+    selected = _select_segments_to_inject(pieces, injection)
     cut = render_segments(
-        work, pieces.where(drawn), SegmentRenderSettings(form=None, step="inject-cut")
+        work, pieces.where(selected), SegmentRenderSettings(form=None, step="inject-cut")
     )
     settings = {
         "categories": [category.value for category in section.categories],
         "strength": section.strength,
-        "seed": wanted.seed,
+        "seed": injection.seed,
     }
     step = VersionedCurationStep(name=INJECT, version=1, settings=settings, finds=_FINDS)
-    look = partial(_inject_first_category, wanted=wanted, media=bench.media)
-    found = bench.ask(step, ReiterableStream(lambda: map(_build_inject_request, cut.pieces)), look)
-    others: Iterable[ClipSegment] = pieces.where(~drawn)
-    made = _iter_segments_with_twins(zip(cut.pieces, found, strict=True), bench.media)
-    sifted = work.shelf.sift(INJECT, chain(others, made))
+    look = partial(_inject_first_category, injection=injection, media=context.media)
+    requests = ReiterableStream(lambda: map(_build_inject_request, cut.pieces))
+    results = context.ask(step, requests, look)
+    unchanged: Iterable[ClipSegment] = pieces.where(~selected)
+    twinned = _iter_segments_with_twins(zip(cut.pieces, results, strict=True), context.media)
+    sifted = work.shelf.sift(INJECT, chain(unchanged, twinned))
     # Files that differ in their tags alone have one encoding.
     once, doubled = deduplicate_segments(sifted.pieces.by_name(), step=INJECT)
-    left_out = cut.left_out + sifted.left_out + work.shelf.leave(f"{INJECT}-same", doubled)
-    return state.after(CurationStepResult(pieces=once, left_out=left_out))
+    excluded = cut.left_out + sifted.left_out + work.shelf.leave(f"{INJECT}-same", doubled)
+    return state.after(CurationStepResult(pieces=once, left_out=excluded))
 
 
 def _select_segments_to_inject(
-    pieces: SegmentTable, wanted: InjectionSettings
+    pieces: SegmentTable, injection: InjectionSettings
 ) -> NDArray[np.bool_]:
     """Return a mask of the real segments that get a twin, sampled by content hash and seed."""
-    drawn: NDArray[np.bool_] = pieces.strings("label") == Label.REAL.value
-    most = wanted.section.share * _WHOLE
+    selected: NDArray[np.bool_] = pieces.strings("label") == Label.REAL.value
+    limit = injection.section.share * _WHOLE
     clips = pieces.rows.digests("clip")
-    for place in np.flatnonzero(drawn):
-        drawn[place] = _compute_sampling_number(format_digest_hex(clips[place]), wanted.seed) < most
-    return drawn
+    for index in np.flatnonzero(selected):
+        number = _compute_sampling_number(format_digest_hex(clips[index]), injection.seed)
+        selected[index] = number < limit
+    return selected
 
 
 def _build_inject_request(piece: ClipSegment) -> CurationStepRequest:
@@ -132,20 +134,20 @@ def _build_inject_request(piece: ClipSegment) -> CurationStepRequest:
 
 
 def _iter_segments_with_twins(
-    found: Iterable[tuple[ClipSegment, StoredInjectedTwin | UninjectedClip | Failure]],
+    results: Iterable[tuple[ClipSegment, StoredInjectedTwin | UninjectedClip | Failure]],
     media: StorageLocation,
 ) -> Iterator[ClipSegment | ExcludedSegment]:
     """Yield each selected segment and its twin with a trace, if any; exclude segments with a failure."""
-    for piece, own in found:
-        match own:
+    for piece, result in results:
+        match result:
             case Failure():
-                yield piece.left_out(INJECT, own.reason.value, own.detail)
+                yield piece.left_out(INJECT, result.reason.value, result.detail)
             case UninjectedClip():
                 yield piece
             case _:
-                clean = piece.remade(own.clean.below(media))
+                clean = piece.remade(result.clean.below(media))
                 yield replace(clean, entry=_add_default_group(piece))
-                yield _build_injected_twin(piece, own, media)
+                yield _build_injected_twin(piece, result, media)
 
 
 def _compute_sampling_number(clip: str, seed: int) -> int:
@@ -155,14 +157,14 @@ def _compute_sampling_number(clip: str, seed: int) -> int:
 def _inject_first_category(
     reader: MediaReader,
     file: Path,
-    given: Given,
+    inputs: Given,
     *,
-    wanted: InjectionSettings,
+    injection: InjectionSettings,
     media: StorageLocation,
 ) -> StoredInjectedTwin | UninjectedClip | Failure:
     """Inject a trace of the first suitable category, in a random order for the clip, and store it."""
-    draw = digest(str(wanted.seed), given["draw"])
-    order = sorted(wanted.section.categories, key=lambda category: digest(category.value, draw))
+    draw = digest(str(injection.seed), inputs["draw"])
+    order = sorted(injection.section.categories, key=lambda category: digest(category.value, draw))
     with TemporaryDirectory(prefix="unreel-") as folder:
         into = Path(folder) / "injected.mp4"
         for category in order:
@@ -172,7 +174,7 @@ def _inject_first_category(
                 category=category,
                 seed=int(draw[:8], 16),
                 into=into,
-                strength=wanted.section.strength,
+                strength=injection.section.strength,
             )
             if isinstance(trace, Failure):
                 return trace
@@ -201,16 +203,16 @@ def _add_default_group(piece: ClipSegment) -> Entry:
 
 
 def _build_injected_twin(
-    piece: ClipSegment, found: StoredInjectedTwin, media: StorageLocation
+    piece: ClipSegment, twin: StoredInjectedTwin, media: StorageLocation
 ) -> ClipSegment:
-    category = found.category.value
+    category = twin.category.value
     entry = replace(
         _add_default_group(piece),
         name=f"{piece.entry.name}+{category}",
         origin=Generated(creator=CREATOR, setting=category),
-        traces=(found.trace,),
+        traces=(twin.trace,),
         rating=None,
         ratings=(),
         votes=(),
     )
-    return replace(piece, entry=entry, cleaned=None).remade(found.below(media))
+    return replace(piece, entry=entry, cleaned=None).remade(twin.below(media))

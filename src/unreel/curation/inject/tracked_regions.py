@@ -92,11 +92,11 @@ def iter_moving_objects(shot: AnalysedShot) -> Iterator[TrackedRegion]:
 
 
 def iter_textured_regions(
-    shot: AnalysedShot, rng: np.random.Generator, *, share: float, apart: bool
+    shot: AnalysedShot, rng: np.random.Generator, *, fraction: float, apart: bool
 ) -> Iterator[TrackedRegion]:
-    """Yield tracked detailed regions of about `share` of the shorter side; `apart` from moving things."""
+    """Yield tracked detailed regions of about `fraction` of the shorter side; `apart` from moving things."""
     rows, columns = shot.grey.shape[1:]
-    half = max(3, round(share * min(rows, columns) / 2))
+    half = max(3, round(fraction * min(rows, columns) / 2))
     detail = _compute_local_spread(shot.grey[shot.n // 2], half)
     if apart:
         busy = ndimage.maximum_filter(shot.moving.any(axis=0), size=2 * half + 3)
@@ -127,8 +127,8 @@ def cut_out_region(shot: AnalysedShot, region: TrackedRegion, index: int) -> Reg
         alpha = build_ellipse_mask(window)
         return RegionCutout(window, patch, alpha, alpha, inpaint_patch(patch, alpha))
     behind = shot.plate[window.slices].astype(np.float32)
-    near = _enlarge_mask(region.silhouettes[index], shot, window)
-    solid = _compute_object_mask(patch, behind, near)
+    area = _enlarge_mask(region.silhouettes[index], shot, window)
+    solid = _compute_object_mask(patch, behind, area)
     inner = ndimage.binary_erosion(solid) if solid.sum() > _MIN_SIDE**2 else solid
     return RegionCutout(
         window, patch, _soften_mask(inner), _soften_mask(ndimage.binary_dilation(solid)), behind
@@ -137,8 +137,8 @@ def cut_out_region(shot: AnalysedShot, region: TrackedRegion, index: int) -> Reg
 
 def build_ellipse_mask(window: PixelWindow) -> Floats:
     """Return the opacity for the ellipse inscribed in `window`: 1 inside, falling to 0 at its edge."""
-    far = np.sqrt(compute_squared_radius(window))
-    alpha = np.clip((1 - far) / _FEATHER, 0, 1)
+    radius = np.sqrt(compute_squared_radius(window))
+    alpha = np.clip((1 - radius) / _FEATHER, 0, 1)
     soft: Floats = (alpha * alpha * (3 - 2 * alpha)).astype(np.float32)
     return soft[..., None]
 
@@ -172,10 +172,10 @@ def _is_suitable_shape(shape: Mask) -> bool:
     rows, columns = np.nonzero(shape.any(axis=1))[0], np.nonzero(shape.any(axis=0))[0]
     height, width = rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1
     on_edge = shape[0].any() or shape[-1].any() or shape[:, 0].any() or shape[:, -1].any()
-    share = shape.mean()
+    fraction = shape.mean()
     return bool(
         not on_edge
-        and _SMALLEST_SHARE <= share <= _LARGEST_SHARE
+        and _SMALLEST_SHARE <= fraction <= _LARGEST_SHARE
         and max(height, width) <= _LONGEST_SHAPE * min(height, width)
     )
 
@@ -200,14 +200,14 @@ def _track_silhouette(shot: AnalysedShot, seed: Mask) -> TrackedRegion | None:
     shapes: dict[int, Mask] = {middle: seed}
     for steps in (range(middle + 1, shot.n), range(middle - 1, -1, -1)):
         before = seed
-        for place in steps:
-            after = _find_overlap_component(shot.moving[place], before)
+        for index in steps:
+            after = _find_overlap_component(shot.moving[index], before)
             if after is None or not _is_suitable_shape(after):
                 return None
             if not 0.5 < after.sum() / before.sum() < 2:  # noqa: PLR2004  another object joined or left
                 return None
-            shapes[place] = before = after
-    ordered = tuple(shapes[place] for place in range(shot.n))
+            shapes[index] = before = after
+    ordered = tuple(shapes[index] for index in range(shot.n))
     windows = tuple(_compute_shape_window(shape, shot) for shape in ordered)
     if min(min(window.width, window.height) for window in windows) < _MIN_SIDE:
         return None
@@ -219,8 +219,8 @@ def _find_overlap_component(moving: Mask, before: Mask) -> Mask | None:
     shared = np.bincount(labels[ndimage.binary_dilation(before, iterations=2)])
     if len(shared) < 2 or not shared[1:].any():  # noqa: PLR2004  label 0 is what stands still
         return None
-    found: Mask = labels == 1 + int(shared[1:].argmax())
-    return found
+    component: Mask = labels == 1 + int(shared[1:].argmax())
+    return component
 
 
 def _track_object_ellipse(shot: AnalysedShot, seed: Mask) -> TrackedRegion | None:
@@ -232,8 +232,8 @@ def _track_object_ellipse(shot: AnalysedShot, seed: Mask) -> TrackedRegion | Non
     followed = _track_silhouette(shot, seed)
     if followed is None:
         return None
-    side = max(max(window.width, window.height) for window in followed.windows)
-    if _measure_region_travel(shot, followed) < _CLEAR_OF_ITSELF * side:
+    longest = max(max(window.width, window.height) for window in followed.windows)
+    if _measure_region_travel(shot, followed) < _CLEAR_OF_ITSELF * longest:
         return None
     width, height = (
         (1 + 2 * _ROOM) * max(getattr(window, name) for window in followed.windows)
@@ -264,14 +264,14 @@ def _track_patch(shot: AnalysedShot, window: PixelWindow) -> TrackedRegion | Non
     spots: dict[int, tuple[float, float]] = {middle: (float(window.left), float(window.top))}
     for steps in (range(middle + 1, shot.n), range(middle - 1, -1, -1)):
         spot, before = spots[middle], first
-        for place in steps:
-            found = _find_patch_position(grey[place], (first + before) / 2, near=spot)
-            if found is None:
+        for index in steps:
+            position = _find_patch_position(grey[index], (first + before) / 2, near=spot)
+            if position is None:
                 return None
-            spots[place] = spot = found
+            spots[index] = spot = position
             left, top = round(spot[0]), round(spot[1])
-            before = grey[place][top : top + window.height, left : left + window.width]
-    path = np.array([spots[place] for place in range(shot.n)])
+            before = grey[index][top : top + window.height, left : left + window.width]
+    path = np.array([spots[index] for index in range(shot.n)])
     path = ndimage.gaussian_filter1d(path, 1.0, axis=0, mode="nearest")
     scale = shot.scale
     size = (window.width * scale, window.height * scale)
@@ -345,10 +345,10 @@ def _enlarge_mask(shape: Mask, shot: AnalysedShot, window: PixelWindow) -> Mask:
     return piece
 
 
-def _compute_object_mask(patch: Floats, behind: Floats, near: Mask) -> Mask:
+def _compute_object_mask(patch: Floats, behind: Floats, area: Mask) -> Mask:
     """Return a mask of the object's pixels in `patch`: those that differ from the background `behind`."""
     away = ndimage.gaussian_filter(np.abs(patch - behind).max(axis=2), 1)
-    solid: Mask = ndimage.binary_fill_holes((away > _ABOVE_NOISE) & near)
+    solid: Mask = ndimage.binary_fill_holes((away > _ABOVE_NOISE) & area)
     return solid
 
 

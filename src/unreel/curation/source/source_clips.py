@@ -63,8 +63,8 @@ def list_store_objects_cached(
     try:
         text = keep_in.read(name)
     except FileNotFoundError:
-        found = sorted(_iter_store_objects(prefix), key=lambda item: item.path)
-        text = b"".join(json.dumps(asdict(item)).encode() + b"\n" for item in found)
+        objects = sorted(_iter_store_objects(prefix), key=lambda item: item.path)
+        text = b"".join(json.dumps(asdict(item)).encode() + b"\n" for item in objects)
         keep_in.put(name, text)
     for line in text.split(b"\n"):
         if line:
@@ -116,21 +116,21 @@ class SourceReadContext:
 
 
 def list_source_clips(
-    sections: Iterable[SourceRecipeSection], around: SourceReadContext
+    sections: Iterable[SourceRecipeSection], context: SourceReadContext
 ) -> Iterator[SourceClip | Rejected]:
     """Yield the clips of all sources in order; names are not checked for duplicates."""
-    return (row for section in sections for row in _list_section_clips(section, around))
+    return (row for section in sections for row in _list_section_clips(section, context))
 
 
 def _list_section_clips(
-    section: SourceRecipeSection, around: SourceReadContext
+    section: SourceRecipeSection, context: SourceReadContext
 ) -> Iterator[SourceClip | Rejected]:
-    found = (
-        _iter_store_clips(section, around)
+    rows = (
+        _iter_store_clips(section, context)
         if is_url(section.path)
-        else _iter_local_clips(section, around)
+        else _iter_local_clips(section, context)
     )
-    for row in islice(found, section.limit):
+    for row in islice(rows, section.limit):
         if isinstance(row, Rejected):
             yield Rejected(_add_source_prefix(row.name, section), row.why)
         else:
@@ -157,9 +157,9 @@ def _apply_section_defaults(entry: Entry, section: SourceRecipeSection) -> Entry
 
 
 def _iter_local_clips(
-    section: SourceRecipeSection, around: SourceReadContext
+    section: SourceRecipeSection, context: SourceReadContext
 ) -> Iterator[SourceClip | Rejected]:
-    path, outside = around.root / section.path, around.access.outside
+    path, outside = context.root / section.path, context.access.outside
     if not path.exists():
         raise UnreadableSourceError(str(path), "no such file or folder", "Check source.path")
     folder = path if path.is_dir() else path.parent
@@ -168,8 +168,8 @@ def _iter_local_clips(
         if isinstance(row, Rejected):
             yield row
         else:
-            place = row.location if is_url(row.location) else str(folder / row.location)
-            yield SourceClip(row, place, compute_file_identity(place))
+            location = row.location if is_url(row.location) else str(folder / row.location)
+            yield SourceClip(row, location, compute_file_identity(location))
 
 
 def _iter_local_entries(
@@ -194,9 +194,9 @@ def _iter_local_entries(
 
 
 def _find_source_layout(path: Path, section: SourceRecipeSection) -> str | None:
-    found = find_matching_layouts(path, section.columns or None)
-    if found:
-        return found[0] if len(found) == 1 else None
+    layouts = find_matching_layouts(path, section.columns or None)
+    if layouts:
+        return layouts[0] if len(layouts) == 1 else None
     return FILES if path.is_dir() else BenchmarkLayout.LIST
 
 
@@ -227,9 +227,9 @@ def _iter_table_entries(
             yield Rejected(get_row_name(row, binding, number=number), str(error))
             continue
         stays = is_url(entry.location) or entry.location.startswith("/")
-        place = entry.location if stays else below + entry.location
-        name = place if entry.name == entry.location else entry.name
-        yield replace(entry, name=name, location=place)
+        location = entry.location if stays else below + entry.location
+        name = location if entry.name == entry.location else entry.name
+        yield replace(entry, name=name, location=location)
 
 
 def _iter_video_entries(
@@ -240,8 +240,8 @@ def _iter_video_entries(
             yield name
             continue
         try:
-            place = require_printable_path(name)
-            yield Entry(name=place, location=place, origin=_build_clip_origin(place, section))
+            path = require_printable_path(name)
+            yield Entry(name=path, location=path, origin=_build_clip_origin(path, section))
         except InvalidValueError as error:
             yield Rejected(format_untrusted_name(name), str(error))
 
@@ -254,13 +254,13 @@ def _build_clip_origin(location: str, section: SourceRecipeSection) -> Origin:
     Raises:
         InvalidSettingError: Neither of them gives a label.
     """
-    first, *rest = PurePosixPath(location).parts[:-1] or [""]
+    first, *folders = PurePosixPath(location).parts[:-1] or [""]
     label = section.label or LABELS.get(first)
     match label:
         case Label.REAL:
             return Real()
         case Label.GENERATED:
-            inside = rest if section.label is None else ()
+            inside = folders if section.label is None else ()
             creator, *setting = inside or [UNKNOWN_CREATOR]
             return Generated(creator=creator, setting="/".join(setting))
         case _:
@@ -270,26 +270,26 @@ def _build_clip_origin(location: str, section: SourceRecipeSection) -> Origin:
 
 
 def _iter_store_clips(
-    section: SourceRecipeSection, around: SourceReadContext
+    section: SourceRecipeSection, context: SourceReadContext
 ) -> Iterator[SourceClip | Rejected]:
-    uri, options = section.path.rstrip("/"), around.access.storage
+    uri, options = section.path.rstrip("/"), context.access.storage
     if not uri.startswith(STORE):
         setting, problem = "source.path", f"cannot use {uri!r}"
         raise InvalidSettingError(setting, problem, "Name a folder, a table or s3://bucket/prefix")
     folder, _, name = uri.rpartition("/")
     if _is_table_path(uri):
-        with _open_table_copy(uri, around.access) as copy:
+        with _open_table_copy(uri, context.access) as copy:
             table = _StoreTableCopy(copy, name)
             yield from _iter_store_table_clips(
                 StorageLocation(folder, options), table, section=section, objects={}
             )
         return
     prefix = StorageLocation(uri, options)
-    objects = {item.path: item for item in list_store_objects_cached(prefix, keep_in=around.place)}
+    objects = {item.path: item for item in list_store_objects_cached(prefix, keep_in=context.place)}
     tables = [path for path in objects if PurePosixPath(path).name in METADATA]
     if tables:
         for name in tables:
-            with _open_table_copy((prefix / name).uri, around.access) as copy:
+            with _open_table_copy((prefix / name).uri, context.access) as copy:
                 table = _StoreTableCopy(copy, name)
                 yield from _iter_store_table_clips(prefix, table, section=section, objects=objects)
         return
@@ -335,9 +335,9 @@ def _build_store_clip(
 ) -> SourceClip:
     if is_url(entry.location):
         return SourceClip(entry, entry.location, compute_file_identity(entry.location))
-    place, known = (prefix / entry.location).uri, objects.get(entry.location)
+    uri, known = (prefix / entry.location).uri, objects.get(entry.location)
     tag = "" if known is None else f"{known.size_bytes} {known.tag}"
-    return SourceClip(entry, place, digest("object", place, tag))
+    return SourceClip(entry, uri, digest("object", uri, tag))
 
 
 @contextmanager

@@ -61,20 +61,20 @@ def filter_source_listing(
 ) -> tuple[WorkingTable, SegmentExclusions]:
     """Select the first clip of each name, with a licence if `require_licence`; also return the exclusions."""
     leaving = ExcludedSegmentWriter(shelf.folder, "listing-sifted")
-    kept = np.ones(len(listing), np.bool_)
-    place, before = 0, None
+    keep = np.ones(len(listing), np.bool_)
+    index, before = 0, None
     for batch in listing.batches(("name", "location", "licence")):
         for row in batch.to_pylist():
             name, location = row["name"], row["location"]
             if name == before:
                 leaving.add(ExcludedSegment(name, _STEP, REJECTED, NAMED_BEFORE))
-                kept[place] = False
+                keep[index] = False
             elif require_licence and not row["licence"]:
-                why = f"nothing names its licence. {GIVE_LICENCE}"
-                leaving.add(ExcludedSegment(name, _STEP, NO_LICENCE, why, location))
-                kept[place] = False
-            place, before = place + 1, name
-    return listing.where(kept), leaving.end()
+                detail = f"nothing names its licence. {GIVE_LICENCE}"
+                leaving.add(ExcludedSegment(name, _STEP, NO_LICENCE, detail, location))
+                keep[index] = False
+            index, before = index + 1, name
+    return listing.where(keep), leaving.end()
 
 
 def read_source_listing(listing: WorkingTable) -> Iterator[SourceClip]:
@@ -93,16 +93,16 @@ def _build_listing_schema() -> Any:
 def _iter_listing_rows(
     listed: Iterable[SourceClip | Rejected], leaving: ExcludedSegmentWriter
 ) -> Iterator[dict[str, Any]]:
-    for one in listed:
-        if isinstance(one, Rejected):
-            leaving.add(ExcludedSegment(one.name, _STEP, REJECTED, one.why))
+    for row in listed:
+        if isinstance(row, Rejected):
+            leaving.add(ExcludedSegment(row.name, _STEP, REJECTED, row.why))
         else:
             yield {
-                "name": one.entry.name,
-                "location": one.location,
-                "mark": one.mark,
-                "licence": one.entry.licence,
-                "entry": _ENTRY.dump_json(one.entry),
+                "name": row.entry.name,
+                "location": row.location,
+                "mark": row.mark,
+                "licence": row.entry.licence,
+                "entry": _ENTRY.dump_json(row.entry),
             }
 
 
@@ -121,22 +121,22 @@ def run_source_step(
     sections: Sequence[SourceRecipeSection], work: CurationJob, state: CurationState
 ) -> CurationState:
     """Ingest the clips of all sources as segments, sorted by name and deduplicated by content."""
-    bench, shelf = work.bench, work.shelf
-    around = SourceReadContext(root=work.root, access=bench.access, place=bench.place)
-    listing, rejected = write_source_listing(list_source_clips(sections, around), shelf)
+    context, shelf = work.bench, work.shelf
+    reading = SourceReadContext(root=work.root, access=context.access, place=context.place)
+    listing, rejected = write_source_listing(list_source_clips(sections, reading), shelf)
     usable, refused = filter_source_listing(
         listing, shelf, require_licence=work.recipe.require_licence
     )
-    asked = bench.ask(
+    results = context.ask(
         INGEST,
         ReiterableStream(lambda: map(_build_ingest_request, read_source_listing(usable))),
         probe_and_hash_file,
     )
-    found = zip(read_source_listing(usable), asked, strict=True)
-    ingested = shelf.sift(INGEST.name, starmap(_build_ingested_segment, found))
-    kept, doubled = deduplicate_segments(ingested.pieces, step=INGEST.name)
-    left_out = rejected + refused + ingested.left_out + shelf.leave("ingest-same", doubled)
-    return state.after(CurationStepResult(pieces=kept, left_out=left_out))
+    pairs = zip(read_source_listing(usable), results, strict=True)
+    ingested = shelf.sift(INGEST.name, starmap(_build_ingested_segment, pairs))
+    unique, doubled = deduplicate_segments(ingested.pieces, step=INGEST.name)
+    excluded = rejected + refused + ingested.left_out + shelf.leave("ingest-same", doubled)
+    return state.after(CurationStepResult(pieces=unique, left_out=excluded))
 
 
 def _build_ingest_request(row: SourceClip) -> CurationStepRequest:
@@ -156,11 +156,11 @@ def probe_and_hash_file(reader: MediaReader, file: Path, _given: Given) -> Inges
 
 
 def _build_ingested_segment(
-    row: SourceClip, found: IngestedFile | Failure
+    row: SourceClip, file: IngestedFile | Failure
 ) -> ClipSegment | ExcludedSegment:
-    if isinstance(found, Failure):
-        name, reason = row.entry.name, found.reason.value
-        return ExcludedSegment(name, INGEST.name, reason, found.detail, row.location)
-    clip = Clip(id=read_clip_id(found.clip, INGEST.name), location=row.location, facts=found.facts)
-    length_s = found.facts.video.duration_s
+    if isinstance(file, Failure):
+        name, reason = row.entry.name, file.reason.value
+        return ExcludedSegment(name, INGEST.name, reason, file.detail, row.location)
+    clip = Clip(id=read_clip_id(file.clip, INGEST.name), location=row.location, facts=file.facts)
+    length_s = file.facts.video.duration_s
     return ClipSegment(entry=row.entry, clip=clip, source=clip.id, length_s=length_s)

@@ -68,12 +68,12 @@ class SplicedPartReader:
             ]
             frames = _require_success(self.reader.frames_at(self.files[part.clip], moments)).frames
             starts = [convert_to_microseconds(frame.at_s) for frame in frames]
-            places = [max(0, bisect_right(starts, moment) - 1) for moment in moments]
-            for place, repeats in groupby(places):
-                rgb = crop_picture(frames[place].rgb(), part.crop)
+            sources = [max(0, bisect_right(starts, moment) - 1) for moment in moments]
+            for source, repeats in groupby(sources):
+                rgb = crop_picture(frames[source].rgb(), part.crop)
                 fitted = fit_picture_inside(rgb, width=self.form.width, height=self.form.height)
                 for _ in repeats:
-                    yield frames[place].at_s, fitted
+                    yield frames[source].at_s, fitted
 
     def facts(self, part: SplicedPart) -> ClipFacts:
         """Return the facts of the part's clip.
@@ -127,20 +127,20 @@ def encode_spliced_video(
 
     All parts first get one coarse codec generation, which hides the earlier ones, and then the same grain.
     """
-    form, rng = reader.form, np.random.default_rng(seed)
+    fmt, rng = reader.form, np.random.default_rng(seed)
     pictures, traces = _encode_coarsely(parts, reader)
-    size = (form.height + _GRAIN_SHIFT, form.width + _GRAIN_SHIFT)
+    size = (fmt.height + _GRAIN_SHIFT, fmt.width + _GRAIN_SHIFT)
     grain = np.float32(_GRAIN) * rng.standard_normal(size, np.float32)
-    sound = SoundTrackSettings(codec="aac", channels=1) if form.sound == "kept" else None
+    sound = SoundTrackSettings(codec="aac", channels=1) if fmt.sound == "kept" else None
     sounds = _match_loudness(parts, reader) if sound else [None] * len(parts)
     tick = 0
-    with ClipWriter("mp4", _build_track(form, form.crf), sound=sound) as writer:
+    with ClipWriter("mp4", _build_track(fmt, fmt.crf), sound=sound) as writer:
         for part, samples in zip(parts, sounds, strict=True):
             first = tick
             for rgb in islice(pictures, part.n_frames):
                 writer.add_picture(_add_grain(rgb, grain, rng), tick=tick)
                 tick += 1
-            writer.add_sound(_fit_sound(samples, first, tick, form.rate))
+            writer.add_sound(_fit_sound(samples, first, tick, fmt.rate))
         return writer.finish(), traces
 
 
@@ -148,28 +148,28 @@ def _encode_coarsely(
     parts: Sequence[SplicedPart], reader: SplicedPartReader
 ) -> tuple[Iterator[Rgb], tuple[Trace, ...]]:
     """Return the pictures after one coarse codec generation, and the ground truth."""
-    form, traces, tick = reader.form, list[Trace](), 0
-    with ClipWriter("mp4", _build_track(form, _COARSE_QUANTISER)) as writer:
+    fmt, traces, tick = reader.form, list[Trace](), 0
+    with ClipWriter("mp4", _build_track(fmt, _COARSE_QUANTISER)) as writer:
         for part in parts:
             sources = []
             for at_s, rgb in reader.frames(part, range(part.n_frames)):
                 writer.add_picture(rgb, tick=tick)
                 sources.append(convert_to_microseconds(at_s))
                 tick += 1
-            traces += _build_truth(part, sources, tick - part.n_frames, form.rate)
+            traces += _build_truth(part, sources, tick - part.n_frames, fmt.rate)
         file = io.BytesIO(writer.finish())
     timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
     frames = decode_frames(file, timeline, indices=range(tick), max_pixels=MAX_PIXELS)
     return (frame.rgb for frame in frames), tuple(traces)
 
 
-def _build_track(form: NormalisedClipFormat, quantiser: int) -> VideoTrackSettings:
+def _build_track(fmt: NormalisedClipFormat, quantiser: int) -> VideoTrackSettings:
     return VideoTrackSettings(
         codec="libx264",
-        width=form.width,
-        height=form.height,
-        rate=form.rate,
-        time_base=1 / form.rate,
+        width=fmt.width,
+        height=fmt.height,
+        rate=fmt.rate,
+        time_base=1 / fmt.rate,
         options={"qp": str(quantiser), "preset": "veryfast"}
         | {"bf": "0", "g": "48", "sc_threshold": "0"},
     )
@@ -199,18 +199,19 @@ def _build_truth(
     if part.generated:
         yield Trace(span=TimeSpan(instants[0], instants[-1]))
     for trace in part.traces:
-        shown = [i for i, at in enumerate(sources) if trace.span.start_us <= at < trace.span.end_us]
-        if not shown:
+        span = trace.span
+        seen = [i for i, at in enumerate(sources) if span.start_us <= at < span.end_us]
+        if not seen:
             continue
-        marks = [mark.at_us for mark in trace.track]
-        boxes = ((i, bisect_right(marks, sources[i]) - 1) for i in shown)
+        times = [mark.at_us for mark in trace.track]
+        boxes = ((i, bisect_right(times, sources[i]) - 1) for i in seen)
         track = tuple(
             BoxAt(instants[i], box)
             for i, mark in boxes
             if mark >= 0 and (box := part.mapping.map(trace.track[mark].box)) is not None
         )
         yield Trace(
-            span=TimeSpan(instants[shown[0]], instants[shown[-1] + 1]),
+            span=TimeSpan(instants[seen[0]], instants[seen[-1] + 1]),
             track=track,
             categories=trace.categories,
             explanation=trace.explanation,

@@ -44,21 +44,21 @@ class SplicedVideoPlan:
     def creators(self) -> list[str]:
         """Return the creators of the generated segments."""
         origins = (piece.entry.origin for piece, _ in self.segments)
-        return sorted({own.creator for own in origins if isinstance(own, Generated)})
+        return sorted({origin.creator for origin in origins if isinstance(origin, Generated)})
 
-    def parts(self, form: NormalisedClipFormat) -> tuple[SplicedPart, ...]:
-        """Return the parts of the video in the format `form`."""
-        return tuple(_build_part(piece, n, form) for piece, n in self.segments)
+    def parts(self, fmt: NormalisedClipFormat) -> tuple[SplicedPart, ...]:
+        """Return the parts of the video in the format of `fmt`."""
+        return tuple(_build_part(piece, n, fmt) for piece, n in self.segments)
 
 
-def _build_part(piece: ClipSegment, n_frames: int, form: NormalisedClipFormat) -> SplicedPart:
+def _build_part(piece: ClipSegment, n_frames: int, fmt: NormalisedClipFormat) -> SplicedPart:
     injected = _is_injected(piece)
     return SplicedPart(
         clip=piece.clip.id,
         start_s=piece.start_s,
         n_frames=n_frames,
         crop=piece.cut.crop,
-        mapping=build_frame_mapping(piece, form),
+        mapping=build_frame_mapping(piece, fmt),
         generated=piece.entry.label is Label.GENERATED and not injected,
         traces=piece.entry.traces if injected else (),
     )
@@ -83,14 +83,14 @@ class SplicePlanner:
         self._section, self._rate, self._seed = section, rate, seed
         real = [piece for piece in pieces if piece.entry.label is Label.REAL]
         self._real = sorted(real, key=self._get_real_order)[::-1]
-        made = [
+        generated = [
             piece
             for piece in pieces
             if piece.entry.label is Label.GENERATED
             and not _is_injected(piece)
             and piece.length_s * rate >= 1
         ]
-        self._made = sorted(made, key=lambda piece: self._draw_number("made", piece.id))
+        self._made = sorted(generated, key=lambda piece: self._draw_number("made", piece.id))
         self._twins = {p.entry.name.rpartition("+")[0]: p for p in pieces if _is_injected(p)}
         self._n_frames = int(section.length_s * rate)
         self._lengths = {
@@ -102,16 +102,16 @@ class SplicePlanner:
     def _get_real_order(self, piece: ClipSegment) -> tuple[int, str, Fraction]:
         return self._draw_number("real", get_scene_or_source(piece)), piece.source, piece.start_s
 
-    def _draw_number(self, *words: object) -> int:
-        return int(digest("splice", str(self._seed), *map(str, words))[:8], 16)
+    def _draw_number(self, *parts: object) -> int:
+        return int(digest("splice", str(self._seed), *map(str, parts))[:8], 16)
 
     def _count_frames(self, piece: ClipSegment) -> int:
         return min(int(piece.length_s * self._rate), self._n_frames // 4)
 
     def _count_used_frames(self, piece: ClipSegment) -> int:
         """Return the number of frames of the segment in a video."""
-        own, others = self._count_frames(piece), self._lengths[piece.entry.label]
-        return min(own, others[self._draw_number("cut", piece.id) % len(others)]) if others else own
+        n, lengths = self._count_frames(piece), self._lengths[piece.entry.label]
+        return min(n, lengths[self._draw_number("cut", piece.id) % len(lengths)]) if lengths else n
 
     def plan(self) -> Iterator[SplicedVideoPlan]:
         """Yield plans until the real segments do not fill another video."""
@@ -121,14 +121,14 @@ class SplicePlanner:
             number += 1
 
     def _plan_video(self, number: int) -> SplicedVideoPlan | None:
-        wanted = 0
+        n_generated = 0
         if self._draw_number("spliced", number) < self._section.share * _WHOLE:
-            wanted = 1 + self._draw_number("count", number) % self._section.segments
-        n_twins = sum(self._draw_number("twin", number, slot) % 2 for slot in range(wanted))
-        n_twins = wanted if not self._made else n_twins if self._twins else 0
+            n_generated = 1 + self._draw_number("count", number) % self._section.segments
+        n_twins = sum(self._draw_number("twin", number, slot) % 2 for slot in range(n_generated))
+        n_twins = n_generated if not self._made else n_twins if self._twins else 0
         donors: list[ClipSegment] = []
         while (
-            len(donors) < wanted - n_twins
+            len(donors) < n_generated - n_twins
             and self._made
             and sum(map(self._count_used_frames, [*donors, self._made[-1]])) <= self._n_frames // 2
         ):
@@ -138,28 +138,28 @@ class SplicePlanner:
             return None
         self._exchange_twins(segments, n_twins, number)
         for donor in donors:
-            place = self._draw_number("place", donor.id) % (len(segments) + 1)
-            segments.insert(place, (donor, self._count_used_frames(donor)))
+            index = self._draw_number("place", donor.id) % (len(segments) + 1)
+            segments.insert(index, (donor, self._count_used_frames(donor)))
         return SplicedVideoPlan(segments=tuple(segments))
 
     def _take_real(self, n_frames: int) -> list[tuple[ClipSegment, int]]:
         """Take real segments of `n_frames` frames together; none if there are not enough."""
-        taken: list[tuple[ClipSegment, int]] = []
+        segments: list[tuple[ClipSegment, int]] = []
         while n_frames and self._real:
             piece = self._real.pop()
-            taken.append((piece, min(n_frames, self._count_used_frames(piece))))
-            n_frames -= taken[-1][1]
-        return [] if n_frames else [own for own in taken if own[1]]
+            segments.append((piece, min(n_frames, self._count_used_frames(piece))))
+            n_frames -= segments[-1][1]
+        return [] if n_frames else [segment for segment in segments if segment[1]]
 
     def _exchange_twins(
         self, segments: list[tuple[ClipSegment, int]], n_twins: int, number: int
     ) -> None:
         """Replace up to `n_twins` complete real segments by their twins with an injected trace."""
-        places = [i for i, (p, _) in enumerate(segments[:-1]) if p.entry.name in self._twins]
-        places.sort(key=lambda place: self._draw_number("exchange", number, place))
-        for place in places[:n_twins]:
-            piece, n_frames = segments[place]
-            segments[place] = self._twins[piece.entry.name], n_frames
+        indices = [i for i, (p, _) in enumerate(segments[:-1]) if p.entry.name in self._twins]
+        indices.sort(key=lambda index: self._draw_number("exchange", number, index))
+        for index in indices[:n_twins]:
+            piece, n_frames = segments[index]
+            segments[index] = self._twins[piece.entry.name], n_frames
 
 
 def get_scene_or_source(piece: ClipSegment) -> str:
@@ -175,9 +175,9 @@ def group_plans(plans: Sequence[SplicedVideoPlan]) -> list[int]:
     for index, plan in enumerate(plans):
         members[index].append(index)
         for shared in {get_scene_or_source(piece) for piece, _ in plan.segments}:
-            own, other = groups[index], groups[first.setdefault(shared, index)]
-            if own != other:
-                low, high = sorted((own, other))
+            current, earlier = groups[index], groups[first.setdefault(shared, index)]
+            if current != earlier:
+                low, high = sorted((current, earlier))
                 for member in members[high]:
                     groups[member] = low
                 members[low] += members.pop(high)

@@ -78,31 +78,31 @@ def run_splice_step(
 ) -> CurationState:
     """Replace all segments by spliced videos; unused segments are excluded."""
     state.require_pieces(SPLICE)
-    bench, form, seed = work.bench, settings.form, work.recipe.seed
+    context, fmt, seed = work.bench, settings.form, work.recipe.seed
     pieces = list(state.pieces)
-    plans = list(SplicePlanner(pieces, settings.section, form.rate, seed=seed).plan())
-    subjects = [_build_splice_request(plan, form) for plan in plans]
+    plans = list(SplicePlanner(pieces, settings.section, fmt.rate, seed=seed).plan())
+    subjects = [_build_splice_request(plan, fmt) for plan in plans]
     step = VersionedCurationStep(
         name=SPLICE,
         version=2,
-        settings={"form": to_json_values(form), "seed": seed},
+        settings={"form": to_json_values(fmt), "seed": seed},
         finds=TypeAdapter(SplicedClip),
     )
     sources = SpliceSources(
         locations={piece.clip.id: piece.clip.location for piece in pieces},
-        access=bench.access,
-        media=bench.media,
+        access=context.access,
+        media=context.media,
     )
-    results = bench.ask(
-        step, subjects, partial(_splice_video, form=form, seed=seed, sources=sources)
+    results = context.ask(
+        step, subjects, partial(_splice_video, fmt=fmt, seed=seed, sources=sources)
     )
-    made = _iter_spliced_segments(plans, results, bench.media)
-    sifted = work.shelf.sift(SPLICE, made)
+    segments = _iter_spliced_segments(plans, results, context.media)
+    sifted = work.shelf.sift(SPLICE, segments)
     used = {piece.id for plan in plans for piece, _ in plan.segments}
     detail = f"the rest does not fill another video of {float(settings.section.length_s):g} s"
     unused = (p.left_out(SPLICE, "unused", detail) for p in pieces if p.id not in used)
-    rest = work.shelf.leave(f"{SPLICE}-unused", unused)
-    return state.after(replace(sifted, left_out=sifted.left_out + rest))
+    excluded = work.shelf.leave(f"{SPLICE}-unused", unused)
+    return state.after(replace(sifted, left_out=sifted.left_out + excluded))
 
 
 def get_part_spans(piece: ClipSegment) -> tuple[TimeSpan, ...]:
@@ -110,26 +110,24 @@ def get_part_spans(piece: ClipSegment) -> tuple[TimeSpan, ...]:
     counts = [n_frames for _, n_frames in piece.notes[SPLICE]]
     frame_s = piece.clip.facts.video.duration_s / sum(counts)
     ends = [convert_to_microseconds(n * frame_s) for n in accumulate(counts, initial=0)]
-    return tuple(TimeSpan(*own) for own in pairwise(ends))
+    return tuple(TimeSpan(*span) for span in pairwise(ends))
 
 
-def _build_splice_request(
-    plan: SplicedVideoPlan, form: NormalisedClipFormat
-) -> CurationStepRequest:
-    parts: Any = _PARTS.dump_python(plan.parts(form), mode="json")
+def _build_splice_request(plan: SplicedVideoPlan, fmt: NormalisedClipFormat) -> CurationStepRequest:
+    parts: Any = _PARTS.dump_python(plan.parts(fmt), mode="json")
     return plan.segments[0][0].subject(parts=parts)
 
 
 def _splice_video(
     reader: MediaReader,
     _file: Path,
-    given: Given,
+    inputs: Given,
     *,
-    form: NormalisedClipFormat,
+    fmt: NormalisedClipFormat,
     seed: int,
     sources: SpliceSources,
 ) -> SplicedClip | Failure:
-    parts = _PARTS.validate_python(given["parts"])
+    parts = _PARTS.validate_python(inputs["parts"])
     draw = int(digest(str(seed), *(part.clip for part in parts))[:8], 16)
     try:
         with ExitStack() as opened:
@@ -139,10 +137,10 @@ def _splice_video(
                 )
                 for clip in dict.fromkeys(part.clip for part in parts)
             }
-            own = SplicedPartReader(reader, files, form)
-            data, traces = encode_spliced_video(parts, own, seed=draw)
+            part_reader = SplicedPartReader(reader, files, fmt)
+            data, traces = encode_spliced_video(parts, part_reader, seed=draw)
             changed = (find_clip_change(clip, file) for clip, file in files.items())
-            if failure := next((own for own in changed if own is not None), None):
+            if failure := next((change for change in changed if change is not None), None):
                 return failure
     except MediaError as error:
         return error.failure
@@ -154,16 +152,16 @@ def _splice_video(
 
 def _iter_spliced_segments(
     plans: Sequence[SplicedVideoPlan],
-    found: Iterator[SplicedClip | Failure],
+    results: Iterator[SplicedClip | Failure],
     media: StorageLocation,
 ) -> Iterator[ClipSegment | ExcludedSegment]:
     groups = group_plans(plans)
-    for number, (plan, own) in enumerate(zip(plans, found, strict=True)):
+    for number, (plan, result) in enumerate(zip(plans, results, strict=True)):
         name = f"{CREATOR}-{number:05}"
         first = plan.segments[0][0]
-        if isinstance(own, Failure):
+        if isinstance(result, Failure):
             yield replace(first, entry=replace(first.entry, name=name)).left_out(
-                SPLICE, own.reason.value, own.detail
+                SPLICE, result.reason.value, result.detail
             )
             continue
         creators = plan.creators
@@ -171,12 +169,12 @@ def _iter_spliced_segments(
             first.entry,
             name=name,
             origin=Generated(creator=creators[0] if len(creators) == 1 else CREATOR)
-            if own.traces
+            if result.traces
             else Real(),
             group=f"{CREATOR}-{groups[number]:05}",
             prompt="",
             difficulty="",
-            traces=own.traces,
+            traces=result.traces,
             rating=None,
             ratings=(),
             votes=(),
@@ -186,7 +184,7 @@ def _iter_spliced_segments(
         )
         notes = {SPLICE: [[piece.entry.name, n] for piece, n in plan.segments]}
         piece = replace(first, entry=entry, cleaned=None, family="", notes=notes)
-        yield piece.remade(own.below(media))
+        yield piece.remade(result.below(media))
 
 
 def _join_distinct_texts(texts: Iterator[str]) -> str:

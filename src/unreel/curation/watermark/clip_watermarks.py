@@ -53,11 +53,11 @@ def _inpaint_boxes(frame: Rgb, boxes: Sequence[Box]) -> Rgb:
     for box in boxes:
         rows, columns = compute_inpaint_slices(box, width=width, height=height)
         top, left = max(0, rows.start - _CONTEXT_PIXELS), max(0, columns.start - _CONTEXT_PIXELS)
-        around = painted[top : rows.stop + _CONTEXT_PIXELS, left : columns.stop + _CONTEXT_PIXELS]
-        hole = np.zeros(around.shape[:2], np.uint8)
+        area = painted[top : rows.stop + _CONTEXT_PIXELS, left : columns.stop + _CONTEXT_PIXELS]
+        hole = np.zeros(area.shape[:2], np.uint8)
         hole[rows.start - top : rows.stop - top, columns.start - left : columns.stop - left] = 255
-        filled = inpaint(np.ascontiguousarray(around), hole, _RADIUS_PIXELS, _TELEA.load())
-        around[hole > 0] = filled[hole > 0]
+        filled = inpaint(np.ascontiguousarray(area), hole, _RADIUS_PIXELS, _TELEA.load())
+        area[hole > 0] = filled[hole > 0]
     return painted
 
 
@@ -91,9 +91,9 @@ def write_unmarked_clip(
     The copy is H.264 in MP4 at the clip's own size and rate, the same bytes each time. It is also
     written for clips without watermarks, so that re-encoding reveals nothing.
     """
-    marks = find_clip_watermarks(path, reader=reader, read_text=read_text)
-    if isinstance(marks, Failure):
-        return marks
+    result = find_clip_watermarks(path, reader=reader, read_text=read_text)
+    if isinstance(result, Failure):
+        return result
     facts = reader.probe(path)
     if isinstance(facts, Failure):
         return facts
@@ -103,9 +103,9 @@ def write_unmarked_clip(
     sound = _read_clip_sound(reader, path)
     if isinstance(sound, Failure):
         return sound
-    data = _encode_unmarked_clip(sampled, facts, marks=marks.found, sound=sound)
+    data = _encode_unmarked_clip(sampled, facts, marks=result.found, sound=sound)
     OutputDirectory(into.parent).write(into.name, data)
-    return marks
+    return result
 
 
 def _read_clip_sound(reader: MediaReader, path: Path) -> ClipSound | NoSound | Failure:
@@ -123,7 +123,7 @@ def _encode_unmarked_clip(
     marks: Sequence[WatermarkRegion],
     sound: ClipSound | NoSound,
 ) -> bytes:
-    width, height = (side // 2 * 2 for side in (facts.video.width, facts.video.height))
+    width, height = (length // 2 * 2 for length in (facts.video.width, facts.video.height))
     video = VideoTrackSettings(
         codec="libx264",
         width=width,
@@ -148,6 +148,6 @@ def _align_sound(sound: ClipSound) -> NDArray[np.int16]:
     finer = SOUND_RATE_HZ // sound.rate_hz
     samples = np.clip(resample_poly(sound.as_float(), finer, 1), -1, 1) * ((1 << 15) - 1)
     late = round(sound.start_s * SOUND_RATE_HZ)
-    whole = np.concatenate([np.zeros(max(0, late)), samples[max(0, -late) :]])
-    column: NDArray[np.int16] = np.rint(whole).astype(np.int16).reshape(-1, 1)
+    shifted = np.concatenate([np.zeros(max(0, late)), samples[max(0, -late) :]])
+    column: NDArray[np.int16] = np.rint(shifted).astype(np.int16).reshape(-1, 1)
     return column

@@ -69,10 +69,11 @@ def detect_static_frame_parts(frames: Sequence[Rgb]) -> StaticMotionSeparation:
         )
         raise InvalidValueError(msg)
     grey = [_convert_to_grey(frame) for frame in frames]
-    edges, seen = _detect_common_edges(grey)
+    edges, fractions = _detect_common_edges(grey)
     usual = compute_pixel_median(grey)
     strays = sum(np.abs(frame - usual) for frame in grey) / len(grey)
-    return StaticMotionSeparation(edges, seen, strays >= _MOVES_FROM, compute_pixel_median(frames))
+    moves = strays >= _MOVES_FROM
+    return StaticMotionSeparation(edges, fractions, moves, compute_pixel_median(frames))
 
 
 def compute_pixel_median(arrays: Sequence[NDArray[Number]]) -> NDArray[Number]:
@@ -114,13 +115,13 @@ def _detect_common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
     usual_down = compute_pixel_median(down).astype(np.float32)
     square = usual_across**2 + usual_down**2
     steep = square >= (8 * _LEAST_EDGE) ** 2
-    seen = np.zeros(square.shape, np.float32)
+    fractions = np.zeros(square.shape, np.float32)
     for slope_across, slope_down in zip(across, down, strict=True):
-        seen += slope_across * usual_across + slope_down * usual_down >= _SEEN_FROM * square
-    seen *= steep / np.float32(len(grey))
-    agreed = seen >= _LEAST_SEEN
+        fractions += slope_across * usual_across + slope_down * usual_down >= _SEEN_FROM * square
+    fractions *= steep / np.float32(len(grey))
+    agreed = fractions >= _LEAST_SEEN
     crowd = ndimage.uniform_filter(agreed.astype(np.float32), size=_CROWD_SIDE) * _CROWD_SIDE**2
-    return agreed & (crowd >= _LEAST_CROWD - 0.5), seen
+    return agreed & (crowd >= _LEAST_CROWD - 0.5), fractions
 
 
 N_FRAMES: Final = 4
@@ -137,27 +138,27 @@ def find_roaming_texts(
     """Find one-size texts at several positions, never twice in a frame; a hint, as passed signs match too."""
     known = {_normalise_text(line.text) for line in fixed}
     step = max(1, len(frames) // N_FRAMES)
-    places: dict[str, list[tuple[int, Box]]] = defaultdict(list)
+    by_text: dict[str, list[tuple[int, Box]]] = defaultdict(list)
     for index in range(step // 2, len(frames), step):
         for line in read_text(frames[index]):
             key = _normalise_text(line.text)
             if len(key) >= LEAST_LETTERS and key not in known:
-                places[key].append((index, line.box))
-    return tuple(sorted(key for key, seen in places.items() if _has_position_jump(seen)))
+                by_text[key].append((index, line.box))
+    return tuple(sorted(key for key, sightings in by_text.items() if _has_position_jump(sightings)))
 
 
 def _normalise_text(text: str) -> str:
     return "".join(filter(str.isalnum, text)).casefold()
 
 
-def _has_position_jump(seen: Sequence[tuple[int, Box]]) -> bool:
-    if len({index for index, _ in seen}) != len(seen):
+def _has_position_jump(sightings: Sequence[tuple[int, Box]]) -> bool:
+    if len({index for index, _ in sightings}) != len(sightings):
         return False
-    heights = [box.y1 - box.y0 for _, box in seen]
+    heights = [box.y1 - box.y0 for _, box in sightings]
     if max(heights) > _SAME_HEIGHT * min(heights):
         return False
-    first = seen[0][1]
-    return any(first.centre_distance(box) >= _APART for _, box in seen[1:])
+    first = sightings[0][1]
+    return any(first.centre_distance(box) >= _APART for _, box in sightings[1:])
 
 
 LEAST_MOVING: Final = 0.5
@@ -220,18 +221,18 @@ def find_watermarks(
         _list_edge_rectangles(still), lines, shape=still.edges.shape
     )
     proven = [candidate for candidate in candidates if _is_certain_watermark(candidate, still)]
-    found = sorted(
+    regions = sorted(
         (_build_watermark_region(candidate, still) for candidate in proven),
         key=lambda mark: mark.box.area,
         reverse=True,
     )
     suspected = [
-        _build_watermark_region(own, still)
-        for own in candidates
-        if own not in proven and own.text and _is_near_border(own.place, still.edges.shape)
+        _build_watermark_region(mark, still)
+        for mark in candidates
+        if mark not in proven and mark.text and _is_near_border(mark.place, still.edges.shape)
     ]
     return WatermarkSearchResult(
-        found=tuple(found),
+        found=tuple(regions),
         suspected=tuple(suspected),
         roaming=find_roaming_texts(frames, read_text, fixed=lines) if read_text else (),
         inconclusive=_format_inconclusive_reason(still),
@@ -252,17 +253,17 @@ def _list_edge_rectangles(still: StaticMotionSeparation) -> list[_PixelRectangle
     joined = ndimage.maximum_filter(still.edges, size=(gap // 2 * 2 + 1, gap * 2 + 1))
     labels, _ = ndimage.label(joined)
     labels[~still.edges] = 0
-    places = []
+    rects = []
     for index, box in enumerate(ndimage.find_objects(labels), start=1):
-        own = labels[box] == index
-        place = _PixelRectangle(box[1].start, box[0].start, box[1].stop, box[0].stop)
+        mask = labels[box] == index
+        rect = _PixelRectangle(box[1].start, box[0].start, box[1].stop, box[0].stop)
         if (
-            _has_watermark_size(own, still.edges.shape)
-            and still.seen[box][own].mean() >= _LEAST_STABILITY
-            and _is_near_border(place, still.edges.shape)
+            _has_watermark_size(mask, still.edges.shape)
+            and still.seen[box][mask].mean() >= _LEAST_STABILITY
+            and _is_near_border(rect, still.edges.shape)
         ):
-            places.append(place)
-    return places
+            rects.append(rect)
+    return rects
 
 
 def _has_watermark_size(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> bool:
@@ -279,17 +280,17 @@ def _has_watermark_size(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> boo
 
 
 def _build_watermark_candidates(
-    places: Sequence[_PixelRectangle], lines: Iterable[OcrTextLine], *, shape: tuple[int, ...]
+    rects: Sequence[_PixelRectangle], lines: Iterable[OcrTextLine], *, shape: tuple[int, ...]
 ) -> list[_WatermarkCandidate]:
     """Return watermark candidates: text lines merged with overlapping edges, and other edges as logos."""
-    left = list(places)
+    left = list(rects)
     candidates = []
     for line in lines:
-        place = _convert_box_to_pixels(line.box, shape)
-        own = [other for other in left if other.meets(place)]
-        left = [other for other in left if other not in own]
-        candidates.append(_WatermarkCandidate(_compute_text_outline(place, own), line.text))
-    return candidates + [_WatermarkCandidate(place) for place in left]
+        rect = _convert_box_to_pixels(line.box, shape)
+        overlapping = [edge for edge in left if edge.meets(rect)]
+        left = [edge for edge in left if edge not in overlapping]
+        candidates.append(_WatermarkCandidate(_compute_text_outline(rect, overlapping), line.text))
+    return candidates + [_WatermarkCandidate(rect) for rect in left]
 
 
 def _compute_text_outline(
@@ -298,33 +299,33 @@ def _compute_text_outline(
     """Return a text line's rectangle: that of its edges if they span it, else the union of both."""
     if not edges:
         return line
-    around = functools.reduce(_PixelRectangle.joined, edges)
-    spans = around.x1 - around.x0 >= _SPANS_LINE * (line.x1 - line.x0)
-    return around if spans else around.joined(line)
+    outline = functools.reduce(_PixelRectangle.joined, edges)
+    spans = outline.x1 - outline.x0 >= _SPANS_LINE * (line.x1 - line.x0)
+    return outline if spans else outline.joined(line)
 
 
 def _is_certain_watermark(candidate: _WatermarkCandidate, still: StaticMotionSeparation) -> bool:
     """Return whether the picture moves around the candidate, and text off the border stays in position."""
-    place = candidate.place
-    exact = _compute_edge_stability(place, still) >= _LEAST_INNER_STABILITY
-    return _has_motion_around(still.moves, place) and (
-        exact or _is_near_border(place, still.moves.shape)
+    rect = candidate.place
+    exact = _compute_edge_stability(rect, still) >= _LEAST_INNER_STABILITY
+    return _has_motion_around(still.moves, rect) and (
+        exact or _is_near_border(rect, still.moves.shape)
     )
 
 
-def _compute_edge_stability(place: _PixelRectangle, still: StaticMotionSeparation) -> float:
-    inside = (slice(place.y0, place.y1), slice(place.x0, place.x1))
+def _compute_edge_stability(rect: _PixelRectangle, still: StaticMotionSeparation) -> float:
+    inside = (slice(rect.y0, rect.y1), slice(rect.x0, rect.x1))
     edges = still.edges[inside]
     return float(still.seen[inside][edges].mean()) if edges.any() else 0.0
 
 
-def _has_motion_around(moves: NDArray[np.bool_], place: _PixelRectangle) -> bool:
-    """Return whether the picture moves on at least two sides of `place`, and on all but one."""
+def _has_motion_around(moves: NDArray[np.bool_], rect: _PixelRectangle) -> bool:
+    """Return whether the picture moves on at least two sides of `rect`, and on all but one."""
     height, width = moves.shape
-    reach = max(4, round(0.02 * min(height, width)))
-    above, below = slice(max(0, place.y0 - reach), place.y0), slice(place.y1, place.y1 + reach)
-    left, right = slice(max(0, place.x0 - reach), place.x0), slice(place.x1, place.x1 + reach)
-    rows, columns = slice(place.y0, place.y1), slice(place.x0, place.x1)
+    margin = max(4, round(0.02 * min(height, width)))
+    above, below = slice(max(0, rect.y0 - margin), rect.y0), slice(rect.y1, rect.y1 + margin)
+    left, right = slice(max(0, rect.x0 - margin), rect.x0), slice(rect.x1, rect.x1 + margin)
+    rows, columns = slice(rect.y0, rect.y1), slice(rect.x0, rect.x1)
     sides = [moves[above, columns], moves[below, columns], moves[rows, left], moves[rows, right]]
     present = [bool(side.mean() >= _SIDE_MOVES_FROM) for side in sides if side.size]
     return sum(present) >= max(2, len(present) - 1)
@@ -333,13 +334,13 @@ def _has_motion_around(moves: NDArray[np.bool_], place: _PixelRectangle) -> bool
 def _build_watermark_region(
     candidate: _WatermarkCandidate, still: StaticMotionSeparation
 ) -> WatermarkRegion:
-    place = candidate.place
+    rect = candidate.place
     height, width = still.edges.shape
     return WatermarkRegion(
-        box=Box(place.x0 / width, place.y0 / height, place.x1 / width, place.y1 / height),
+        box=Box(rect.x0 / width, rect.y0 / height, rect.x1 / width, rect.y1 / height),
         kind=WatermarkKind.TEXT if candidate.text else WatermarkKind.LOGO,
         text=candidate.text,
-        stability=_compute_edge_stability(place, still),
+        stability=_compute_edge_stability(rect, still),
     )
 
 
@@ -350,7 +351,7 @@ def _convert_box_to_pixels(box: Box, shape: tuple[int, ...]) -> _PixelRectangle:
     return _PixelRectangle(x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
 
 
-def _is_near_border(place: _PixelRectangle, shape: tuple[int, ...]) -> bool:
+def _is_near_border(rect: _PixelRectangle, shape: tuple[int, ...]) -> bool:
     height, width = shape
-    across, down = (place.x0 + place.x1) / 2 / width, (place.y0 + place.y1) / 2 / height
+    across, down = (rect.x0 + rect.x1) / 2 / width, (rect.y0 + rect.y1) / 2 / height
     return min(across, down, 1 - across, 1 - down) <= _NEAR_BORDER

@@ -51,14 +51,14 @@ def build_ocr_reader(*, detect_side: int | None = None) -> ReadText:
     engine = _ENGINE.load()(params=_QUIET_AND_SINGLE | small)
 
     def read(picture: Rgb) -> tuple[OcrTextLine, ...]:
-        shown = scale_down_picture(picture, LONGEST_SIDE)
+        small = scale_down_picture(picture, LONGEST_SIDE)
         # The engine expects OpenCV's order of colours.
-        found: Any = engine(np.ascontiguousarray(shown[..., ::-1]))
-        if found.boxes is None or found.txts is None or found.scores is None:
+        result: Any = engine(np.ascontiguousarray(small[..., ::-1]))
+        if result.boxes is None or result.txts is None or result.scores is None:
             return ()
         lines = (
-            _build_ocr_line(text, corners, float(score), shape=shown.shape)
-            for text, corners, score in zip(found.txts, found.boxes, found.scores, strict=True)
+            _build_ocr_line(text, corners, float(score), shape=small.shape)
+            for text, corners, score in zip(result.txts, result.boxes, result.scores, strict=True)
         )
         return tuple(line for line in lines if line is not None)
 
@@ -69,18 +69,18 @@ def _build_ocr_line(
     text: str, corners: NDArray[np.float32], confidence: float, *, shape: tuple[int, ...]
 ) -> OcrTextLine | None:
     """Return the recognised line with its upright box; `None` if it is too short or unreliable."""
-    words = " ".join(text.split())
+    line = " ".join(text.split())
     height, width = shape[:2]
     x0, y0 = (float(v) for v in np.clip(corners.min(axis=0) / (width, height), 0, 1))
     x1, y1 = (float(v) for v in np.clip(corners.max(axis=0) / (width, height), 0, 1))
     if (
-        sum(map(str.isalnum, words)) < LEAST_LETTERS
+        sum(map(str.isalnum, line)) < LEAST_LETTERS
         or confidence < LEAST_CONFIDENCE
         or x0 >= x1
         or y0 >= y1
     ):
         return None
-    return OcrTextLine(text=words, box=Box(x0, y0, x1, y1), confidence=min(1.0, confidence))
+    return OcrTextLine(text=line, box=Box(x0, y0, x1, y1), confidence=min(1.0, confidence))
 
 
 class WatermarkKind(StrEnum):

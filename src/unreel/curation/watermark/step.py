@@ -60,15 +60,15 @@ def run_watermark_step(
         finds=TypeAdapter(CleanedClipWatermarks if section.clean else ClipWatermarks),
     )
     look = partial(_search_clip_watermarks, section=section, media=media)
-    found = work.bench.ask(step, state.pieces.subjects(), look)
+    results = work.bench.ask(step, state.pieces.subjects(), look)
 
-    def marked(piece: ClipSegment, own: ClipWatermarks) -> ClipSegment:
-        cleaned = own.copy.below(media) if isinstance(own, CleanedClipWatermarks) else None
-        notes = {**piece.notes, WATERMARK: to_json_values(own.marks)}
+    def marked(piece: ClipSegment, result: ClipWatermarks) -> ClipSegment:
+        cleaned = result.copy.below(media) if isinstance(result, CleanedClipWatermarks) else None
+        notes = {**piece.notes, WATERMARK: to_json_values(result.marks)}
         return replace(piece, notes=notes, cleaned=cleaned)
 
     return state.after(
-        work.shelf.sift(WATERMARK, filter_segments(WATERMARK, state.pieces, found, marked))
+        work.shelf.sift(WATERMARK, filter_segments(WATERMARK, state.pieces, results, marked))
     )
 
 
@@ -82,18 +82,18 @@ def _search_clip_watermarks(
 ) -> ClipWatermarks | Failure:
     read_text = load_ocr_reader() if section.texts else None
     if not section.clean:
-        marks = find_clip_watermarks(file, reader=reader, read_text=read_text)
-        return marks if isinstance(marks, Failure) else ClipWatermarks(marks=marks)
+        result = find_clip_watermarks(file, reader=reader, read_text=read_text)
+        return result if isinstance(result, Failure) else ClipWatermarks(marks=result)
     with TemporaryDirectory(prefix="unreel-") as folder:
         into = Path(folder) / "clean.mp4"
-        marks = write_unmarked_clip(file, reader=reader, into=into, read_text=read_text)
-        if isinstance(marks, Failure):
-            return marks
+        result = write_unmarked_clip(file, reader=reader, into=into, read_text=read_text)
+        if isinstance(result, Failure):
+            return result
         stored = store_clip_by_hash(into.read_bytes(), media, reader=reader)
     if isinstance(stored, Failure):
         return stored
     return CleanedClipWatermarks(
-        made=stored.made, name=stored.name, facts=stored.facts, marks=marks
+        made=stored.made, name=stored.name, facts=stored.facts, marks=result
     )
 
 

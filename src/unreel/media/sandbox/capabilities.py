@@ -46,10 +46,10 @@ def drop_capabilities(libc: ctypes.CDLL) -> None:
 
 def has_capabilities(libc: ctypes.CDLL) -> bool:
     """Return whether this process has or can acquire a capability."""
-    held = _CapabilitySets()
-    if libc.capget(ctypes.byref(_CapabilityHeader(_VERSION, 0)), ctypes.byref(held)) != 0:
+    sets = _CapabilitySets()
+    if libc.capget(ctypes.byref(_CapabilityHeader(_VERSION, 0)), ctypes.byref(sets)) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return any(held.words)
+    return any(sets.words)
 
 
 def _try_prctl(libc: ctypes.CDLL, option: int, value: int) -> int:

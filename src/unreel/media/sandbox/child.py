@@ -100,13 +100,13 @@ def _build_task_reply(
     # Made now, because a child that has no memory left cannot make it.
     out_of_memory = encode_sandbox_reply(_OUT_OF_MEMORY)
     try:
-        asked = json.loads(_read_descriptor(ends.request))
+        request = json.loads(_read_descriptor(ends.request))
         _close_other_descriptors({0, 1, 2, ends.file, ends.reply})
         file = FileDescriptorReader(ends.file)
-        held = confine_process(layers, SandboxLimits(**asked["limits"]))
-        if asked["task"] == PROTECTION_TASK:
-            return encode_sandbox_reply(TaskReplyPayload(header={"layers": held}))
-        result = tasks[asked["task"]](cast("BinaryIO", file), asked["request"])
+        effective = confine_process(layers, SandboxLimits(**request["limits"]))
+        if request["task"] == PROTECTION_TASK:
+            return encode_sandbox_reply(TaskReplyPayload(header={"layers": effective}))
+        result = tasks[request["task"]](cast("BinaryIO", file), request["request"])
         return encode_sandbox_reply(
             deliver_task_result(
                 result,
@@ -143,8 +143,8 @@ def _write_descriptor(descriptor: int, pieces: Sequence[bytes]) -> None:
             left = left[os.write(descriptor, left) :]
 
 
-def _close_other_descriptors(kept: set[int]) -> None:
-    edges = sorted({*kept, os.sysconf("SC_OPEN_MAX")})
+def _close_other_descriptors(keep: set[int]) -> None:
+    edges = sorted({*keep, os.sysconf("SC_OPEN_MAX")})
     for below, above in itertools.pairwise(edges):
         if below + 1 < above:  # An empty range from 0 closes everything.
             os.closerange(below + 1, above)

@@ -115,8 +115,8 @@ class ConfinementLayers:
     @property
     def missing(self) -> tuple[str, ...]:
         """Return the confinement layers that this machine lacks."""
-        there = {"landlock": self.landlock_abi > 0, "seccomp": self.syscall_filter is not None}
-        return tuple(layer for layer, is_there in there.items() if not is_there)
+        available = {"landlock": self.landlock_abi > 0, "seccomp": self.syscall_filter is not None}
+        return tuple(layer for layer, is_there in available.items() if not is_there)
 
 
 def detect_confinement_layers() -> ConfinementLayers:
@@ -164,19 +164,19 @@ def confine_process(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[s
     if has_capabilities(layers.libc):
         msg = "capabilities were given up and are there"
         raise ConfinementError(msg)
-    held = ["no-new-privileges", "no-capabilities", "undumpable"]
+    effective = ["no-new-privileges", "no-capabilities", "undumpable"]
     _limit_resources(layers, limits)
     if layers.landlock_abi:
         _block_file_system(layers.landlock_abi)
-        held.append("landlock")
+        effective.append("landlock")
     # After Landlock, whose rules are a descriptor; what is open stays open.
     _lower_resource_limit(resource.RLIMIT_NOFILE, 0)
-    held.append("rlimits")
+    effective.append("rlimits")
     if layers.syscall_filter is not None:
         layers.syscall_filter.load()
         _expect_denial("seccomp", errno.EPERM, _open_test_socket)
-        held.append("seccomp")
-    return tuple(held)
+        effective.append("seccomp")
+    return tuple(effective)
 
 
 def _limit_resources(layers: ConfinementLayers, limits: SandboxLimits) -> None:
@@ -267,12 +267,12 @@ def _call_prctl(libc: ctypes.CDLL, option: int, value: int) -> None:
 
 def _read_status_fields() -> dict[str, str]:
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return {name: rest.strip() for name, _, rest in (line.partition(":") for line in lines)}
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def _read_status_kilobytes() -> dict[str, int]:
     return {
-        name: int(rest.split()[0])
-        for name, rest in _read_status_fields().items()
-        if rest.endswith(" kB")
+        name: int(value.split()[0])
+        for name, value in _read_status_fields().items()
+        if value.endswith(" kB")
     }

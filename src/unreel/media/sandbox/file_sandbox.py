@@ -169,13 +169,13 @@ class FileSandbox:
         limits: SandboxLimits,
         on_part: OnPart | None = None,
     ) -> SandboxCallOutcome:
-        words = json.dumps({"task": task, "request": request, "limits": asdict(limits)}).encode()
+        message = json.dumps({"task": task, "request": request, "limits": asdict(limits)}).encode()
         for _ in range(_ATTEMPTS):
             zygote = self._live_zygote(task)
             if task not in (*zygote.tasks, PROTECTION_TASK):
                 raise UnknownNameError(_KIND, task, zygote.tasks)
             try:
-                with SandboxCall(zygote, file, task=task, words=words, limits=limits) as call:
+                with SandboxCall(zygote, file, task=task, message=message, limits=limits) as call:
                     return call.outcome(on_part)
             except ChildNotStartedError:
                 self._forget(zygote)

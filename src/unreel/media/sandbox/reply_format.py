@@ -167,19 +167,19 @@ def _build_unique_fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _require_blob_sizes(given: Any) -> list[int]:
+def _require_blob_sizes(sizes: Any) -> list[int]:
     _require_valid_reply(
-        isinstance(given, list) and len(given) <= MOST_BLOBS, "its list of blobs cannot be"
+        isinstance(sizes, list) and len(sizes) <= MOST_BLOBS, "its list of blobs cannot be"
     )
     _require_valid_reply(
-        all(type(size) is int and size >= 0 for size in given), "a blob's size cannot be"
+        all(type(size) is int and size >= 0 for size in sizes), "a blob's size cannot be"
     )
-    return list(given)
+    return list(sizes)
 
 
-def _parse_reply_failure(words: Any) -> Failure:
+def _parse_reply_failure(fields: Any) -> Failure:
     try:
-        reason, detail = FailureReason(words["reason"]), words["detail"]
+        reason, detail = FailureReason(fields["reason"]), fields["detail"]
     except (KeyError, TypeError, ValueError) as error:
         msg = "the failure reason is unknown"
         raise MalformedSandboxReplyError(msg) from error
@@ -195,5 +195,5 @@ def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  
 
 def sanitise_reply_text(text: str) -> str:
     """Return text of a sandboxed child on one line, truncated, without terminal control characters."""
-    kept = sanitise_line(" ".join(text.split()))
-    return kept if len(kept) <= _LONGEST_DETAIL else kept[: _LONGEST_DETAIL - 3] + "..."
+    line = sanitise_line(" ".join(text.split()))
+    return line if len(line) <= _LONGEST_DETAIL else line[: _LONGEST_DETAIL - 3] + "..."

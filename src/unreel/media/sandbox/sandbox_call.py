@@ -83,20 +83,20 @@ class SandboxCall:
     """
 
     def __init__(
-        self, zygote: ZygoteProcess, file: int, *, task: str, words: bytes, limits: SandboxLimits
+        self, zygote: ZygoteProcess, file: int, *, task: str, message: bytes, limits: SandboxLimits
     ) -> None:
         self._zygote = zygote
         self._limits = limits
-        with contextlib.ExitStack() as theirs:
+        with contextlib.ExitStack() as stack:
             self._line, their_line = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            theirs.callback(their_line.close)
+            stack.callback(their_line.close)
             self._reply, their_reply = os.pipe2(os.O_CLOEXEC)
-            theirs.callback(os.close, their_reply)
+            stack.callback(os.close, their_reply)
             with contextlib.suppress(OSError):  # Over the user's quota: slower, no worse.
                 fcntl.fcntl(their_reply, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
             request = os.memfd_create("request")
-            theirs.callback(os.close, request)
-            os.write(request, words)
+            stack.callback(os.close, request)
+            os.write(request, message)
             try:
                 zygote.hand_over(task, file, request, their_reply, their_line.fileno())
             except OSError as error:
@@ -148,15 +148,15 @@ class SandboxCall:
     def _listen(self, on_part: OnPart | None) -> TaskReplyPayload | Failure:
         watch = _CallTimer(self._limits.seconds)
         while True:
-            said = decode_sandbox_reply(
+            reply = decode_sandbox_reply(
                 lambda size: self._take(size, watch), reply_bytes=self._limits.reply_bytes
             )
-            if not isinstance(said, SandboxReplyPart):
-                return said
+            if not isinstance(reply, SandboxReplyPart):
+                return reply
             if on_part is None:
                 msg = "it has parts that were not requested"
                 raise MalformedSandboxReplyError(msg)
-            on_part(said.payload)
+            on_part(reply.payload)
 
     def _await_start(self) -> None:
         if not self._speaks_within(_START_SECONDS):
@@ -167,14 +167,14 @@ class SandboxCall:
 
     def _take(self, size: int, watch: _CallTimer) -> bytes:
         # Grows as bytes arrive: what a child announces takes no memory.
-        taken = io.BytesIO()
-        while left := size - taken.tell():
+        buffer = io.BytesIO()
+        while left := size - buffer.tell():
             watch.wait_for(self._reply)
             piece = os.read(self._reply, min(left, _PIPE_BYTES))
             if not piece:
                 raise _ChildEndedEarlyError
-            taken.write(piece)
-        return taken.getvalue()
+            buffer.write(piece)
+        return buffer.getvalue()
 
     def _speaks_within(self, seconds: float) -> bool:
         """Return whether the zygote sends data or exits within `seconds`."""
@@ -182,8 +182,8 @@ class SandboxCall:
 
     def _report(self) -> dict[str, Any] | None:
         """Return the zygote's report of the child's exit; `None` if the zygote ended first."""
-        said = self._hear()
-        return dict(json.loads(said)) if said else None
+        report = self._hear()
+        return dict(json.loads(report)) if report else None
 
     def _hear(self) -> bytes:
         # A zygote that closes the line with our "end" unread makes the kernel report a reset once,

@@ -236,8 +236,8 @@ def main(control_descriptor: int, caller: int, target: str, names: Iterable[str]
     except Exception as error:  # noqa: BLE001  told to the caller, who has a person to tell
         _send_message(control, json.dumps({"problem": f"{type(error).__name__}: {error}"}).encode())
         return
-    words = {"tasks": sorted(tasks), "missing": layers.missing}
-    _send_message(control, json.dumps(words).encode())
+    message = {"tasks": sorted(tasks), "missing": layers.missing}
+    _send_message(control, json.dumps(message).encode())
     zygote.serve()
 
 

@@ -52,23 +52,23 @@ class ZygoteProcess:
             problem = "strangers' files are opened on Linux only"
             raise SandboxError(problem)
         self.owner = os.getpid()
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            arguments = [str(theirs.fileno()), str(self.owner), target, ",".join(names)]
+        self._control, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with child_end:
+            arguments = [str(child_end.fileno()), str(self.owner), target, ",".join(names)]
             self._process = subprocess.Popen(  # noqa: S603  our own interpreter and code
                 [sys.executable, "-I", "-c", _BOOT, *arguments, *_list_import_paths()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[child_end.fileno()],
                 env=_ENVIRONMENT,
                 cwd="/",
                 start_new_session=True,  # Ctrl-C in a terminal is for the caller.
             )
         try:
-            said = self._first_words()
-            self.tasks: tuple[str, ...] = tuple(said["tasks"])
-            self.missing: tuple[str, ...] = tuple(said["missing"])
+            message = self._first_words()
+            self.tasks: tuple[str, ...] = tuple(message["tasks"])
+            self.missing: tuple[str, ...] = tuple(message["missing"])
             """Layers that this machine lacks."""
         except BaseException:
             self.end()
@@ -105,15 +105,15 @@ class ZygoteProcess:
     def _first_words(self) -> dict[str, Any]:
         self._control.settimeout(_START_SECONDS)
         try:
-            said = json.loads(self._control.recv(LONGEST_MESSAGE) or "{}")
+            message = json.loads(self._control.recv(LONGEST_MESSAGE) or "{}")
         except TimeoutError:
-            said = {"problem": f"it said nothing for {_START_SECONDS} s"}
+            message = {"problem": f"it said nothing for {_START_SECONDS} s"}
         self._control.settimeout(None)
-        if "tasks" not in said:
-            problem = said.get("problem", "it ended immediately")
+        if "tasks" not in message:
+            problem = message.get("problem", "it ended immediately")
             msg = f"the process that opens media files did not start: {problem}"
             raise SandboxError(msg)
-        return dict(said)
+        return dict(message)
 
 
 def _list_import_paths() -> list[str]:

@@ -106,7 +106,7 @@ class TrainingClipCache:
                     prints.append((row["key"], _PRINT.validate_json(row["print"])))
                 else:
                     unlooked[reason] = unlooked.get(reason, 0) + 1
-        matches = find_near_duplicates(InMemoryFingerprints(sorted(prints)), every=True)
+        matches = find_near_duplicates(InMemoryFingerprints(sorted(prints)), all_pairs=True)
         return DuplicateSearchResult(matches=tuple(matches), unlooked=unlooked)
 
     def _table(self, name: str, schema: TableSchema) -> LanceTable:
