@@ -132,7 +132,7 @@ def format_review_headline(review: Review) -> str:
     parts: list[str] = []
     for index, (says, group) in enumerate(by_says.items()):
         who = _format_share_of_reviewers(
-            len(group), len(voices), noun=noun, place=index, n_groups=len(by_says)
+            len(group), len(voices), noun=noun, index=index, n_groups=len(by_says)
         )
         parts.append(f"{who} {_format_statement(says, group, clip='it' if parts else 'this clip')}")
     sentence = "; ".join(parts)
