@@ -596,7 +596,7 @@ MUTATIONS = (
     Mutation(
         "a reply without usage costs nothing",
         "reviewers/endpoint/client.py",
-        "        if counted or refused or not self._has_price:\n",
+        "        if is_counted or refused or not self._has_price:\n",
         "        if True:\n",
         (SPENDING + "test_a_server_that_reports_no_usage_stops_at_the_cap",),
     ),

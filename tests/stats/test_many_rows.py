@@ -17,7 +17,7 @@ from unreel.stats.row_sample import RowSample
 
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(0, 5))
 def test_labels_that_are_not_held_are_told_apart_as_well(labels: list[str], most: int) -> None:
-    held, digested = LabelNumbering(), LabelNumbering(most=most)
+    held, digested = LabelNumbering(), LabelNumbering(max_labels=most)
     for label in labels:
         held.add(label)
         digested.add(label)

@@ -44,7 +44,7 @@ def build_consensus_rule(
     """
     from unreel.annotation.consensus.outcome import ConsensusMethod, ConsensusRule
 
-    methods = [each.value for each in ConsensusMethod]
+    methods = [m.value for m in ConsensusMethod]
     if method not in methods:
         kind = "method"
         raise UnknownNameError(kind, method, methods)

@@ -95,9 +95,9 @@ def rank_season(
     folder = find_folder(season, out)
     if folder.require_played().is_about_pairs:
         return tuple(
-            each.preferences
-            for each in season_ranking.iter_pair_answers_and_leaderboards(folder, titles)
+            board.preferences
+            for board in season_ranking.iter_pair_answers_and_leaderboards(folder, titles)
         )
-    more = {} if resamples is None else {"resamples": resamples}
-    ranked = season_ranking.iter_season_leaderboards(folder, titles, nuisances=nuisances, **more)
-    return tuple(each.standings for each in ranked)
+    options = {} if resamples is None else {"resamples": resamples}
+    ranked = season_ranking.iter_season_leaderboards(folder, titles, nuisances=nuisances, **options)
+    return tuple(board.standings for board in ranked)

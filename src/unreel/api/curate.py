@@ -15,19 +15,19 @@ class CurationResult:
     """Result of a curation, which may have stopped before the benchmark was frozen."""
 
     place: str
-    """Its working folder or prefix."""
+    """Working folder or prefix of the curation."""
     steps: tuple[str, ...]
-    """The steps that were taken."""
+    """Names of the finished steps."""
     n_clips: int
-    """Clips that are still in."""
+    """Number of clips that no step excluded."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """How many are out, by step and reason."""
+    """Number of excluded clips, by step and reason."""
     n_failed: int = 0
-    """Those of them that are out because something went wrong, not because a step chose so."""
+    """Number of clips that were excluded because of an error, not by the rule of a step."""
     leaks: bool = False
     """Whether the audit found that file properties reveal the labels."""
     benchmark: str | None = None
-    """The frozen benchmark; `None` before it is frozen, and where a leak was not accepted."""
+    """The frozen benchmark; `None` before it is frozen, or if a leak was not accepted."""
 
 
 def curate(  # noqa: PLR0913  what `unreel curate run` takes
@@ -72,17 +72,17 @@ def curate(  # noqa: PLR0913  what `unreel curate run` takes
         resolved, root = read_curation_recipe(Path(recipe)), Path(recipe).absolute().parent
     settings = read_environment_settings()
     require_sandbox_protection(settings, trusted=trusted)
-    bench = open_curation_context(
+    context = open_curation_context(
         resolved, out, build_clip_access_settings(settings, trusted=trusted), engine=engine
     )
     if retry_failed:
-        bench = replace(bench, retry_failed=ALL_FAILURES)
+        context = replace(context, retry_failed=ALL_FAILURES)
     if on_progress is not None:
-        bench = replace(bench, callbacks=JobCallbacks(on_step=on_progress))
-    curation = CurationRecipeJob(recipe=resolved, root=root, bench=bench, accept_leak=accept_leak)
+        context = replace(context, callbacks=JobCallbacks(on_step=on_progress))
+    curation = CurationRecipeJob(recipe=resolved, root=root, bench=context, accept_leak=accept_leak)
     state = run_curation(curation, until=until)
     return CurationResult(
-        place=bench.place.uri,
+        place=context.place.uri,
         steps=state.steps,
         n_clips=len(state.pieces),
         left_out=state.reasons,

@@ -12,10 +12,10 @@ from unreel.protocols.protocol import Mode
 from unreel.reviewers.contract import Reviewer
 
 Model = str | Reviewer
-"""A name as `--model` takes it, or an object that answers sheets."""
+"""Name as for `--model`, or an object that answers requests."""
 Models = Model | Sequence[Model]
 Way = Mapping[str, str] | Condition
-"""How a question is put: a `Condition`, or some of its fields, the others as they are by default."""
+"""Input settings of questions: a `Condition`, or some of its fields; the others have their defaults."""
 
 _MEMBERS: Final = ("name", "wants", "box_space", "answer", "close")
 

@@ -102,7 +102,7 @@ def review(  # noqa: PLR0913  one parameter for each option
         InvalidSettingError: A setting is unsupported.
         UnknownNameError: No protocol or parser has that name.
     """
-    asked = review_async(
+    work = review_async(
         clip,
         models=models,
         protocols=protocols,
@@ -113,7 +113,7 @@ def review(  # noqa: PLR0913  one parameter for each option
         scan=scan,
         **reviewer,
     )
-    return run_coroutine_blocking(asked)
+    return run_coroutine_blocking(work)
 
 
 async def review_async(  # noqa: PLR0913  one parameter for each option
@@ -145,20 +145,20 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
         models=named,
         n_scan=scan,
     )
-    openers = _build_reviewer_factories(models, inquiry, settings, drop_unset_keys(reviewer))
+    factories = _build_reviewer_factories(models, inquiry, settings, drop_unset_keys(reviewer))
     with open_media_reader(settings, trusted=trusted, at_once=("probe", "frames")) as reader:
-        found = await asyncio.to_thread(probe_clip_file, Path(clip), reader)
-        if isinstance(found, Failure):
-            problem = f"{found.reason.value}: {found.detail}"
-            raise UnreadableSourceError(str(clip), problem, found.reason.remedy)
+        probed = await asyncio.to_thread(probe_clip_file, Path(clip), reader)
+        if isinstance(probed, Failure):
+            problem = f"{probed.reason.value}: {probed.detail}"
+            raise UnreadableSourceError(str(clip), problem, probed.reason.remedy)
         with closing(ReviewDispatcher(reader)) as desk:
             async with ReviewerPool() as pool:
-                ready = [pool.open(opener) for opener in openers]
-                said = await review_clip(found, ready, inquiry=inquiry, desk=desk)
+                ready = [pool.open(factory) for factory in factories]
+                result = await review_clip(probed, ready, inquiry=inquiry, desk=desk)
                 if not perturb:
-                    return said
+                    return result
                 return await review_clip_variants(
-                    said, ready, inquiry=inquiry, desk=desk, reader=reader
+                    result, ready, inquiry=inquiry, desk=desk, reader=reader
                 )
 
 
@@ -177,17 +177,17 @@ def _build_reviewer_factories(
     if keys and not any(isinstance(model, str) for model in chosen):
         setting, problem = next(iter(keys)), "an object has settings of its own"
         raise InvalidSettingError(setting, problem, "Leave it out")
-    openers: dict[str, ReviewerFactory] = {}
-    asked: dict[str, Model] = {}
+    factories: dict[str, ReviewerFactory] = {}
+    models_by_name: dict[str, Model] = {}
     for model in chosen:
         require_reviewer_object(model)
         if isinstance(model, str):
-            (opener,) = build_reviewer_factories([model], inquiry, settings=settings, **keys)
+            (factory,) = build_reviewer_factories([model], inquiry, settings=settings, **keys)
         else:
-            opener = wrap_open_reviewer(model)
-        before = asked.setdefault(opener.name, model)
-        if before is not model and not (isinstance(before, str) and isinstance(model, str)):
-            setting, problem = "models", f"two reviewers are named {opener.name!r}"
+            factory = wrap_open_reviewer(model)
+        earlier = models_by_name.setdefault(factory.name, model)
+        if earlier is not model and not (isinstance(earlier, str) and isinstance(model, str)):
+            setting, problem = "models", f"two reviewers are named {factory.name!r}"
             raise InvalidSettingError(setting, problem, "Give each a name of its own")
-        openers.setdefault(opener.name, opener)
-    return tuple(openers.values())
+        factories.setdefault(factory.name, factory)
+    return tuple(factories.values())

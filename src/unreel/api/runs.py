@@ -62,8 +62,8 @@ class Run:
         """
         from unreel.evaluation.scoring import score_run
 
-        found = score_run(self._kept, mode=self._parser(parser))
-        return {score.condition: score.scorecard for score in found}
+        scores = score_run(self._kept, mode=self._parser(parser))
+        return {score.condition: score.scorecard for score in scores}
 
     def score(self, *, parser: Mode | None = None) -> Scorecard:
         """Return the scorecard of a run with one condition.
@@ -112,8 +112,8 @@ class Run:
 
     def __repr__(self) -> str:
         recipe = self._kept.recipe
-        asked = f"{recipe.reviewer.model} on {recipe.benchmark}, {recipe.protocol}"
-        return sanitise_line(f"<Run {self.place}: {asked}>")
+        subject = f"{recipe.reviewer.model} on {recipe.benchmark}, {recipe.protocol}"
+        return sanitise_line(f"<Run {self.place}: {subject}>")
 
     def _repr_html_(self) -> str:
         cards = self.scores().items()
@@ -173,12 +173,12 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
         )
         remedy = "Use engine='local', or bring it as a package: see docs/plugins.md"
         raise InvalidSettingError(setting, problem, remedy)
-    asked = drop_unset_keys(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
+    settings = drop_unset_keys(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
     if conditions:
-        asked["condition"] = [convert_condition_to_fields(way) for way in conditions]
+        settings["condition"] = [convert_condition_to_fields(way) for way in conditions]
     start = LazyImport("unreel.api.runs_job:run_evaluation", "eval").load()
-    kept = start(
-        asked,
+    run = start(
+        settings,
         model,
         out=out,
         engine=engine,
@@ -188,7 +188,7 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
         accept_changed=accept_changed,
         on_progress=on_progress,
     )
-    return Run(kept)
+    return Run(run)
 
 
 def open_run(
@@ -214,8 +214,8 @@ def open_run(
     """
     find = LazyImport("unreel.api.runs_job:open_stored_run", "eval").load()
     moved_to = None if benchmark is None else Path(benchmark)
-    said = {"allow_outside": allow_outside, "accept_changed": accept_changed}
-    return Run(find(str(place), benchmark=moved_to, **said))
+    options = {"allow_outside": allow_outside, "accept_changed": accept_changed}
+    return Run(find(str(place), benchmark=moved_to, **options))
 
 
 def compare(
@@ -244,10 +244,10 @@ def compare(
     """
     compare_runs = LazyImport("unreel.evaluation.comparison:compare_runs", "eval").load()
     find = LazyImport("unreel.api.runs_job:open_stored_run", "eval").load()
-    kept: list[run_job.EvalRun] = [
+    stored: list[run_job.EvalRun] = [
         run._kept if isinstance(run, Run) else find(str(run))  # noqa: SLF001  one house
         for run in runs
     ]
     mode = None if parser is None else require_parser_name(parser)
-    found: Comparisons = compare_runs(kept, metrics=metrics, parser=mode, judge=judge)
-    return found
+    comparisons: Comparisons = compare_runs(stored, metrics=metrics, parser=mode, judge=judge)
+    return comparisons

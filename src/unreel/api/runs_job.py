@@ -36,11 +36,11 @@ def show_progress(console: Console | None = None) -> Iterator[ProgressLine]:
         console: Console for the line; stderr by default.
     """
     line = ProgressLine()
-    shown = console or Console(stderr=True, highlight=False)
-    if not shown.is_terminal:
+    target = console or Console(stderr=True, highlight=False)
+    if not target.is_terminal:
         yield line
         return
-    with Live(console=shown, transient=True, get_renderable=lambda: _render_progress_line(line)):
+    with Live(console=target, transient=True, get_renderable=lambda: _render_progress_line(line)):
         yield line
 
 
@@ -54,7 +54,7 @@ def _render_progress_line(line: ProgressLine) -> RenderableType:
 
 
 def run_evaluation(  # noqa: PLR0913  what `evaluate` takes
-    asked: Mapping[str, Any],
+    fields: Mapping[str, Any],
     model: Model,
     *,
     out: str | Path | None,
@@ -65,9 +65,9 @@ def run_evaluation(  # noqa: PLR0913  what `evaluate` takes
     accept_changed: bool,
     on_progress: Callable[[str, Progress], None] | None,
 ) -> EvalRun:
-    """Send the missing questions of the recipe `asked` to `model`, and return the run at `out`."""
+    """Send the missing questions of the recipe with these `fields` to `model`, and return the run at `out`."""
     named = model if isinstance(model, str) else f"{OBJECT}{model.name}"
-    recipe = validate_eval_recipe({**asked, "model": named})
+    recipe = validate_eval_recipe({**fields, "model": named})
     settings = read_environment_settings()
     require_sandbox_protection(settings, trusted=trusted)
     run = build_eval_run(

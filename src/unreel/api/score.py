@@ -66,9 +66,9 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     scorable = build_scorable_rows(
         joined, instrument, mode=require_parser_name(parser), prompt=prompt, space=box_space
     )
-    told = "answers" if isinstance(answers, Mapping) else str(answers)
+    answers_name = "answers" if isinstance(answers, Mapping) else str(answers)
     source = str(opened.root if isinstance(benchmark, Benchmark) else benchmark)
-    require_scorable_rows(scorable, joined, instrument, answers=told, benchmark=source)
+    require_scorable_rows(scorable, joined, instrument, answers=answers_name, benchmark=source)
     _warn_missing_answers(joined, scorable, instrument.subject)
     return instrument.score(scorable.rows, seed=seed)
 
@@ -76,9 +76,9 @@ def score(  # noqa: PLR0913  what `unreel score` takes
 def _join_answers_to_benchmark(
     benchmark: Benchmark,
     answers: str | Path | Mapping[str, str | Failure],
-    instrument: Protocol[Any, Any],
+    protocol: Protocol[Any, Any],
 ) -> JoinedAnswers:
-    subject, name = instrument.subject, instrument.instrument.protocol
+    subject, name = protocol.subject, protocol.instrument.protocol
     if isinstance(answers, Mapping):
         source, joined = "answers", join_answers_with_entries(benchmark, answers, subject)
     elif Path(answers).is_dir():
@@ -98,11 +98,11 @@ def _join_answers_to_benchmark(
 
 def _warn_missing_answers(joined: JoinedAnswers, scorable: ScorableRows, subject: Subject) -> None:
     unusable = (*joined.rejected, *scorable.without_truth)
-    told = [
+    warning_parts = [
         f"{len(scorable.not_asked)} of {len(joined.pairs)} {subject}s have no answer"
         if scorable.not_asked
         else "",
         f"{len(unusable)} rows cannot be used, the first is {unusable[0]}" if unusable else "",
     ]
-    if any(told):
-        warnings.warn("; ".join(filter(None, told)), UserWarning, stacklevel=3)
+    if any(warning_parts):
+        warnings.warn("; ".join(filter(None, warning_parts)), UserWarning, stacklevel=3)

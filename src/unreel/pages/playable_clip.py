@@ -84,8 +84,8 @@ def _make_playable_copy(
     clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int
 ) -> PlayerVideo | Failure:
     video = clip.facts.video
-    form = _select_normal_form(video, keeps_sound=bool(clip.facts.audio))
-    data = reader.normalise(Path(clip.location), form)
+    target = _select_normal_form(video, keeps_sound=bool(clip.facts.audio))
+    data = reader.normalise(Path(clip.location), target)
     if isinstance(data, Failure):
         return data
     mime, name = _MP4
@@ -95,10 +95,10 @@ def _make_playable_copy(
         OutputDirectory(out, published=True).write(name, data)
     return PlayerVideo(
         src=src,
-        width=form.width,
-        height=form.height,
-        n_frames=max(1, -(-video.duration_s * form.rate // 1)),
-        rate=form.rate,
+        width=target.width,
+        height=target.height,
+        n_frames=max(1, -(-video.duration_s * target.rate // 1)),
+        rate=target.rate,
         first_us=0,
         is_copy=True,
     )

@@ -103,7 +103,7 @@ def build_player_spec(
 ) -> PlayerSpec:
     """Build the player's configuration; it opens at the first onset that an answer names."""
     tracks = tuple(tracks)
-    found = [trace for track in tracks if track.kind == "answer" for trace in track.traces]
+    traces = [trace for track in tracks if track.kind == "answer" for trace in track.traces]
     return PlayerSpec(
         src=footage.src,
         width=footage.width,
@@ -114,7 +114,7 @@ def build_player_spec(
         shown_us=tuple(sorted(set(shown_us))),
         tracks=tracks,
         title=title,
-        opens_us=min((t.start_us for t in found if t.start_us is not None), default=None),
+        opens_us=min((t.start_us for t in traces if t.start_us is not None), default=None),
     )
 
 

@@ -52,7 +52,7 @@ class TextClause:
     text: str
     asks: bool
     opens: Literal["sentence", "turn", "clause"]
-    """What separates it from the clause before: only the last lets a denial through."""
+    """Separation from the clause before: only the last lets a denial through."""
 
 
 def split_clauses(text: str) -> Iterator[TextClause]:
@@ -60,12 +60,12 @@ def split_clauses(text: str) -> Iterator[TextClause]:
     start = 0
     opens: Literal["sentence", "turn", "clause"] = "sentence"
     for end in _CLAUSE_ENDS.finditer(text):
-        if is_said := bool(text[start : end.start()].strip()):
+        if has_text := bool(text[start : end.start()].strip()):
             yield TextClause(text[start : end.start()], asks=end["asks"] is not None, opens=opens)
             opens = "clause"
         if end["asks"] or end["stops"]:
             opens = "sentence"
-        elif end["turns"] is not None or (end["ands"] and is_said):
+        elif end["turns"] is not None or (end["ands"] and has_text):
             opens = "turn" if opens == "clause" else opens
         start = end.end()
     if text[start:].strip():
@@ -85,7 +85,7 @@ def is_hypothetical_clause(clause: str) -> bool:
 def is_first_impression_clause(clause: str) -> bool:
     """Return whether a clause describes a first impression, which the answer may revise later."""
     return any(
-        form.search(clause) for form in (claim_words.FIRST_THOUGHT, claim_words.FIRST_GLYPHS)
+        pattern.search(clause) for pattern in (claim_words.FIRST_THOUGHT, claim_words.FIRST_GLYPHS)
     )
 
 
@@ -129,7 +129,7 @@ def _build_answer_context(
 R = TypeVar("R")
 
 READABLE: Final = 120
-"""Most characters of a text that `Unparsed.found` repeats."""
+"""Maximum number of characters of a text that `Unparsed.found` repeats."""
 SHORT: Final = 200
 """A piece that should hold one number, word or box is not read when it is longer than this."""
 
@@ -175,10 +175,10 @@ _NO_ANSWER: Final = re.compile(
 )
 
 
-def build_unparsed_result(reason: UnparsedReason, found: str = "") -> Unparsed:
+def build_unparsed_result(reason: UnparsedReason, part: str = "") -> Unparsed:
     """Return an unparsable part as its reason and text, shortened to `READABLE` characters."""
-    seen = found.strip()
-    return Unparsed(reason, seen if len(seen) <= READABLE else seen[: READABLE - 1] + "…")
+    text = part.strip()
+    return Unparsed(reason, text if len(text) <= READABLE else text[: READABLE - 1] + "…")
 
 
 def strip_thinking(text: str) -> str:
@@ -187,21 +187,21 @@ def strip_thinking(text: str) -> str:
     A second opening tag closes the first, as in the example in Video Reality Test. A thought
     without an end contains no answer, unless the text ends with an `<answer>`.
     """
-    marks = list(_THOUGHT.finditer(text))
-    closed = [mark for mark in marks if mark["closes"]]
-    if closed:
-        body = text[closed[-1].end() :]
-        again = _THOUGHT.search(body)
-        return body[: again.start()] if again else body
-    if len(marks) > 1:
-        return text[marks[-1].end() :]
-    if not marks:
+    tags = list(_THOUGHT.finditer(text))
+    closing = [tag for tag in tags if tag["closes"]]
+    if closing:
+        body = text[closing[-1].end() :]
+        reopened = _THOUGHT.search(body)
+        return body[: reopened.start()] if reopened else body
+    if len(tags) > 1:
+        return text[tags[-1].end() :]
+    if not tags:
         return text
     last = text.rfind("<answer>")
     return (
         text[last:]
         if last >= 0 and text.rstrip().endswith("</answer>")
-        else text[: marks[0].start()]
+        else text[: tags[0].start()]
     )
 
 

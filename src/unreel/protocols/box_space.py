@@ -54,8 +54,8 @@ def parse_box_space(declared: str, *, width: int, height: int) -> BoxSpace:
     `pixel` means the clip's own pixels, `unit` runs from 0 to 1, `permille` from 0 to 1000, and
     `model-input 448x252` means pixels of the resized frame that the model received.
     """
-    if found := _MODEL_INPUT.fullmatch(declared):
-        return BoxSpace(declared, int(found[1]), int(found[2]))
+    if size := _MODEL_INPUT.fullmatch(declared):
+        return BoxSpace(declared, int(size[1]), int(size[2]))
     sizes = {"pixel": (width, height), "unit": (1, 1), "permille": (PERMILLE, PERMILLE)}
     if declared not in sizes:
         msg = (

@@ -43,12 +43,12 @@ def measure_label_calibration(
     A reported confidence is ignored, so there are at most two bins: the clips called real and the
     clips called generated. A clip counts once, regardless of the number of its annotation rows.
     """
-    told = {str(row.subject): row for row in rows if isinstance(_find_answered_label(row), Label)}
+    clips = {str(row.subject): row for row in rows if isinstance(_find_answered_label(row), Label)}
     return measure_probability_calibration(
-        [float(is_generated_truth(row.truth)) for row in told.values()],
-        [float(_find_answered_label(row) is Label.GENERATED) for row in told.values()],
+        [float(is_generated_truth(row.truth)) for row in clips.values()],
+        [float(_find_answered_label(row) is Label.GENERATED) for row in clips.values()],
         seed=seed,
-        clusters=[row.cluster for row in told.values()],
+        clusters=[row.cluster for row in clips.values()],
     )
 
 
@@ -56,24 +56,24 @@ def compute_realism_calibration(
     rows: Sequence[RealismRow], *, seed: int
 ) -> RealismCalibrationTable:
     """Compute people's mean score for each score that the reviewer gave, over the readable answers."""
-    given = [
+    scores = [
         (row.cluster, row.outcome.score, row.truth.score)
         for row in rows
         if not isinstance(row.outcome, Failure) and isinstance(row.outcome.score, int)
     ]
-    if not given:
+    if not scores:
         return RealismCalibrationTable(leniency=Unmeasured("no score could be read"), rungs=())
-    gaps = [score - people for _, score, people in given]
-    clips = [clip for clip, _, _ in given]
-    reach = _SCALE[1] - _SCALE[0]
-    leniency = bootstrap_mean(gaps, seed=seed, clusters=clips, bounds=(-reach, reach))
+    gaps = [score - people for _, score, people in scores]
+    clips = [clip for clip, _, _ in scores]
+    max_gap = _SCALE[1] - _SCALE[0]
+    leniency = bootstrap_mean(gaps, seed=seed, clusters=clips, bounds=(-max_gap, max_gap))
     rungs = []
-    for score in sorted({score for _, score, _ in given}):
-        same = [(clip, people) for clip, each, people in given if each == score]
+    for score in sorted({score for _, score, _ in scores}):
+        ratings = [(clip, people) for clip, other, people in scores if other == score]
         people = bootstrap_mean(
-            [value for _, value in same],
+            [value for _, value in ratings],
             seed=seed,
-            clusters=[clip for clip, _ in same],
+            clusters=[clip for clip, _ in ratings],
             bounds=_SCALE,
         )
         rungs.append(RealismCalibrationBin(score=score, people=people))

@@ -12,10 +12,10 @@ LETTER: Final = r"0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff\u0600-\u06ff"
 
 def compile_phrase_pattern(*phrases: Sequence[str] | str) -> re.Pattern[str]:
     """Compile a pattern that matches any of `phrases` as whole words; a space matches any white space."""
-    words = "|".join(
+    alternatives = "|".join(
         phrase.replace(" ", r"\s") for table in phrases for phrase in _list_phrases(table)
     )
-    return re.compile(rf"(?<![{LETTER}])(?:{words})(?![{LETTER}])", re.IGNORECASE)
+    return re.compile(rf"(?<![{LETTER}])(?:{alternatives})(?![{LETTER}])", re.IGNORECASE)
 
 
 def _list_phrases(table: Sequence[str] | str) -> Sequence[str]:
@@ -261,7 +261,7 @@ def replace_number_words(text: str) -> str:
     if (alone := text.strip()) in _GLYPHS:
         return str(_GLYPHS[alone])
     plain = _WORD.sub(lambda word: str(_VALUES[word[0].lower()]), text)
-    return _GLYPH.sub(lambda found: str(_GLYPHS[found["glyph"]]), plain)
+    return _GLYPH.sub(lambda glyph: str(_GLYPHS[glyph["glyph"]]), plain)
 
 
 CONCEDES: Final = re.compile(

@@ -112,8 +112,8 @@ def parse_answer_fields(text: str) -> tuple[AnswerField, ...]:
     """Return the named fields of an answer in order; of several JSON objects, only the first is read."""
     if len(text) > _LONGEST:
         return ()
-    if given := find_first_json_object(text):
-        return tuple(_iter_object_fields(given))
+    if pairs := find_first_json_object(text):
+        return tuple(_iter_object_fields(pairs))
     rows = parse_markdown_tables(text)
     lines = "\n".join("" if _is_table_row(line) else line for line in text.splitlines())
     return (
@@ -123,12 +123,12 @@ def parse_answer_fields(text: str) -> tuple[AnswerField, ...]:
     )
 
 
-def get_field_values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
+def get_field_values(fields: Sequence[AnswerField], *kinds: Kind) -> list[str]:
     """Return an answer's field values of these kinds; only final ones if some are named final."""
-    said = [field for field in found if field.kind in kinds and field.value]
-    final = [field for field in said if field.is_last_word]
+    filled = [field for field in fields if field.kind in kinds and field.value]
+    final = [field for field in filled if field.is_last_word]
     return [
-        field.value for field in final or [field for field in said if not field.is_first_thought]
+        field.value for field in final or [field for field in filled if not field.is_first_thought]
     ]
 
 
@@ -176,19 +176,19 @@ def _format_tag_as_line(tag: re.Match[str]) -> str:
 
 def get_field_kind(name: str) -> Kind | None:
     """Return the kind of answer field, such as "label", that a field name means; `None` if unknown."""
-    found = _HEAD.match(f"{_strip_decoration(name.replace('_', ' ')).strip()}:")
-    return _find_field_kind(found["name"]) if found and found.end() > len(name.strip()) else None
+    head = _HEAD.match(f"{_strip_decoration(name.replace('_', ' ')).strip()}:")
+    return _find_field_kind(head["name"]) if head and head.end() > len(name.strip()) else None
 
 
-def _iter_object_fields(given: Mapping[str, Any]) -> Iterator[AnswerField]:
-    for name, value in given.items():
+def _iter_object_fields(pairs: Mapping[str, Any]) -> Iterator[AnswerField]:
+    for name, value in pairs.items():
         if isinstance(value, dict) and get_field_kind(str(name)) in {None, "label"}:
             yield from _iter_object_fields(
                 {key: inner for key, inner in value.items() if inner is not value}
             )
         else:
-            said = "" if value is None else format_json_value(value)
-            yield AnswerField(str(name), get_field_kind(str(name)), said.strip())
+            text = "" if value is None else format_json_value(value)
+            yield AnswerField(str(name), get_field_kind(str(name)), text.strip())
 
 
 def _iter_table_fields(rows: Sequence[Sequence[str]]) -> Iterator[AnswerField]:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 PARTS: Final = ("difficulty=", "family=")
-"""How the name of a part begins."""
+"""Prefixes of the names of parts."""
 _MOST_PARTS: Final = 20
 """Maximum number of distinct values of a column of parts; other columns have no metrics."""
 UNCATEGORISED = "uncategorised"
@@ -50,18 +50,18 @@ def add_benchmark_part_metrics(
         def whole_and_parts(rows: Sequence[ScoredQuestion[T, V]], *, seed: int) -> Scorecard:
             card = score(rows, seed=seed)
             parts: dict[str, array[int]] = {}
-            for place, row in enumerate(rows):
+            for i, row in enumerate(rows):
                 for part in _iter_row_parts(row):
-                    parts.setdefault(part, array("q")).append(place)
+                    parts.setdefault(part, array("q")).append(i)
                 if len(parts) > _MOST_PARTS:
                     return card
-            told = [
+            part_metrics = [
                 replace(metric, name=f"{metric.name}: {part}")
                 for part in sorted(parts)
                 for metric in score(SelectedRows(rows, parts[part]), seed=seed).metrics
                 if metric.name in figures.by_part
             ]
-            return replace(card, metrics=(*card.metrics, *told))
+            return replace(card, metrics=(*card.metrics, *part_metrics))
 
         return whole_and_parts
 
@@ -71,27 +71,27 @@ def add_benchmark_part_metrics(
 class SelectedRows(Sequence[ScoredQuestion[T, V]]):
     """Sequence of some rows of another sequence, selected by index, without copying the rows."""
 
-    def __init__(self, rows: Sequence[ScoredQuestion[T, V]], places: npt.ArrayLike) -> None:
-        self._rows, self._places = rows, np.asarray(places, np.int64)
+    def __init__(self, rows: Sequence[ScoredQuestion[T, V]], indexes: npt.ArrayLike) -> None:
+        self._rows, self._indexes = rows, np.asarray(indexes, np.int64)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indexes)
 
     @overload
     def __getitem__(self, index: int) -> ScoredQuestion[T, V]: ...
 
     @overload
-    def __getitem__(self, place: slice) -> "SelectedRows[T, V]": ...
+    def __getitem__(self, key: slice) -> "SelectedRows[T, V]": ...
 
-    def __getitem__(self, place: int | slice) -> "ScoredQuestion[T, V] | SelectedRows[T, V]":
-        if isinstance(place, slice):
-            return SelectedRows(self._rows, self._places[place])
-        return self._rows[int(self._places[place])]
+    def __getitem__(self, key: int | slice) -> "ScoredQuestion[T, V] | SelectedRows[T, V]":
+        if isinstance(key, slice):
+            return SelectedRows(self._rows, self._indexes[key])
+        return self._rows[int(self._indexes[key])]
 
     def __iter__(self) -> Iterator[ScoredQuestion[T, V]]:
-        if np.array_equal(self._places, np.arange(len(self._rows))):
+        if np.array_equal(self._indexes, np.arange(len(self._rows))):
             return iter(self._rows)  # in order, which rows that are held as columns do faster
-        return map(self._rows.__getitem__, self._places.tolist())
+        return map(self._rows.__getitem__, self._indexes.tolist())
 
 
 def _iter_row_parts(row: ScoredQuestion[Any, Any]) -> Iterator[str]:

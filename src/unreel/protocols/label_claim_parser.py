@@ -78,15 +78,15 @@ def parse_claimed_label(text: str) -> Label | Unparsed:
     """Return the label that `text` claims; `Unparsed` as `MISSING` if it names none, else `AMBIGUOUS`."""
     chosen: Label | None = None
     asked: Label | None = None
-    turned = divided = spoken = supposed = False
+    turned = divided = named = supposed = False
     earlier = ""
     for clause in split_clauses(_normalise_claim_text(text)):
         turned |= is_contradicting_clause(clause.text)
         earlier = earlier if clause.opens == "clause" else ""
         supposed = is_hypothetical_clause(clause.text) or (supposed and clause.opens == "clause")
-        found = list(_WORD.finditer(clause.text))
-        telling = [word for word in found if _refers_to_clip(word)]
-        spoken |= bool(telling)
+        words = list(_WORD.finditer(clause.text))
+        about_clip = [word for word in words if _refers_to_clip(word)]
+        named |= bool(about_clip)
         reply = claim_words.YES_NO.match(clause.text) if asked is not None else None
         label: Label | None
         if reply and asked is not None:
@@ -98,10 +98,10 @@ def parse_claimed_label(text: str) -> Label | Unparsed:
                 clause.asks
                 or supposed
                 or claim_words.CONCEDES.match(clause.text)
-                or _offers_both_labels(found)
+                or _offers_both_labels(words)
             )
-            label = None if open_ended else _find_clause_claim(telling, earlier)
-        asked = _get_word_label(telling[0]) if clause.asks and len(telling) == 1 else None
+            label = None if open_ended else _find_clause_claim(about_clip, earlier)
+        asked = _get_word_label(about_clip[0]) if clause.asks and len(about_clip) == 1 else None
         earlier = f"{earlier} {clause.text}"[-2 * _REACH :]
         if label is None:
             continue
@@ -110,7 +110,7 @@ def parse_claimed_label(text: str) -> Label | Unparsed:
     if chosen is not None and not divided:
         return chosen
     return build_unparsed_result(
-        UnparsedReason.AMBIGUOUS if spoken else UnparsedReason.MISSING, text
+        UnparsedReason.AMBIGUOUS if named else UnparsedReason.MISSING, text
     )
 
 
@@ -127,47 +127,47 @@ def parse_label_field(text: str, read: Callable[[str], Label | Unparsed]) -> Lab
     a label, and `AMBIGUOUS` if fields disagree or are unclear.
     """
     plain = strip_markup(text)
-    found = parse_answer_fields(plain)
-    said = get_field_values(found, "label")
-    readings = [*map(read, said), *_iter_affirmed_labels(found), *_iter_digit_labels(found)]
+    fields = parse_answer_fields(plain)
+    stated = get_field_values(fields, "label")
+    readings = [*map(read, stated), *_iter_affirmed_labels(fields), *_iter_digit_labels(fields)]
     if not readings and find_first_json_object(plain):
-        told = parse_claimed_label("\n".join(field.value for field in found))
+        claimed = parse_claimed_label("\n".join(field.value for field in fields))
         return (
-            told
-            if isinstance(told, Label)
+            claimed
+            if isinstance(claimed, Label)
             else build_unparsed_result(UnparsedReason.AMBIGUOUS, text)
         )
     labels = {reading for reading in readings if isinstance(reading, Label)}
-    if said and (
-        correction := claim_words.CORRECTS.search(plain, plain.rfind(said[-1]) + len(said[-1]))
+    if stated and (
+        correction := claim_words.CORRECTS.search(plain, plain.rfind(stated[-1]) + len(stated[-1]))
     ):
         corrected = parse_claimed_label(plain[correction.start() :])
         labels = {corrected} if isinstance(corrected, Label) else labels
     if len(labels) == 1:
         return labels.pop()
     unclear = any(
-        isinstance(one, Unparsed) and one.reason is UnparsedReason.AMBIGUOUS for one in readings
+        isinstance(r, Unparsed) and r.reason is UnparsedReason.AMBIGUOUS for r in readings
     )
     return build_unparsed_result(
         UnparsedReason.AMBIGUOUS if labels or unclear else UnparsedReason.MISSING, text
     )
 
 
-def _iter_affirmed_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
+def _iter_affirmed_labels(fields: Iterable[AnswerField]) -> Iterator[Label]:
     """Yield labels from fields that are named after a label and answered yes or no: `is_fake: true`."""
-    for field in found:
-        side = _WORD.search(field.name.replace("_", " "))
+    for field in fields:
+        word = _WORD.search(field.name.replace("_", " "))
         reply = claim_words.TRUTH.fullmatch(field.value)
-        if side and reply and field.kind in {None, "real"}:
-            yield _flip_label(_get_word_label(side)) if reply["no"] else _get_word_label(side)
+        if word and reply and field.kind in {None, "real"}:
+            yield _flip_label(_get_word_label(word)) if reply["no"] else _get_word_label(word)
 
 
-def _iter_digit_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
+def _iter_digit_labels(fields: Iterable[AnswerField]) -> Iterator[Label]:
     """Yield the label of a field that is 1 if the other is 0; a single field does not define 1."""
-    sides = ((_WORD.fullmatch(field.name.replace("_", " ")), field.value) for field in found)
-    said = {(_get_word_label(side), digit) for side, digit in sides if side and digit in {"0", "1"}}
+    words = ((_WORD.fullmatch(field.name.replace("_", " ")), field.value) for field in fields)
+    seen = {(_get_word_label(word), digit) for word, digit in words if word and digit in {"0", "1"}}
     for label in Label:
-        if said == {(label, "1"), (_flip_label(label), "0")}:
+        if seen == {(label, "1"), (_flip_label(label), "0")}:
             yield label
 
 
@@ -185,23 +185,23 @@ def is_generated_field_name(name: str) -> bool:
     return word is not None and _get_word_label(word) is Label.GENERATED
 
 
-def _offers_both_labels(found: Sequence[re.Match[str]]) -> bool:
+def _offers_both_labels(words: Sequence[re.Match[str]]) -> bool:
     """Return whether two label words are offered as alternatives, as in `real or fake`."""
     return any(
-        claim_words.OR.fullmatch(now.string, now.end(), after.start())
-        and _get_word_label(now) is not _get_word_label(after)
-        for now, after in pairwise(found)
+        claim_words.OR.fullmatch(word.string, word.end(), following.start())
+        and _get_word_label(word) is not _get_word_label(following)
+        for word, following in pairwise(words)
     )
 
 
 def _find_clause_claim(telling: Iterable[re.Match[str]], earlier: str) -> Label | None:
     """Return a clause's label from its label words and earlier clauses; `None` if none or both."""
-    said = {
+    labels = {
         label
         for word in telling
         if (label := _find_label_claimed_by_word(word, earlier)) is not None
     }
-    return said.pop() if len(said) == 1 else None
+    return labels.pop() if len(labels) == 1 else None
 
 
 def _find_label_claimed_by_word(word: re.Match[str], earlier: str) -> Label | None:
@@ -237,8 +237,8 @@ def _is_label_only_mentioned(before: str) -> bool:
 
 
 def _is_reported_claim(before: str) -> bool:
-    told = [match.end() for match in claim_words.REPORTS.finditer(before)]
-    return bool(told) and not claim_words.SUBJECT.search(before, told[-1] + 25)
+    reports = [match.end() for match in claim_words.REPORTS.finditer(before)]
+    return bool(reports) and not claim_words.SUBJECT.search(before, reports[-1] + 25)
 
 
 def _is_doubted_claim(clause: str, before: str, after: str) -> bool:
@@ -262,8 +262,8 @@ def _uses_postposed_negation(clause: str) -> bool:
 
 def _is_claim_negated_after(after: str) -> bool | None:
     following = _WORD.search(after)
-    own = after[: following.start()] if following else after
-    n_denials = len(claim_words.DENYING_AFTER.findall(own))
+    gap = after[: following.start()] if following else after
+    n_denials = len(claim_words.DENYING_AFTER.findall(gap))
     return None if n_denials > 1 else bool(n_denials)
 
 
@@ -302,16 +302,16 @@ def _is_claim_negated_by_noun(noun: str, gap: str) -> bool | None:
     subject = claim_words.SUBJECT.search(gap)
     if subject is None:
         words_between = gap.split()
-        near = len(words_between) <= _SHORT_GAP
+        is_near = len(words_between) <= _SHORT_GAP
         return (
             True
-            if near or claim_words.EVIDENCE.search(gap) or claim_words.BRIDGES.search(gap)
+            if is_near or claim_words.EVIDENCE.search(gap) or claim_words.BRIDGES.search(gap)
             else None
         )
     way = gap[: subject.start()].strip()
     nearest = way.split()[-2:]
     if claim_words.BRIDGES.search(way) or any(
-        claim_words.EVIDENCE.fullmatch(one) for one in nearest
+        claim_words.EVIDENCE.fullmatch(word) for word in nearest
     ):
         return True
     return None if claim_words.SUGGESTS.search(way) else False
@@ -361,8 +361,8 @@ def _refers_to_clip(word: re.Match[str]) -> bool:
     if _TOO.search(before) or claim_words.EVIDENCE.search(before):
         return True
     return any(
-        form(before)
-        for form in (claim_words.SUBJECT.search, claim_words.LITTLE.fullmatch, _GLYPHS.search)
+        matches(before)
+        for matches in (claim_words.SUBJECT.search, claim_words.LITTLE.fullmatch, _GLYPHS.search)
     )
 
 

@@ -38,7 +38,7 @@ class MetricDefinition:
     better: Better = "more"
     unit: str = "%"
     range: tuple[float, float] = (0.0, 100.0)
-    """The least and the most that it can be."""
+    """Smallest and largest possible value."""
     places: int = 1
     formula: str = ""
     """Formula, as text for a terminal."""
@@ -49,12 +49,12 @@ class MetricDefinition:
         """Return the definition of a metric as pairs of a term and its description, for display."""
         unit = f" {self.unit}" if self.unit else ""
         low, high = self.range
-        reach = f"{low:g} or more{unit}" if math.isinf(high) else f"{low:g} to {high:g}{unit}"
+        range_text = f"{low:g} or more{unit}" if math.isinf(high) else f"{low:g} to {high:g}{unit}"
         return (
             ("Meaning", self.meaning),
             ("Formula", self.formula),
             ("Unit", self.unit or "none"),
-            ("Range", reach),
+            ("Range", range_text),
             ("Polarity", _POLARITY[self.better]),
             ("Missing answers", _MISSING[self.unreadable]),
         )
@@ -82,7 +82,7 @@ class ProtocolMetrics:
     by_creator: tuple[str, ...] = ()
     """Metrics that are also computed for the clips of each creator."""
     by_category: tuple[str, ...] = ()
-    """The same for each kind of trace."""
+    """Metrics that are also computed for each kind of trace."""
     variants: tuple[tuple[str, str], ...] = ()
     """Endings of a metric's name on the scorecard, and what such a metric counts otherwise."""
     by_part: tuple[str, ...] = ()

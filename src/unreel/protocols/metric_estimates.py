@@ -45,7 +45,7 @@ class WeightedMean:
     """One term of a metric that sums weighted means: `factor` times a mean of values from 0 to 1."""
 
     name: str
-    """What it is the mean of, for the reason why a figure is unmeasured."""
+    """Rows of the mean, as text, for the reason why a metric is unmeasured."""
     factor: float
     values: Array
     """One per row; undefined unless `held`."""
@@ -61,8 +61,8 @@ class WeightedMean:
     ) -> "WeightedMean":
         """Build a term of a metric from one value per row; its mean ignores rows with `None`."""
         column = np.array(values, dtype=np.float64)
-        held = ~np.isnan(column)
-        return cls(name, factor, np.where(held, column, 0.0), held, creator)
+        present = ~np.isnan(column)
+        return cls(name, factor, np.where(present, column, 0.0), present, creator)
 
     @property
     def is_empty(self) -> bool:
@@ -111,16 +111,16 @@ def measure_weighted_sum_percent(
         if part.is_empty:
             return Unmeasured(f"no valid answer for {part.name}")
     ties = ClusterIds.of(clips, len(parts[0].values))
-    # Who made the clips of no part is nothing to these means.
-    held = reduce(np.logical_or, (part.held for part in parts))
-    if not held.all():
-        parts, ties = [part.at(held) for part in parts], ties.only(held)
+    # The creators of clips in no part do not affect these means.
+    used = reduce(np.logical_or, (part.held for part in parts))
+    if not used.all():
+        parts, ties = [part.at(used) for part in parts], ties.only(used)
     if len(parts) == 1 and parts[0].factor == 1:
         return measure_mean_percent(parts[0].values, clips=ties, seed=seed)
     if _are_independent_shares(parts, ties):
         return convert_to_percent(sum_weighted_proportions(_group_into_strata(parts)))
-    there = {ties.names[number] for number in np.unique(ties.creator) if number != NOBODY}
-    creators = sorted({part.creator for part in parts} & there)
+    present = {ties.names[number] for number in np.unique(ties.creator) if number != NOBODY}
+    creators = sorted({part.creator for part in parts} & present)
     sample = RowSample.of(_iter_part_columns(parts, ties, creators), ties)
     limits = StatisticLimits(
         sum(min(0.0, part.factor) for part in parts),
@@ -192,19 +192,19 @@ def _build_sum_statistic(
     columns = iter(sample.columns)
     # Without the values of the rows, which would be held as long as the figure.
     means = [(part.factor, part.creator, next(columns), next(columns)) for part in parts]
-    own = dict(zip(creators, columns, strict=True))
+    masks = dict(zip(creators, columns, strict=True))
 
     def total(weights: Array) -> Array:
-        held = {name: weighted_sum(weights, column) > 0 for name, column in own.items()}
-        n_held = np.sum(list(held.values()), axis=0, dtype=np.float64)
-        n_held = np.where(n_held == 0, math.nan, n_held)
+        has_rows = {name: weighted_sum(weights, column) > 0 for name, column in masks.items()}
+        n_creators = np.sum(list(has_rows.values()), axis=0, dtype=np.float64)
+        n_creators = np.where(n_creators == 0, math.nan, n_creators)
         result = weights[:, 0] * 0
         for factor, creator, values, present in means:
             n = weighted_sum(weights, present)
             n[n == 0] = math.nan
             mean = factor * weighted_sum(weights, values) / n
-            if creator in held:
-                mean = np.where(held[creator], mean * len(held), 0) / n_held
+            if creator in has_rows:
+                mean = np.where(has_rows[creator], mean * len(has_rows), 0) / n_creators
             result += mean
         return result
 
@@ -246,11 +246,11 @@ class LabelPredictions:
 
     @classmethod
     def of(
-        cls, clips: Clusters, labels: Sequence[Label], said: Sequence[Label | None]
+        cls, clips: Clusters, truths: Sequence[Label], said: Sequence[Label | None]
     ) -> "LabelPredictions":
         """Build the columns from the true label and the answered label of each clip."""
-        generated = np.array([label is Label.GENERATED for label in labels], np.bool_)
-        return cls(clips, generated, np.array([CALLS[each] for each in said], np.int8))
+        generated = np.array([label is Label.GENERATED for label in truths], np.bool_)
+        return cls(clips, generated, np.array([CALLS[answer] for answer in said], np.int8))
 
 
 def measure_label_f1(calls: LabelPredictions, *, seed: int) -> Measured:
@@ -265,14 +265,14 @@ def count_confusion_matrix(calls: LabelPredictions) -> Mapping[str, int]:
     """Count clips by true and answered label, such as `generated called real` or `real unread`."""
     sides = [Label.GENERATED, Label.REAL]
     counts = {f"{label} called {said}": 0 for label in sides for said in sides}
-    found = {}
+    counted = {}
     for label in sides:
         for said, number in CALLS.items():
-            here = calls.generated == (label is Label.GENERATED)
-            n = int(np.count_nonzero(here & (calls.said == number)))
+            of_label = calls.generated == (label is Label.GENERATED)
+            n = int(np.count_nonzero(of_label & (calls.said == number)))
             if n:
-                found[f"{label} called {said}" if said else f"{label} unread"] = n
-    return counts | dict(sorted(found.items()))
+                counted[f"{label} called {said}" if said else f"{label} unread"] = n
+    return counts | dict(sorted(counted.items()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 LONGEST: Final = 8_000
-"""Most characters of one such text; an explanation is a sentence or two."""
+"""Maximum number of characters of one such text; an explanation is a sentence or two."""
 
 # Written out, because what Unicode calls a format character changes with Python's release, and with it
 # would change which prompts were asked. The two joiners stay: Persian and emoji are spelt with them.
@@ -66,11 +66,11 @@ def split_prompt_at_clips(prompt: str) -> tuple[str, str]:
     return (before, after[0]) if after else ("", prompt)
 
 
-def shows_frame_times(instrument: str, marks: Marks = "default") -> bool:
+def shows_frame_times(protocol: str, marks: Marks = "default") -> bool:
     """Return whether questions show frame times: `marks`, else the protocol's default, else no."""
     if marks != "default":
         return marks == "on"
-    return instrument in PROTOCOLS and get_protocol(instrument).shows_times
+    return protocol in PROTOCOLS and get_protocol(protocol).shows_times
 
 
 def format_frame_time(at_s: Fraction, times: TimeFormat = "seconds") -> str:

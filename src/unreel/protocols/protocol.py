@@ -93,7 +93,7 @@ class ProtocolTexts(Generic[TruthT, VerdictT]):
     decides: str
     """The part of a verdict that it asks for before all else: without it there is no verdict."""
     say: Callable[[Any], str]
-    """That part in a word or two."""
+    """Function that returns that part as a short text."""
     right: Callable[[TruthT], str]
     """The answer that a truth calls for, in the form that is asked for."""
     phrase: Callable[[Sequence[float], str], str]
@@ -139,8 +139,8 @@ def format_verdict_part(part: Part | Unparsed, write: Callable[[Part], str]) -> 
     """Format a part of a verdict with `write`, or the reason why it could not be parsed."""
     if not isinstance(part, Unparsed):
         return write(part)
-    found = f": {sanitise_line(part.found)!r}" if part.found else ""
-    return f"not given ({part.reason.value}{found})"
+    quote = f": {sanitise_line(part.found)!r}" if part.found else ""
+    return f"not given ({part.reason.value}{quote})"
 
 
 def collapse_whitespace(text: str) -> str:
@@ -219,7 +219,7 @@ class ScoredQuestion(Generic[T, V]):
     creator: str = ""
     """Creator of the clip, or of the generated one of a pair; "" for a real clip, or if unknown."""
     setting: str = ""
-    """In which setting it was made."""
+    """Setting of the creator."""
     difficulty: str = ""
     """How hard its makers hold the clip to be, in their words; "" where they do not say."""
 
@@ -324,8 +324,8 @@ def get_protocol(name: str) -> Protocol[Any, Any]:
 
 def list_protocol_names(subject: Subject | None = None) -> tuple[str, ...]:
     """Return protocol names, about `subject` if given, in display order; other packages' are always listed."""
-    ours = tuple(PROTOCOLS.entries)
-    brought = tuple(name for name in PROTOCOLS.names() if name not in ours)
+    own = tuple(PROTOCOLS.entries)
+    external = tuple(name for name in PROTOCOLS.names() if name not in own)
     if subject is None:
-        return ours + brought
-    return tuple(name for name in ours if get_protocol(name).subject == subject) + brought
+        return own + external
+    return tuple(name for name in own if get_protocol(name).subject == subject) + external

@@ -48,42 +48,42 @@ class StoredAnswerColumns:
     )
 
     def __init__(self) -> None:
-        self._shown = bytearray()
+        self._keys = bytearray()
         self.columns: dict[str, InternedTextColumn | InternedValueColumn[Any]] = {
             name: InternedTextColumn() for name in self.TEXTS
         }
         self.columns |= {name: InternedValueColumn[Any]() for name in self.NUMBERS}
 
-    def append(self, shown: str, row: Mapping[str, Any]) -> None:
-        """Add a stored answer; `shown` is the clip id, or both ids of a pair joined with `+`."""
-        self._shown += digest_label(shown)
+    def append(self, key: str, row: Mapping[str, Any]) -> None:
+        """Add a stored answer; `key` is the clip id, or both ids of a pair joined with `+`."""
+        self._keys += digest_label(key)
         for name in self.TEXTS:
             self.columns[name].append(row[name] or "")
         for name in self.NUMBERS:
             self.columns[name].append(row[name])
 
-    def find(self, shown: Iterable[str]) -> Iterator["Mapping[str, Any]"]:
-        """Return the last answer about each of `shown`; an empty mapping if there is none."""
-        known, wanted = LabelDigestList(), bytearray()
-        number = known.number(self._shown)
-        last = np.zeros(len(known), np.int64)
-        np.maximum.at(last, number, np.arange(len(number)))
-        for each in shown:
-            wanted += digest_label(each)
-        for place in known.number(wanted).tolist():
-            yield StoredAnswerRow(self, int(last[place])) if place < len(last) else {}
+    def find(self, keys: Iterable[str]) -> Iterator["Mapping[str, Any]"]:
+        """Yield the last answer about each of `keys`; an empty mapping if there is none."""
+        stored, digests = LabelDigestList(), bytearray()
+        numbers = stored.number(self._keys)
+        last = np.zeros(len(stored), np.int64)
+        np.maximum.at(last, numbers, np.arange(len(numbers)))
+        for key in keys:
+            digests += digest_label(key)
+        for i in stored.number(digests).tolist():
+            yield StoredAnswerRow(self, int(last[i])) if i < len(last) else {}
 
 
 class StoredAnswerRow(Mapping[str, Any]):
     """Stored answer as a mapping, whose values are read from `StoredAnswerColumns` on access."""
 
-    __slots__ = ("_answers", "_place")
+    __slots__ = ("_answers", "_index")
 
     def __init__(self, answers: StoredAnswerColumns, index: int) -> None:
-        self._answers, self._place = answers, index
+        self._answers, self._index = answers, index
 
     def __getitem__(self, name: str) -> Any:
-        return self._answers.columns[name][self._place]
+        return self._answers.columns[name][self._index]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._answers.columns)
@@ -102,7 +102,7 @@ class AnsweredQuestion:
     rows: Rows
     """One for each truth; all have the same outcome."""
     stored: Mapping[str, Any]
-    """What the answers' table holds of it; empty where the question could not be put."""
+    """Row of the answers' table; empty if the question could not be sent."""
 
     @property
     def outcome(self) -> Any:
@@ -130,7 +130,7 @@ class ReportEntrant:
     benchmark: str
     """Path of the benchmark."""
     extent: str
-    """Part of it, as text; "" for all."""
+    """Part of the benchmark, as text; "" for all."""
     seed: int
     judged: bool
     """Whether a judge of explanations was named."""
@@ -140,7 +140,7 @@ class ReportEntrant:
     """Rows of the benchmark that cannot be used."""
     items: tuple[AnsweredQuestion, ...]
     fingerprint: str = ""
-    """Of the benchmark; "" where it was not read to its end."""
+    """Fingerprint of the benchmark; "" if it was not read to its end."""
 
     @property
     def rows(self) -> list[ScoredQuestion[Any, Any]]:
@@ -159,11 +159,11 @@ def read_report_entrants(run: EvalRun, *, judge: str | None = None) -> tuple[Rep
     scores = score_run(
         run, score_texts=partial(_judge_and_append_rows, read, _find_explanation_judges(run, judge))
     )
-    reading = BenchmarkStats()
-    subjects = _index_report_clips(run, reading)
+    stats = BenchmarkStats()
+    subjects = _index_report_clips(run, stats)
     stored = _group_stored_answers(run)
     recipe = run.recipe
-    known = reading.identity
+    identity = stats.identity
     return tuple(
         ReportEntrant(
             reviewer=run.reviewer_name(),
@@ -176,9 +176,9 @@ def read_report_entrants(run: EvalRun, *, judge: str | None = None) -> tuple[Rep
             judged=judge is not None,
             card=score.scorecard,
             n_not_asked=score.n_not_asked,
-            n_rejected=reading.n_rejected,
+            n_rejected=stats.n_rejected,
             items=tuple(_iter_run_items(rows, subjects, stored[str(score.condition)])),
-            fingerprint=known.fingerprint if known else "",
+            fingerprint=identity.fingerprint if identity else "",
         )
         for score, rows in zip(scores, read, strict=True)
     )
@@ -200,8 +200,8 @@ def _iter_run_items(
             key, row = clip.id, replace(row, subject=clip.id)  # noqa: PLW2901
         by_key[key] = (*by_key.get(key, ()), row)
     for (key, group), answer in zip(by_key.items(), stored.find(by_key), strict=True):
-        shown = tuple(subjects[clip] for clip in list_subject_clips(group[0].subject))
-        yield AnsweredQuestion(key=key, subjects=shown, rows=group, stored=answer)
+        clips = tuple(subjects[clip] for clip in list_subject_clips(group[0].subject))
+        yield AnsweredQuestion(key=key, subjects=clips, rows=group, stored=answer)
 
 
 def _index_report_clips(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportClip]:
@@ -210,9 +210,9 @@ def _index_report_clips(run: EvalRun, reading: BenchmarkStats) -> dict[str, Repo
     subjects: dict[str, ReportClip] = {}
     entries = run.entries(benchmark, reading)
     cleaned = run.scope.shows_cleaned
-    for surveyed in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
-        entry = surveyed.entry
-        for clip in (surveyed.clip, surveyed.cleaned):
+    for files in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
+        entry = files.entry
+        for clip in (files.clip, files.cleaned):
             if clip is not None:
                 key = (
                     compute_placeholder_clip_id("entry", entry.name)
@@ -226,16 +226,16 @@ def _index_report_clips(run: EvalRun, reading: BenchmarkStats) -> dict[str, Repo
 def _group_stored_answers(run: EvalRun) -> Mapping[str, StoredAnswerColumns]:
     """Return the stored answers of the run's reviewer, by condition."""
     answers = {str(condition): StoredAnswerColumns() for condition in run.recipe.conditions}
-    reviewer, instrument = run.reviewer_name(), run.scope.instrument
+    reviewer, protocol = run.reviewer_name(), run.scope.instrument
     for row in run.answers.rows() if run.answers.exists() else ():
-        mine = (row["reviewer"], row["protocol"], row["protocol_version"]) == (
+        is_own = (row["reviewer"], row["protocol"], row["protocol_version"]) == (
             reviewer,
-            instrument.protocol,
-            instrument.version,
+            protocol.protocol,
+            protocol.version,
         )
-        if mine and row["condition"] in answers:
-            shown = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
-            answers[row["condition"]].append("+".join(shown), row)
+        if is_own and row["condition"] in answers:
+            clip_ids = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
+            answers[row["condition"]].append("+".join(clip_ids), row)
     return answers
 
 
@@ -260,13 +260,13 @@ def parse_answer_notes(item: AnsweredQuestion) -> Mapping[str, Any]:
     try:
         return parse_json_object(text.encode()) if text else {}
     except InvalidValueError:
-        return {}  # a damaged row: its answer is told as one
+        return {}  # a damaged row: its answer is reported as damaged
 
 
 def group_entrants_by_questions(entrants: Sequence[ReportEntrant]) -> list[list[ReportEntrant]]:
     """Group entrants that answered the same questions; the input order is kept."""
     boards: dict[tuple[str, str, str], list[ReportEntrant]] = {}
     for entrant in entrants:
-        place = (str(entrant.instrument.instrument), entrant.benchmark, entrant.extent)
-        boards.setdefault(place, []).append(entrant)
+        questions = (str(entrant.instrument.instrument), entrant.benchmark, entrant.extent)
+        boards.setdefault(questions, []).append(entrant)
     return list(boards.values())

@@ -29,7 +29,7 @@ from unreel.report.clips.clip_files import FAILED, RIGHT, UNREADABLE, WRONG
 from unreel.report.entrants import AnsweredQuestion, ReportEntrant
 
 LONGEST_REASON: Final = 300
-"""Letters of an explanation; the clip's own place in the report has all."""
+"""Letters of an explanation; the clip's entry in the report has all."""
 _ORDER: Final = (WRONG, UNREADABLE, FAILED)
 WORDS: Final = {WRONG: "wrong", UNREADABLE: "unreadable", FAILED: "failed"}
 
@@ -44,17 +44,17 @@ class ReviewerMistake:
     truth: str
     said: str
     confidence: float | None
-    """How sure it was, 0 to 100; `None` where that was not asked or not said."""
+    """Confidence of the answer, 0 to 100; `None` if not requested or not given."""
     reason: str
 
     @property
     def weight(self) -> tuple[int, bool, float, int, str]:
         """Return a mistake's sort key: failures last; wrong answers by confidence and score error, worst first."""
-        sure = -1.0 if self.confidence is None else self.confidence
+        confidence = -1.0 if self.confidence is None else self.confidence
         return (
             _ORDER.index(self.status),
-            sure < 0,
-            -sure,
+            confidence < 0,
+            -confidence,
             -_compute_score_error(self.item),
             self.name,
         )
@@ -112,8 +112,8 @@ def _format_mistake_reason(item: AnsweredQuestion) -> str:
         return f"{outcome.detail}. {outcome.reason.remedy}"
     if get_verdict_decision(outcome) is None:
         return item.stored.get("text") or ""
-    told = getattr(outcome, "explanation", None) or getattr(outcome, "problem", None)
-    return told if isinstance(told, str) else ""
+    reason = getattr(outcome, "explanation", None) or getattr(outcome, "problem", None)
+    return reason if isinstance(reason, str) else ""
 
 
 def _compute_score_error(item: AnsweredQuestion) -> int:
@@ -124,8 +124,8 @@ def _compute_score_error(item: AnsweredQuestion) -> int:
 
 
 def _shorten_text(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= LONGEST_REASON else f"{words[:LONGEST_REASON]}…"
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
 
 
 MOST: Final = 200
@@ -144,12 +144,12 @@ def build_reviewer_page_files(
     addresses: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> dict[str, str]:
     """Build a reviewer's page and tables as texts by file name; `addresses` are links to the clips."""
-    found = list_mistakes_worst_first(contender.entrant)
-    figures = replace(
+    mistakes = list_mistakes_worst_first(contender.entrant)
+    metrics = replace(
         _build_metric_table(board, contender), file=f"{FOLDER}/reviewer-{contender.place}"
     )
     worst = replace(
-        _build_mistake_table(board, contender, found, addresses), file=f"{figures.file}-mistakes"
+        _build_mistake_table(board, contender, mistakes, addresses), file=f"{metrics.file}-mistakes"
     )
     counts = Counter(map(grade_answer, contender.entrant.items))
     body = render_template(
@@ -160,14 +160,14 @@ def build_reviewer_page_files(
         home=HOME,
         own_clips=f"{HOME}#{urlencode({'reviewer': contender.place})}",
         tiles=_build_count_tiles(contender, counts),
-        figures=figures,
+        figures=metrics,
         mistakes=worst,
-        n_mistakes=len(found),
+        n_mistakes=len(mistakes),
     )
     titles = [column.title for column in worst.columns]
-    all_mistakes = build_csv_table(titles, _iter_mistake_rows(found, titles))
+    all_mistakes = build_csv_table(titles, _iter_mistake_rows(mistakes, titles))
     tables = (
-        build_table_files(figures) | build_table_files(worst) | {f"{worst.file}.csv": all_mistakes}
+        build_table_files(metrics) | build_table_files(worst) | {f"{worst.file}.csv": all_mistakes}
     )
     document = build_html_page(
         title=f"{name}, unreel report",
@@ -183,10 +183,10 @@ def _build_count_tiles(
     contender: BoardContender, counts: Mapping[int, int]
 ) -> list[tuple[str, str]]:
     right = len(contender.entrant.items) - sum(counts.get(status, 0) for status in WORDS)
-    told = [(right, "right"), *((counts.get(status, 0), word) for status, word in WORDS.items())]
+    counted = [(right, "right"), *((counts.get(status, 0), word) for status, word in WORDS.items())]
     if contender.entrant.n_not_asked:
-        told.append((contender.entrant.n_not_asked, "not asked yet"))
-    return [(f"{n:,}", word) for n, word in told]
+        counted.append((contender.entrant.n_not_asked, "not asked yet"))
+    return [(f"{n:,}", word) for n, word in counted]
 
 
 def _build_metric_table(board: ReportBoard, contender: BoardContender) -> ReportTable:
@@ -215,17 +215,17 @@ def _build_metric_table(board: ReportBoard, contender: BoardContender) -> Report
 def _build_mistake_table(
     board: ReportBoard,
     contender: BoardContender,
-    found: Sequence[ReviewerMistake],
+    mistakes: Sequence[ReviewerMistake],
     addresses: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> ReportTable:
-    tells_confidence = any(mistake.confidence is not None for mistake in found)
+    has_confidence = any(mistake.confidence is not None for mistake in mistakes)
     columns = [BoardTableColumn(title="#"), BoardTableColumn(title="Clip", numbers=False)]
     columns += [BoardTableColumn(title=title, numbers=False) for title in ("Truth", "Said")]
-    columns += [BoardTableColumn(title=_CONFIDENCE)] if tells_confidence else []
+    columns += [BoardTableColumn(title=_CONFIDENCE)] if has_confidence else []
     columns.append(BoardTableColumn(title="In its words", numbers=False))
     lines = []
-    for rank, mistake in enumerate(found[:MOST], start=1):
-        address = urlencode(
+    for rank, mistake in enumerate(mistakes[:MOST], start=1):
+        fragment = urlencode(
             {
                 **addresses[contender.entrant.benchmark, mistake.item.key],
                 "reviewer": contender.place,
@@ -234,11 +234,11 @@ def _build_mistake_table(
         )
         cells = [
             build_count_cell(rank),
-            BoardTableCell(text=mistake.name, link=f"{HOME}#{address}"),
+            BoardTableCell(text=mistake.name, link=f"{HOME}#{fragment}"),
             BoardTableCell(text=mistake.truth),
             BoardTableCell(text=mistake.said),
         ]
-        if tells_confidence:
+        if has_confidence:
             cells.append(_build_confidence_cell(mistake))
         lines.append(BoardTableRow(cells=(*cells, BoardTableCell(text=mistake.reason))))
     return ReportTable(
@@ -249,16 +249,16 @@ def _build_mistake_table(
 
 
 def _iter_mistake_rows(
-    found: Sequence[ReviewerMistake], titles: Sequence[str]
+    mistakes: Sequence[ReviewerMistake], titles: Sequence[str]
 ) -> Iterator[dict[str, object]]:
     """Yield all mistakes as table rows with the columns `titles`."""
-    for rank, mistake in enumerate(found, start=1):
-        sure = "" if mistake.confidence is None else mistake.confidence
-        told = [sure] if _CONFIDENCE in titles else []
-        cells = (rank, mistake.name, mistake.truth, mistake.said, *told, mistake.reason)
+    for rank, mistake in enumerate(mistakes, start=1):
+        percent = "" if mistake.confidence is None else mistake.confidence
+        confidence = [percent] if _CONFIDENCE in titles else []
+        cells = (rank, mistake.name, mistake.truth, mistake.said, *confidence, mistake.reason)
         yield dict(zip(titles, cells, strict=True))
 
 
 def _build_confidence_cell(mistake: ReviewerMistake) -> BoardTableCell:
-    sure = mistake.confidence
-    return BoardTableCell() if sure is None else BoardTableCell(text=f"{sure:.0f}", number=sure)
+    value = mistake.confidence
+    return BoardTableCell() if value is None else BoardTableCell(text=f"{value:.0f}", number=value)

@@ -95,14 +95,14 @@ def write_report(
     if not runs:
         problem = "there is none to report on"
         raise InvalidSettingError(setting, problem, "Name at least one folder of `unreel eval`")
-    for place, times in Counter(run.place.uri for run in runs).items():
-        if times > 1:
-            raise InvalidSettingError(setting, f"{place} is named twice", "Name each run once")
+    for index, n in Counter(run.place.uri for run in runs).items():
+        if n > 1:
+            raise InvalidSettingError(setting, f"{index} is named twice", "Name each run once")
     entrants = [entrant for run in runs for entrant in read_report_entrants(run, judge=judge)]
     if judge is not None:
         _require_judge_rulings(entrants, judge)
-    named = add_distinct_board_names(list(_iter_report_boards(entrants)))
-    boards = [_add_board_panels(board, named[place + 1 :]) for place, board in enumerate(named)]
+    empty = add_distinct_board_names(list(_iter_report_boards(entrants)))
+    boards = [_add_board_panels(board, empty[index + 1 :]) for index, board in enumerate(empty)]
     names = build_contender_names(boards)
     folder = OutputDirectory(out, published=True)
     media_folder = ReportMediaFolder(out=folder, media=media, access=_get_storage_access(runs))
@@ -111,11 +111,11 @@ def write_report(
     def put(name: str, text: str) -> None:
         pages.add(folder.write(name, text.encode()).name)
 
-    called = [names[i] for i in range(len(entrants))]
-    browser = build_clip_browser(entrants, called, media_folder, put=put)
-    for left in {*folder.files(BOOK)} - pages:
-        if _OURS.fullmatch(left):
-            folder.remove(f"{BOOK}/{left}")
+    entrant_names = [names[i] for i in range(len(entrants))]
+    browser = build_clip_browser(entrants, entrant_names, media_folder, put=put)
+    for old_page in {*folder.files(BOOK)} - pages:
+        if _OURS.fullmatch(old_page):
+            folder.remove(f"{BOOK}/{old_page}")
     tables = {CLIPS: format_clips_csv(browser)}
     for table in (t for board in boards for panel in board.panels for t in panel.all_tables):
         tables |= build_table_files(table)
@@ -159,27 +159,27 @@ def _build_reviewer_files(
 
 
 def _iter_report_boards(entrants: Sequence[ReportEntrant]) -> Iterator[ReportBoard]:
-    for number, shared in enumerate(group_entrants_by_questions(entrants)):
-        places = [_find_entrant_index(entrant, entrants) for entrant in shared]
-        yield build_unfilled_report_board(shared, places, number=number)
+    for number, group in enumerate(group_entrants_by_questions(entrants)):
+        indexes = [_find_entrant_index(entrant, entrants) for entrant in group]
+        yield build_unfilled_report_board(group, indexes, number=number)
 
 
 def _find_entrant_index(wanted: ReportEntrant, entrants: Sequence[ReportEntrant]) -> int:
-    return next(place for place, entrant in enumerate(entrants) if entrant is wanted)
+    return next(index for index, other in enumerate(entrants) if other is wanted)
 
 
 def _add_board_panels(board: ReportBoard, later: Sequence[ReportBoard]) -> ReportBoard:
-    asked = (board.instrument, board.entrants[0].benchmark)
-    beside = [each for each in later if (each.instrument, each.entrants[0].benchmark) == asked]
-    panels = (panel for panel in _iter_board_panels(board, beside) if panel is not None)
+    key = (board.instrument, board.entrants[0].benchmark)
+    others = [other for other in later if (other.instrument, other.entrants[0].benchmark) == key]
+    panels = (panel for panel in _iter_board_panels(board, others) if panel is not None)
     return replace(board, panels=tuple(map(add_table_file_names, panels)))
 
 
 def _iter_board_panels(
-    board: ReportBoard, beside: Sequence[ReportBoard]
+    board: ReportBoard, later: Sequence[ReportBoard]
 ) -> Iterator[BoardPanel | None]:
     yield build_leaderboard_panel(board)
-    yield build_pairwise_differences_panel(board, beside)
+    yield build_pairwise_differences_panel(board, later)
     yield build_difficulty_panel(board)
     yield build_creators_panel(board)
     yield build_categories_panel(board)

@@ -43,8 +43,8 @@ def build_clip_input(
     Return a failure if the file cannot be decoded, or if `condition` cannot be satisfied. The
     clip's bytes are read from `file`.
     """
-    if why := _explain_unsupported_condition(condition, wants):
-        return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {why}")
+    if reason := _explain_unsupported_condition(condition, wants):
+        return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {reason}")
     frames: tuple[ShownFrame, ...] = ()
     if InputKind.FRAMES in wants:
         sampled = sample_shown_frames(
@@ -64,15 +64,15 @@ def build_clip_input(
         if isinstance(sound, NoSound):
             return Failure(FailureReason.REQUEST_REJECTED, "not asked: the clip has no sound")
         sound_wav = sound.as_wav()
-    whole = None
+    file_bytes = None
     if InputKind.CLIP in wants:
         container = clip.facts.container
-        whole = WholeClip(file.read_bytes(), _MIME.get(container, "application/octet-stream"))
+        file_bytes = WholeClip(file.read_bytes(), _MIME.get(container, "application/octet-stream"))
     return ClipInput(
         clip=clip,
         frames=frames,
         sound_wav=sound_wav,
-        whole=whole,
+        whole=file_bytes,
     )
 
 
@@ -86,9 +86,9 @@ def _explain_unsupported_condition(condition: Condition, wants: frozenset[InputK
 
 
 OpenFile = Callable[[str], AbstractContextManager[Path]]
-"""A clip's location as a file of this machine, while the context lasts."""
+"""Function that provides a clip as a local file, within a context."""
 FindChange = Callable[[ClipId, Path], Failure | None]
-"""Whether a file still has the bytes that gave the clip its id; asked after it was shown."""
+"""Check whether a file still has the bytes of the clip's id, after it was loaded."""
 
 
 @contextmanager
@@ -109,12 +109,12 @@ class AskedQuestionResult:
     question: Question
     prompt: str
     exhibits: tuple[ClipInput, ...]
-    """Empty where the clips could not be shown as the condition asks."""
+    """Empty if the clips could not be loaded as the condition requires."""
     box_space: str | None
-    """The space of the boxes in the reply; `None` where nothing was shown."""
+    """Space of the boxes in the reply; `None` if no input was sent."""
     outcome: Reply | Failure
     cost_usd: Decimal | None
-    """`None` where tokens or price are not known: unknown is not 0."""
+    """`None` if tokens or price are unknown: unknown is not 0."""
 
     @property
     def key(self) -> str:
@@ -141,9 +141,9 @@ class ClipInputLoader:
 
     reader: MediaReader
     open_file: OpenFile = provide_local_path
-    """How a clip's location becomes a file."""
+    """Function that converts a clip's location to a file."""
     find_change: FindChange = _report_no_clip_change
-    """Looks at a file again after it was shown."""
+    """Function that checks a file again after it was loaded."""
 
     def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
@@ -152,23 +152,23 @@ class ClipInputLoader:
         exhibits: list[ClipInput] = []
         for clip in clips:
             with self.open_file(clip.location) as file:
-                shown = build_clip_input(
+                loaded = build_clip_input(
                     clip, file, reader=self.reader, condition=condition, wants=wants
                 )
-                # Who is shown nothing judges by what was surveyed.
+                # A reviewer without inputs uses the surveyed metadata.
                 changed = self.find_change(clip.id, file) if wants else None
             if changed is not None:
                 return changed
-            if isinstance(shown, Failure):
-                return shown
-            exhibits.append(shown)
+            if isinstance(loaded, Failure):
+                return loaded
+            exhibits.append(loaded)
         return tuple(exhibits)
 
 
 def build_review_request(
-    question: Question, shown: tuple[ClipInput, ...], *, key: str, prompt: str = "", name: str = ""
+    question: Question, inputs: tuple[ClipInput, ...], *, key: str, prompt: str = "", name: str = ""
 ) -> ReviewRequest:
-    """Build the request of `question` about `shown`; `prompt`, `name` as in `ReviewDispatcher.ask`."""
+    """Build the request of `question` about `inputs`; `prompt`, `name` as in `ReviewDispatcher.ask`."""
     text = (
         prompt or get_protocol(question.instrument.protocol).prompt(question.condition.prompt).text
     )
@@ -176,7 +176,7 @@ def build_review_request(
         key=key,
         instrument=question.instrument,
         prompt=text,
-        exhibits=shown,
+        exhibits=inputs,
         condition=question.condition,
         name=name,
     )
@@ -206,18 +206,18 @@ class ReviewDispatcher:
         self,
         question: Question,
         clips: Sequence[Clip],
-        asked: ReviewerWithPrices,
+        priced: ReviewerWithPrices,
         *,
         prompt: str = "",
         name: str = "",
     ) -> AskedQuestionResult:
-        """Load `clips`, send `question` about them to the reviewer `asked`, and return the result.
+        """Load `clips`, send `question` about them to the reviewer `priced`, and return the result.
 
         `prompt` is the text for a question without a protocol. `name` is the name of the clips in a
         benchmark.
         """
-        shown = await self.show(clips, question.condition, asked.reviewer.wants)
-        return await self.put(question, shown, asked, prompt=prompt, name=name)
+        inputs = await self.show(clips, question.condition, priced.reviewer.wants)
+        return await self.put(question, inputs, priced, prompt=prompt, name=name)
 
     async def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
@@ -231,23 +231,23 @@ class ReviewDispatcher:
     async def put(
         self,
         question: Question,
-        shown: tuple[ClipInput, ...] | Failure,
-        asked: ReviewerWithPrices,
+        inputs: tuple[ClipInput, ...] | Failure,
+        priced: ReviewerWithPrices,
         *,
         prompt: str = "",
         name: str = "",
     ) -> AskedQuestionResult:
-        """Send `question` with inputs `shown` and return the result; a failure `shown` is the outcome, unsent."""
-        reviewer = asked.reviewer
-        exhibits = () if isinstance(shown, Failure) else shown
+        """Send `question` with `inputs` and return the result; a failure as `inputs` is the outcome, unsent."""
+        reviewer = priced.reviewer
+        exhibits = () if isinstance(inputs, Failure) else inputs
         sheet = build_review_request(
             question, exhibits, key=question.key(reviewer.name), prompt=prompt, name=name
         )
         outcome: Reply | Failure
-        if isinstance(shown, Failure):
-            outcome, space = shown, None
+        if isinstance(inputs, Failure):
+            outcome, space = inputs, None
         else:
-            space = reviewer.box_space(shown[0])
+            space = reviewer.box_space(inputs[0])
             outcome = await reviewer.answer(sheet)
         return AskedQuestionResult(
             reviewer=reviewer.name,
@@ -256,7 +256,7 @@ class ReviewDispatcher:
             exhibits=exhibits,
             box_space=space,
             outcome=outcome,
-            cost_usd=_compute_request_cost_usd(outcome, asked),
+            cost_usd=_compute_request_cost_usd(outcome, priced),
         )
 
     def close(self) -> None:
@@ -265,8 +265,8 @@ class ReviewDispatcher:
 
 
 def _compute_request_cost_usd(
-    outcome: Reply | Failure, asked: ReviewerWithPrices
+    outcome: Reply | Failure, priced: ReviewerWithPrices
 ) -> Decimal | None:
-    if outcome.usage is None or asked.price is None:
+    if outcome.usage is None or priced.price is None:
         return None
-    return asked.price.cost_usd(outcome.usage)
+    return priced.price.cost_usd(outcome.usage)

@@ -31,10 +31,10 @@ class ConditionSection(RecipeSection):
     @model_serializer(mode="wrap")
     def _written(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Return the section without later keys at their defaults, so that older recipes keep their text."""
-        kept: dict[str, Any] = dump(self)
-        return {name: value for name, value in kept.items() if (name, value) not in LATER.items()}
+        fields: dict[str, Any] = dump(self)
+        return {name: value for name, value in fields.items() if (name, value) not in LATER.items()}
 
-    def resolved(self, instrument: Protocol[Any, Any]) -> "ConditionSection":
+    def resolved(self, protocol: Protocol[Any, Any]) -> "ConditionSection":
         """Return the condition with the protocol's default sampling and a prompt that fits `thinking`.
 
         The paper's prompt may ask for reasoning: if thinking is off and no prompt is named, the first
@@ -42,15 +42,15 @@ class ConditionSection(RecipeSection):
         """
         prompt = self.prompt
         if "prompt" not in self.model_fields_set and self.thinking == "off":
-            silent = (name for name, p in instrument.prompts.items() if not p.asks_to_think)
+            silent = (name for name, p in protocol.prompts.items() if not p.asks_to_think)
             prompt = next(silent, prompt)
-        instrument.prompt(prompt)
-        given = "sampling" in self.model_fields_set
-        marked = shows_frame_times(instrument.instrument.protocol, self.marks)
+        protocol.prompt(prompt)
+        is_set = "sampling" in self.model_fields_set
+        marked = shows_frame_times(protocol.instrument.protocol, self.marks)
         resolved = {
-            "sampling": str(parse_sampling(self.sampling if given else instrument.sampling)),
+            "sampling": str(parse_sampling(self.sampling if is_set else protocol.sampling)),
             "prompt": prompt,
-            "marks": "default" if marked is instrument.shows_times else self.marks,
+            "marks": "default" if marked is protocol.shows_times else self.marks,
         }
         return ConditionSection(**(self.model_dump() | resolved))
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:  # an endpoint's client takes its time to load
 
 _LOCAL_REVIEWER: Final = LazyImport("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
 OBJECT: Final = "python:"
-"""Before the name of a reviewer that a Python program handed over."""
+"""Prefix of the name of a reviewer that a Python program passed."""
 _OUTSIDE_FIELDS: Final = {COMMAND: "command", HTTP: "url"}
 
 
@@ -79,15 +79,15 @@ class ReviewerSection(RecipeSection):
     family: Text | None = None
     """Family of a model whose name does not contain it."""
     box_space: Text | None = None
-    """What its boxes count in, where that is not what its family says; `resized MIN-MAX` where only
-    the bounds of its processor's resize, in pixels, are others."""
+    """Coordinate space of its boxes, if it differs from its family's; `resized MIN-MAX` if only the
+    bounds of its processor's resize, in pixels, differ."""
     parser: Mode = "strict"
-    """How its answers are read."""
+    """Mode of the parser of its answers."""
     deadline_s: Deadline = 120.0
     max_connections: Connections = 16
     """Questions that are with the server at once."""
     max_requests: Count | None = None
-    """Most requests in one call."""
+    """Maximum number of requests in one call."""
     max_cost_usd: (
         Annotated[Decimal, Field(gt=0, le=10**9), RecipeNumberUnit("US dollars")] | None
     ) = None
@@ -101,9 +101,9 @@ class ReviewerSection(RecipeSection):
     url: Text | None = None
     """The address of a model `http:NAME`: it is posted a clip, or its frames, and replies with a score."""
     score_means: ScoreMeans = "generated"
-    """What a high score of theirs means."""
+    """Label that a high score of theirs means."""
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """From which score on a clip is called so."""
+    """Score from which a clip gets that label."""
 
     @model_validator(mode="before")
     @classmethod
@@ -142,8 +142,8 @@ class ReviewerSection(RecipeSection):
     def _outsider_is_described(self) -> "ReviewerSection":
         kind = self.model.partition(":")[0] + ":"
         for prefix, field in _OUTSIDE_FIELDS.items():
-            given, needed = bool(getattr(self, field)), kind == prefix
-            if given is not needed:
+            is_set, needed = bool(getattr(self, field)), kind == prefix
+            if is_set is not needed:
                 problem = f"{self.model} needs it" if needed else f"only {prefix}NAME has one"
                 remedy = f"Write model = '{prefix}NAME' and {field} = ... together"
                 raise InvalidSettingError(field, problem, remedy)
@@ -164,8 +164,8 @@ class ReviewerSection(RecipeSection):
     @property
     def assumes_box_space(self) -> bool:
         """Return whether pixels are assumed: neither a served model's family nor its box space is known."""
-        own = self._family() if self.is_served and self.box_space is None else None
-        return own is not None and own.name == "unknown" and self.family is None
+        family = self._family() if self.is_served and self.box_space is None else None
+        return family is not None and family.name == "unknown" and self.family is None
 
     @property
     def learns(self) -> bool:
@@ -204,36 +204,36 @@ class ReviewerSection(RecipeSection):
         reviewer: Reviewer = REVIEWERS.load(self.model)()
         return wrap_open_reviewer(reviewer)
 
-    def resolve(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> ConditionSection:
+    def resolve(self, section: ConditionSection, protocol: Protocol[Any, Any]) -> ConditionSection:
         """Return the complete condition; unset values are those of a checkpoint's training."""
-        name = instrument.instrument.protocol
+        name = protocol.instrument.protocol
         taught = None if self.taught is None else self.taught.condition(name)
         if taught is not None:
-            named = {name: getattr(asked, name) for name in asked.model_fields_set}
-            asked = ConditionSection(**(asdict(taught) | named))
-        return asked.resolved(instrument)
+            named = {name: getattr(section, name) for name in section.model_fields_set}
+            section = ConditionSection(**(asdict(taught) | named))
+        return section.resolved(protocol)
 
     def require_taught(self, protocols: Sequence[str]) -> None:
         """Raise if the reviewer is a checkpoint that was not trained for one of `protocols`."""
         if self.taught is None:
             return
-        known = [str(Instrument(each.protocol, each.version)) for each in self.taught.instruments]
+        known = [str(Instrument(t.protocol, t.version)) for t in self.taught.instruments]
         for name in protocols:
-            asked = str(get_protocol(name).instrument)
-            if asked not in known:
-                setting, problem = "protocol", f"{self.model} was not taught {asked}"
+            current = str(get_protocol(name).instrument)
+            if current not in known:
+                setting, problem = "protocol", f"{self.model} was not taught {current}"
                 remedy = f"Ask for what it was taught: {', '.join(known) or 'nothing is declared'}"
                 raise InvalidSettingError(setting, problem, remedy)
 
-    def require_thinking(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> None:
-        """Raise if the reviewer does not support the thinking mode of the condition `asked`."""
-        if asked.thinking == "default":
+    def require_thinking(self, condition: ConditionSection, protocol: Protocol[Any, Any]) -> None:
+        """Raise if the reviewer does not support the thinking mode of `condition`."""
+        if condition.thinking == "default":
             return
         problem = self.thinking_problem(
-            asked.thinking, asked=instrument.prompt(asked.prompt).asks_to_think
+            condition.thinking, asked=protocol.prompt(condition.prompt).asks_to_think
         )
         if problem is not None:
-            setting = f"thinking={asked.thinking} with prompt={asked.prompt}"
+            setting = f"thinking={condition.thinking} with prompt={condition.prompt}"
             remedy = (
                 "Leave thinking at its default, name another prompt, or name the model's family "
                 "in the recipe"
@@ -244,10 +244,10 @@ class ReviewerSection(RecipeSection):
         """Return why thinking cannot be set, or `None`; `asked`: the prompt asks for thoughts."""
         if self.model == RECORDED or self.model.startswith(OBJECT):
             return None  # whoever recorded the answers, or wrote the program, knows
-        own = self._family()
-        if own is None:
+        family = self._family()
+        if family is None:
             return f"{self.model} does not think" if thinking == "on" else None
-        switched = build_thinking_request_fields(own, thinking, asked=asked)
+        switched = build_thinking_request_fields(family, thinking, asked=asked)
         return switched if isinstance(switched, str) else None
 
     def _family(self) -> ModelFamily | None:
@@ -280,8 +280,8 @@ class ReviewerSection(RecipeSection):
             most=self.max_requests,
             patience=self.patience,
         )
-        opener = build_service_factory(self.model, visit, reading, key_hosts=key_hosts, seed=seed)
-        return replace(opener, is_metered=self._is_metered)
+        factory = build_service_factory(self.model, visit, reading, key_hosts=key_hosts, seed=seed)
+        return replace(factory, is_metered=self._is_metered)
 
     def _local(self) -> ReviewerFactory:
         require_extra(("torch", "torchvision", "transformers", "peft"), "local")

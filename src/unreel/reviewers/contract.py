@@ -60,8 +60,8 @@ class ClipInput:
     @property
     def shown_size(self) -> tuple[int, int]:
         """Return width and height of the shown frames; of the clip if no frame is shown."""
-        shown = self.frames[0] if self.frames else self.clip.facts.video
-        return shown.width, shown.height
+        sized = self.frames[0] if self.frames else self.clip.facts.video
+        return sized.width, sized.height
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

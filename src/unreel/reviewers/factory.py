@@ -89,17 +89,17 @@ class ReviewerPool:
     def __init__(self) -> None:
         self._open: dict[str, ReviewerWithPrices] = {}
 
-    def open(self, opener: ReviewerFactory) -> ReviewerWithPrices:
-        """Return the reviewer of the factory `opener`; open it on first use."""
-        if opener.name not in self._open:
-            self._open[opener.name] = opener.open()
-        return self._open[opener.name]
+    def open(self, factory: ReviewerFactory) -> ReviewerWithPrices:
+        """Return the reviewer of `factory`; open it on first use."""
+        if factory.name not in self._open:
+            self._open[factory.name] = factory.open()
+        return self._open[factory.name]
 
     async def close(self) -> None:
         """Close all reviewers of the pool. The pool can be used again."""
         while self._open:
-            _, held = self._open.popitem()
-            await held.reviewer.close()
+            _, priced = self._open.popitem()
+            await priced.reviewer.close()
 
     async def __aenter__(self) -> "ReviewerPool":
         return self

@@ -76,15 +76,15 @@ def compute_family_frame_timing(family: str, frames: Sequence[ShownFrame]) -> Fr
 def explain_unsupported_video(family: str, sheet: ReviewRequest) -> str:
     """Return why the clips of `sheet` cannot be sent as videos with correct times; "" if they can."""
     marks = sheet.condition.marks
-    shown = [exhibit.frames for exhibit in sheet.exhibits if exhibit.frames]
+    videos = [exhibit.frames for exhibit in sheet.exhibits if exhibit.frames]
     if family in WRITES_TIMES and marks == "off":
         return "the processor writes the instants of a video, so marks cannot be off"
-    if family == "qwen3-vl" and any(len(frames) < _PATCH for frames in shown):
+    if family == "qwen3-vl" and any(len(frames) < _PATCH for frames in videos):
         return "its video needs two frames at least. Sample more, or train it on frames"
     if family == "qwen2.5-vl" and shows_frame_times(sheet.instrument.protocol, marks):
-        for why in filter(None, map(explain_uneven_frame_timing, shown)):
+        for reason in filter(None, map(explain_uneven_frame_timing, videos)):
             remedy = "Sample at a rate such as fps-2, or train it on frames"
-            return f"its video has one distance for all frames, and {why}. {remedy}"
+            return f"its video has one distance for all frames, and {reason}. {remedy}"
     return ""
 
 
@@ -145,19 +145,19 @@ def build_message_parts(
     for number, exhibit in enumerate(sheet.exhibits, start=1):
         if len(sheet.exhibits) > 1:
             parts.append(TextPart(format_question_clip_heading(number)))
-        shown = list(_iter_clip_parts(exhibit, form=form, times=times if marked else None))
-        if not shown:
+        clip_parts = list(_iter_clip_parts(exhibit, form=form, times=times if marked else None))
+        if not clip_parts:
             missing = "clip" if form == "clip" else "frames"
             return build_rejected_request_failure(
                 f"no {missing} of clip {exhibit.clip.id[:12]} came with the sheet"
             )
-        parts += shown
+        parts += clip_parts
         if sheet.condition.audio == "on":
             if exhibit.sound_wav is None:
                 return build_rejected_request_failure(f"clip {exhibit.clip.id[:12]} has no sound")
             parts.append(AudioPart(exhibit.sound_wav))
     before, after = (
-        [TextPart(said)] if said else [] for said in split_prompt_at_clips(sheet.prompt)
+        [TextPart(text)] if text else [] for text in split_prompt_at_clips(sheet.prompt)
     )
     return (*before, *parts, *after)
 

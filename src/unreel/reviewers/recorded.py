@@ -28,7 +28,7 @@ from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 LINE_BYTES: Final = ROW_BYTES
 _DEEPEST: Final = 8
-"""Parts of a clip's path by which a file of answers may name it."""
+"""Maximum number of path parts by which a file of answers may name a clip."""
 _AND: Final = "\n"
 """Separator of protocol and clip; no name contains it."""
 _HELD: Final = (".csv", ".tsv", ".parquet")
@@ -65,11 +65,11 @@ class RecordedReviewer:
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         for handle in _iter_request_keys(sheet):
-            found = self.outcomes.get(handle)
-            if found is not None:
-                return found
-        shown = " and ".join(_get_clip_file_name(exhibit) for exhibit in sheet.exhibits)
-        return Failure(FailureReason.NOT_RECORDED, f"no answer is recorded for {shown}")
+            outcome = self.outcomes.get(handle)
+            if outcome is not None:
+                return outcome
+        names = " and ".join(_get_clip_file_name(exhibit) for exhibit in sheet.exhibits)
+        return Failure(FailureReason.NOT_RECORDED, f"no answer is recorded for {names}")
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -81,30 +81,30 @@ class RecordedAnswersFile:
 
     path: Path
     _marks: NDArray[np.uint64]
-    """A digest of each handle, sorted."""
+    """Hash of each key, sorted."""
     _offsets: NDArray[np.uint64]
-    """Where in the file the line of each mark begins."""
+    """Byte offset of the line of each hash."""
 
     def get(self, handle: str, /) -> Reply | Failure | None:
         """Read the outcome of the key `handle`, `None` if missing; a failure if the file changed since."""
         mark = np.uint64(_hash_recorded_answer_key(handle))
         first = int(np.searchsorted(self._marks, mark, side="left"))
         last = int(np.searchsorted(self._marks, mark, side="right"))
-        for place in range(first, last):
+        for index in range(first, last):
             try:
-                given = self._read_at(place)
+                answer = self._read_at(index)
             except (OSError, InvalidValueError) as error:
                 detail = f"{self.path.name} changed while its answers were replayed ({error})"
                 return Failure(FailureReason.NOT_RECORDED, detail)
-            if _get_recorded_answer_key(given) == handle:
-                return given.outcome
+            if _get_recorded_answer_key(answer) == handle:
+                return answer.outcome
         return None
 
     def require_once(self) -> None:
         """Raise `UnreadableSourceError` if the file has two answers to one question."""
-        for place in np.flatnonzero(self._marks[1:] == self._marks[:-1]):
-            handle = _get_recorded_answer_key(self._read_at(int(place)))
-            if handle == _get_recorded_answer_key(self._read_at(int(place) + 1)):
+        for index in np.flatnonzero(self._marks[1:] == self._marks[:-1]):
+            handle = _get_recorded_answer_key(self._read_at(int(index)))
+            if handle == _get_recorded_answer_key(self._read_at(int(index) + 1)):
                 raise _build_duplicate_answer_error(self.path, handle)
 
     def _read_at(self, index: int) -> ImportedAnswer:
@@ -124,19 +124,19 @@ def open_recorded_reviewer(path: Path, *, name: str) -> RecordedReviewer:
     """
     if path.suffix.lower() in _HELD:
         return RecordedReviewer(name, _load_recorded_outcomes(path))
-    marks, offsets = array("Q"), array("Q")
+    hashes, offsets = array("Q"), array("Q")
     try:
         for offset, handle in _iter_line_keys(path):
-            marks.append(_hash_recorded_answer_key(handle))
+            hashes.append(_hash_recorded_answer_key(handle))
             offsets.append(offset)
     except OSError as error:
         if isinstance(error, UnreadableSourceError):
             raise
         raise UnreadableSourceError(str(path), f"cannot be read ({error})", FORM) from error
-    unsorted = np.frombuffer(marks, dtype=np.uint64) if marks else np.empty(0, np.uint64)
+    unsorted = np.frombuffer(hashes, dtype=np.uint64) if hashes else np.empty(0, np.uint64)
     order = np.argsort(unsorted, kind="stable")
-    places = np.frombuffer(offsets, dtype=np.uint64) if offsets else np.empty(0, np.uint64)
-    recording = RecordedAnswersFile(path, unsorted[order], places[order])
+    sorted_offsets = np.frombuffer(offsets, dtype=np.uint64) if offsets else np.empty(0, np.uint64)
+    recording = RecordedAnswersFile(path, unsorted[order], sorted_offsets[order])
     recording.require_once()
     return RecordedReviewer(name, recording)
 
@@ -144,12 +144,12 @@ def open_recorded_reviewer(path: Path, *, name: str) -> RecordedReviewer:
 def _load_recorded_outcomes(path: Path) -> dict[str, Reply | Failure]:
     """Load all outcomes of a CSV, TSV or Parquet file, whose rows have no offset to read by."""
     outcomes: dict[str, Reply | Failure] = {}
-    for given in read_answer_file(path):
-        if isinstance(given, Rejected):
-            raise UnreadableSourceError(str(path), f"no recorded answer in {given}", FORM)
-        if (handle := _get_recorded_answer_key(given)) in outcomes:
+    for answer in read_answer_file(path):
+        if isinstance(answer, Rejected):
+            raise UnreadableSourceError(str(path), f"no recorded answer in {answer}", FORM)
+        if (handle := _get_recorded_answer_key(answer)) in outcomes:
             raise _build_duplicate_answer_error(path, handle)
-        outcomes[handle] = given.outcome
+        outcomes[handle] = answer.outcome
     return outcomes
 
 
@@ -181,8 +181,8 @@ def _iter_line_keys(path: Path) -> Iterator[tuple[int, str]]:
             offset += len(line)
 
 
-def _get_recorded_answer_key(given: ImportedAnswer) -> str:
-    return given.key or _format_clip_key(given.name, given.protocol)
+def _get_recorded_answer_key(answer: ImportedAnswer) -> str:
+    return answer.key or _format_clip_key(answer.name, answer.protocol)
 
 
 def _iter_request_keys(sheet: ReviewRequest) -> Iterator[str]:
@@ -191,9 +191,9 @@ def _iter_request_keys(sheet: ReviewRequest) -> Iterator[str]:
     clips = [exhibit.clip for exhibit in sheet.exhibits]
     tails = zip(*(_list_path_suffixes(clip.location) for clip in clips), strict=True)
     named: list[Sequence[str]] = [[sheet.name], [clip.id for clip in clips], *tails]
-    shown = [between.join(names) for names in named for between in (BETWEEN, "+")]
+    joined = [between.join(names) for names in named for between in (BETWEEN, "+")]
     for protocol in (sheet.instrument.protocol, ""):
-        for name in dict.fromkeys(shown):
+        for name in dict.fromkeys(joined):
             yield _format_clip_key(name, protocol)
 
 

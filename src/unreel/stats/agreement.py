@@ -27,10 +27,10 @@ def krippendorff_alpha(
     The confidence interval resamples units. n counts the units with at least two ratings, as other
     units contain no information about agreement.
     """
-    found = _build_rating_units(ratings)
-    if isinstance(found, Unmeasured):
-        return found
-    sample, units, values = found
+    rated = _build_rating_units(ratings)
+    if isinstance(rated, Unmeasured):
+        return rated
+    sample, units, values = rated
     statistic = _build_alpha_statistic(units, values, scale=scale)
     return bootstrap_coefficient(statistic, sample, seed=seed, level=level)
 
@@ -55,8 +55,8 @@ def cohen_kappa(
         raise InvalidValueError(msg)
     if len(labels) == 1:
         return Unmeasured(f"both raters always say {labels[0]}: agreement and chance look the same")
-    ours, theirs = codes.astype(np.float64).reshape(2, -1)
-    sample = RowSample.of((ours, theirs), clusters)
+    x, y = codes.astype(np.float64).reshape(2, -1)
+    sample = RowSample.of((x, y), clusters)
     statistic = _build_kappa_statistic(sample, len(labels))
     return bootstrap_coefficient(statistic, sample, seed=seed, level=level)
 
@@ -68,10 +68,10 @@ def fleiss_kappa(ratings: npt.ArrayLike, *, seed: int, level: float = 0.95) -> M
     counts with the mean agreement of its pairs of ratings, and label frequencies are taken from all
     ratings. The confidence interval resamples units. n counts the units with at least two ratings.
     """
-    found = _build_rating_units(ratings)
-    if isinstance(found, Unmeasured):
-        return found
-    sample, units, values = found
+    rated = _build_rating_units(ratings)
+    if isinstance(rated, Unmeasured):
+        return rated
+    sample, units, values = rated
     statistic = _build_fleiss_statistic(_count_ratings_per_unit(units, len(values)))
     return bootstrap_coefficient(statistic, sample, seed=seed, level=level)
 
@@ -95,13 +95,13 @@ def _build_rating_units(ratings: npt.ArrayLike) -> tuple[RowSample, IntArray, Ar
     return sample, units, values
 
 
-def _build_fleiss_statistic(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
-    m = np.asarray(held.sum(axis=1), dtype=np.float64)
-    same = np.asarray((held * held).sum(axis=1), dtype=np.float64)
+def _build_fleiss_statistic(counts: csr_array[np.float64, tuple[int, int]]) -> Statistic:
+    m = np.asarray(counts.sum(axis=1), dtype=np.float64)
+    same = np.asarray((counts * counts).sum(axis=1), dtype=np.float64)
     agree = (same - m) / (m * (m - 1))
 
     def kappa(weights: Array) -> Array:
-        used = np.asarray(weights @ held, dtype=np.float64)
+        used = np.asarray(weights @ counts, dtype=np.float64)
         shares = used / used.sum(axis=1, keepdims=True)
         room = 1 - np.einsum("rv,rv->r", shares, shares)
         room[room <= _ROUNDING] = np.nan
@@ -126,13 +126,13 @@ def _build_alpha_statistic(units: IntArray, values: Array, *, scale: Scale) -> S
             assert_never(scale)
 
 
-def _build_nominal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
-    m = np.asarray(held.sum(axis=1), dtype=np.float64)
-    same = np.asarray((held * held).sum(axis=1), dtype=np.float64)
+def _build_nominal_alpha(counts: csr_array[np.float64, tuple[int, int]]) -> Statistic:
+    m = np.asarray(counts.sum(axis=1), dtype=np.float64)
+    same = np.asarray((counts * counts).sum(axis=1), dtype=np.float64)
     apart = (m**2 - same) / (m - 1)
 
     def alpha(weights: Array) -> Array:
-        used = np.asarray(weights @ held, dtype=np.float64)
+        used = np.asarray(weights @ counts, dtype=np.float64)
         n = used.sum(axis=1)
         observed = weighted_sum(weights, apart)
         return _compute_alpha(n, observed, n**2 - np.einsum("rv,rv->r", used, used))
@@ -140,17 +140,17 @@ def _build_nominal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statis
     return alpha
 
 
-def _build_ordinal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
+def _build_ordinal_alpha(counts: csr_array[np.float64, tuple[int, int]]) -> Statistic:
     """Return alpha with the ordinal distance: the squared difference of the values' middle ranks."""
-    m = np.asarray(held.sum(axis=1), dtype=np.float64)
-    given = held.T.tocsr()
+    m = np.asarray(counts.sum(axis=1), dtype=np.float64)
+    by_value = counts.T.tocsr()
 
     def alpha(weights: Array) -> Array:
-        used = np.asarray(weights @ held, dtype=np.float64)
+        used = np.asarray(weights @ counts, dtype=np.float64)
         n = used.sum(axis=1)
         ranks = np.cumsum(used, axis=1) - used / 2 - n[:, np.newaxis] / 2
-        sums = np.asarray(ranks @ given, dtype=np.float64)
-        squares = np.asarray(ranks**2 @ given, dtype=np.float64)
+        sums = np.asarray(ranks @ by_value, dtype=np.float64)
+        squares = np.asarray(ranks**2 @ by_value, dtype=np.float64)
         apart = 2 * (m * squares - sums**2) / (m - 1)
         # Ranks count from the middle, so their mean is 0 and the square of their sum drops out.
         expected = 2 * n * np.einsum("rv,rv,rv->r", used, ranks, ranks)
@@ -190,18 +190,18 @@ def _count_ratings_per_unit(
 
 
 def _build_kappa_statistic(sample: RowSample, n_labels: int) -> Statistic:
-    ours, theirs = sample.columns
-    agree = (ours == theirs).astype(np.float64)
+    x, y = sample.columns
+    agree = (x == y).astype(np.float64)
     sides = [
-        ((ours == label).astype(np.float64), (theirs == label).astype(np.float64))
+        ((x == label).astype(np.float64), (y == label).astype(np.float64))
         for label in range(n_labels)
     ]
 
     def kappa(weights: Array) -> Array:
         n = weights.sum(axis=1)
         chance = np.zeros_like(n)
-        for ours_is, theirs_is in sides:
-            chance += weighted_sum(weights, ours_is) * weighted_sum(weights, theirs_is)
+        for x_is, y_is in sides:
+            chance += weighted_sum(weights, x_is) * weighted_sum(weights, y_is)
         room = n**2 - chance
         room[room == 0] = np.nan
         beyond: Array = (n * weighted_sum(weights, agree) - chance) / room

@@ -89,10 +89,10 @@ def _estimate_by_resampling(
 ) -> Measured:
     if get_jackknife_groups() is not None:
         return _estimate_by_jackknife(statistic, sample, value, level=level)
-    found = resample_statistic(statistic, sample, seed=seed, level=level)
-    n_clusters = float(found.n_clusters)
+    replicates = resample_statistic(statistic, sample, seed=seed, level=level)
+    n_clusters = float(replicates.n_clusters)
     ends = compute_bootstrap_interval(
-        value, found.values, n_clusters=n_clusters, level=level, limits=limits
+        value, replicates.values, n_clusters=n_clusters, level=level, limits=limits
     )
     if isinstance(ends, Unmeasured):
         return ends
@@ -107,10 +107,10 @@ def _estimate_by_jackknife(
 ) -> JackknifeEstimate:
     # The rows are not held as long as the figure, only what its groups have of them.
     by_scene = sample.group_counts("scene")
-    others: tuple[JackknifeGroupCounts, JackknifeGroupCounts] | None = None
+    by_creator: tuple[JackknifeGroupCounts, JackknifeGroupCounts] | None = None
     crossing = (0.0, 1.0, 1.0)
     if sample.ties.n_creators >= compute_min_clusters(level):
-        others = sample.group_counts("creator"), sample.group_counts("cell")
+        by_creator = sample.group_counts("creator"), sample.group_counts("cell")
         crossing = sample.crossing
 
     def without(counts: JackknifeGroupCounts) -> Array:
@@ -119,9 +119,9 @@ def _estimate_by_jackknife(
     def leave_out() -> JackknifeValues:
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
             scenes = without(by_scene)
-            if others is None:
+            if by_creator is None:
                 return JackknifeValues(scenes)
-            creators, cells = others
+            creators, cells = by_creator
             return JackknifeValues(scenes, without(creators), without(cells), crossing)
 
     return JackknifeEstimate(
@@ -175,10 +175,10 @@ def estimate_bounded_mean(
 def _estimate_by_mid_p(
     value: float, sample: RowSample, limits: StatisticLimits, *, level: float
 ) -> Estimate:
-    reach = limits.high - limits.low
-    share = min(1.0, max(0.0, (value - limits.low) / reach))
-    ends = mid_p_interval(share, limits.n_free, level=level)
-    below, above = (limits.low + end * reach for end in ends)
+    width = limits.high - limits.low
+    fraction = min(1.0, max(0.0, (value - limits.low) / width))
+    ends = mid_p_interval(fraction, limits.n_free, level=level)
+    below, above = (limits.low + end * width for end in ends)
     return Estimate(
         value=value,
         low=min(below, value),
@@ -207,8 +207,8 @@ def compute_bootstrap_interval(
         )
     if np.abs(defined - value).max() <= ROUNDING * max(1.0, abs(value)):
         if limits is None:
-            why = "all clips are alike, so resampling shows no doubt"
-            return Unmeasured(f"{why}; the bare value is {value:.4g}")
+            reason = "all clips are alike, so resampling shows no doubt"
+            return Unmeasured(f"{reason}; the bare value is {value:.4g}")
         return bound_constant_statistic(value, limits, level=level)
     if limits is not None:
         return _compute_bounded_interval(value, defined, limits, n_clusters=n_clusters, level=level)
@@ -225,14 +225,14 @@ def _compute_bounded_interval(
     """Compute a proportion's interval with as many trials as match the resamples' variance."""
     from scipy.special import stdtrit
 
-    reach = limits.high - limits.low
-    share = min(1.0, max(0.0, (value - limits.low) / reach))
+    width = limits.high - limits.low
+    fraction = min(1.0, max(0.0, (value - limits.low) / width))
     # Resampling k clips shows k - 1 parts of k of their variance.
-    variance = float(replicates.var()) / reach**2 * n_clusters / (n_clusters - 1)
+    variance = float(replicates.var()) / width**2 * n_clusters / (n_clusters - 1)
     few = central_normal_quantile(level) / -float(stdtrit(n_clusters - 1, (1 - level) / 2))
-    n_trials = max(share * (1 - share), ROUNDING) / variance * few**2
-    low, high = mid_p_interval(share, n_trials, level=level)
-    return limits.low + low * reach, limits.low + high * reach
+    n_trials = max(fraction * (1 - fraction), ROUNDING) / variance * few**2
+    low, high = mid_p_interval(fraction, n_trials, level=level)
+    return limits.low + low * width, limits.low + high * width
 
 
 def compute_tail_fraction(n_clusters: float, *, level: float) -> float:
@@ -242,8 +242,8 @@ def compute_tail_fraction(n_clusters: float, *, level: float) -> float:
         stdtrit,
     )  # a third of a second that a single review does not need
 
-    reach = -float(stdtrit(n_clusters - 1, (1 - level) / 2))
-    return float(ndtr(-math.sqrt(n_clusters / (n_clusters - 1)) * reach))
+    quantile = -float(stdtrit(n_clusters - 1, (1 - level) / 2))
+    return float(ndtr(-math.sqrt(n_clusters / (n_clusters - 1)) * quantile))
 
 
 def bound_constant_statistic(
@@ -254,9 +254,9 @@ def bound_constant_statistic(
     None of n observations differed, so at most a share q of all observations differs: the upper
     bound for a count of 0. The ends are the values of the statistic if that share lay at a limit.
     """
-    _, share = mid_p_interval(0.0, limits.n_free, level=level)
-    low = value - share * max(0.0, value - limits.low)
-    return low, value + share * max(0.0, limits.high - value)
+    _, fraction = mid_p_interval(0.0, limits.n_free, level=level)
+    low = value - fraction * max(0.0, value - limits.low)
+    return low, value + fraction * max(0.0, limits.high - value)
 
 
 def explain_too_few_clusters(sample: RowSample, *, level: float) -> str:

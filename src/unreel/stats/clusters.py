@@ -32,13 +32,13 @@ class LabelNumbering:
 
     Args:
         known: Existing numbers, which are extended; `None` numbers labels in sorted order.
-        most: Maximum number of distinct labels that are stored as text.
+        max_labels: Maximum number of distinct labels that are stored as text.
     """
 
-    def __init__(self, known: dict[str, int] | None = None, *, most: float = MANY) -> None:
-        self._stand = known is not None
+    def __init__(self, known: dict[str, int] | None = None, *, max_labels: float = MANY) -> None:
+        self._is_fixed = known is not None
         self._known: dict[str, int] = {} if known is None else known
-        self._most = float("inf") if self._stand else most
+        self._max_labels = float("inf") if self._is_fixed else max_labels
         self._numbers = array("i")
         self._digests = bytearray()
 
@@ -48,9 +48,9 @@ class LabelNumbering:
             self._digests += digest_label(label)
             return
         self._numbers.append(self._known.setdefault(label, len(self._known)))
-        if len(self._known) > self._most:
-            held = np.frombuffer(b"".join(map(digest_label, self._known)), f"V{DIGEST_BYTES}")
-            self._digests += held[self.met].tobytes()
+        if len(self._known) > self._max_labels:
+            digests = np.frombuffer(b"".join(map(digest_label, self._known)), f"V{DIGEST_BYTES}")
+            self._digests += digests[self.met].tobytes()
             self._known, self._numbers = {}, array("i")
 
     @property
@@ -61,17 +61,17 @@ class LabelNumbering:
     @property
     def names(self) -> tuple[str, ...]:
         """Return the labels by number; empty if the labels are too many to keep in memory."""
-        return tuple(self._known if self._stand else sorted(self._known))
+        return tuple(self._known if self._is_fixed else sorted(self._known))
 
     def numbers(self) -> Numbers:
         """Return rows' label numbers in sorted order, as in `known`, or by digest if they are too many."""
         if self._digests:
             return rank_digests(self._digests)
-        if self._stand or not self._known:
+        if self._is_fixed or not self._known:
             return self.met
-        place = np.empty(len(self._known), np.int32)
-        place[[self._known[name] for name in self.names]] = np.arange(len(place))
-        return place[self.met]
+        rank = np.empty(len(self._known), np.int32)
+        rank[[self._known[name] for name in self.names]] = np.arange(len(rank))
+        return rank[self.met]
 
 
 class SharedLabelNumbering:
@@ -98,7 +98,7 @@ class ClusterIds:
     creator: Numbers
     """`NOBODY` (-1) if the creator is unknown."""
     names: tuple[str, ...] = ()
-    """Of the creators, by number."""
+    """Names of the creators, by number."""
 
     @classmethod
     def of(cls, clusters: "Clusters", n_rows: int) -> "ClusterIds":
@@ -140,7 +140,7 @@ class ClusterIds:
 
 
 Clusters = ClusterIds | Sequence[str | RowCluster] | npt.NDArray[Any] | None
-"""What every row is drawn with: its clip, or its scene and creator; `None` when no row is tied to another."""
+"""Cluster of every row: its clip, or its scene and creator; `None` if all rows are independent."""
 
 
 class ClusterIdBuilder:
@@ -150,31 +150,31 @@ class ClusterIdBuilder:
         groups = get_jackknife_groups()
         self._scenes = LabelNumbering() if groups is None else SharedLabelNumbering(groups.scenes)
         self._creators = LabelNumbering(
-            None if groups is None else groups.creators, most=float("inf")
+            None if groups is None else groups.creators, max_labels=float("inf")
         )
-        self._made = bytearray()
+        self._has_creator = bytearray()
 
     def add(self, scene: str, creator: str) -> None:
         """Add the scene and creator of the next row; `creator` is "" if it has none."""
         self._scenes.add(scene)
-        self._made.append(bool(creator))
+        self._has_creator.append(bool(creator))
         if creator:
             self._creators.add(creator)
 
     def ties(self) -> ClusterIds:
         """Return the scene and creator numbers of all rows that were added."""
-        made = np.frombuffer(self._made, np.bool_)
-        creator = np.full(len(made), NOBODY, np.int32)
-        creator[made] = self._creators.numbers()
+        has_creator = np.frombuffer(self._has_creator, np.bool_)
+        creator = np.full(len(has_creator), NOBODY, np.int32)
+        creator[has_creator] = self._creators.numbers()
         return ClusterIds(self._scenes.numbers(), creator, self._creators.names)
 
 
 def build_cluster_ids(clusters: Iterable[Any]) -> ClusterIds:
     """Build the cluster ids of rows from `clusters`: the scene and creator of each row."""
-    tying = ClusterIdBuilder()
+    builder = ClusterIdBuilder()
     for scene, creator in clusters:
-        tying.add(scene, creator)
-    return tying.ties()
+        builder.add(scene, creator)
+    return builder.ties()
 
 
 def count_distinct_values(numbers: npt.NDArray[Any]) -> int:
@@ -199,7 +199,7 @@ class ClusterResampler:
     """Resampler that draws groups of rows, such as scenes, with replacement, as many as were observed."""
 
     sizes: IntArray
-    """How many groups of each kind were observed."""
+    """Number of observed groups of each kind."""
     holders: "_RowGroupCounts | None"
     """Which kinds of group hold each distinct row; `None`: a group of kind i holds row i alone."""
     always: Array | float = 0.0
@@ -208,14 +208,14 @@ class ClusterResampler:
     @classmethod
     def of(cls, group: npt.NDArray[Any], starts: IntArray) -> "ClusterResampler":
         """Build the resampler of sorted rows by `group`; distinct rows begin at `starts`. Group -1 stays."""
-        drawn = group != NOBODY
-        labels = group[drawn]
-        always = 0.0 if len(labels) == len(group) else count_chosen_rows(~drawn, starts)
+        is_grouped = group != NOBODY
+        labels = group[is_grouped]
+        always = 0.0 if len(labels) == len(group) else count_chosen_rows(~is_grouped, starts)
         n_groups = count_distinct_values(labels)
         if n_groups == len(labels):
-            return cls(count_chosen_rows(drawn, starts).astype(np.int64), None, always)
+            return cls(count_chosen_rows(is_grouped, starts).astype(np.int64), None, always)
         numbers = np.full(len(group), n_groups)
-        numbers[drawn] = np.unique(labels, return_inverse=True)[1]
+        numbers[is_grouped] = np.unique(labels, return_inverse=True)[1]
         holders = _RowGroupCounts.of(numbers, starts, n_groups=n_groups)
         if n_groups <= MANY:
             return cls(np.ones(n_groups, dtype=np.int64), holders, always)
@@ -235,11 +235,11 @@ class ClusterResampler:
         if (self.sizes != 1).any():
             picks = np.repeat(np.arange(kinds), self.sizes).take(picks)
         picks += kinds * np.arange(count)[:, np.newaxis]
-        drawn = np.bincount(picks.ravel(), minlength=count * kinds).reshape(count, kinds)
-        return self._spread(drawn.astype(np.float64))
+        counts = np.bincount(picks.ravel(), minlength=count * kinds).reshape(count, kinds)
+        return self._spread(counts.astype(np.float64))
 
-    def _spread(self, drawn: Array) -> Array:
-        weights = drawn if self.holders is None else self.holders.spread(drawn)
+    def _spread(self, counts: Array) -> Array:
+        weights = counts if self.holders is None else self.holders.spread(counts)
         weights += self.always
         return weights
 
@@ -252,23 +252,23 @@ class _RowGroupCounts:
     """Rows of no group have the number after the last."""
     times: Array
     starts: IntArray
-    """Where each distinct row starts."""
+    """Index at which each distinct row starts."""
     n_groups: int
 
     @classmethod
     def of(cls, numbers: IntArray, starts: IntArray, *, n_groups: int) -> "_RowGroupCounts":
         """Build the groups per distinct row, given sorted group `numbers` and the `starts` of distinct rows."""
         rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(numbers)))
-        held, times = np.unique(rows * (n_groups + 1) + numbers, return_counts=True)
-        row, group = np.divmod(held, n_groups + 1)
+        cells, times = np.unique(rows * (n_groups + 1) + numbers, return_counts=True)
+        row, group = np.divmod(cells, n_groups + 1)
         begins = np.flatnonzero(np.diff(row, prepend=-1))
         return cls(group, times.astype(np.float64), begins, n_groups)
 
-    def spread(self, drawn: Array) -> Array:
+    def spread(self, weights: Array) -> Array:
         """Compute the weights of the distinct rows from the weights of the groups."""
         if self.group.max() == self.n_groups:
-            drawn = np.pad(drawn, ((0, 0), (0, 1)))
-        rows = drawn.take(self.group, axis=1)
+            weights = np.pad(weights, ((0, 0), (0, 1)))
+        rows = weights.take(self.group, axis=1)
         if self.times.max() > 1:
             rows *= self.times
         if len(self.starts) == len(self.group):
@@ -282,15 +282,15 @@ class _RowGroupCounts:
         by_group = np.argsort(self.group, kind="stable")
         begins = np.searchsorted(self.group[by_group], np.arange(self.n_groups))
         ends = np.searchsorted(self.group[by_group], self.n_groups)
-        rng, marks = np.random.default_rng(0), []
+        rng, hashes = np.random.default_rng(0), []
         for _ in range(2):
-            mark = rng.integers(2**64, size=len(self.starts), dtype=np.uint64)[row]
-            mark *= self.times.astype(np.uint64)
-            marks.append(np.add.reduceat(mark[by_group][:ends], begins))
-        order = np.lexsort(marks)
+            row_hash = rng.integers(2**64, size=len(self.starts), dtype=np.uint64)[row]
+            row_hash *= self.times.astype(np.uint64)
+            hashes.append(np.add.reduceat(row_hash[by_group][:ends], begins))
+        order = np.lexsort(hashes)
         differs = np.zeros(self.n_groups, np.bool_)
-        for mark in marks:
-            differs[1:] |= mark[order][1:] != mark[order][:-1]
+        for row_hash in hashes:
+            differs[1:] |= row_hash[order][1:] != row_hash[order][:-1]
         kind = np.empty(self.n_groups + 1, np.int64)
         kind[order] = np.cumsum(differs)
         n_kinds = int(kind[order[-1]]) + 1
@@ -321,8 +321,8 @@ def group_connected_names(
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    place = {name: number for number, name in enumerate(names)}
-    ends = np.array([(place[first], place[second]) for first, second in pairs], np.intp)
+    index = {name: number for number, name in enumerate(names)}
+    ends = np.array([(index[first], index[second]) for first, second in pairs], np.intp)
     rows, columns = ends.reshape(-1, 2).T
     graph = coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(len(names),) * 2)
     _, labels = connected_components(graph, directed=False)

@@ -17,23 +17,23 @@ from unreel.core.errors import InvalidValueError
 from unreel.stats.row_sample import Array, IntArray
 
 
-def hypergeometric_probabilities(n: int, ours: int, theirs: int) -> Array:
-    """Return the probabilities that 0, 1, ... of `n` items carry both of two independent marks.
+def hypergeometric_probabilities(n: int, first: int, second: int) -> Array:
+    """Return the probabilities that 0, 1, ... of `n` items have both of two independent marks.
 
-    `ours` items carry the first mark and `theirs` items the second. This is the hypergeometric
+    `first` items have the first mark and `second` items the second. This is the hypergeometric
     distribution, computed from log factorials: exact to ten digits for millions of items.
     """
-    if not (0 <= ours <= n and 0 <= theirs <= n):
-        msg = f"{ours} and {theirs} marks do not fit on {n} things. Check the counts"
+    if not (0 <= first <= n and 0 <= second <= n):
+        msg = f"{first} and {second} marks do not fit on {n} things. Check the counts"
         raise InvalidValueError(msg)
     from scipy.special import gammaln  # scipy.stats has it too, and takes seconds to load
 
-    both = np.arange(min(ours, theirs) + 1, dtype=np.float64)
-    neither = n - ours - theirs + both
+    n_both = np.arange(min(first, second) + 1, dtype=np.float64)
+    neither = n - first - second + n_both
     possible = neither >= 0
-    whole = gammaln(np.array([ours, theirs, n - ours, n - theirs]) + 1.0).sum() - gammaln(n + 1.0)
-    used = np.stack([both, ours - both, theirs - both, np.maximum(neither, 0)])
-    logs: Array = whole - gammaln(used + 1.0).sum(axis=0)
+    total = gammaln(np.array([first, second, n - first, n - second]) + 1.0).sum() - gammaln(n + 1.0)
+    used = np.stack([n_both, first - n_both, second - n_both, np.maximum(neither, 0)])
+    logs: Array = total - gammaln(used + 1.0).sum(axis=0)
     return np.where(possible, np.exp(logs), 0.0)
 
 
@@ -68,12 +68,12 @@ def find_copying_annotators(
     annotator: npt.ArrayLike, task: npt.ArrayLike, label: npt.ArrayLike, *, seed: int = 0
 ) -> tuple[CopyingAnnotatorPair, ...] | None:
     """Find pairs that seem to copy, from integer columns by answer; `None` if none is testable."""
-    who, what, said = (np.asarray(column) for column in (annotator, task, label))
-    n_people, n_tasks = int(who.max()) + 1, int(what.max()) + 1
+    annotators, tasks, labels = (np.asarray(column) for column in (annotator, task, label))
+    n_people, n_tasks = int(annotators.max()) + 1, int(tasks.max()) + 1
     if not FEWEST_PEOPLE <= n_people <= MOST_PEOPLE:
         return None
-    answers = np.zeros((n_people, n_tasks, int(said.max()) + 1))
-    answers[who, what, said] = 1
+    answers = np.zeros((n_people, n_tasks, int(labels.max()) + 1))
+    answers[annotators, tasks, labels] = 1
     agreement = _compute_agreement(answers)
     tested = np.argwhere(np.triu(agreement.n_shared, 1) >= FEWEST_SHARED)
     if not len(tested):
@@ -99,12 +99,12 @@ class _AgreementMatrices:
 
 def _compute_agreement(answers: Array) -> _AgreementMatrices:
     """Compute the agreement of all pairs from `answers[person, task, label]`, 1 for the given label."""
-    judged = answers.sum(axis=2)
-    n_shared = judged @ judged.T
+    is_answered = answers.sum(axis=2)
+    n_shared = is_answered @ is_answered.T
     n_same = np.einsum("atl,btl->ab", answers, answers)
-    given = np.einsum("atl,bt->abl", answers, judged)
+    frequencies = np.einsum("atl,bt->abl", answers, is_answered)
     at_least_one = np.maximum(n_shared, 1)
-    by_chance = np.einsum("abl,bal->ab", given, given) / at_least_one**2
+    by_chance = np.einsum("abl,bal->ab", frequencies, frequencies) / at_least_one**2
     kappa = (n_same / at_least_one - by_chance) / np.where(by_chance < 1, 1 - by_chance, 1)
     return _AgreementMatrices(n_shared, n_same, by_chance, kappa)
 
@@ -123,9 +123,9 @@ def _iter_copying_annotators(
     while left:
         surprise, products = {}, {}
         for i, j in left:
-            others = weights.copy()
-            others[i, j] = others[j, i] = 0
-            explained = _fit_factor_products(kappas, others, i, j)
+            other_weights = weights.copy()
+            other_weights[i, j] = other_weights[j, i] = 0
+            explained = _fit_factor_products(kappas, other_weights, i, j)
             excess = kappas[:, i, j] - explained
             products[i, j] = float(explained[0])
             surprise[i, j] = excess[0] / max(excess[1:].std(), _LEAST_SPREAD)

@@ -87,9 +87,9 @@ class OrderedPairCounter:
         between the block's lower and upper half.
         """
         distinct, rank = np.unique(truth, return_inverse=True)
-        _, place = np.unique(scores, return_inverse=True)
+        _, score = np.unique(scores, return_inverse=True)
         n_digits = (len(distinct) - 1).bit_length()
-        return cls(rank, tuple(_RankDigitPairs.of(rank, place, digit) for digit in range(n_digits)))
+        return cls(rank, tuple(_RankDigitPairs.of(rank, score, digit) for digit in range(n_digits)))
 
     def count(self, weights: Array) -> OrderedPairCounts:
         """Count pairs for each line of `weights`, which holds how often each row occurs."""
@@ -119,13 +119,13 @@ class _RankDigitPairs:
     """For each upper row, how many lower rows come before the first of its block above its score."""
 
     @classmethod
-    def of(cls, rank: IntArray, place: IntArray, digit: int) -> "_RankDigitPairs":
-        key = (rank >> (digit + 1)) * (place.max() + 1)
+    def of(cls, rank: IntArray, y_rank: IntArray, digit: int) -> "_RankDigitPairs":
+        key = (rank >> (digit + 1)) * (y_rank.max() + 1)
         is_upper = (rank >> digit & 1).astype(np.bool_)
-        order = np.argsort(key + place, kind="stable")
+        order = np.argsort(key + y_rank, kind="stable")
         lower, upper = order[~is_upper[order]], order[is_upper[order]]
-        below = (key + place)[lower]
-        ends = [key[upper], (key + place)[upper], (key + place)[upper] + 1]
+        below = (key + y_rank)[lower]
+        ends = [key[upper], (key + y_rank)[upper], (key + y_rank)[upper] + 1]
         return cls(lower, upper, *(np.searchsorted(below, end) for end in ends))
 
     def add(self, weights: Array, *, same: Array, tied: Array) -> None:

@@ -33,7 +33,7 @@ class DawidSkeneFit:
     posterior: Array
     """`[task, label]`: each line sums to 1."""
     shares: Array
-    """`[label]`: how common each true label is."""
+    """`[label]`: frequency of each true label."""
     confusion: Array
     """`[annotator, true label, said label]`: each line sums to 1."""
     n_rounds: int
@@ -63,46 +63,47 @@ def dawid_skene(
     prior, as a number of artificial tasks per true label; 0 gives the published method. `shape` is
     the number of annotators and of labels, in case the last of them do not occur in the data.
     """
-    who, what, said = (_require_index_column(column) for column in (annotator, task, label))
-    if not len(who) == len(what) == len(said) > 0 or pull < 0:
+    people, tasks, labels = (_require_index_column(column) for column in (annotator, task, label))
+    if not len(people) == len(tasks) == len(labels) > 0 or pull < 0:
         msg = (
-            f"labels need an annotator, a task and a label each, got {len(who)}, {len(what)} and "
-            f"{len(said)}, with pull {pull}. Align them"
+            f"labels need an annotator, a task and a label each, got {len(people)}, {len(tasks)} and "
+            f"{len(labels)}, with pull {pull}. Align them"
         )
         raise InvalidValueError(msg)
-    n_people, n_tasks, n_labels = (int(column.max()) + 1 for column in (who, what, said))
+    n_people, n_tasks, n_labels = (int(column.max()) + 1 for column in (people, tasks, labels))
     n_people, n_labels = max(n_people, shape[0]), max(n_labels, shape[1])
-    ones = np.ones(len(who))
-    given = csr_array((ones, (who * n_labels + said, what)), shape=(n_people * n_labels, n_tasks))
-    votes = csr_array((ones, (what, said)), shape=(n_tasks, n_labels)).toarray()
+    ones = np.ones(len(people))
+    cells = people * n_labels + labels
+    answers = csr_array((ones, (cells, tasks)), shape=(n_people * n_labels, n_tasks))
+    votes = csr_array((ones, (tasks, labels)), shape=(n_tasks, n_labels)).toarray()
     return _run_expectation_maximisation(
-        given, _normalise_rows(votes), pull=pull, most_rounds=most_rounds
+        answers, _normalise_rows(votes), pull=pull, most_rounds=most_rounds
     )
 
 
 def _run_expectation_maximisation(
-    given: csr_array[np.float64, tuple[int, int]],
+    answers: csr_array[np.float64, tuple[int, int]],
     posterior: Array,
     *,
     pull: float,
     most_rounds: int,
 ) -> DawidSkeneFit:
-    """Alternate confusion tables and labels until stable, `most_rounds` at most, on counts `given`."""
-    asked = given.T.tocsr()
+    """Alternate confusion tables and labels until stable, `most_rounds` at most, on the counts `answers`."""
+    by_task = answers.T.tocsr()
     n_labels = posterior.shape[1]
     moved, n_rounds = np.inf, 0
     while True:
         shares = _normalise_rows(posterior.sum(axis=0, keepdims=True))[0]
-        counts = np.asarray(given @ posterior).reshape(-1, n_labels, n_labels)
+        counts = np.asarray(answers @ posterior).reshape(-1, n_labels, n_labels)
         confusion = _estimate_confusion_tables(counts.transpose(0, 2, 1), pull=pull)
         if moved <= _STILL or n_rounds >= most_rounds:
             return DawidSkeneFit(
                 posterior, shares, confusion, n_rounds, settled=bool(moved <= _STILL)
             )
         logs = np.log(confusion).transpose(0, 2, 1).reshape(-1, n_labels)
-        found = _compute_softmax(np.asarray(asked @ logs) + np.log(np.maximum(shares, _RARELY)))
-        moved = float(np.abs(found - posterior).max())
-        posterior, n_rounds = found, n_rounds + 1
+        updated = _compute_softmax(np.asarray(by_task @ logs) + np.log(np.maximum(shares, _RARELY)))
+        moved = float(np.abs(updated - posterior).max())
+        posterior, n_rounds = updated, n_rounds + 1
 
 
 def _estimate_confusion_tables(counts: Array, *, pull: float) -> Array:
@@ -115,10 +116,10 @@ def _estimate_confusion_tables(counts: Array, *, pull: float) -> Array:
     if pull == 0 or counts.shape[-1] == 1:
         return np.maximum(_normalise_rows(counts), _RARELY)
     same = np.eye(counts.shape[-1])
-    hits, asked = np.einsum("akk->ak", counts), counts.sum(axis=2)
-    overall = hits.sum() / asked.sum()
-    own = (hits.sum(axis=1) + pull * overall) / (asked.sum(axis=1) + pull)
-    right = (hits + pull * own[:, np.newaxis]) / (asked + pull)
+    hits, totals = np.einsum("akk->ak", counts), counts.sum(axis=2)
+    overall = hits.sum() / totals.sum()
+    accuracy = (hits.sum(axis=1) + pull * overall) / (totals.sum(axis=1) + pull)
+    right = (hits + pull * accuracy[:, np.newaxis]) / (totals + pull)
     common = _normalise_rows((counts.sum(axis=0) + _RARELY) * (1 - same))
     errors = _normalise_rows((counts + _ERRORS * pull * common) * (1 - same))
     tables: Array = right[:, :, np.newaxis] * same + (1 - right)[:, :, np.newaxis] * errors
@@ -192,10 +193,10 @@ def cross_fit_dawid_skene(
     cross-validation; with few tasks, or if it does not converge, annotators have equal weight. The
     arguments are those of `dawid_skene`.
     """
-    who, what, said = (np.asarray(column) for column in (annotator, task, label))
-    shape = max(int(who.max()) + 1, shape[0]), max(int(said.max()) + 1, shape[1])
-    answers = _AnswerIndexColumns(who, what, said, shape)
-    n_tasks = len(np.unique(what))
+    people, tasks, labels = (np.asarray(column) for column in (annotator, task, label))
+    shape = max(int(people.max()) + 1, shape[0]), max(int(labels.max()) + 1, shape[1])
+    answers = _AnswerIndexColumns(people, tasks, labels, shape)
+    n_tasks = len(np.unique(tasks))
     if n_tasks >= MANY_TASKS:
         skills = answers.fit(PULLS[0])
         if skills.settled:
@@ -257,15 +258,15 @@ class _HeldOutFit:
         logs = np.zeros((int(answers.task.max()) + 1, n_labels))
         converged = True
         folds = answers.task % min(_N_FOLDS, len(logs))
-        for one in np.unique(folds):
-            skills = answers.only(folds != one).fit(pull)
-            judged = folds == one
+        for fold in np.unique(folds):
+            skills = answers.only(folds != fold).fit(pull)
+            held_out = folds == fold
             converged &= skills.settled
-            tables = np.log(skills.confusion[answers.who[judged], :, answers.said[judged]])
-            np.add.at(logs, answers.task[judged], tables)
+            tables = np.log(skills.confusion[answers.who[held_out], :, answers.said[held_out]])
+            np.add.at(logs, answers.task[held_out], tables)
             # Equal people count as in a majority, in which no label has a start.
             shares = skills.shares if pull < EQUAL_PULL else np.full(n_labels, 1 / n_labels)
-            logs[np.unique(answers.task[judged])] += np.log(np.maximum(shares, _LEAST_SHARE))
+            logs[np.unique(answers.task[held_out])] += np.log(np.maximum(shares, _LEAST_SHARE))
         top = logs.max(axis=1, keepdims=True)
         chances = np.exp(logs - top)
         total = chances.sum(axis=1, keepdims=True)

@@ -73,12 +73,12 @@ def f1(
     level: float = 0.95,
 ) -> Measured:
     """Compute F1 for the answer `generated` (1 in both columns); n counts rows, right real ones have no effect."""
-    truth, said = _require_binary_truth(generated, called)
-    counted = (truth > 0) | (said > 0)
-    if not counted.any():
+    truth, call = _require_binary_truth(generated, called)
+    is_counted = (truth > 0) | (call > 0)
+    if not is_counted.any():
         return Unmeasured("no clip is generated or was called so")
     ties = ClusterIds.of(clusters, len(truth))
-    sample = RowSample.of(((truth * said).astype(np.uint8), (truth + said).astype(np.uint8)), ties)
+    sample = RowSample.of(((truth * call).astype(np.uint8), (truth + call).astype(np.uint8)), ties)
     hits, calls = sample.columns
 
     def harmonic(weights: Array) -> Array:
@@ -86,7 +86,7 @@ def f1(
         either[either == 0] = np.nan
         return 2 * weighted_sum(weights, hits) / either
 
-    limits = StatisticLimits(0.0, 1.0, ties.only(counted).n_free)
+    limits = StatisticLimits(0.0, 1.0, ties.only(is_counted).n_free)
     return bootstrap(harmonic, sample, seed=seed, level=level, limits=limits)
 
 
@@ -118,7 +118,7 @@ def tpr_at_fpr(
         return Unmeasured("needs at least one generated clip")
     sample = RowSample.of((-column, truth), ties)
     limits = StatisticLimits(0.0, 1.0, ties.only(truth == 1).n_free)
-    found, stricter = (
+    measured, stricter = (
         bootstrap(
             _build_detection_rate_statistic(sample, fpr, spare=n),
             sample,
@@ -128,9 +128,9 @@ def tpr_at_fpr(
         )
         for n in (0, 1)
     )
-    if isinstance(found, Unmeasured) or isinstance(stricter, Unmeasured):
-        return found
-    return replace(found, low=min(found.low, stricter.low))
+    if isinstance(measured, Unmeasured) or isinstance(stricter, Unmeasured):
+        return measured
+    return replace(measured, low=min(measured.low, stricter.low))
 
 
 def _build_detection_rate_statistic(sample: RowSample, fpr: float, *, spare: int) -> Statistic:
@@ -143,10 +143,10 @@ def _build_detection_rate_statistic(sample: RowSample, fpr: float, *, spare: int
         real = np.add.reduceat(weights * (1 - generated), starts, axis=1)
         n_fake, n_real = fake.sum(axis=1), real.sum(axis=1)
         n_fake[(n_fake == 0) | (n_real == 0)] = np.nan
-        most = fpr * (n_real + spare) - spare + _WHOLE
-        passes = np.cumsum(real, axis=1) <= most[:, np.newaxis]
-        share: Array = np.einsum("rs,rs->r", fake, passes) / n_fake
-        return share
+        max_real = fpr * (n_real + spare) - spare + _WHOLE
+        passes = np.cumsum(real, axis=1) <= max_real[:, np.newaxis]
+        rate: Array = np.einsum("rs,rs->r", fake, passes) / n_fake
+        return rate
 
     return caught
 
@@ -201,28 +201,28 @@ def measure_probability_calibration(
     level: float = 0.95,
 ) -> CalibrationMetrics:
     """Compute calibration in `bins` equal bins; equal probabilities share a bin."""
-    truth, told = _require_binary_truth(generated, p_generated)
-    if len(told) == 0:
+    truth, reported = _require_binary_truth(generated, p_generated)
+    if len(reported) == 0:
         nothing = Unmeasured("no rows")
         return CalibrationMetrics(ece=nothing, brier=nothing, bins=())
     if bins < 1:
         msg = f"calibration needs at least one bin, got {bins}. Use 10"
         raise InvalidValueError(msg)
-    if told.min() < 0 or told.max() > 1:
-        msg = f"probabilities lie in 0..1, got {told.min()}..{told.max()}. Map scores to probabilities"
+    if reported.min() < 0 or reported.max() > 1:
+        msg = f"probabilities lie in 0..1, got {reported.min()}..{reported.max()}. Map scores to probabilities"
         raise InvalidValueError(msg)
-    squares = (told - truth) ** 2
+    squares = (reported - truth) ** 2
     brier = bootstrap_mean(squares, seed=seed, clusters=clusters, bounds=(0, 1), level=level)
-    number = _assign_equal_bins(told, bins)
-    sample = RowSample.of((number, told - truth), clusters)
+    number = _assign_equal_bins(reported, bins)
+    sample = RowSample.of((number, reported - truth), clusters)
     ece = _estimate_calibration_error(sample, seed=seed, level=level)
-    ties = ClusterIds.of(clusters, len(told))
+    ties = ClusterIds.of(clusters, len(reported))
     table = []
-    for chosen in (number == each for each in np.unique(number)):
-        share = estimate_bounded_mean(
+    for chosen in (number == bin_number for bin_number in np.unique(number)):
+        fraction = estimate_bounded_mean(
             RowSample.of((truth[chosen],), ties.only(chosen)), (0, 1), level=level
         )
-        table.append(ReliabilityBin(p_mean=float(told[chosen].mean()), generated=share))
+        table.append(ReliabilityBin(p_mean=float(reported[chosen].mean()), generated=fraction))
     return CalibrationMetrics(ece=ece, brier=brier, bins=tuple(table))
 
 
@@ -234,11 +234,11 @@ def _require_binary_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tu
     return truth, column
 
 
-def _assign_equal_bins(told: Array, bins: int) -> Array:
+def _assign_equal_bins(p_values: Array, bins: int) -> Array:
     """Return the bin number of each row, by the middle rank of the rows with the same probability."""
-    _, place, count = np.unique(told, return_inverse=True, return_counts=True)
+    _, bin_index, count = np.unique(p_values, return_inverse=True, return_counts=True)
     middle = np.cumsum(count) - count / 2
-    return np.floor(middle * bins / len(told))[place]
+    return np.floor(middle * bins / len(p_values))[bin_index]
 
 
 def _estimate_calibration_error(sample: RowSample, *, seed: int, level: float) -> Measured:
@@ -256,14 +256,14 @@ def _estimate_calibration_error(sample: RowSample, *, seed: int, level: float) -
         signed: Array = told_less_true / weights.sum(axis=1, keepdims=True)
         return signed
 
-    here = distances(sample.observed)[0]
-    value = float(np.abs(here).sum())
+    observed = distances(sample.observed)[0]
+    value = float(np.abs(observed).sum())
     too_few = explain_too_few_clusters(sample, level=level)
     if too_few:
         return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
     replicates = resample_statistic(distances, sample, seed=seed, level=level)
     n_clusters = float(replicates.n_clusters.min())
-    noise = np.abs(replicates.values - here).sum(axis=1)
+    noise = np.abs(replicates.values - observed).sum(axis=1)
     if noise.max() <= ROUNDING:
         low, high = bound_constant_statistic(
             value, StatisticLimits(0.0, 1.0, sample.n_free), level=level

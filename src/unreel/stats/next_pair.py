@@ -43,9 +43,9 @@ class StrengthPosterior:
 
     def spread_of(self, first: IntArray, second: IntArray) -> Array:
         """Return the variance of the difference between the strengths of each pair."""
-        own = np.diagonal(self.covariance)
+        variances = np.diagonal(self.covariance)
         between = self.covariance[first, second]
-        return np.asarray(np.maximum(own[first] + own[second] - 2 * between, 0.0))
+        return np.asarray(np.maximum(variances[first] + variances[second] - 2 * between, 0.0))
 
 
 def estimate_strength_posterior(wins: Array, *, spread: float | None = None) -> StrengthPosterior:
@@ -71,23 +71,23 @@ def _estimate_strength_spread(wins: Array) -> float:
     """Estimate the most likely spread of strengths, by Laplace's approximation of its likelihood."""
     from scipy.optimize import minimize_scalar
 
-    met = wins.sum(axis=1) + wins.sum(axis=0) > 0
-    if not met.any():
+    has_results = wins.sum(axis=1) + wins.sum(axis=0) > 0
+    if not has_results.any():
         return SPREAD
-    results = wins[np.ix_(met, met)]
-    near = np.zeros(len(results))
+    results = wins[np.ix_(has_results, has_results)]
+    mode = np.zeros(len(results))
 
     def unlikely(log_spread: float) -> float:
         spread = math.exp(log_spread)
-        near[:], precision = _fit_strengths(results, spread, start=near)
-        told = -(results * np.logaddexp(0.0, near[None, :] - near[:, None])).sum()
-        prior = near @ near / spread**2 / 2 + len(near) * log_spread
+        mode[:], precision = _fit_strengths(results, spread, start=mode)
+        log_likelihood = -(results * np.logaddexp(0.0, mode[None, :] - mode[:, None])).sum()
+        prior = mode @ mode / spread**2 / 2 + len(mode) * log_spread
         away = (log_spread - math.log(SPREAD)) / _DOUBT
-        return float(prior - told + np.linalg.slogdet(precision)[1] / 2 + away**2 / 2)
+        return float(prior - log_likelihood + np.linalg.slogdet(precision)[1] / 2 + away**2 / 2)
 
     ends = (math.log(_SPREADS[0]), math.log(_SPREADS[1]))
-    found = minimize_scalar(unlikely, bounds=ends, method="bounded", options={"xatol": 0.05})
-    return math.exp(float(found.x))
+    optimum = minimize_scalar(unlikely, bounds=ends, method="bounded", options={"xatol": 0.05})
+    return math.exp(float(optimum.x))
 
 
 def _fit_strengths(
@@ -95,13 +95,13 @@ def _fit_strengths(
 ) -> tuple[Array, Array]:
     """Compute the most likely strengths and the precision matrix at these strengths."""
     size = len(wins)
-    met = wins + wins.T
+    n_results = wins + wins.T
     mean = np.zeros(size) if start is None else start.copy()
     precision = np.eye(size) / spread**2
     for _ in range(_STEPS):
-        wins_expected = met / (1 + np.exp(-(mean[:, None] - mean[None, :])))
+        wins_expected = n_results / (1 + np.exp(-(mean[:, None] - mean[None, :])))
         slope = (wins - wins_expected).sum(axis=1) - mean / spread**2
-        weight = wins_expected * (1 - _divide_or_zero(wins_expected, met))
+        weight = wins_expected * (1 - _divide_or_zero(wins_expected, n_results))
         precision = np.diag(weight.sum(axis=1) + 1 / spread**2) - weight
         step = np.linalg.solve(precision, slope)
         # A long step overshoots where one side always wins.
@@ -133,18 +133,18 @@ def choose_next_pairs(
     only after all of `pairs` were chosen.
     """
     order = np.random.default_rng(seed).permutation(len(pairs))
-    sides = [np.array([pairs[place][side] for place in order], dtype=np.int64) for side in (0, 1)]
+    columns = [np.array([pairs[i][column] for i in order], dtype=np.int64) for column in (0, 1)]
     left = np.ones(len(pairs), dtype=bool)
-    now = belief
+    updated = belief
     chosen: list[int] = []
     while len(chosen) < n and len(pairs):
         if not left.any():
             left[:] = True
-        told = np.where(left, compute_pair_information_gain(now, *sides), -1.0)
-        place = int(np.argmax(told))
-        left[place] = False
-        chosen.append(int(order[place]))
-        now = _update_posterior(now, *(int(side[place]) for side in sides))
+        gains = np.where(left, compute_pair_information_gain(updated, *columns), -1.0)
+        i = int(np.argmax(gains))
+        left[i] = False
+        chosen.append(int(order[i]))
+        updated = _update_posterior(updated, *(int(column[i]) for column in columns))
     return chosen
 
 
@@ -159,8 +159,8 @@ def _update_posterior(belief: StrengthPosterior, first: int, second: int) -> Str
     return StrengthPosterior(mean, np.asarray(covariance - shrunk))
 
 
-def _divide_or_zero(part: Array, whole: Array) -> Array:
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+def _divide_or_zero(part: Array, total: Array) -> Array:
+    return np.divide(part, total, out=np.zeros_like(part), where=total > 0)
 
 
 def _compute_entropy_bits(chance: Array) -> Array:

@@ -36,7 +36,7 @@ class DifferenceTestResult:
     free: float
     """Its degrees of freedom."""
     reach: float
-    """The most that it can be, either way."""
+    """Maximum absolute difference."""
 
     def detectable(self, alpha: float) -> float:
         """Return the smallest true difference that a test at level `alpha` finds with 80 % power."""
@@ -78,11 +78,11 @@ def compute_difference_interval(
     """
     bare = f"the bare value is {value:.4g}"
     if few < FEWEST:
-        why = f"an interval at level {level:g} needs {FEWEST} clips or scenes in common"
-        return Unmeasured(f"{why}, here are {few}; {bare}")
+        reason = f"an interval at level {level:g} needs {FEWEST} clips or scenes in common"
+        return Unmeasured(f"{reason}, here are {few}; {bare}")
     if not np.isfinite(left_out.scenes).all():
-        why = "the figure rests on so few clips that it has no value without some of them"
-        return Unmeasured(f"{why}; {bare}")
+        reason = "the figure rests on so few clips that it has no value without some of them"
+        return Unmeasured(f"{reason}; {bare}")
     doubt = _estimate_total_variance(left_out)
     if math.sqrt(doubt.variance) <= ROUNDING * max(1.0, abs(value)):
         return _estimate_constant_difference(value, few, n=n, reach=reach, level=level)
@@ -102,15 +102,15 @@ def compute_difference_interval(
 
 
 def _estimate_total_variance(left_out: JackknifeValues) -> _VarianceEstimate:
-    scenes, others = _estimate_group_variance(left_out.scenes), (left_out.creators, left_out.cells)
-    if any(part is None or not np.isfinite(part).all() for part in others):
+    scenes, rest = _estimate_group_variance(left_out.scenes), (left_out.creators, left_out.cells)
+    if any(part is None or not np.isfinite(part).all() for part in rest):
         return scenes
-    creators, cells = (_estimate_group_variance(np.asarray(part)) for part in others)
-    by_scene, by_creator, by_cell = (np.array(each.variance) for each in (scenes, creators, cells))
+    creators, cells = (_estimate_group_variance(np.asarray(part)) for part in rest)
+    by_scene, by_creator, by_cell = (np.array(v.variance) for v in (scenes, creators, cells))
     twice = float(compute_shared_variance(by_scene, by_creator, by_cell, left_out.crossing))
-    both = scenes.variance + creators.variance - twice
-    own = sum(each.variance**2 / each.free for each in (scenes, creators))
-    return _VarianceEstimate(both, both**2 / own if own else scenes.free)
+    variance = scenes.variance + creators.variance - twice
+    squares = sum(v.variance**2 / v.free for v in (scenes, creators))
+    return _VarianceEstimate(variance, variance**2 / squares if squares else scenes.free)
 
 
 def _estimate_group_variance(values: npt.NDArray[np.float64]) -> _VarianceEstimate:
@@ -157,21 +157,21 @@ def adjust_p_values_by_holm(p_values: Sequence[float]) -> tuple[float, ...]:
     contain a false difference, however the tests depend on each other.
     """
     n = len(p_values)
-    counted = [1.0] * n
+    adjusted = [1.0] * n
     so_far = 0.0
-    for rank, place in enumerate(sorted(range(n), key=lambda i: p_values[i])):
-        so_far = max(so_far, min(1.0, (n - rank) * p_values[place]))
-        counted[place] = so_far
-    return tuple(counted)
+    for rank, index in enumerate(sorted(range(n), key=lambda i: p_values[i])):
+        so_far = max(so_far, min(1.0, (n - rank) * p_values[index]))
+        adjusted[index] = so_far
+    return tuple(adjusted)
 
 
 def estimate_paired_difference(
     ours: Measured, theirs: Measured, *, groups: JackknifeGroups, reach: float = math.inf
 ) -> DifferenceTestResult | Unmeasured:
     """Return first minus second metric, on the same clips in `jackknife_context`, within `reach`."""
-    for found in (ours, theirs):
-        if isinstance(found, Unmeasured):
-            return found
+    for measured in (ours, theirs):
+        if isinstance(measured, Unmeasured):
+            return measured
     if not isinstance(ours, JackknifeEstimate) or not isinstance(theirs, JackknifeEstimate):
         return Unmeasured("this metric has no cluster information")
     without = ours.without.less(theirs.without, groups)
@@ -209,28 +209,28 @@ class PairedRowIndices:
 
 def pair_rows_by_clip(ours: Iterable[str], theirs: Iterable[str]) -> PairedRowIndices:
     """Pair the rows of two reviewers by clip; pair repeated rows of a clip by their order."""
-    labels = LabelNumbering(most=0)
+    labels = LabelNumbering(max_labels=0)
     n_ours = 0
-    for shown in ours:
-        labels.add(shown)
+    for clip in ours:
+        labels.add(clip)
         n_ours += 1
-    for shown in theirs:
-        labels.add(shown)
+    for clip in theirs:
+        labels.add(clip)
     number = labels.numbers().astype(np.int64)
     first, second = number[:n_ours], number[n_ours:]
-    one, other = _count_earlier_occurrences(first), _count_earlier_occurrences(second)
-    n = 1 + max(int(one.max(initial=0)), int(other.max(initial=0)))
-    _, at, behind = np.intersect1d(
-        first * n + one, second * n + other, assume_unique=True, return_indices=True
+    first_nth, second_nth = _count_earlier_occurrences(first), _count_earlier_occurrences(second)
+    n = 1 + max(int(first_nth.max(initial=0)), int(second_nth.max(initial=0)))
+    _, first_rows, second_rows = np.intersect1d(
+        first * n + first_nth, second * n + second_nth, assume_unique=True, return_indices=True
     )
-    order = np.argsort(at)
-    alone = np.ones(len(number), np.bool_)
-    alone[at] = alone[n_ours + behind] = False
+    order = np.argsort(first_rows)
+    unshared = np.ones(len(number), np.bool_)
+    unshared[first_rows] = unshared[n_ours + second_rows] = False
     return PairedRowIndices(
-        ours=at[order],
-        theirs=behind[order],
-        shown=first[at[order]],
-        n_unshared=len(np.unique(number[alone])),
+        ours=first_rows[order],
+        theirs=second_rows[order],
+        shown=first[first_rows[order]],
+        n_unshared=len(np.unique(number[unshared])),
     )
 
 

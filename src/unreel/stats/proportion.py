@@ -23,9 +23,9 @@ def estimate_proportion(successes: int, n: int, *, level: float = 0.95) -> Measu
         raise InvalidValueError(msg)
     if n == 0:
         return Unmeasured("nothing was counted")
-    share = successes / n
-    low, high = mid_p_interval(share, n, level=level)
-    return Estimate(value=share, low=low, high=high, n=n, n_clusters=n, level=level)
+    fraction = successes / n
+    low, high = mid_p_interval(fraction, n, level=level)
+    return Estimate(value=fraction, low=low, high=high, n=n, n_clusters=n, level=level)
 
 
 def mid_p_interval(share: float, n: float, *, level: float) -> tuple[float, float]:
@@ -39,15 +39,15 @@ def mid_p_interval(share: float, n: float, *, level: float) -> tuple[float, floa
     from scipy.special import betainc  # a third of a second that a single review does not need
 
     central_normal_quantile(level)  # refuses a level that cannot be
-    tail, seen = (1 - level) / 2, share * n
+    tail, count = (1 - level) / 2, share * n
 
     def chance_above(p: float) -> float:
-        at_least = float(betainc(seen, n - seen + 1, p)) if seen > 0 else 1.0
-        more = float(betainc(seen + 1, n - seen, p)) if seen < n else 0.0
+        at_least = float(betainc(count, n - count + 1, p)) if count > 0 else 1.0
+        more = float(betainc(count + 1, n - count, p)) if count < n else 0.0
         return (at_least + more) / 2
 
-    low = _bisect_for_level(chance_above, tail, 0.0, share) if seen > 0 else 0.0
-    high = _bisect_for_level(chance_above, 1 - tail, share, 1.0) if seen < n else 1.0
+    low = _bisect_for_level(chance_above, tail, 0.0, share) if count > 0 else 0.0
+    high = _bisect_for_level(chance_above, 1 - tail, share, 1.0) if count < n else 1.0
     return low, high
 
 

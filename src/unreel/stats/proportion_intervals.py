@@ -76,14 +76,14 @@ def _compute_effective_trials(
 def mid_p_intervals(shares: Array, n: Array, *, level: float) -> tuple[Array, Array]:
     """Compute `stats.proportion.mid_p_interval` for arrays of shares."""
     tail = (1 - level) / 2
-    share = np.clip(np.nan_to_num(shares), 0.0, 1.0)
-    low = np.zeros_like(share)
-    some = share > ROUNDING
-    low[some] = 1 - _compute_upper_bound(1 - share[some], n[some], tail)
-    high = np.ones_like(share)
-    some = share < 1 - ROUNDING
-    high[some] = _compute_upper_bound(share[some], n[some], tail)
-    return np.minimum(low, share), np.maximum(high, share)
+    clipped = np.clip(np.nan_to_num(shares), 0.0, 1.0)
+    low = np.zeros_like(clipped)
+    inside = clipped > ROUNDING
+    low[inside] = 1 - _compute_upper_bound(1 - clipped[inside], n[inside], tail)
+    high = np.ones_like(clipped)
+    inside = clipped < 1 - ROUNDING
+    high[inside] = _compute_upper_bound(clipped[inside], n[inside], tail)
+    return np.minimum(low, clipped), np.maximum(high, clipped)
 
 
 def _compute_upper_bound(share: Array, n: Array, tail: float) -> Array:
@@ -95,27 +95,27 @@ def _compute_upper_bound(share: Array, n: Array, tail: float) -> Array:
     """
     from scipy.special import betainc, betaincinv
 
-    seen, unseen = share * n, (1 - share) * n
-    none = seen <= 0
-    at = np.where(none, 1.0, seen)
+    count, unseen = share * n, (1 - share) * n
+    none = count <= 0
+    at = np.where(none, 1.0, count)
 
     def short(p: Array) -> Array:
         """Return the mid-P probability of a larger count at `p` minus its target; negative if too small."""
         fewer = np.where(none, 1.0, betainc(at, unseen + 1, p))
-        return np.asarray((fewer + betainc(seen + 1, unseen, p)) / 2 - (1 - tail))
+        return np.asarray((fewer + betainc(count + 1, unseen, p)) / 2 - (1 - tail))
 
     low: Array = np.where(none, 0.0, betaincinv(at, unseen + 1, 1 - tail)).astype(np.float64)
-    high: Array = np.asarray(betaincinv(seen + 1, unseen, 1 - tail), dtype=np.float64)
+    high: Array = np.asarray(betaincinv(count + 1, unseen, 1 - tail), dtype=np.float64)
     below, above = short(low), short(high)
     middle, was_left = high, np.zeros(share.shape, dtype=np.bool_)
     for _ in range(_STEPS):
         width = np.where(above > below, above - below, 1.0)
         middle = np.clip(high - above * (high - low) / width, low, high)
-        here = short(middle)
-        left = here < 0
-        again = np.where(left == was_left, 0.5, 1.0)
-        above = np.where(left, above * again, here)
-        below = np.where(left, here, below * again)
+        value = short(middle)
+        left = value < 0
+        scale = np.where(left == was_left, 0.5, 1.0)
+        above = np.where(left, above * scale, value)
+        below = np.where(left, value, below * scale)
         was_left = left
         low, high = np.where(left, middle, low), np.where(left, high, middle)
     return middle

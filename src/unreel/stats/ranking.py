@@ -66,14 +66,14 @@ def bradley_terry(
     names = sorted({name for battle in battles for name in (battle.first, battle.second)})
     if not names:
         return {}
-    place = {name: index for index, name in enumerate(names)}
-    first = np.array([place[battle.first] for battle in battles])
-    second = np.array([place[battle.second] for battle in battles])
+    number = {name: index for index, name in enumerate(names)}
+    first = np.array([number[battle.first] for battle in battles])
+    second = np.array([number[battle.second] for battle in battles])
     points = np.array([_POINTS[battle.outcome] for battle in battles])
-    # Who stands first says nothing about strength: one order for all halves the table.
+    # The order of a pair has no effect on strength: one order for all halves the table.
     points = np.where(first < second, points, 1 - points)
     pair = np.minimum(first, second), np.maximum(first, second)
-    columns = (*(side.astype(np.float64) for side in pair), points)
+    columns = (*(column.astype(np.float64) for column in pair), points)
     sample = RowSample.of(columns, [battle.clip for battle in battles])
     fought = np.bincount(np.concatenate([first, second]), minlength=len(names))
     measured = _estimate_strengths(
@@ -90,11 +90,11 @@ class _BattleTable:
     first: IntArray
     second: IntArray
     points: Array
-    """What the first one gets: 1, 1/2 or 0."""
+    """Points of the first competitor: 1, 1/2 or 0."""
     winner: IntArray
     loser: IntArray
     row: IntArray
-    """Which distinct result each (winner, loser) comes from."""
+    """Index of the distinct result of each (winner, loser)."""
 
     @classmethod
     def of(cls, sample: RowSample, names: list[str]) -> "_BattleTable":
@@ -110,10 +110,10 @@ class _BattleTable:
         self, weights: Array, *, connection: Literal["weak", "strong"]
     ) -> tuple[int, IntArray]:
         """Return number and members of connected groups: by one result (`weak`) or both ways (`strong`)."""
-        seen = weights[self.row] > 0
+        occurs = weights[self.row] > 0
         size = len(self.names)
-        edges = (self.winner[seen], self.loser[seen])
-        beat = csr_array((np.ones(int(seen.sum())), edges), shape=(size, size))
+        edges = (self.winner[occurs], self.loser[occurs])
+        beat = csr_array((np.ones(int(occurs.sum())), edges), shape=(size, size))
         count, group = connected_components(beat, directed=True, connection=connection)
         return int(count), group.astype(np.int64)
 

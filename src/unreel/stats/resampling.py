@@ -87,7 +87,7 @@ def _draw_replicates(
     counts = [block] * (count // block)
     if count % block:
         counts.append(count % block)
-    return np.concatenate([statistic(draw.draw(rng, each)) for each in counts])
+    return np.concatenate([statistic(draw.draw(rng, size)) for size in counts])
 
 
 def _widen_replicates(
@@ -96,17 +96,17 @@ def _widen_replicates(
     """Return the resamples by scene, widened to the joint variance of scenes and creators."""
     without = np.concatenate([statistic(weights) for weights in sample.without_creators()])
     cells = sample.cells
-    drawn = _draw_replicates(statistic, cells, _CELL_RESAMPLES, block=sample.block, rng=rng)
+    per_cell = _draw_replicates(statistic, cells, _CELL_RESAMPLES, block=sample.block, rng=rng)
     by_scene = _compute_row_variance(values) * _compute_bias_correction(sample.n_clusters)
     # Leaving out one of k shows as much as drawing k, made k - 1 times smaller (the jackknife).
     by_creator = _compute_row_variance(without) * (len(without) - 1)
-    by_cell = _compute_row_variance(drawn) * _compute_bias_correction(cells.n_groups)
+    by_cell = _compute_row_variance(per_cell) * _compute_bias_correction(cells.n_groups)
     twice = compute_shared_variance(by_scene, by_creator, by_cell, sample.crossing)
-    both = by_scene + by_creator - twice
+    total = by_scene + by_creator - twice
     # Satterthwaite's degrees of freedom of a sum of variances.
     doubt = by_scene**2 / (sample.n_clusters - 1) + by_creator**2 / (len(without) - 1)
-    free = np.where(both > 0, both**2 / np.where(doubt > 0, doubt, 1), sample.n_clusters - 1)
-    spread = np.sqrt(both * free / (free + 1))
+    free = np.where(total > 0, total**2 / np.where(doubt > 0, doubt, 1), sample.n_clusters - 1)
+    spread = np.sqrt(total * free / (free + 1))
     return ResampledStatistic(
         _rescale_replicates(values, statistic(sample.observed)[0], spread), free + 1
     )
@@ -123,8 +123,8 @@ def compute_shared_variance(
     """
     crossed, per_scene, per_creator = crossing
     strange = crossed * (by_scene / per_scene + by_creator / per_creator)
-    own = (by_cell - strange) / (1 - crossed * (1 / per_scene + 1 / per_creator))
-    return np.clip(own, 0, np.minimum(by_scene, by_creator))
+    shared = (by_cell - strange) / (1 - crossed * (1 / per_scene + 1 / per_creator))
+    return np.clip(shared, 0, np.minimum(by_scene, by_creator))
 
 
 def _compute_row_variance(values: Array) -> Array:
@@ -142,12 +142,12 @@ def _compute_bias_correction(n_clusters: int) -> float:
     return n_clusters / (n_clusters - 1)
 
 
-def _rescale_replicates(values: Array, here: Array, spread: Array) -> Array:
-    """Return `values` rescaled around `here` to deviation `spread`; normal ones if they are constant."""
+def _rescale_replicates(values: Array, centre: Array, spread: Array) -> Array:
+    """Return `values` rescaled around `centre` to deviation `spread`; normal ones if they are constant."""
     from scipy.special import ndtri
 
-    shown = np.sqrt(_compute_row_variance(values))
+    sd = np.sqrt(_compute_row_variance(values))
     normal = ndtri((np.arange(len(values)) + 0.5) / len(values))
     normal = normal.reshape(-1, *([1] * (values.ndim - 1)))
-    shape = np.where(shown > 0, (values - here) / np.where(shown > 0, shown, 1), normal)
-    return here + shape * spread
+    shape = np.where(sd > 0, (values - centre) / np.where(sd > 0, sd, 1), normal)
+    return centre + shape * spread

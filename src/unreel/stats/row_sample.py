@@ -71,7 +71,7 @@ class RowSample:
     columns: tuple[Array, ...]
     """The distinct rows, column by column, sorted by the first column, then the second, ..."""
     starts: IntArray
-    """Where each distinct row starts among all rows, sorted so."""
+    """Index at which each distinct row starts among all rows, sorted so."""
     ties: ClusterIds
     """The scene and the creator of every row, sorted so."""
     scenes: ClusterResampler
@@ -121,14 +121,14 @@ class RowSample:
     @property
     def crossing(self) -> tuple[float, float, float]:
         """Return how far creators and scenes cross (1: all made all; 0: none shared), and their numbers."""
-        made = self.ties.only(self.ties.creator != NOBODY)
+        generated = self.ties.only(self.ties.creator != NOBODY)
         n_cells, n_scenes, n_creators = (
-            count_distinct_values(_compute_cell_ids(made)),
-            made.n_scenes,
-            made.n_creators,
+            count_distinct_values(_compute_cell_ids(generated)),
+            generated.n_scenes,
+            generated.n_creators,
         )
         shared = (n_cells / n_scenes - 1, n_creators - 1), (n_cells / n_creators - 1, n_scenes - 1)
-        return min(part / max(1, most) for part, most in shared), n_creators, n_scenes
+        return min(part / max(1, limit) for part, limit in shared), n_creators, n_scenes
 
     def group_counts(self, kind: Literal["scene", "creator", "cell"]) -> "JackknifeGroupCounts":
         """Count the distinct rows in each jackknife group of scenes, of creators, or of both (`cell`)."""
@@ -142,8 +142,8 @@ class RowSample:
 
     def without_creators(self) -> Iterator[Array]:
         """Yield blocks of weights that leave out a creator per line, or several if there are very many."""
-        _, place = np.unique(self.ties.creator, return_inverse=True)
-        group = np.where(self.ties.creator == NOBODY, NOBODY, place % MOST_GROUPS)
+        _, index = np.unique(self.ties.creator, return_inverse=True)
+        group = np.where(self.ties.creator == NOBODY, NOBODY, index % MOST_GROUPS)
         return self._without(group, np.unique(group[group != NOBODY]))
 
     def _without(self, group: IntArray, left_out: IntArray) -> Iterator[Array]:
@@ -173,17 +173,17 @@ class JackknifeGroupCounts:
         counts = np.diff(starts, append=len(group))
         key = np.repeat(np.arange(len(starts)), counts)
         key += group.astype(np.int64) * len(starts)
-        most = (MOST_GROUPS + 1) * len(starts)
-        if most > 4 * len(key):
-            found, times = np.unique(key, return_counts=True)
+        n_keys = (MOST_GROUPS + 1) * len(starts)
+        if n_keys > 4 * len(key):
+            keys, times = np.unique(key, return_counts=True)
         else:
-            times = np.bincount(key, minlength=most)
-            found = np.flatnonzero(times)
-            times = times[found]
-        first = np.searchsorted(found, np.arange(MOST_GROUPS + 1) * len(starts))
+            times = np.bincount(key, minlength=n_keys)
+            keys = np.flatnonzero(times)
+            times = times[keys]
+        first = np.searchsorted(keys, np.arange(MOST_GROUPS + 1) * len(starts))
         return cls(
             counts[np.newaxis].astype(np.float64),
-            (found % len(starts))[: first[-1]].astype(np.int32),
+            (keys % len(starts))[: first[-1]].astype(np.int32),
             times[: first[-1]].astype(np.int32),
             first,
             block,
@@ -195,8 +195,8 @@ class JackknifeGroupCounts:
             lines = range(start, min(start + self.block, MOST_GROUPS))
             weights = np.repeat(self.observed, len(lines), axis=0)
             for line, group in enumerate(lines):
-                own = slice(self.starts[group], self.starts[group + 1])
-                weights[line, self.row[own]] -= self.times[own]
+                rows = slice(self.starts[group], self.starts[group + 1])
+                weights[line, self.row[rows]] -= self.times[rows]
             yield weights
 
 
@@ -205,7 +205,7 @@ class DistinctRowIndices:
     """Index of each row among the distinct rows, computed column by column to save memory."""
 
     code: npt.NDArray[Any]
-    """The place of every row among the distinct ones, in the smallest type that holds it."""
+    """Index of every row among the distinct ones, in the smallest type that fits."""
     distinct: tuple[Array, ...]
     counts: IntArray
     """Number of rows per distinct row."""
@@ -219,9 +219,9 @@ class DistinctRowIndices:
             values, rank = _rank_distinct_values(column)
             if code is not None:
                 rank = code.astype(np.int64) * len(values) + rank
-            both, code, counts = _compact_codes(rank, most=max(1, len(counts)) * len(values))
-            before, own = np.divmod(both, len(values))
-            distinct = (*(each[before] for each in distinct), values[own])
+            codes, code, counts = _compact_codes(rank, limit=max(1, len(counts)) * len(values))
+            before, last = np.divmod(codes, len(values))
+            distinct = (*(known[before] for known in distinct), values[last])
         if code is None:
             msg = "a sample needs a column. Give it one"
             raise InvalidValueError(msg)
@@ -245,24 +245,24 @@ def _rank_distinct_values(column: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[
     if len(column) and column.min() >= 0 and column.max() <= _FEW:
         small = column.astype(np.uint8)
         if (small == column).all():
-            found = np.bincount(small) > 0
-            place = (np.cumsum(found) - 1).astype(np.uint8)
-            return np.flatnonzero(found).astype(np.float64), place[small]
+            occurs = np.bincount(small) > 0
+            index = (np.cumsum(occurs) - 1).astype(np.uint8)
+            return np.flatnonzero(occurs).astype(np.float64), index[small]
     values, rank = np.unique(column, return_inverse=True)
     return values.astype(np.float64), rank
 
 
 def _compact_codes(
-    codes: npt.NDArray[Any], *, most: int
+    codes: npt.NDArray[Any], *, limit: int
 ) -> tuple[IntArray, npt.NDArray[Any], IntArray]:
-    """Return the sorted distinct codes below `most`, each row's index in them, and their counts."""
-    if most > 4 * len(codes):
-        found, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
-        return found, place.astype(_select_code_dtype(len(found))), counts
-    counts = np.bincount(codes, minlength=most)
-    found = np.flatnonzero(counts)
-    place = np.cumsum(counts > 0) - 1
-    return found, place.astype(_select_code_dtype(len(found)))[codes], counts[found]
+    """Return the sorted distinct codes below `limit`, each row's index in them, and their counts."""
+    if limit > 4 * len(codes):
+        distinct, index, counts = np.unique(codes, return_inverse=True, return_counts=True)
+        return distinct, index.astype(_select_code_dtype(len(distinct))), counts
+    counts = np.bincount(codes, minlength=limit)
+    distinct = np.flatnonzero(counts)
+    index = np.cumsum(counts > 0) - 1
+    return distinct, index.astype(_select_code_dtype(len(distinct)))[codes], counts[distinct]
 
 
 def _select_code_dtype(n: int) -> npt.DTypeLike:

@@ -64,11 +64,11 @@ def combine_restarted_tests(
     total, best = np.full(n, -np.inf), np.full(n, -np.inf)
     starts = np.zeros(n, np.intp)
     for start in range(0, n, START_EVERY):
-        own = evidence(slice(start, None)) + compute_log_start_weight(start)
-        total[start:] = np.logaddexp(total[start:], own)
-        better = own > best[start:]
+        of_start = evidence(slice(start, None)) + compute_log_start_weight(start)
+        total[start:] = np.logaddexp(total[start:], of_start)
+        better = of_start > best[start:]
         starts[start:][better] = start
-        best[start:][better] = own[better]
+        best[start:][better] = of_start[better]
     return SequentialTestEvidence(total, tuple(starts.tolist()))
 
 
@@ -79,10 +79,10 @@ def _extend_evidence(
     log_evidence, starts = known.log_evidence.tolist(), [*known.starts]
     for last in range(len(starts), n):
         first_values = range(0, last + 1, START_EVERY)
-        own = evidence(slice(last, None, -1))[::-1][::START_EVERY]
-        own = own + np.array([compute_log_start_weight(start) for start in first_values])
-        log_evidence.append(float(np.logaddexp.reduce(own)))
-        starts.append(first_values[int(own.argmax())])
+        logs = evidence(slice(last, None, -1))[::-1][::START_EVERY]
+        logs = logs + np.array([compute_log_start_weight(start) for start in first_values])
+        log_evidence.append(float(np.logaddexp.reduce(logs)))
+        starts.append(first_values[int(logs.argmax())])
     return SequentialTestEvidence(np.array(log_evidence), tuple(starts))
 
 
@@ -102,10 +102,10 @@ def compute_trend_evidence(values: Array, sign: int, least: float = 0.0) -> Arra
     total = np.maximum(np.cumsum(y * y) - np.cumsum(y) ** 2 / n, 0.0)
     floor = _ROUNDING * (1 + np.cumsum(y * y))
     slopes = np.divide(product, spread, out=np.zeros_like(total), where=spread > 0)
-    own = _compute_log_t_evidence(
+    log_evidence = _compute_log_t_evidence(
         total, slopes * product, SLOPE_SD**2 * spread, n_free=n - 1, floor=floor
     )
-    return np.where((sign * slopes > 0) & (sign * slopes * x >= least), own, -np.inf)
+    return np.where((sign * slopes > 0) & (sign * slopes * x >= least), log_evidence, -np.inf)
 
 
 def compute_mean_evidence(values: Array, limit: float, sign: int) -> Array:
@@ -113,10 +113,10 @@ def compute_mean_evidence(values: Array, limit: float, sign: int) -> Array:
     y = values - limit
     n = np.arange(1, len(y) + 1, dtype=np.float64)
     sums, total = np.cumsum(y), np.cumsum(y * y)
-    own = _compute_log_t_evidence(
+    log_evidence = _compute_log_t_evidence(
         total, sums**2 / n, SHIFT_SD**2 * n, n_free=n, floor=0 * n + _ROUNDING
     )
-    return np.where(sign * sums > 0, own, -np.inf)
+    return np.where(sign * sums > 0, log_evidence, -np.inf)
 
 
 def compute_fraction_evidence(values: Array, limit: float) -> Array:
@@ -134,20 +134,20 @@ def estimate_trend_interval(values: Array, alpha: float) -> Interval:
     if not spread:
         return math.nan, -math.inf, math.inf
     slope = float(x @ values) / spread
-    rest = float(np.square(values - values.mean() - slope * x).sum())
-    reach = _compute_half_width(rest, SLOPE_SD**2 * spread, len(values) - 1, alpha) / math.sqrt(
-        spread
-    )
+    residual = float(np.square(values - values.mean() - slope * x).sum())
+    half_width = _compute_half_width(
+        residual, SLOPE_SD**2 * spread, len(values) - 1, alpha
+    ) / math.sqrt(spread)
     length = len(values) - 1
-    return length * slope, length * (slope - reach), length * (slope + reach)
+    return length * slope, length * (slope - half_width), length * (slope + half_width)
 
 
 def estimate_mean_interval(values: Array, alpha: float) -> Interval:
     """Return the mean with an interval that is valid at all times together."""
     mean, n = float(values.mean()), len(values)
-    rest = float(np.square(values - mean).sum())
-    reach = _compute_half_width(rest, SHIFT_SD**2 * n, n, alpha) / math.sqrt(n)
-    return mean, mean - reach, mean + reach
+    residual = float(np.square(values - mean).sum())
+    half_width = _compute_half_width(residual, SHIFT_SD**2 * n, n, alpha) / math.sqrt(n)
+    return mean, mean - half_width, mean + half_width
 
 
 def estimate_fraction_interval(values: Array, alpha: float) -> Interval:
@@ -177,9 +177,9 @@ def _compute_log_t_evidence(
     return evidence
 
 
-def _compute_half_width(rest: float, precision: float, n_free: int, alpha: float) -> float:
+def _compute_half_width(residual: float, precision: float, n_free: int, alpha: float) -> float:
     """Return the half-width of the interval of a coefficient, in units of 1 / sqrt(sum of squares)."""
     growth = ((1 + precision) / alpha**2) ** (1 / n_free)
     if growth >= 1 + precision:
         return math.inf
-    return math.sqrt(rest * (growth - 1) / (1 - growth / (1 + precision)))
+    return math.sqrt(residual * (growth - 1) / (1 - growth / (1 + precision)))

@@ -10,7 +10,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.stats.row_sample import Array, BoolArray, IntArray
 
 REAL: Final = -1
-"""In the place of a creator: the clip is real."""
+"""Instead of a creator: the clip is real."""
 _LEAST: Final = 1e-12
 
 
@@ -20,10 +20,10 @@ class SkillAnswerColumns:
 
     reviewer: IntArray
     creator: IntArray
-    """`REAL` where the clip is."""
+    """`REAL` if the clip is real."""
     scene: IntArray
     generated: BoolArray
-    """Whether the answer says so."""
+    """Whether the answer is "generated"."""
     nuisance: Array
     """A row for each answer, a column for each nuisance, in standard deviations."""
 
@@ -91,17 +91,17 @@ class EqualProbabilityCounts:
         wide = shape.n_creators + 1
         cell = answers.reviewer.astype(np.int64) * wide + (answers.creator - REAL)
         n = np.bincount(cell, minlength=shape.n_reviewers * wide).astype(np.float64)
-        said = np.bincount(cell, weights=answers.generated, minlength=len(n))
-        met = np.flatnonzero(n)
-        reviewer, source = np.divmod(met, wide)
+        n_generated = np.bincount(cell, weights=answers.generated, minlength=len(n))
+        occurs = np.flatnonzero(n)
+        reviewer, source = np.divmod(occurs, wide)
         return cls(
             shape=shape,
             reviewer=reviewer,
             creator=np.maximum(source + REAL, 0),
             made=(source + REAL != REAL).astype(np.float64),
-            nuisance=np.zeros((len(met), 0)),
-            n=n[met],
-            said=said[met].astype(np.float64),
+            nuisance=np.zeros((len(occurs), 0)),
+            n=n[occurs],
+            said=n_generated[occurs].astype(np.float64),
         )
 
     @classmethod
@@ -168,19 +168,19 @@ class EqualProbabilityCounts:
 
     def slope(self, score: Array) -> Array:
         """Compute the slope of the log-likelihood in every term."""
-        shape, made = self.shape, self.made * score
+        shape, generated = self.shape, self.made * score
         return np.concatenate(
             [
                 np.bincount(self.reviewer, score, shape.n_reviewers),
-                np.bincount(self.reviewer, made, shape.n_reviewers),
-                -np.bincount(self.creator, made, shape.n_creators)[: shape.n_creators],
+                np.bincount(self.reviewer, generated, shape.n_reviewers),
+                -np.bincount(self.creator, generated, shape.n_creators)[: shape.n_creators],
                 np.einsum("ik,i->k", self.nuisance, score),
             ]
         )
 
     def slopes(self, score: Array, scene: IntArray, n_scenes: int) -> Array:
         """Compute the slope of the log-likelihood in every term by scene, one scene per line."""
-        shape, made = self.shape, self.made * score
+        shape, generated = self.shape, self.made * score
 
         def by(column: IntArray, weights: Array, size: int) -> Array:
             flat = np.bincount(scene * max(size, 1) + column, weights, n_scenes * max(size, 1))
@@ -189,8 +189,8 @@ class EqualProbabilityCounts:
         return np.concatenate(
             [
                 by(self.reviewer, score, shape.n_reviewers),
-                by(self.reviewer, made, shape.n_reviewers),
-                -by(self.creator, made, shape.n_creators),
+                by(self.reviewer, generated, shape.n_reviewers),
+                -by(self.creator, generated, shape.n_creators),
                 *(
                     np.bincount(scene, column * score, n_scenes)[:, np.newaxis]
                     for column in self.nuisance.T
@@ -204,23 +204,23 @@ class EqualProbabilityCounts:
         shape = self.shape
         bias, ability, realism, sway = shape.parts.values()
         curve = np.zeros((shape.n_terms, shape.n_terms))
-        made = self.made * weight
+        generated = self.made * weight
         per_reviewer, per_made = (
-            np.bincount(self.reviewer, column, shape.n_reviewers) for column in (weight, made)
+            np.bincount(self.reviewer, column, shape.n_reviewers) for column in (weight, generated)
         )
         wide = max(shape.n_creators, 1)
         between = np.bincount(
-            self.reviewer * wide + self.creator, made, shape.n_reviewers * wide
+            self.reviewer * wide + self.creator, generated, shape.n_reviewers * wide
         ).reshape(shape.n_reviewers, wide)[:, : shape.n_creators]
         curve[bias, bias] = np.diag(per_reviewer)
         curve[bias, ability] = curve[ability, bias] = curve[ability, ability] = np.diag(per_made)
         for part in (bias, ability):
             curve[part, realism], curve[realism, part] = -between, -between.T
         curve[realism, realism] = np.diag(between.sum(axis=0))
-        for place, column in enumerate(self.nuisance.T):
+        for i, column in enumerate(self.nuisance.T):
             across = self.slope(weight * column)
-            curve[sway.start + place] = across
-            curve[:, sway.start + place] = across
+            curve[sway.start + i] = across
+            curve[:, sway.start + i] = across
         return curve
 
 

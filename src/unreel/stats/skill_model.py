@@ -153,16 +153,16 @@ def estimate_skill_intervals(
         return SkillTermEstimates(*([few] * size for size in shape.sizes))
     ties = _ConnectedEntrants.of(answers, shape)
     fit = fit_skill_terms(answers, shape, model=model, anchors=ties.creators)
-    reach = -float(stdtrit(n_scenes - 1, (1 - level) / 2))
+    quantile = -float(stdtrit(n_scenes - 1, (1 - level) / 2))
     n_all = np.full(shape.n_nuisances, len(answers.scene))
 
-    def around(name: str, counts: IntArray, whys: Sequence[str]) -> list[Measured]:
-        columns = (getattr(fit.terms, name), reach * getattr(fit.errors, name), counts, whys)
+    def around(name: str, counts: IntArray, reasons: Sequence[str]) -> list[Measured]:
+        columns = (getattr(fit.terms, name), quantile * getattr(fit.errors, name), counts, reasons)
         return [
-            Unmeasured(why)
-            if why
-            else _build_symmetric_estimate(value, reach, (int(n), n_scenes), level)
-            for value, reach, n, why in zip(*columns, strict=True)
+            Unmeasured(reason)
+            if reason
+            else _build_symmetric_estimate(value, half_width, (int(n), n_scenes), level)
+            for value, half_width, n, reason in zip(*columns, strict=True)
         ]
 
     return SkillTermEstimates(
@@ -174,14 +174,14 @@ def estimate_skill_intervals(
 
 
 def _build_symmetric_estimate(
-    value: float, reach: float, rests_on: tuple[int, int], level: float
+    value: float, half_width: float, counts: tuple[int, int], level: float
 ) -> Estimate:
     return Estimate(
         value=float(value),
-        low=float(value - reach),
-        high=float(value + reach),
-        n=rests_on[0],
-        n_clusters=rests_on[1],
+        low=float(value - half_width),
+        high=float(value + half_width),
+        n=counts[0],
+        n_clusters=counts[1],
         level=level,
     )
 
@@ -196,17 +196,17 @@ def _estimate_guess_rate(
         return model.guess
     bare = EqualProbabilityCounts.of(answers, replace(shape, n_nuisances=0))
 
-    near = np.zeros(bare.shape.n_terms)
+    mode = np.zeros(bare.shape.n_terms)
 
     def unlikely(guess: float) -> float:
-        near[:], height = _fit_terms(bare, guess, model.spread, start=near)
+        mode[:], height = _fit_terms(bare, guess, model.spread, start=mode)
         return guess / FEW_SLIPS - height
 
     without = unlikely(0.0)
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         unlikely, bounds=(0.0, MOST_GUESS), method="bounded", options={"xatol": 1e-4}
     )
-    return float(found.x) if found.fun < without else 0.0
+    return float(optimum.x) if optimum.fun < without else 0.0
 
 
 def _fit_terms(
@@ -245,13 +245,13 @@ def _detect_blind_reviewers(rows: EqualProbabilityCounts, likelihoods: Array) ->
         return np.bincount(rows.reviewer, column, size).astype(np.float64)
 
     def share(chosen: Array) -> Array:
-        said: Array = count(chosen * rows.said) / np.maximum(count(chosen * rows.n), 1.0)
-        return said
+        rate: Array = count(chosen * rows.said) / np.maximum(count(chosen * rows.n), 1.0)
+        return rate
 
-    n, said = count(rows.n), share(np.ones(len(rows.n)))
+    n, rates = count(rows.n), share(np.ones(len(rows.n)))
     of_real, of_made = share(1 - rows.made), share(rows.made)
-    certain = np.clip(said, _LEAST_CHANCE, 1 - _LEAST_CHANCE)
-    one_chance = n * (said * np.log(certain) + (1 - said) * np.log1p(-certain))
+    certain = np.clip(rates, _LEAST_CHANCE, 1 - _LEAST_CHANCE)
+    one_chance = n * (rates * np.log(certain) + (1 - rates) * np.log1p(-certain))
     gain = count(likelihoods) - one_chance
     rarer = np.minimum(of_real + of_made, 2 - of_real - of_made) / 2
     blind: BoolArray = gain <= np.where(rarer <= _NEARLY_CONSTANT, _CLEAR_GAIN, _CLEAR_LOSS)
@@ -284,13 +284,13 @@ def _estimate_term_variance(
     score = single.weigh(terms, guess).score
     pull = np.full(len(terms), model.spread**-2)
     if model.guess is None and guess > 0:
-        rows, single = (each.with_floor(terms, guess) for each in (rows, single))
+        rows, single = (counts.with_floor(terms, guess) for counts in (rows, single))
         pull = np.append(pull, FEW_SLIPS**-2)
         centre = np.pad(centre, ((0, 0), (0, 1)))
     inverse = np.linalg.inv(rows.curve(weights.expected) + np.diag(pull))
-    met = np.bincount(answers.scene) > 0
-    n_scenes = int(met.sum())
-    by_scene = single.slopes(score, (np.cumsum(met) - 1)[answers.scene], n_scenes)
+    occurs = np.bincount(answers.scene) > 0
+    n_scenes = int(occurs.sum())
+    by_scene = single.slopes(score, (np.cumsum(occurs) - 1)[answers.scene], n_scenes)
     by_scene = by_scene - by_scene.mean(axis=0)
     arm = centre @ inverse
     sandwich = np.einsum("ij,jk,ik->i", arm, by_scene.T @ by_scene, arm)
@@ -316,17 +316,17 @@ class _ConnectedEntrants:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
-        made = answers.creator != REAL
+        generated = answers.creator != REAL
         size = shape.n_reviewers + shape.n_creators
-        edges = (answers.reviewer[made], answers.creator[made] + shape.n_reviewers)
-        graph = csr_array((np.ones(int(made.sum())), edges), shape=(size, size))
+        edges = (answers.reviewer[generated], answers.creator[generated] + shape.n_reviewers)
+        graph = csr_array((np.ones(int(generated.sum())), edges), shape=(size, size))
         _, group = connected_components(graph, directed=False)
         largest = int(np.argmax(np.bincount(group[shape.n_reviewers :], minlength=1)))
         tied = group == largest
         counts = (
-            np.bincount(answers.reviewer[~made], minlength=shape.n_reviewers),
-            np.bincount(answers.reviewer[made], minlength=shape.n_reviewers),
-            np.bincount(answers.creator[made], minlength=shape.n_creators),
+            np.bincount(answers.reviewer[~generated], minlength=shape.n_reviewers),
+            np.bincount(answers.reviewer[generated], minlength=shape.n_reviewers),
+            np.bincount(answers.creator[generated], minlength=shape.n_creators),
         )
         return cls(tied[: shape.n_reviewers], tied[shape.n_reviewers :], *counts)
 
@@ -339,11 +339,11 @@ class _ConnectedEntrants:
         columns = (self.n_made, self.reviewers, self.why_bias(), blind)
         return [
             "no readable answer about generated clips"
-            if not made
+            if not n_generated
             else "its answers share no creator with those of the others"
             if not tied
             else real or ("its answers hardly depend on the clip" if constant else "")
-            for made, tied, real, constant in zip(*columns, strict=True)
+            for n_generated, tied, real, constant in zip(*columns, strict=True)
         ]
 
     def why_realism(self) -> list[str]:
@@ -364,10 +364,10 @@ class _ConnectedEntrants:
 def standardise_columns(columns: Array, chosen: Sequence[int] | IntArray) -> Array:
     """Return columns in deviations from the mean of `chosen` rows; unknown or constant: 0."""
     known = columns[chosen]
-    seen = np.isfinite(known)
-    n = np.maximum(seen.sum(axis=0), 1)
-    mean = np.where(seen, known, 0.0).sum(axis=0) / n
-    spread = np.sqrt(np.where(seen, (known - mean) ** 2, 0.0).sum(axis=0) / n)
+    is_known = np.isfinite(known)
+    n = np.maximum(is_known.sum(axis=0), 1)
+    mean = np.where(is_known, known, 0.0).sum(axis=0) / n
+    spread = np.sqrt(np.where(is_known, (known - mean) ** 2, 0.0).sum(axis=0) / n)
     flat = spread <= 1e-12 * np.maximum(np.abs(mean), 1.0)
     scaled = (columns - mean) / np.where(flat, 1.0, spread)
     return np.where(np.isfinite(scaled) & ~flat, scaled, 0.0)

@@ -123,13 +123,13 @@ class CreatorKit:
             assert outcome.file.stat().st_size
 
     def test_it_tells_how_a_clip_came_about(self, creator: Creator, tmp_path: Path) -> None:
-        for made in _select_generated_clips(self._make_all(creator, tmp_path)):
-            assert made.model.strip()
-            assert json.loads(json.dumps(dict(made.parameters))) == dict(made.parameters)
-            assert all(isinstance(v, str | int | float | bool) for v in made.parameters.values())
-            assert made.cost_usd is None or made.cost_usd >= 0
-            assert made.cost_usd == 0 or not self.free
-            assert made.traces == "" or isinstance(json.loads(made.traces), list)
+        for clip in _select_generated_clips(self._make_all(creator, tmp_path)):
+            assert clip.model.strip()
+            assert json.loads(json.dumps(dict(clip.parameters))) == dict(clip.parameters)
+            assert all(isinstance(v, str | int | float | bool) for v in clip.parameters.values())
+            assert clip.cost_usd is None or clip.cost_usd >= 0
+            assert clip.cost_usd == 0 or not self.free
+            assert clip.traces == "" or isinstance(json.loads(clip.traces), list)
 
     def test_the_same_brief_gives_the_same_clip_alone_and_in_company(
         self, creator: Creator, tmp_path: Path
@@ -173,7 +173,7 @@ class CreatorKit:
         briefs = self.briefs(tmp_path / "real", creator)
         before = _digest_files(tmp_path)
         self._make(creator, briefs, tmp_path)
-        after = {name: told for name, told in _digest_files(tmp_path).items() if name[0] != _DESKS}
+        after = {name: sha for name, sha in _digest_files(tmp_path).items() if name[0] != _DESKS}
         assert after == before
 
     def test_it_can_be_closed_twice(self, creator: Creator) -> None:

@@ -67,11 +67,11 @@ def sample_sheets() -> list[ReviewRequest]:
     """Return sample review requests of every protocol, one of them about a pair of clips."""
     sheets = []
     for number in range(12):
-        asked = get_protocol(list_protocol_names()[number % len(list_protocol_names())])
-        names = [f"sample-{number}", f"other-{number}"][: asked.n_clips]
+        protocol = get_protocol(list_protocol_names()[number % len(list_protocol_names())])
+        names = [f"sample-{number}", f"other-{number}"][: protocol.n_clips]
         sheet = ReviewRequest(
             key=digest("sample question", str(number)),
-            instrument=asked.instrument,
+            instrument=protocol.instrument,
             prompt="Is this real?",
             exhibits=tuple(sample_exhibit(name) for name in names),
             condition=Condition(),
@@ -141,8 +141,8 @@ class ReviewerKit:
     ) -> None:
         caplog.set_level(0)
         outcomes = run(reviewer, lambda: _answer_all(reviewer, sample_sheets()))
-        shown = [repr(reviewer), str(reviewer), reviewer.name, caplog.text, *map(repr, outcomes)]
-        assert [s for s in self.secrets if any(s in text for text in shown)] == []
+        texts = [repr(reviewer), str(reviewer), reviewer.name, caplog.text, *map(repr, outcomes)]
+        assert [s for s in self.secrets if any(s in text for text in texts)] == []
 
     def test_it_can_be_closed_twice(self, reviewer: Reviewer) -> None:
         async def close_again() -> None:

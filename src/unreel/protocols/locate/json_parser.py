@@ -53,9 +53,9 @@ _ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
 class UnreadableSegmentError(Exception):
     """Exception that ends the parsing of one segment or one of its parts, with the reason."""
 
-    def __init__(self, reason: UnparsedReason, found: object) -> None:
+    def __init__(self, reason: UnparsedReason, value: object) -> None:
         super().__init__(reason)
-        self.unparsed = build_unparsed_result(reason, str(found)[:200])
+        self.unparsed = build_unparsed_result(reason, str(value)[:200])
 
 
 def parse_json_segments(body: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
@@ -105,10 +105,10 @@ def _iter_segment_lists(body: str) -> Iterator[Any]:
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            named = next((value[name] for name in _LISTS if name in value), None)
+            listed = next((value[name] for name in _LISTS if name in value), None)
             value = (
-                named
-                if isinstance(named, list)
+                listed
+                if isinstance(listed, list)
                 else [value]
                 if _rename_segment_keys(value)
                 else None
@@ -121,9 +121,9 @@ def _looks_like_segment(value: object) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and len(value) == _PAIR)
 
 
-def _rename_segment_keys(given: Mapping[str, Any]) -> dict[str, Any]:
+def _rename_segment_keys(segment: Mapping[str, Any]) -> dict[str, Any]:
     """Return the known parts of a segment object under their requested names; empty without a start."""
-    plain = {str(name).strip().lower().replace(" ", "_"): part for name, part in given.items()}
+    plain = {str(name).strip().lower().replace(" ", "_"): part for name, part in segment.items()}
     renamed = {
         name: next(plain[alias] for alias in aliases if alias in plain)
         for name, aliases in _ALIASES.items()
@@ -139,9 +139,9 @@ def _parse_segment_list(value: object, mode: Mode, space: BoxSpace) -> Segments 
         return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, f"{len(value)} segments")
     segments: list[LocatedSegment] = []
     problems: list[Unparsed] = []
-    for given in value:
+    for item in value:
         try:
-            segments.append(_parse_segment(given, mode, space))
+            segments.append(_parse_segment(item, mode, space))
         except UnreadableSegmentError as error:
             problems.append(error.unparsed)
     if problems and (mode == "strict" or not segments):
@@ -149,14 +149,14 @@ def _parse_segment_list(value: object, mode: Mode, space: BoxSpace) -> Segments 
     return tuple(segments)
 
 
-def _parse_segment(given: object, mode: Mode, space: BoxSpace) -> LocatedSegment:
-    if mode == "lenient" and isinstance(given, list) and len(given) == _PAIR:
-        given = {"start": given[0], "end": given[1]}
-    if not isinstance(given, dict) or (mode == "strict" and not _NAMES.issuperset(given)):
-        raise UnreadableSegmentError(UnparsedReason.MALFORMED, given)
-    parts = _rename_segment_keys(given) if mode == "lenient" else given
+def _parse_segment(item: object, mode: Mode, space: BoxSpace) -> LocatedSegment:
+    if mode == "lenient" and isinstance(item, list) and len(item) == _PAIR:
+        item = {"start": item[0], "end": item[1]}
+    if not isinstance(item, dict) or (mode == "strict" and not _NAMES.issuperset(item)):
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, item)
+    parts = _rename_segment_keys(item) if mode == "lenient" else item
     span = build_segment_span(
-        _parse_time_us(parts.get("start"), mode), _parse_time_us(parts.get("end"), mode), given
+        _parse_time_us(parts.get("start"), mode), _parse_time_us(parts.get("end"), mode), item
     )
     readers = {
         "boxes": lambda value: _parse_boxes(value, mode, space, span),
@@ -164,25 +164,25 @@ def _parse_segment(given: object, mode: Mode, space: BoxSpace) -> LocatedSegment
         "confidence": lambda value: _parse_confidence(value, mode),
         "reason": _parse_reason,
     }
-    read: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for name, reader in readers.items():
         if parts.get(name) is None:
             continue
         try:
-            read[name] = reader(parts[name])
+            parsed[name] = reader(parts[name])
         except UnreadableSegmentError:
             if mode == "strict":
                 raise
     trace = Trace(
         span=span,
-        track=read.get("boxes", ()),
-        categories=read.get("category", frozenset()),
-        explanation=read.get("reason", ""),
+        track=parsed.get("boxes", ()),
+        categories=parsed.get("category", frozenset()),
+        explanation=parsed.get("reason", ""),
     )
-    return LocatedSegment(trace, read.get("confidence"))
+    return LocatedSegment(trace, parsed.get("confidence"))
 
 
-def build_segment_span(start_us: int, end_us: int, found: object) -> TimeSpan:
+def build_segment_span(start_us: int, end_us: int, source: object) -> TimeSpan:
     """Return the span of a segment.
 
     Raises:
@@ -191,9 +191,9 @@ def build_segment_span(start_us: int, end_us: int, found: object) -> TimeSpan:
     try:
         span = TimeSpan(start_us, end_us)
     except InvalidValueError:
-        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, found) from None
+        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, source) from None
     if span.end_us > MAX_SECONDS * MICROSECONDS:
-        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, found)
+        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, source)
     return span
 
 
@@ -222,9 +222,9 @@ def _parse_boxes(value: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> 
     if not isinstance(value, list) or len(value) > MAX_BOXES:
         raise UnreadableSegmentError(UnparsedReason.MALFORMED, value)
     track: dict[int, BoxAt] = {}
-    for given in value:
+    for item in value:
         try:
-            mark = _parse_timed_box(given, mode, space, span)
+            mark = _parse_timed_box(item, mode, space, span)
         except UnreadableSegmentError:
             if mode == "strict":
                 raise
@@ -232,7 +232,7 @@ def _parse_boxes(value: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> 
         if mark.at_us not in track:
             track[mark.at_us] = mark
         elif mode == "strict":
-            raise UnreadableSegmentError(UnparsedReason.AMBIGUOUS, given)
+            raise UnreadableSegmentError(UnparsedReason.AMBIGUOUS, item)
     return tuple(track[at_us] for at_us in sorted(track))
 
 
@@ -246,26 +246,26 @@ def _normalise_boxes(value: object, span: TimeSpan) -> object:
         return value
     start = span.start_us / MICROSECONDS
     return [
-        {"time": start, "box": given} if isinstance(given, list) else _rename_box_keys(given, start)
-        for given in value
+        {"time": start, "box": box} if isinstance(box, list) else _rename_box_keys(box, start)
+        for box in value
     ]
 
 
-def _rename_box_keys(given: object, start: float) -> object:
-    if not isinstance(given, dict):
-        return given
-    at = next((given[name] for name in _ALIASES["time"] if name in given), start)
-    box = next((given[name] for name in _ALIASES["boxes"] if name in given), None)
+def _rename_box_keys(value: object, start: float) -> object:
+    if not isinstance(value, dict):
+        return value
+    at = next((value[name] for name in _ALIASES["time"] if name in value), start)
+    box = next((value[name] for name in _ALIASES["boxes"] if name in value), None)
     return {"time": at, "box": box}
 
 
-def _parse_timed_box(given: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> BoxAt:
-    if not isinstance(given, dict):
-        raise UnreadableSegmentError(UnparsedReason.MALFORMED, given)
-    at_us = _parse_time_us(given.get("time"), mode)
+def _parse_timed_box(value: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> BoxAt:
+    if not isinstance(value, dict):
+        raise UnreadableSegmentError(UnparsedReason.MALFORMED, value)
+    at_us = _parse_time_us(value.get("time"), mode)
     if not span.start_us <= at_us < span.end_us:
-        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, given)
-    return BoxAt(at_us, _parse_corners(given.get("box"), space))
+        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, value)
+    return BoxAt(at_us, _parse_corners(value.get("box"), space))
 
 
 def _parse_corners(corners: object, space: BoxSpace) -> Any:

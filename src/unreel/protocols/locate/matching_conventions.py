@@ -42,11 +42,11 @@ def match_segments_activitynet(tious: Array, threshold: float) -> BoolArray:
     """
     right = np.zeros(len(tious), np.bool_)
     is_free = np.ones(tious.shape[1], np.bool_)
-    for place, line in enumerate(tious):
+    for i, line in enumerate(tious):
         open_tious = np.where(is_free, line, -1.0)
         best = int(open_tious.argmax()) if len(line) else -1
         if best >= 0 and open_tious[best] >= threshold:
-            right[place], is_free[best] = True, False
+            right[i], is_free[best] = True, False
     return right
 
 
@@ -76,8 +76,8 @@ def count_kept_segments_activitynet(n_segments: Sequence[int], n_mean: int) -> I
     ratio = budget / counts.sum()
     kept: IntArray = np.minimum((counts * ratio).astype(np.int64), counts)
     if kept.sum():
-        share = n_mean / 100.0 * (budget / kept.sum())
-        kept = np.minimum((kept * share).astype(np.int64), kept)
+        fraction = n_mean / 100.0 * (budget / kept.sum())
+        kept = np.minimum((kept * fraction).astype(np.int64), kept)
     return kept
 
 

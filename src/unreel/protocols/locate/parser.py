@@ -136,15 +136,15 @@ def parse_locate_answer(text: str, reading: AnswerContext) -> LocateVerdict:
         raise InvalidValueError(msg)
     body = strip_thinking(text)
 
-    def read(form: str, mode: Mode) -> Segments | Unparsed:
+    def read(style: str, mode: Mode) -> Segments | Unparsed:
         return (
             parse_tagged_segments(text, mode, space)
-            if form == "tagged"
+            if style == "tagged"
             else parse_json_segments(body, mode, space)
         )
 
-    forms = ["tagged", "json"] if reading.prompt in TAGGED_PROMPTS else ["json", "tagged"]
-    attempts = [read(forms[0], "strict")]
+    styles = ["tagged", "json"] if reading.prompt in TAGGED_PROMPTS else ["json", "tagged"]
+    attempts = [read(styles[0], "strict")]
     if reading.mode == "lenient":
-        attempts += [read(form, "lenient") for form in forms]
+        attempts += [read(style, "lenient") for style in styles]
     return LocateVerdict(segments=choose_first_parsed_result(attempts))

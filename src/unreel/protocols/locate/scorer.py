@@ -131,7 +131,7 @@ def _iter_label_metrics(
 
 def _count_category_matches(clip: ClipSegmentComparison) -> tuple[int, int, int]:
     """Count a clip's categories: matching ones of paired segments, answered ones, annotated ones."""
-    hits = sum(len(one.categories & other.categories) for one, other in clip.pairs())
+    hits = sum(len(answer.categories & truth.categories) for answer, truth in clip.pairs())
     answered = sum(len(segment.trace.categories) for segment in clip.answered)
     return hits, answered, sum(len(trace.categories) for trace in clip.truth.traces)
 
@@ -143,14 +143,14 @@ def _measure_f1_percent(
     column = np.array(counts, np.float64).reshape(-1, 3)
     if not column[:, 1:].sum():
         return Unmeasured("no segment is answered or marked")
-    held = column[:, 1:].sum(axis=1) > 0
-    ties = ClusterIds.of(_list_clip_clusters(clips), len(clips)).only(held)
-    sample = RowSample.of(tuple(column[held].T), ties)
+    is_counted = column[:, 1:].sum(axis=1) > 0
+    ties = ClusterIds.of(_list_clip_clusters(clips), len(clips)).only(is_counted)
+    sample = RowSample.of(tuple(column[is_counted].T), ties)
     hits, answered, marked = sample.columns
 
     def harmonic(weights: Array) -> Array:
-        both = weighted_sum(weights, answered) + weighted_sum(weights, marked)
-        return 2 * weighted_sum(weights, hits) / np.where(both == 0, np.nan, both)
+        total = weighted_sum(weights, answered) + weighted_sum(weights, marked)
+        return 2 * weighted_sum(weights, hits) / np.where(total == 0, np.nan, total)
 
     limits = StatisticLimits(0.0, 1.0, sample.n_free)
     return convert_to_percent(bootstrap(harmonic, sample, seed=seed, limits=limits))
@@ -172,8 +172,8 @@ def _iter_convention_metrics(
     for name, thresholds in convention.precisions.items():
         value: Measured
         if isinstance(ranked, AveragePrecisionSample):
-            places = [THRESHOLDS.index(threshold) for threshold in thresholds]
-            value = ranked.measure(places, seed=seed)
+            indexes = [THRESHOLDS.index(threshold) for threshold in thresholds]
+            value = ranked.measure(indexes, seed=seed)
         else:
             value = ranked
         yield Metric(name=name, value=value, coverage=coverage)
@@ -253,7 +253,7 @@ def compute_average_recalls(
 def measure_mean_over_segments(values: Sequence[Array], clips: Clips, *, seed: int) -> Measured:
     """Return the mean of a metric over annotated segments in percent, from the values of each clip."""
     clusters = [
-        clip.cluster for clip, own in zip(clips, values, strict=True) for _ in range(len(own))
+        clip.cluster for clip, column in zip(clips, values, strict=True) for _ in range(len(column))
     ]
     if not clusters:
         return Unmeasured("no marked segment asks for it")
@@ -265,7 +265,7 @@ def _iter_segment_metrics(
 ) -> Iterator[Metric]:
     located = compared.located
     best = [clip.overlaps.tious.max(axis=0, initial=0.0) for clip in located]
-    values = {f"recall-{t:g}": [(own >= t).astype(np.float64) for own in best] for t in RECALLS}
+    values = {f"recall-{t:g}": [(tious >= t).astype(np.float64) for tious in best] for t in RECALLS}
     values["mean-tiou"] = best
     values["tube-viou"] = [clip.best_vious() for clip in located]
     values["pointing-hit"] = [clip.pointing_hits() for clip in located]
@@ -281,7 +281,7 @@ def _measure_onset_error(located: Clips, *, seed: int) -> Metric:
     value: Measured = Unmeasured("no answered segment overlaps a marked one")
     if n_met:
         pairs = zip(located, errors, strict=True)
-        clusters = [clip.cluster for clip, own in pairs for _ in range(len(own))]
+        clusters = [clip.cluster for clip, clip_errors in pairs for _ in range(len(clip_errors))]
         value = bootstrap_mean(np.concatenate(errors), seed=seed, clusters=clusters)
     return Metric(name="onset-error", value=value, coverage=coverage)
 

@@ -65,9 +65,9 @@ class ClipSegmentComparison:
         """Yield one-to-one pairs of an answered and a marked trace, by falling tIoU from `PAIRED` on."""
         tious = self.overlaps.tious.copy()
         while tious.size and tious.max() >= PAIRED:
-            one, other = np.unravel_index(int(tious.argmax()), tious.shape)
-            yield self.answered[one].trace, self.truth.traces[other]
-            tious[one, :] = tious[:, other] = -1.0
+            i, j = np.unravel_index(int(tious.argmax()), tious.shape)
+            yield self.answered[i].trace, self.truth.traces[j]
+            tious[i, :] = tious[:, j] = -1.0
 
     def best_vious(self) -> Array:
         """Return, for each annotated trace with boxes, the highest tube IoU with an answered trace."""
@@ -86,7 +86,7 @@ class ClipSegmentComparison:
         """Return for each marked trace the answered one of highest tIoU; `None` if none overlaps."""
         columns = self.overlaps.tious.T
         best = [int(column.argmax()) if column.any() else None for column in columns]
-        return [None if place is None else self.answered[place].trace for place in best]
+        return [None if i is None else self.answered[i].trace for i in best]
 
     def pointing_hits(self) -> Array:
         """Return, for each annotated trace with boxes, 1 if the nearest answered box points at it, else 0."""

@@ -24,15 +24,15 @@ def interpolate_trace_boxes(trace: Trace, instants_us: npt.ArrayLike) -> Corners
     at = np.array([mark.at_us for mark in trace.track], dtype=np.float64)
     boxes = [mark.box for mark in trace.track]
     corners = np.array([(box.x0, box.y0, box.x1, box.y1) for box in boxes])
-    asked = np.asarray(instants_us, dtype=np.float64)
-    return np.stack([np.interp(asked, at, corners[:, side]) for side in range(4)], axis=1)
+    instants = np.asarray(instants_us, dtype=np.float64)
+    return np.stack([np.interp(instants, at, corners[:, edge]) for edge in range(4)], axis=1)
 
 
-def compute_box_ious(ours: Corners, theirs: Corners) -> Array:
+def compute_box_ious(a: Corners, b: Corners) -> Array:
     """Compute the IoU of two moving boxes at each instant."""
-    sides = np.minimum(ours[:, 2:], theirs[:, 2:]) - np.maximum(ours[:, :2], theirs[:, :2])
+    sides = np.minimum(a[:, 2:], b[:, 2:]) - np.maximum(a[:, :2], b[:, :2])
     shared = np.clip(sides, 0, None).prod(axis=1)
-    areas = (ours[:, 2:] - ours[:, :2]).prod(axis=1) + (theirs[:, 2:] - theirs[:, :2]).prod(axis=1)
+    areas = (a[:, 2:] - a[:, :2]).prod(axis=1) + (b[:, 2:] - b[:, :2]).prod(axis=1)
     overlaps: Array = np.minimum(1.0, shared / (areas - shared))
     return overlaps
 
@@ -73,14 +73,14 @@ def is_pointing_hit(answered: Trace, marked: Trace) -> bool:
     if not shared or not answered.track or not marked.track:
         return False
     middle = [start + shared / 2]
-    (ours,), (theirs,) = (
+    (box,), (marked_box,) = (
         interpolate_trace_boxes(answered, middle),
         interpolate_trace_boxes(marked, middle),
     )
-    centre = (ours[:2] + ours[2:]) / 2
-    return bool((theirs[:2] <= centre).all() and (centre <= theirs[2:]).all())
+    centre = (box[:2] + box[2:]) / 2
+    return bool((marked_box[:2] <= centre).all() and (centre <= marked_box[2:]).all())
 
 
-def _get_shared_time(one: Trace, other: Trace) -> tuple[int, int]:
+def _get_shared_time(first: Trace, second: Trace) -> tuple[int, int]:
     """Return the start and the length of the time that two traces share, in microseconds."""
-    return max(one.span.start_us, other.span.start_us), one.span.overlap_us(other.span)
+    return max(first.span.start_us, second.span.start_us), first.span.overlap_us(second.span)

@@ -137,10 +137,10 @@ def parse_preference_answer(text: str, reading: AnswerContext) -> PreferenceVerd
 
 def _iter_parsed_positions(text: str, reading: AnswerContext) -> Iterator[Position | Unparsed]:
     body = strip_thinking(text).strip()
-    asked = (
+    pieces_asked = (
         find_tag_contents(body, "answer", "strict") if reading.prompt in TAGGED_PROMPTS else [body]
     )
-    yield _parse_short_position(asked[-1] if asked else "", _PLAIN)
+    yield _parse_short_position(pieces_asked[-1] if pieces_asked else "", _PLAIN)
     if reading.mode == "lenient" and not is_refusal_or_error(body):
         plain = strip_markup(body).strip()
         if pieces := find_tag_contents(plain, "answer", "lenient"):
@@ -154,10 +154,10 @@ def _iter_parsed_positions(text: str, reading: AnswerContext) -> Iterator[Positi
             yield _parse_prose_position(f"{plain[:_READ]}\n{_format_rows_as_prose(plain)}")
 
 
-def _parse_short_position(piece: str, form: re.Pattern[str]) -> Position | Unparsed:
-    found = form.fullmatch(piece) if len(piece) <= SHORT else None
-    if found:
-        return _POSITIONS[found["said"].lower()]
+def _parse_short_position(piece: str, pattern: re.Pattern[str]) -> Position | Unparsed:
+    match = pattern.fullmatch(piece) if len(piece) <= SHORT else None
+    if match:
+        return _POSITIONS[match["said"].lower()]
     return build_unparsed_result(
         UnparsedReason.MALFORMED if piece else UnparsedReason.MISSING, piece
     )
@@ -174,26 +174,26 @@ def _parse_loose_position(piece: str) -> Position | Unparsed:
 
 def _parse_position_fields(plain: str) -> Position | Unparsed:
     """Return the clip that the answer's named fields call real; missing if no field names a clip."""
-    said: set[Position] = set()
+    positions: set[Position] = set()
     named = []
     for field in parse_answer_fields(plain):
-        told = _parse_loose_position(field.value)
-        if field.kind in {"label", "real"} and isinstance(told, Position):
-            said.add(told)
+        position = _parse_loose_position(field.value)
+        if field.kind in {"label", "real"} and isinstance(position, Position):
+            positions.add(position)
         elif (
             field.kind is None
-            and isinstance(told, Position)
+            and isinstance(position, Position)
             and is_generated_field_name(field.name)
         ):
-            said.add(_OTHER[told])
+            positions.add(_OTHER[position])
         elif field.kind is None:
             named.append(f"{field.name.replace('_', ' ')} is {field.value}")
-    if not said and named:
+    if not positions and named:
         return _parse_prose_position("\n".join(named)[:_READ])
-    if len(said) == 1:
-        return said.pop()
+    if len(positions) == 1:
+        return positions.pop()
     return build_unparsed_result(
-        UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, plain
+        UnparsedReason.AMBIGUOUS if positions else UnparsedReason.MISSING, plain
     )
 
 
@@ -203,56 +203,56 @@ def _format_rows_as_prose(plain: str) -> str:
     if not rows:
         return ""
     heads = rows[0]
-    said = [
+    sentences = [
         f"video {row[0]} is {cell}" if row[0] in {"1", "2"} else f"{row[0]} is {cell}"
         for row in rows[1:]
         for cell in row[1:]
         if row[0]
     ]
-    said += [
+    sentences += [
         f"{head} is {cell}"
         for row in rows[1:]
         if row and get_field_kind(row[0]) in {"label", "real"}
         for head, cell in zip(heads[1:], row[1:], strict=False)
     ]
-    return "\n".join(said)
+    return "\n".join(sentences)
 
 
 def _parse_leading_position(body: str) -> Position | Unparsed:
     lines = [line.strip() for line in body[:_READ].splitlines() if line.strip()]
     alone = {
-        place
+        position
         for line in (lines[:1] + lines[-1:])
-        if isinstance(place := _parse_short_position(line, _LOOSE), Position)
+        if isinstance(position := _parse_short_position(line, _LOOSE), Position)
     }
     against = set(_iter_claimed_positions(body[:_READ])) - alone
     if len(alone) == 1 and not against:
         return alone.pop()
-    found = _LEADING.match(body)
-    if found is None:
+    leading = _LEADING.match(body)
+    if leading is None:
         return build_unparsed_result(
             UnparsedReason.AMBIGUOUS if alone else UnparsedReason.MISSING, body
         )
-    if {digit[0] for digit in _EITHER.finditer(body)} != {found["said"]}:
+    if {digit[0] for digit in _EITHER.finditer(body)} != {leading["said"]}:
         return build_unparsed_result(UnparsedReason.AMBIGUOUS, body)
-    return _POSITIONS[found["said"]]
+    return _POSITIONS[leading["said"]]
 
 
 def _parse_prose_position(body: str) -> Position | Unparsed:
     """Return the clip that a prose answer calls real: by its last words, else if all claims agree."""
-    said = set(_iter_claimed_positions(body))
+    real = set(_iter_claimed_positions(body))
     if closing := _CLOSING.search(body.rstrip()[-SHORT:]):
-        said = {_POSITIONS[closing["said"]]}
-    if len(said) == 1:
-        return said.pop()
-    return build_unparsed_result(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, body)
+        real = {_POSITIONS[closing["said"]]}
+    if len(real) == 1:
+        return real.pop()
+    return build_unparsed_result(UnparsedReason.AMBIGUOUS if real else UnparsedReason.MISSING, body)
 
 
 def _iter_claimed_positions(body: str) -> Iterator[Position]:
     last: Position | None = None
-    for whole in _SENTENCE.findall(body):
-        also = _ALSO.search(whole)
-        sentence = whole[: also.start()] if also else whole
+    for full in _SENTENCE.findall(body):
+        also = _ALSO.search(full)
+        sentence = full[: also.start()] if also else full
         names = [*_NAMED.finditer(sentence)]
         named = [name for name in names if not _is_named_for_comparison(name)]
         if (
@@ -282,13 +282,13 @@ def _iter_named_pieces(
     start = 0
     joined = {
         after.start()
-        for now, after in pairwise(named)
-        if _AND.fullmatch(sentence, now.end(), after.start())
+        for name_before, after in pairwise(named)
+        if _AND.fullmatch(sentence, name_before.end(), after.start())
     }
     for name, end in zip(
         named, [*(after.start() for after in named[1:]), len(sentence)], strict=False
     ):
-        breaks = [found.start() for found in _BREAK.finditer(sentence, name.end(), end)]
+        breaks = [match.start() for match in _BREAK.finditer(sentence, name.end(), end)]
         cut = breaks[-1] if breaks and end < len(sentence) else end
         if name.start() not in joined and end not in joined:
             before, after = sentence[start : name.start()], sentence[name.end() : cut]
@@ -318,8 +318,8 @@ def _find_named_position(name: re.Match[str], last: Position | None) -> Position
 
 def _find_piece_claim(piece: str) -> Label | None:
     before, _, after = piece.partition("\0")
-    said = _LESS_REAL.sub("fake", _MORE_REAL.sub("real", f"{before}this clip {after}"))
-    claim = parse_claimed_label(said)
+    sentence = _LESS_REAL.sub("fake", _MORE_REAL.sub("real", f"{before}this clip {after}"))
+    claim = parse_claimed_label(sentence)
     if isinstance(claim, Label):
         return claim
     is_picked = (

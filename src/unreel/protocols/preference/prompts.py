@@ -61,8 +61,8 @@ def _format_correct_answer(truth: Position) -> str:
 def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -> str:
     first, second = p_generated
     is_first = first <= EVEN if first == second else first < second
-    said = "1" if is_first else "2"
-    return f"<answer>{said}</answer>" if prompt in TAGGED_PROMPTS else said
+    digit = "1" if is_first else "2"
+    return f"<answer>{digit}</answer>" if prompt in TAGGED_PROMPTS else digit
 
 
 def _format_training_answer(truth: Position, _prompt: str, _space: BoxSpace | None) -> str:

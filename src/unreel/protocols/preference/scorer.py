@@ -61,7 +61,7 @@ def compute_preference_scorecard(rows: Sequence[PreferenceRow], *, seed: int) ->
 def _iter_preference_metrics(
     valid: Sequence[PreferenceRow], coverage: Coverage, *, seed: int
 ) -> Iterator[Metric]:
-    figures = {
+    metrics = {
         "accuracy": [
             _build_order_mean(valid, Position.FIRST, 1 / 2),
             _build_order_mean(valid, Position.SECOND, 1 / 2),
@@ -75,7 +75,7 @@ def _iter_preference_metrics(
         ],
     }
     clips = _list_row_clusters(valid)
-    for name, parts in figures.items():
+    for name, parts in metrics.items():
         value = measure_weighted_sum_percent(parts, clips=clips, seed=seed)
         yield Metric(name=name, value=value, coverage=coverage)
 

@@ -172,8 +172,8 @@ def _iter_parsed_error_families(text: str, mode: Mode) -> Iterator[Family | Unpa
     pieces = find_tag_contents(body, "family", "strict")
     yield _parse_error_family(pieces[-1]) if pieces else Unparsed(UnparsedReason.MISSING)
     if mode == "lenient" and (pieces := find_tag_contents(strip_markup(body), "family", "lenient")):
-        words = "-".join(_LETTERS.findall(pieces[-1][:SHORT].lower()))
-        yield _parse_error_family(words if words in _KNOWN else f"{words}s")
+        name = "-".join(_LETTERS.findall(pieces[-1][:SHORT].lower()))
+        yield _parse_error_family(name if name in _KNOWN else f"{name}s")
 
 
 def _parse_error_family(piece: str) -> Family | Unparsed:
@@ -181,14 +181,14 @@ def _parse_error_family(piece: str) -> Family | Unparsed:
 
 
 def _iter_parsed_scores(text: str, reading: AnswerContext) -> Iterator[int | Unparsed]:
-    asked = _TERMS if reading.prompt in VERBAL_PROMPTS else _INTEGERS
+    scores = _TERMS if reading.prompt in VERBAL_PROMPTS else _INTEGERS
     body = strip_thinking(text).strip()
     if is_answer_corrected(body):
         yield build_unparsed_result(UnparsedReason.AMBIGUOUS, body)
         return
     pieces = find_tag_contents(body, "answer", "strict")
     yield (
-        asked.get(pieces[-1], _build_unparsed_score(pieces))
+        scores.get(pieces[-1], _build_unparsed_score(pieces))
         if pieces
         else _build_unparsed_score(pieces)
     )
@@ -208,17 +208,17 @@ def _iter_untagged_scores(plain: str) -> Iterator[int | Unparsed]:
     stated = stated or [
         _parse_loose_score(value) for value in get_field_values(parse_answer_fields(plain), "label")
     ]
-    said = {score for score in stated if isinstance(score, int)}
-    if len(said) > 1:
+    scores = {score for score in stated if isinstance(score, int)}
+    if len(scores) > 1:
         yield build_unparsed_result(UnparsedReason.AMBIGUOUS, plain)
         return
-    yield from said
+    yield from scores
     lines = [line.strip() for line in plain[-_READ:].splitlines() if line.strip()]
     for line in (lines[0], lines[-1]) if lines else ():
         if len(line) <= SHORT and _BARE.fullmatch(_remove_scores(line)):
             yield _parse_loose_score(line)
     yield _parse_leading_score(plain[:_READ])
-    scaled = {int(found["digit"]) for found in _OF_FIVE.finditer(plain[-_READ:])}
+    scaled = {int(match["digit"]) for match in _OF_FIVE.finditer(plain[-_READ:])}
     if len(scaled) == 1:
         yield from scaled
     yield _parse_prose_score(plain[-_READ:])
@@ -234,7 +234,7 @@ def _remove_scores(line: str) -> str:
 
 def _parse_leading_score(plain: str) -> int | Unparsed:
     pairs = {
-        (found["digit"], _TERMS[found["term"].capitalize()]) for found in _LEADING.finditer(plain)
+        (match["digit"], _TERMS[match["term"].capitalize()]) for match in _LEADING.finditer(plain)
     }
     first = _LEADING.match(plain.lstrip("*_ \"'"))
     if first and first["ends"] is not None and pairs == {(first["digit"], int(first["digit"]))}:
@@ -247,11 +247,11 @@ def _parse_prose_score(text: str) -> int | Unparsed:
     chosen: int | None = None
     divided = False
     for clause in split_clauses(_NOT_BUT.sub(" ", _SCALE.sub(" ", replace_number_words(text)))):
-        given = _find_clause_score(clause.text)
-        if given is None or clause.asks:
+        score = _find_clause_score(clause.text)
+        if score is None or clause.asks:
             continue
-        divided = chosen not in {None, given} and not is_contradicting_clause(clause.text)
-        chosen = given
+        divided = chosen not in {None, score} and not is_contradicting_clause(clause.text)
+        chosen = score
     if chosen is None or divided:
         return build_unparsed_result(
             UnparsedReason.AMBIGUOUS if divided else UnparsedReason.MISSING, text
@@ -298,16 +298,16 @@ def _parse_loose_score(piece: str) -> int | Unparsed:
     bare = _SCALE.sub("", _NOT_BUT.sub("", plain))
     if len(piece) > SHORT or _OTHER_SCALE.search(bare) or _DENIED.search(bare):
         return _build_unparsed_score([piece])
-    found = list(_SCORE.finditer(bare))
-    said = {_get_score_value(score) for score in found}
+    matches = list(_SCORE.finditer(bare))
+    scores = {_get_score_value(score) for score in matches}
     n_numbers = len(_ANY_NUMBER.findall(bare))
-    if len(said) > 1 or n_numbers > sum(score["digit"] is not None for score in found):
+    if len(scores) > 1 or n_numbers > sum(score["digit"] is not None for score in matches):
         return (
             _build_unparsed_score([piece])
-            if len(said) <= 1
+            if len(scores) <= 1
             else build_unparsed_result(UnparsedReason.AMBIGUOUS, piece)
         )
-    return said.pop() if said else _build_unparsed_score([piece])
+    return scores.pop() if scores else _build_unparsed_score([piece])
 
 
 def _get_score_value(score: re.Match[str]) -> int:
@@ -339,8 +339,8 @@ def _parse_reason(text: str, reason: Reason, mode: Mode) -> str | Unparsed:
     if start is None:
         return Unparsed(UnparsedReason.MISSING)
     thought_ends = _REASONS_END.search(text, start, end)
-    said = text[start : thought_ends.start() if thought_ends else end].strip()
-    return said or Unparsed(UnparsedReason.MISSING)
+    content = text[start : thought_ends.start() if thought_ends else end].strip()
+    return content or Unparsed(UnparsedReason.MISSING)
 
 
 _FLAWLESS: Final = len(TERMS)
@@ -366,9 +366,9 @@ def format_realism_training_answer(truth: Rating, prompt: str, _space: BoxSpace 
     named = "" if family is None else f"<family>{family}</family>\n"
     text = f"<think>{thought}</think>\n{named}{answer}"
     verdict = parse_realism_answer(text, AnswerContext(prompt=prompt))
-    said = None if isinstance(verdict.adherence, Unparsed) else verdict.adherence
+    adherence_read = None if isinstance(verdict.adherence, Unparsed) else verdict.adherence
     require_training_answer_parses_back(
-        said=(verdict.score, verdict.problem, said, verdict.family),
+        said=(verdict.score, verdict.problem, adherence_read, verdict.family),
         meant=(
             truth.score,
             problem,

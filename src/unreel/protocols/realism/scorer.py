@@ -73,10 +73,10 @@ def _iter_correlation_metrics(answered: Sequence[Answered], *, seed: int) -> Ite
     coverage = Coverage(parsed=len(read), asked=len(answered))
     for suffix, pairs in (("", read), ("-impute-3", answered)):
         human = [row.truth.score for row, _ in pairs]
-        given = [MIDDLE if isinstance(v.score, Unparsed) else v.score for _, v in pairs]
+        scores = [MIDDLE if isinstance(v.score, Unparsed) else v.score for _, v in pairs]
         clips = [row.cluster for row, _ in pairs]
-        for name, figure in _FIGURES:
-            value = figure(human, given, seed=seed, clusters=clips)
+        for name, measure in _FIGURES:
+            value = measure(human, scores, seed=seed, clusters=clips)
             yield Metric(name=name + suffix, value=value, coverage=coverage)
 
 
@@ -90,15 +90,15 @@ def _iter_detection_metrics(answered: Sequence[Answered], *, seed: int) -> Itera
         np.array([-score for _, score in read], np.float64),
     )
     coverage = Coverage(parsed=len(read), asked=len(answered))
-    why = "no score could be read"
-    yield from iter_detection_metrics(scored, coverage=coverage, why_none=why, seed=seed)
+    reason = "no score could be read"
+    yield from iter_detection_metrics(scored, coverage=coverage, why_none=reason, seed=seed)
 
 
 def _measure_text_similarity(answered: Sequence[Answered], *, seed: int) -> Metric:
-    asked = [(row, v) for row, v in answered if row.truth.problem or row.truth.adherence]
-    read = [row for row, v in asked if isinstance(v.problem, str) or isinstance(v.adherence, str)]
+    pairs = [(row, v) for row, v in answered if row.truth.problem or row.truth.adherence]
+    read = [row for row, v in pairs if isinstance(v.problem, str) or isinstance(v.adherence, str)]
     scored = [(row.cluster, row.text_score) for row in read if row.text_score is not None]
-    coverage = Coverage(parsed=len(read), asked=len(asked))
+    coverage = Coverage(parsed=len(read), asked=len(pairs))
     if not scored:
         nothing = Unmeasured("no reason has been compared with a person's")
         return Metric(name="sts", value=nothing, coverage=coverage)
@@ -111,11 +111,11 @@ def _measure_text_similarity(answered: Sequence[Answered], *, seed: int) -> Metr
 
 
 def _measure_family_accuracy(answered: Sequence[Answered], *, seed: int) -> Metric:
-    asked = [(row, v.family) for row, v in answered if v.family is not None and row.truth.family]
-    read = [(row, family) for row, family in asked if not isinstance(family, Unparsed)]
-    coverage = Coverage(parsed=len(read), asked=len(asked))
+    pairs = [(row, v.family) for row, v in answered if v.family is not None and row.truth.family]
+    read = [(row, family) for row, family in pairs if not isinstance(family, Unparsed)]
+    coverage = Coverage(parsed=len(read), asked=len(pairs))
     value: Measured = Unmeasured("no family of errors was asked for, or none is known")
-    if asked:
+    if pairs:
         right = [float(family is row.truth.family) for row, family in read]
         value = measure_mean_percent(right, clips=[row.cluster for row, _ in read], seed=seed)
     return Metric(name="family", value=value, coverage=coverage)

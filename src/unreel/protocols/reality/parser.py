@@ -90,22 +90,22 @@ def _iter_parsed_confidences(body: str, mode: Mode) -> Iterator[float | Unparsed
     yield _parse_confidence(pieces[-1], _PLAIN) if pieces else Unparsed(UnparsedReason.MISSING)
     if mode == "lenient":
         plain = strip_markup(body).strip()
-        stated = [found["sure"] for found in _STATED.finditer(plain)]
+        stated = [match["sure"] for match in _STATED.finditer(plain)]
         if pieces := find_tag_contents(plain, "confidence", "lenient"):
             yield _parse_confidence(pieces[-1], _LOOSE)
-        elif "confidence" in (given := find_first_json_object(plain)):
-            yield _parse_confidence(str(given["confidence"]), _LOOSE)
+        elif "confidence" in (pairs := find_first_json_object(plain)):
+            yield _parse_confidence(str(pairs["confidence"]), _LOOSE)
         elif len(set(stated)) > 1:
             yield build_unparsed_result(UnparsedReason.AMBIGUOUS, plain)
         elif stated:
             yield _parse_confidence(stated[0], _LOOSE)
 
 
-def _parse_confidence(piece: str, form: re.Pattern[str]) -> float | Unparsed:
-    found = form.fullmatch(piece) if len(piece) <= SHORT else None
-    if found is None:
+def _parse_confidence(piece: str, pattern: re.Pattern[str]) -> float | Unparsed:
+    match = pattern.fullmatch(piece) if len(piece) <= SHORT else None
+    if match is None:
         return build_unparsed_result(UnparsedReason.MALFORMED, piece)
-    sure = float(found["sure"])
+    sure = float(match["sure"])
     if not 0 <= sure <= _CERTAIN:
         return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
     return build_unparsed_result(UnparsedReason.AMBIGUOUS, piece) if 0 < sure <= 1 else sure
@@ -139,14 +139,14 @@ def _list_answer_pieces(body: str, mode: Mode) -> list[str]:
 
 
 def _parse_loose_label(piece: str) -> Label | Unparsed:
-    said = {_DIGITS[found["digit"]] for found in _DIGIT.finditer(piece)}
-    others = {_DIGITS[found[0]] for found in _ANY_DIGIT.finditer(piece)}
+    labels = {_DIGITS[match["digit"]] for match in _DIGIT.finditer(piece)}
+    digits = {_DIGITS[match[0]] for match in _ANY_DIGIT.finditer(piece)}
     claim = parse_claimed_label(piece)
     if isinstance(claim, Label):
-        said.add(claim)
-    if len(said) > 1 or (len(others) > 1 and len(piece) <= SHORT):
+        labels.add(claim)
+    if len(labels) > 1 or (len(digits) > 1 and len(piece) <= SHORT):
         return build_unparsed_result(UnparsedReason.AMBIGUOUS, piece)
-    return said.pop() if said else _build_unparsed_label([piece])
+    return labels.pop() if labels else _build_unparsed_label([piece])
 
 
 def _build_unparsed_label(pieces: list[str]) -> Unparsed:

@@ -41,9 +41,9 @@ from unreel.stats.row_sample import Array, BoolArray, ClusterIds
 
 RealityRow = ScoredQuestion[Origin, RealityVerdict]
 _NOT_ASKED, _UNTOLD = -2.0, -1.0
-"""In the place of a probability: nobody asked for one, or none could be read."""
+"""Instead of a probability: none was requested, or none could be read."""
 _KINDS_KEPT: Final = 4096
-"""Different outcomes that are remembered: most answers say one of few things."""
+"""Maximum number of cached outcomes: most answers are one of few."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,7 +55,7 @@ class ClipAnswerColumns:
     kinds: tuple[tuple[str, ...], ...]
     """Creators of the clips, with the setting if known; real clips have none."""
     kind: npt.NDArray[np.int32]
-    """Of `kinds`, which each clip has."""
+    """Index into `kinds` of each clip."""
     said: Said
     """As `CALLS` has it."""
     answered: BoolArray
@@ -88,8 +88,8 @@ class ClipAnswerColumns:
 
     def made_by(self, maker: str | None) -> BoolArray:
         """Return a mask of the clips of the creator `maker`; of the real clips if it is `None`."""
-        own = [maker in makers if maker else not makers for makers in self.kinds]
-        chosen: BoolArray = np.array(own, np.bool_)[self.kind]
+        matches = [maker in makers if maker else not makers for makers in self.kinds]
+        chosen: BoolArray = np.array(matches, np.bool_)[self.kind]
         return chosen
 
     @property
@@ -145,7 +145,7 @@ class RealityScorecardData:
 def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
     """Build scorecard columns from `rows` in one pass; count failures and unreadable parts."""
     tying, kinds = ClusterIdBuilder(), dict[tuple[str, ...], int]()
-    kind, said, answered, belief = array("i"), array("b"), bytearray(), array("d")
+    kind, calls, answered, belief = array("i"), array("b"), bytearray(), array("d")
     failures, unparsed = Counter[str](), Counter[str]()
     origins: dict[Origin, tuple[str, int]] = {}
     outcomes: dict[Any, tuple[int, float, tuple[str, ...]]] = {}
@@ -160,7 +160,7 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
         answered.append(not isinstance(outcome, Failure))
         if isinstance(outcome, Failure):
             failures[outcome.reason.value] += 1
-            said.append(CALLS[None])
+            calls.append(CALLS[None])
             belief.append(_NOT_ASKED)
             continue
         if outcome not in outcomes:
@@ -172,20 +172,20 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
                 _get_generated_probability(outcome),
                 tuple(_iter_unparsed_parts(outcome)),
             )
-        call, sure, unread = outcomes[outcome]
+        call, p, unread = outcomes[outcome]
         if unread:
             unparsed.update(unread)
-        said.append(call)
-        belief.append(sure)
-    asked = ClipAnswerColumns(
+        calls.append(call)
+        belief.append(p)
+    columns = ClipAnswerColumns(
         ties=tying.ties(),
         kinds=tuple(kinds),
         kind=np.frombuffer(kind, np.int32),
-        said=np.frombuffer(said, np.int8),
+        said=np.frombuffer(calls, np.int8),
         answered=np.frombuffer(answered, np.bool_),
         belief=_read_probability_column(belief),
     )
-    return RealityScorecardData(asked=asked, failures=failures, unparsed=unparsed)
+    return RealityScorecardData(asked=columns, failures=failures, unparsed=unparsed)
 
 
 def _read_probability_column(belief: "array[float]") -> Array:
@@ -263,25 +263,25 @@ def _iter_label_metrics(
 
 
 def _iter_confidence_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Metric]:
-    told = answered.only(answered.told)
-    coverage = Coverage(parsed=len(told.said), asked=int(answered.believed.sum()))
-    why = "no confidence could be read" if coverage.asked else "no confidence was asked for"
-    scored = ScoredClips(told.ties, told.generated, told.belief)
-    yield from iter_detection_metrics(scored, coverage=coverage, why_none=why, seed=seed)
-    kept: CalibrationMetrics | None = None
+    rated = answered.only(answered.told)
+    coverage = Coverage(parsed=len(rated.said), asked=int(answered.believed.sum()))
+    reason = "no confidence could be read" if coverage.asked else "no confidence was asked for"
+    scored = ScoredClips(rated.ties, rated.generated, rated.belief)
+    yield from iter_detection_metrics(scored, coverage=coverage, why_none=reason, seed=seed)
+    fit: CalibrationMetrics | None = None
     if coverage.parsed:
-        kept = measure_probability_calibration(
-            told.generated, told.belief, seed=seed, clusters=told.ties
+        fit = measure_probability_calibration(
+            rated.generated, rated.belief, seed=seed, clusters=rated.ties
         )
-    yield Metric(name="brier", value=kept.brier if kept else Unmeasured(why), coverage=coverage)
-    yield Metric(name="ece", value=kept.ece if kept else Unmeasured(why), coverage=coverage)
+    yield Metric(name="brier", value=fit.brier if fit else Unmeasured(reason), coverage=coverage)
+    yield Metric(name="ece", value=fit.ece if fit else Unmeasured(reason), coverage=coverage)
 
 
 def _iter_accuracy_metrics(
     suffix: str, *, asked: ClipAnswerColumns, counted: ClipAnswerColumns, seed: int
 ) -> Iterator[Metric]:
     creators, makers, right = asked.creators, asked.makers, counted.right
-    for figure, parts_of in (("pooled", _build_pooled_means), ("balanced", _build_balanced_means)):
+    for metric, parts_of in (("pooled", _build_pooled_means), ("balanced", _build_balanced_means)):
         parts = {name: parts_of(counted, name, right) for name in makers}
         average = [
             WeightedMean(part.name, part.factor / len(creators), part.values, part.held, creator)
@@ -289,18 +289,18 @@ def _iter_accuracy_metrics(
             for part in parts[creator]
         ]
         value = measure_weighted_sum_percent(average, clips=counted.ties, seed=seed)
-        yield Metric(name=figure + suffix, value=value, coverage=asked.coverage)
+        yield Metric(name=metric + suffix, value=value, coverage=asked.coverage)
         for name, against in parts.items():
             value = measure_weighted_sum_percent(against, clips=counted.ties, seed=seed)
             coverage = asked.only(asked.made_by(None) | asked.made_by(name)).coverage
-            yield Metric(name=f"{figure}{suffix}: {name}", value=value, coverage=coverage)
+            yield Metric(name=f"{metric}{suffix}: {name}", value=value, coverage=coverage)
 
 
 def _build_pooled_means(counted: ClipAnswerColumns, maker: str, right: Array) -> list[WeightedMean]:
-    sides = _build_balanced_means(counted, maker, right)
-    if any(side.is_empty for side in sides):
-        return sides  # unmeasured, and its name says why
-    return [WeightedMean(maker, 1, right, np.logical_or(*(side.held for side in sides)))]
+    parts = _build_balanced_means(counted, maker, right)
+    if any(part.is_empty for part in parts):
+        return parts  # unmeasured, and its name says why
+    return [WeightedMean(maker, 1, right, np.logical_or(*(part.held for part in parts)))]
 
 
 def _build_balanced_means(
@@ -321,8 +321,8 @@ def _iter_rate_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Me
         "fake-accuracy", Label.GENERATED, answered.only(answered.generated), seed=seed
     )
     for name in answered.makers:
-        own = answered.only(answered.made_by(name))
-        yield _measure_label_rate(f"caught: {name}", Label.GENERATED, own, seed=seed)
+        clips = answered.only(answered.made_by(name))
+        yield _measure_label_rate(f"caught: {name}", Label.GENERATED, clips, seed=seed)
 
 
 def _measure_label_rate(name: str, label: Label, asked: ClipAnswerColumns, *, seed: int) -> Metric:

@@ -118,13 +118,13 @@ def _parse_strict_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Bo
 
 
 def _parse_decimal_ratio(number: str) -> tuple[int, int]:
-    whole, _, parts = number.partition(".")
-    return int(whole + parts), 10 ** len(parts)
+    integer, _, decimals = number.partition(".")
+    return int(integer + decimals), 10 ** len(decimals)
 
 
 def find_box_texts(text: str) -> list[str]:
     """Return the bracketed parts of `text` with four numbers, which may be boxes."""
-    groups = (found[0] for found in _GROUP.finditer(text))
+    groups = (match[0] for match in _GROUP.finditer(text))
     return [group for group in groups if len(_ANY_NUMBER.findall(group)) == _N]
 
 
@@ -155,8 +155,8 @@ def _find_box_space(piece: str, declared: BoxSpace) -> BoxSpace | None:
 def _remove_unit_words(piece: str) -> str:
     """Return `piece` without unit names that contain numbers, with points for decimal commas."""
     plain = piece
-    for form in (_PERMILLE, _UNIT, _PIXELS):
-        plain = form.sub(" ", plain)
+    for pattern in (_PERMILLE, _UNIT, _PIXELS):
+        plain = pattern.sub(" ", plain)
     plain = _COMMAS.sub(".", plain) if plain.count(";") == _N - 1 else plain
     return plain.replace("%", " ")
 
@@ -168,8 +168,8 @@ def _find_corners(piece: str) -> list[Fraction] | None:
     if opposite := _find_opposite_corners(piece):
         return opposite
     named: dict[str, Fraction] = {}
-    for found in _NAMED.finditer(piece):
-        named.setdefault(_normalise_side_name(found["name"]), Fraction(found["number"]))
+    for side in _NAMED.finditer(piece):
+        named.setdefault(_normalise_side_name(side["name"]), Fraction(side["number"]))
     if len(named) >= _N:
         return _find_corners_by_name(named)
     if order := _ORDER.search(piece):
@@ -200,16 +200,16 @@ def _normalise_side_name(name: str) -> str:
 
 def _find_opposite_corners(piece: str) -> list[Fraction] | None:
     corners = {
-        (found["y"].lower() in {"top", "upper"}, found["x"].lower() == "left"): (
-            Fraction(found[3]),
-            Fraction(found[4]),
+        (match["y"].lower() in {"top", "upper"}, match["x"].lower() == "left"): (
+            Fraction(match[3]),
+            Fraction(match[4]),
         )
-        for found in _CORNERS.finditer(piece)
+        for match in _CORNERS.finditer(piece)
     }
     for (is_top, is_left), (x, y) in corners.items():
-        if other := corners.get((not is_top, not is_left)):
-            left, right = (x, other[0]) if is_left else (other[0], x)
-            top, bottom = (y, other[1]) if is_top else (other[1], y)
+        if opposite := corners.get((not is_top, not is_left)):
+            left, right = (x, opposite[0]) if is_left else (opposite[0], x)
+            top, bottom = (y, opposite[1]) if is_top else (opposite[1], y)
             return [left, top, right, bottom]
     return None
 

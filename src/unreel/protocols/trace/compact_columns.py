@@ -52,12 +52,12 @@ class TraceVerdictColumn:
         box = start = None
         if isinstance(outcome, TraceVerdict):
             box, start = outcome.box, outcome.start_us
-            words = outcome.explanation
+            reason = outcome.explanation
             kind = (
                 _remove_unparsed_text(outcome.label),
                 _remove_unparsed_text(box) if isinstance(box, Unparsed) else None,
                 _remove_unparsed_text(start) if isinstance(start, Unparsed) else None,
-                _remove_unparsed_text(words) if isinstance(words, Unparsed) else _WORDS,
+                _remove_unparsed_text(reason) if isinstance(reason, Unparsed) else _WORDS,
             )
         code = self._kinds.setdefault(kind, len(self._kinds))
         if code == len(self._known):
@@ -70,12 +70,12 @@ class TraceVerdictColumn:
         kind = self._known[self.codes[index]]
         if isinstance(kind, Failure):
             return kind
-        label, box, start, words = kind
+        label, box, start, reason = kind
         return TraceVerdict(
             label=label,
             box=self._boxes[index] if box is None else box,
             start_us=self._starts[index] if start is None else start,
-            explanation=words,
+            explanation=reason,
         )
 
     def __iter__(self) -> Iterator[TraceVerdict | Failure]:
@@ -96,8 +96,8 @@ class TraceTruthColumn:
     def append(self, truth: TraceTruth) -> None:
         """Append the ground truth of the next row to the column."""
         box, start = truth.box, truth.start_us
-        generated, told = truth.label is Label.GENERATED, bool(truth.explanation)
-        self.codes.append(generated | (start is not None) << 1 | (box is not None) << 2 | told << 3)
+        fake, explained = truth.label is Label.GENERATED, bool(truth.explanation)
+        self.codes.append(fake | (start is not None) << 1 | (box is not None) << 2 | explained << 3)
         self._marks.append(hash(truth))
         self._durations.append(truth.duration_us)
         self._starts.append(start or 0)

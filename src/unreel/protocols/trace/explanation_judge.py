@@ -53,8 +53,8 @@ def build_judge_prompt(truth: str, predicted: str) -> str:
 
     The explanations have the same layout as the examples in the prompt.
     """
-    shown, said = quote_explanation_for_judge(truth), quote_explanation_for_judge(predicted)
-    return f"{JUDGE.text}\n\nGround Truth: '{shown}'\nPredicted : '{said}'\nAnswer    :"
+    expected, answer = quote_explanation_for_judge(truth), quote_explanation_for_judge(predicted)
+    return f"{JUDGE.text}\n\nGround Truth: '{expected}'\nPredicted : '{answer}'\nAnswer    :"
 
 
 def quote_explanation_for_judge(text: str) -> str:
@@ -67,7 +67,7 @@ def parse_judge_score(text: str) -> float | Unparsed:
 
     Forms such as `1.0`, `**1**` and `Score: 1` are accepted. For any other text, ask the judge again.
     """
-    said = text.strip()
-    if found := _SCORE.fullmatch(said):
-        return float(found["score"])
-    return build_unparsed_result(UnparsedReason.MALFORMED if said else UnparsedReason.MISSING, said)
+    line = text.strip()
+    if match := _SCORE.fullmatch(line):
+        return float(match["score"])
+    return build_unparsed_result(UnparsedReason.MALFORMED if line else UnparsedReason.MISSING, line)

@@ -107,7 +107,7 @@ def _parse_loose_seconds(plain: str) -> Fraction | None:
 def find_onset_texts(text: str) -> list[str]:
     """Return the parts of `text` that state when something begins, each with its unit."""
     plain = _remove_thousands_separators(strip_markup(text))
-    return [found["time"] for found in _STARTING.finditer(plain)]
+    return [match["time"] for match in _STARTING.finditer(plain)]
 
 
 def _remove_thousands_separators(text: str) -> str:
@@ -117,26 +117,26 @@ def _remove_thousands_separators(text: str) -> str:
 def _normalise_time_text(piece: str) -> str:
     plain = _remove_thousands_separators(_MINUS.sub("-", strip_markup(piece)).strip())
     plain = replace_number_words(plain)
-    for form, digits in _HALVES:
-        plain = form.sub(digits, plain)
+    for pattern, digits in _HALVES:
+        plain = pattern.sub(digits, plain)
     return _DECIMAL_COMMA.sub(".", plain)
 
 
 def _iter_named_times(plain: str) -> Iterator[Fraction | None]:
-    for found in _TIME.finditer(plain.lower()):
-        if not _OF_ALL.search(plain, max(0, found.start() - 30), found.start()):
-            yield _convert_to_seconds(found)
+    for match in _TIME.finditer(plain.lower()):
+        if not _OF_ALL.search(plain, max(0, match.start() - 30), match.start()):
+            yield _convert_to_seconds(match)
 
 
-def _convert_to_seconds(found: re.Match[str]) -> Fraction | None:
-    said = found.groupdict()
-    if said["clock"]:
-        return _parse_clock_seconds(said["clock"])
-    if said["ms"]:
-        return Fraction(said["ms"]) / 1000
-    if said["minutes"]:
-        return Fraction(said["minutes"]) * _SIXTY + Fraction(said["rest"] or 0)
-    return Fraction(said["from"] or said["seconds"])
+def _convert_to_seconds(match: re.Match[str]) -> Fraction | None:
+    parts = match.groupdict()
+    if parts["clock"]:
+        return _parse_clock_seconds(parts["clock"])
+    if parts["ms"]:
+        return Fraction(parts["ms"]) / 1000
+    if parts["minutes"]:
+        return Fraction(parts["minutes"]) * _SIXTY + Fraction(parts["rest"] or 0)
+    return Fraction(parts["from"] or parts["seconds"])
 
 
 def _parse_clock_seconds(clock: str) -> Fraction | None:

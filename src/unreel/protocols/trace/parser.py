@@ -75,8 +75,8 @@ def _parse_opening_label(claim: str) -> Label | Unparsed:
     behind = claim[word.end() :]
     if _NO_WORDS.fullmatch(behind):
         return label
-    rest = parse_claimed_label(behind)
-    if isinstance(rest, Label) and rest is not label:
+    claimed = parse_claimed_label(behind)
+    if isinstance(claimed, Label) and claimed is not label:
         return build_unparsed_result(UnparsedReason.AMBIGUOUS, claim)
     return label
 
@@ -84,11 +84,11 @@ def _parse_opening_label(claim: str) -> Label | Unparsed:
 def _parse_stated_label(claim: str) -> Label | Unparsed:
     if is_refusal_or_error(claim):
         return build_unparsed_result(UnparsedReason.MISSING, claim)
-    said = {_LABELS[found["word"].lower()] for found in _STATEMENT.finditer(claim)}
+    labels = {_LABELS[match["word"].lower()] for match in _STATEMENT.finditer(claim)}
     understood = parse_claimed_label(claim)
     if not _CAPITAL.search(claim):
         return build_unparsed_result(UnparsedReason.MISSING, claim)
-    if isinstance(understood, Unparsed) or said == {understood}:
+    if isinstance(understood, Unparsed) or labels == {understood}:
         return understood
     return build_unparsed_result(UnparsedReason.AMBIGUOUS, claim)
 
@@ -148,18 +148,18 @@ def parse_trace_answer(text: str, reading: AnswerContext) -> TraceVerdict:
         msg = "the boxes of a trace need their space. Declare it: AnswerContext(space=parse_box_space(...))"
         raise InvalidValueError(msg)
     body = strip_thinking(text)
-    place = partial(parse_trace_box, space=space)
+    parse = partial(parse_trace_box, space=space)
     label = parse_trace_label(body, reading.mode)
     tells_more = reading.mode == "lenient" and label is Label.GENERATED
-    told = strip_markup(body) if tells_more and len(body) <= _LONGEST else ""
+    prose = strip_markup(body) if tells_more and len(body) <= _LONGEST else ""
     return TraceVerdict(
         label=label,
         box=_parse_prose_fallback(
-            _parse_part(body, "place", reading=reading, read=place), find_box_texts(told), place
+            _parse_part(body, "place", reading=reading, read=parse), find_box_texts(prose), parse
         ),
         start_us=_parse_prose_fallback(
             _parse_part(body, "time", reading=reading, read=parse_trace_onset),
-            find_onset_texts(told),
+            find_onset_texts(prose),
             parse_trace_onset,
         ),
         explanation=_parse_part(body, "reason", reading=reading, read=lambda piece, _mode: piece),
@@ -173,7 +173,7 @@ def _parse_prose_fallback(
     if not isinstance(formal, Unparsed) or formal.reason is not UnparsedReason.MISSING:
         return formal
     readings = {
-        told for piece in pieces if not isinstance(told := read(piece, "lenient"), Unparsed)
+        value for piece in pieces if not isinstance(value := read(piece, "lenient"), Unparsed)
     }
     return readings.pop() if len(readings) == 1 else formal
 
@@ -190,13 +190,13 @@ def _parse_part(
 def _iter_part_pieces(
     body: str, part: Part, reading: AnswerContext
 ) -> Iterator[tuple[Mode, list[str]]]:
-    forms = [_list_tag_pieces, _list_sentence_pieces]
+    listers = [_list_tag_pieces, _list_sentence_pieces]
     if reading.prompt in SENTENCE_PROMPTS:
-        forms.reverse()
-    yield "strict", forms[0](body, part, "strict")
+        listers.reverse()
+    yield "strict", listers[0](body, part, "strict")
     if reading.mode == "lenient":
-        for form in (*forms, _list_field_pieces):
-            yield "lenient", form(body, part, "lenient")
+        for list_pieces in (*listers, _list_field_pieces):
+            yield "lenient", list_pieces(body, part, "lenient")
 
 
 def _list_tag_pieces(body: str, part: Part, mode: Mode) -> list[str]:
@@ -261,9 +261,9 @@ def format_trace_training_answer(truth: TraceTruth, prompt: str, space: BoxSpace
         sentences.append(f"The reason is because {reason}")
     text = " ".join(sentences)
     verdict = parse_trace_answer(text, AnswerContext(prompt=prompt, space=space))
-    said = "" if isinstance(verdict.explanation, Unparsed) else verdict.explanation
+    explanation = "" if isinstance(verdict.explanation, Unparsed) else verdict.explanation
     require_training_answer_parses_back(
-        said=(verdict.label, isinstance(verdict.box, Box), said),
+        said=(verdict.label, isinstance(verdict.box, Box), explanation),
         meant=(truth.label, truth.box is not None, reason),
     )
     return text

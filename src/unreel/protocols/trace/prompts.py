@@ -69,10 +69,10 @@ def asks_onset_time(variant: str) -> bool:
 
 def describe_box_position(box: Box) -> str:
     """Return a sentence with the position and area of a box, in percentages of the frame."""
-    whole = ", nearly the whole frame" if box.area >= WHOLE_FRAME else ""
+    whole_frame = ", nearly the whole frame" if box.area >= WHOLE_FRAME else ""
     return (
         f"{box.x0:.0%} to {box.x1:.0%} across, {box.y0:.0%} to {box.y1:.0%} down"
-        f" ({box.area:.0%} of the frame{whole})"
+        f" ({box.area:.0%} of the frame{whole_frame})"
     )
 
 

@@ -39,8 +39,8 @@ class MetricValueColumn:
     @property
     def asked(self) -> BoolArray:
         """Return a mask of the units to which the metric applies."""
-        asked: BoolArray = self.values != _ABSENT
-        return asked
+        applies: BoolArray = self.values != _ABSENT
+        return applies
 
     @property
     def scored(self) -> BoolArray:
@@ -60,9 +60,9 @@ class MetricValueColumn:
         read = self.asked & self.read
         return bool(read.any()) and not (read & self.scored).any()
 
-    def at(self, places: npt.NDArray[Any]) -> "MetricValueColumn":
+    def at(self, units: npt.NDArray[Any]) -> "MetricValueColumn":
         """Return the metric's values for the units with these indices, or in this mask."""
-        return MetricValueColumn(self.values[places], self.read[places])
+        return MetricValueColumn(self.values[units], self.read[units])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,15 +80,15 @@ class ScoredUnitColumns:
     def __len__(self) -> int:
         return len(self.clip)
 
-    def at(self, places: npt.NDArray[Any]) -> "ScoredUnitColumns":
+    def at(self, units: npt.NDArray[Any]) -> "ScoredUnitColumns":
         """Return the columns of the units with these indices, or in this mask."""
         return replace(
             self,
-            clip=self.clip[places],
-            ties=self.ties.only(places),
-            generated=self.generated[places],
-            said=self.said[places],
-            points={name: point.at(places) for name, point in self.points.items()},
+            clip=self.clip[units],
+            ties=self.ties.only(units),
+            generated=self.generated[units],
+            said=self.said[units],
+            points={name: point.at(units) for name, point in self.points.items()},
         )
 
     @property
@@ -109,9 +109,9 @@ class ScoredUnitColumns:
         """Return one unit per clip: the annotation row of highest box IoU, then smallest time distance."""
         first, number = _index_clips_in_order(self.clip)
         iou, late = (self.points[name] for name in ("box-iou", "time-distance"))
-        near = np.where(iou.scored, iou.values, -1.0)
+        overlap = np.where(iou.scored, iou.values, -1.0)
         early = np.where(late.scored, -late.values, -1.0)
-        order = np.lexsort((np.arange(len(self)), -early, -near, number))
+        order = np.lexsort((np.arange(len(self)), -early, -overlap, number))
         starts = np.searchsorted(number[order], np.arange(len(first)))
         return self.at(order[starts])
 
@@ -126,15 +126,15 @@ def _index_clips_in_order(clip: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _compute_clip_means(point: MetricValueColumn, number: IntArray, n: int) -> MetricValueColumn:
-    asked, scored = point.asked, point.scored
+    applies, scored = point.asked, point.scored
     counts = np.bincount(number[scored], minlength=n)
     sums = np.bincount(number[scored], weights=point.values[scored], minlength=n)
     values = np.full(n, _ABSENT)
-    values[number[asked]] = _UNSCORED
+    values[number[applies]] = _UNSCORED
     values[counts > 0] = sums[counts > 0] / counts[counts > 0]
     read = np.zeros(n, np.bool_)
-    places = np.flatnonzero(asked)[::-1]
-    read[number[places]] = point.read[places]  # of several the first stays
+    units = np.flatnonzero(applies)[::-1]
+    read[number[units]] = point.read[units]  # of several the first stays
     return MetricValueColumn(values, read)
 
 
@@ -165,13 +165,13 @@ def build_trace_columns(rows: Sequence[TraceRow]) -> TraceScorecardData:
         InvalidValueError: Rows of one clip have different answers or labels.
     """
     clips, tying = LabelNumbering(), ClusterIdBuilder()
-    marks, kinds = array("q"), array("i")
+    hashes, kinds = array("q"), array("i")
     known: dict[str | tuple[str, ...], int] = {}
     columns = _ScoredUnitColumnsBuilder()
     for row in rows:
         outcome, truth = row.outcome, row.truth
         clips.add(str(row.subject))
-        marks.append(hash((outcome, truth.label)))
+        hashes.append(hash((outcome, truth.label)))
         if isinstance(outcome, Failure):
             kinds.append(known.setdefault(outcome.reason.value, len(known)))
             continue
@@ -180,8 +180,8 @@ def build_trace_columns(rows: Sequence[TraceRow]) -> TraceScorecardData:
         columns.add(row, outcome)
     clip = clips.numbers().astype(np.int64)
     first, number = _index_clips_in_order(clip) if len(clip) else (clip, clip)
-    mark = np.frombuffer(marks, np.int64)
-    if (differs := np.flatnonzero(mark != mark[first][number])).size:
+    clip_hash = np.frombuffer(hashes, np.int64)
+    if (differs := np.flatnonzero(clip_hash != clip_hash[first][number])).size:
         _raise_conflicting_rows(rows[int(differs[0])])
     kind = np.frombuffer(kinds, np.int32)
     counts = np.bincount(kind[first], minlength=len(known)).tolist()
@@ -239,7 +239,7 @@ class _ScoredUnitColumnsBuilder:
         label = None if isinstance(verdict.label, Unparsed) else verdict.label
         box = None if isinstance(verdict.box, Unparsed) else verdict.box
         start_us = None if isinstance(verdict.start_us, Unparsed) else verdict.start_us
-        given = isinstance(verdict.explanation, str)
+        explained = isinstance(verdict.explanation, str)
         self.whole_frame.append(-1 if box is None else box.area >= WHOLE_FRAME)
         self._generated.append(truth.label is Label.GENERATED)
         self._said.append(CALLS[label])
@@ -247,7 +247,7 @@ class _ScoredUnitColumnsBuilder:
         if (
             label is Label.REAL
         ):  # which takes back what else the answer says; an unreadable label does not
-            box, start_us, given = None, None, False
+            box, start_us, explained = None, None, False
         true_box, true_us = truth.box, truth.start_us
         iou = distance = late = _ABSENT
         if true_box is not None:
@@ -259,14 +259,14 @@ class _ScoredUnitColumnsBuilder:
         self._point("box-iou", iou, read=box is not None and true_box is not None)
         self._point("box-distance", distance, read=box is not None and true_box is not None)
         self._point("time-distance", late, read=start_us is not None and true_us is not None)
-        words = _ABSENT
+        score = _ABSENT
         if truth.explanation:
-            words = _get_judge_score(row) if given else 0.0
-        self._point("explanation", words, read=given and words != _ABSENT)
+            score = _get_judge_score(row) if explained else 0.0
+        self._point("explanation", score, read=explained and score != _ABSENT)
 
-    def _point(self, figure: str, value: float, *, read: bool) -> None:
-        self._values[figure].append(value)
-        self._read[figure].append(read)
+    def _point(self, metric: str, value: float, *, read: bool) -> None:
+        self._values[metric].append(value)
+        self._read[metric].append(read)
 
     def units(self, clip: IntArray, ties: ClusterIds) -> ScoredUnitColumns:
         """Return the columns of all added rows."""

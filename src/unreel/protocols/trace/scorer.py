@@ -82,13 +82,13 @@ class _MeanEstimateCache:
         self.seed = seed
         self._known: dict[str, list[tuple[Array, ClusterIds, Measured]]] = {}
 
-    def percent(self, figure: str, values: Array, ties: ClusterIds) -> Measured:
+    def percent(self, metric: str, values: Array, ties: ClusterIds) -> Measured:
         """Return the mean of `values` in percent with its confidence interval, from the cache if known."""
-        known = self._known.setdefault(figure, [])
-        for before, tied, found in known:
+        known = self._known.setdefault(metric, [])
+        for before, tied, estimate in known:
             same = (before, values), (tied.scene, ties.scene), (tied.creator, ties.creator)
-            if all(np.array_equal(*both) for both in same):
-                return found
+            if all(np.array_equal(*arrays) for arrays in same):
+                return estimate
         measured = measure_mean_percent(values, clips=ties, seed=self.seed)
         known.append((values, ties, measured))
         return measured
@@ -98,8 +98,8 @@ def _iter_label_metrics(
     units: ScoredUnitColumns, suffix: str, means: _MeanEstimateCache
 ) -> Iterator[Metric]:
     sides = units, units.at(units.generated), units.at(~units.generated)
-    for name, asked in zip(("accuracy", "fake-accuracy", "real-accuracy"), sides, strict=True):
-        yield _build_trace_metric(name + suffix, "accuracy", asked, means)
+    for name, part in zip(("accuracy", "fake-accuracy", "real-accuracy"), sides, strict=True):
+        yield _build_trace_metric(name + suffix, "accuracy", part, means)
     coverage = Coverage(parsed=int((units.said != CALLS[None]).sum()), asked=len(units))
     value = measure_label_f1(units.calls, seed=means.seed)
     yield Metric(name="f1" + suffix, value=value, coverage=coverage)
@@ -108,62 +108,62 @@ def _iter_label_metrics(
 def _iter_trace_metrics(
     units: ScoredUnitColumns, suffix: str, means: _MeanEstimateCache
 ) -> Iterator[Metric]:
-    for figure in _PLACED:
-        yield _build_trace_metric(figure + suffix, figure, units, means)
+    for metric in _PLACED:
+        yield _build_trace_metric(metric + suffix, metric, units, means)
     yield _measure_overall("overall" + suffix, units, means)
 
 
 def _build_trace_metric(
-    name: str, figure: str, units: ScoredUnitColumns, means: _MeanEstimateCache
+    name: str, metric: str, units: ScoredUnitColumns, means: _MeanEstimateCache
 ) -> Metric:
-    point = units.points[figure]
-    asked = point.asked
-    coverage = Coverage(parsed=int((point.read & asked).sum()), asked=int(asked.sum()))
-    return Metric(name=name, value=_measure_metric(figure, units, means), coverage=coverage)
+    point = units.points[metric]
+    applies = point.asked
+    coverage = Coverage(parsed=int((point.read & applies).sum()), asked=int(applies.sum()))
+    return Metric(name=name, value=_measure_metric(metric, units, means), coverage=coverage)
 
 
-def _measure_metric(figure: str, units: ScoredUnitColumns, means: _MeanEstimateCache) -> Measured:
-    point = units.points[figure]
+def _measure_metric(metric: str, units: ScoredUnitColumns, means: _MeanEstimateCache) -> Measured:
+    point = units.points[metric]
     if not point.asked.any():
         return Unmeasured("no answered row asks for it")
     if point.lacks_judge:
         return Unmeasured("no judge has scored the explanations")
     scored = point.scored
-    return means.percent(figure, point.values[scored], units.ties.only(scored))
+    return means.percent(metric, point.values[scored], units.ties.only(scored))
 
 
 def _measure_overall(name: str, units: ScoredUnitColumns, means: _MeanEstimateCache) -> Metric:
-    whole = np.ones(len(units), np.bool_)
+    complete = np.ones(len(units), np.bool_)
     for point in units.points.values():
-        whole &= point.read | ~point.asked
-    coverage = Coverage(parsed=int(whole.sum()), asked=len(units))
-    for figure in _OVERALL:
-        value = _measure_metric(figure, units, means)
+        complete &= point.read | ~point.asked
+    coverage = Coverage(parsed=int(complete.sum()), asked=len(units))
+    for metric in _OVERALL:
+        value = _measure_metric(metric, units, means)
         if not isinstance(value, Estimate):
-            return Metric(name=name, value=Unmeasured(f"{figure}: {value.why}"), coverage=coverage)
-    parts = [_build_overall_part(figure, units) for figure in _OVERALL]
+            return Metric(name=name, value=Unmeasured(f"{metric}: {value.why}"), coverage=coverage)
+    parts = [_build_overall_part(metric, units) for metric in _OVERALL]
     value = measure_weighted_sum_percent(parts, clips=units.ties, seed=means.seed)
     return Metric(name=name, value=value, coverage=coverage)
 
 
-def _build_overall_part(figure: str, units: ScoredUnitColumns) -> WeightedMean:
-    point = units.points[figure]
-    gain = 1 - point.values if figure == "time-distance" else point.values
-    return WeightedMean(figure, 1 / 4, np.where(point.scored, gain, 0.0), point.scored)
+def _build_overall_part(metric: str, units: ScoredUnitColumns) -> WeightedMean:
+    point = units.points[metric]
+    gain = 1 - point.values if metric == "time-distance" else point.values
+    return WeightedMean(metric, 1 / 4, np.where(point.scored, gain, 0.0), point.scored)
 
 
 def _iter_answer_bias_metrics(
     count: TraceScorecardData, means: _MeanEstimateCache
 ) -> Iterator[Metric]:
-    units, answered, whole = count.units, count.answered, count.whole_frame
+    units, answered, whole_frame = count.units, count.answered, count.whole_frame
     n_read = int(answered.sum())
     said_real = units.said == CALLS[Label.REAL]
     hits: tuple[tuple[str, BoolArray, BoolArray], ...] = (
         ("answered-real", said_real, answered & (units.said != CALLS[None])),
-        ("whole-frame-boxes", whole == 1, answered & (whole >= 0)),
+        ("whole-frame-boxes", whole_frame == 1, answered & (whole_frame >= 0)),
     )
-    for name, hit, held in hits:
-        value = means.percent(name, hit[held].astype(np.float64), units.ties.only(held))
+    for name, hit, counted in hits:
+        value = means.percent(name, hit[counted].astype(np.float64), units.ties.only(counted))
         yield Metric(
-            name=name, value=value, coverage=Coverage(parsed=int(held.sum()), asked=n_read)
+            name=name, value=value, coverage=Coverage(parsed=int(counted.sum()), asked=n_read)
         )

@@ -43,7 +43,7 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
     figures = board.asked.figures
     if not figures.sides:
         return None
-    *both, habit = (figures[name] for name in figures.sides)
+    *sides, habit = (figures[name] for name in figures.sides)
     points = [
         ChartPoint(
             who=figure.title,
@@ -51,15 +51,15 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
             measured=get_entrant_metric(contender.entrant, figure.metric),
         )
         for contender in board.contenders
-        for figure in both
+        for figure in sides
     ]
     chart = BoardChart(
         id=f"{board.id}-bias",
         title="Both sides of each reviewer",
-        alt=" ".join(_format_label_bias(contender, *both) for contender in board.spoken),
+        alt=" ".join(_format_label_bias(contender, *sides) for contender in board.spoken),
         spec=build_grouped_chart(
             points,
-            {both[0].title: "$--good", both[1].title: "$--series-1"},
+            {sides[0].title: "$--good", sides[1].title: "$--series-1"},
             title="right answers, %",
             domain=_PERCENT,
             places=1,
@@ -71,13 +71,13 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
             contender,
             (
                 build_estimate_cell(get_entrant_metric(contender.entrant, figure.metric), notes)
-                for figure in (*both, habit)
+                for figure in (*sides, habit)
             ),
         )
         for contender in board.contenders
     ]
     columns = [BoardTableColumn(title="Reviewer", numbers=False)]
-    columns += map(build_metric_column, (*both, habit))
+    columns += map(build_metric_column, (*sides, habit))
     return BoardPanel(
         id=f"{board.id}-bias",
         heading="Bias",
@@ -122,11 +122,11 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
         for contender in board.contenders
     ]
     known = {n: v for n, v in values.items() if isinstance(v, Estimate)}
-    shares = "; ".join(f"{name} {value.value:.1f} %" for name, value in known.items())
+    summary = "; ".join(f"{name} {value.value:.1f} %" for name, value in known.items())
     chart = BoardChart(
         id=f"{board.id}-whole-frames",
         title=figure.title,
-        alt=f"{shares}." if shares else "No answer holds a box.",
+        alt=f"{summary}." if summary else "No answer holds a box.",
         spec=build_ranked_chart(
             points, title="boxes that name the whole frame, %", domain=_PERCENT, places=1
         ),
@@ -235,10 +235,10 @@ def _measure_generated_share(calibration: CalibrationMetrics, called: int) -> Me
 
 
 def _format_label_precision(contender: BoardContender, calibration: CalibrationMetrics) -> str:
-    share = _measure_generated_share(calibration, 1)
-    if not isinstance(share, Estimate):
+    fraction = _measure_generated_share(calibration, 1)
+    if not isinstance(fraction, Estimate):
         return f"{contender.name} called no clip generated."
-    return f"Of the clips that {contender.name} called generated, {share.value:.0f} % are."
+    return f"Of the clips that {contender.name} called generated, {fraction.value:.0f} % are."
 
 
 def _format_label_bias(

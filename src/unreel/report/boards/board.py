@@ -58,8 +58,8 @@ def name_benchmark_part(item: AnsweredQuestion) -> str:
 
 
 def _format_name_list(cells: Sequence[str]) -> str:
-    more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
-    return ", ".join(cells[:_NAMED]) + more
+    rest = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
+    return ", ".join(cells[:_NAMED]) + rest
 
 
 SPOKEN: Final = 4
@@ -147,8 +147,8 @@ class ReportBoard:
     @property
     def figures(self) -> tuple[MetricDefinition, ...]:
         """Return every metric that the panels of the board show, without duplicates."""
-        shown = (f for panel in self.panels for table in panel.all_tables for f in table.figures)
-        return tuple({figure.metric: figure for figure in shown}.values())
+        figures = (f for panel in self.panels for table in panel.all_tables for f in table.figures)
+        return tuple({figure.metric: figure for figure in figures}.values())
 
     @property
     def placed(self) -> tuple[BoardContender, ...]:
@@ -164,8 +164,8 @@ class ReportBoard:
     def shown(self) -> tuple[BoardContender, ...]:
         """Return as many contenders as charts fit, in board order: reviewers first, unranked ones last."""
         by_kind = sorted(self.contenders, key=lambda c: (c.unranked != "", c.kind == "floor"))
-        kept = by_kind[:SHOWN]
-        return tuple(contender for contender in self.contenders if contender in kept)
+        selected = by_kind[:SHOWN]
+        return tuple(contender for contender in self.contenders if contender in selected)
 
     @property
     def palette(self) -> Palette:
@@ -183,19 +183,19 @@ class ReportBoard:
 
 
 def build_unfilled_report_board(
-    entrants: Sequence[ReportEntrant], places: Sequence[int], *, number: int
+    entrants: Sequence[ReportEntrant], indexes: Sequence[int], *, number: int
 ) -> ReportBoard:
-    """Build a board without panels; `places` are the indexes of its entrants in the whole report."""
+    """Build a board without panels; `indexes` are those of its entrants in the whole report."""
     ranks_by = entrants[0].instrument.figures.ranks_by(judged=entrants[0].judged)
     names = build_entrant_names(entrants)
     contenders = [
         BoardContender(
-            place=place,
+            place=index,
             name=name,
             entrant=entrant,
             unranked=explain_missing_rank(entrant, ranks_by),
         )
-        for place, name, entrant in zip(places, names, entrants, strict=True)
+        for index, name, entrant in zip(indexes, names, entrants, strict=True)
     ]
     first = entrants[0]
     return ReportBoard(
@@ -218,9 +218,9 @@ def build_entrant_names(entrants: Sequence[ReportEntrant]) -> list[str]:
 
 
 def _format_shared_condition(conditions: Sequence[Condition]) -> str:
-    telling = list_differing_condition_fields(conditions)
+    differing = list_differing_condition_fields(conditions)
     first = conditions[0]
-    return " ".join(f"{n}={value}" for n, value in first.written().items() if n not in telling)
+    return " ".join(f"{n}={value}" for n, value in first.written().items() if n not in differing)
 
 
 def _get_rank_key(ranks_by: str, contender: BoardContender) -> tuple[bool, float]:
@@ -243,17 +243,17 @@ ALL: Final = "all clips"
 def add_distinct_board_names(boards: Sequence[ReportBoard]) -> list[ReportBoard]:
     """Return the boards with the facts that distinguish them, so that no two boards have one name."""
     located = [
-        replace(board, benchmark=where)
-        for board, where in zip(boards, _list_short_benchmarks(boards), strict=True)
+        replace(board, benchmark=benchmark)
+        for board, benchmark in zip(boards, _list_short_benchmarks(boards), strict=True)
     ]
     if len(located) == 1:
         return located
     facts = [
         (board.title, board.benchmark, board.extent or ALL, board.instrument) for board in located
     ]
-    titles = Counter((title, where, extent) for title, where, extent, _ in facts)
-    telling = [len(set(column)) > 1 for column in zip(*facts, strict=True)]
-    telling[-1] = max(titles.values()) > 1  # the version, only where all else is alike
+    titles = Counter((title, benchmark, extent) for title, benchmark, extent, _ in facts)
+    differs = [len(set(column)) > 1 for column in zip(*facts, strict=True)]
+    differs[-1] = max(titles.values()) > 1  # the version, only where all else is alike
     conditions = list_differing_condition_fields(
         [e.condition for board in located for e in board.entrants]
     )
@@ -261,11 +261,11 @@ def add_distinct_board_names(boards: Sequence[ReportBoard]) -> list[ReportBoard]
         replace(
             board,
             told=(
-                *(fact for fact, tells in zip(own, telling, strict=True) if tells),
+                *(fact for fact, differ in zip(values, differs, strict=True) if differ),
                 *_list_shared_conditions(board, conditions),
             ),
         )
-        for board, own in zip(located, facts, strict=True)
+        for board, values in zip(located, facts, strict=True)
     ]
 
 
@@ -288,8 +288,8 @@ def format_contender_name(board: ReportBoard, contender: BoardContender) -> str:
 
 def _list_shared_conditions(board: ReportBoard, parts: Sequence[str]) -> list[str]:
     """Return as text those `parts` of the condition that are equal for all contenders of the board."""
-    own = list_differing_condition_fields([entrant.condition for entrant in board.entrants])
-    return board.entrants[0].condition.words([part for part in parts if part not in own])
+    differing = list_differing_condition_fields([entrant.condition for entrant in board.entrants])
+    return board.entrants[0].condition.words([part for part in parts if part not in differing])
 
 
 def _list_short_benchmarks(boards: Sequence[ReportBoard]) -> list[str]:
@@ -298,5 +298,5 @@ def _list_short_benchmarks(boards: Sequence[ReportBoard]) -> list[str]:
     shorter = (
         {path: shorten_path(path, more=more) for path in paths} for more in itertools.count()
     )
-    told = next(short for short in shorter if len({*short.values()}) == len(short))
-    return [told[path] for path in paths]
+    names = next(short for short in shorter if len({*short.values()}) == len(short))
+    return [names[path] for path in paths]

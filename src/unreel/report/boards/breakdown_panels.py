@@ -79,8 +79,8 @@ def _build_other_metrics_table(board: ReportBoard) -> ReportTable | None:
 
 def _select_other_metrics(board: ReportBoard) -> list[MetricDefinition]:
     figures = board.asked.figures
-    shown = {*figures.leading, *figures.sides, figures.per_creator, "whole-frame-boxes"}
-    return [figure for figure in figures if figure.metric not in shown]
+    other_panels = {*figures.leading, *figures.sides, figures.per_creator, "whole-frame-boxes"}
+    return [figure for figure in figures if figure.metric not in other_panels]
 
 
 def _is_measured_metric(board: ReportBoard, figure: MetricDefinition) -> bool:
@@ -182,7 +182,7 @@ def _split_by_group_size(
         group
         for breakdown in breakdowns
         for group, cells in breakdown.cells.items()
-        if any(isinstance(found, Estimate) and found.n >= FEW for found in cells.values())
+        if any(isinstance(value, Estimate) and value.n >= FEW for value in cells.values())
     }
 
     def keep(*, is_large: bool) -> list[MetricBreakdown]:
@@ -204,12 +204,12 @@ def _build_small_group_tables(
 def _build_breakdown_chart(
     board: ReportBoard, first: MetricBreakdown, *, id_: str, heading: str
 ) -> BoardChart:
-    shown = {board.contenders.index(contender): contender for contender in board.shown}
+    contenders = {board.contenders.index(contender): contender for contender in board.shown}
     points = [
-        ChartPoint(who=contender.name, group=group, measured=cells[place], kind=contender.kind)
+        ChartPoint(who=contender.name, group=group, measured=cells[index], kind=contender.kind)
         for group, cells in first.cells.items()
-        for place, contender in shown.items()
-        if place in cells
+        for index, contender in contenders.items()
+        if index in cells
     ]
     figure = first.figure
     title = f"{figure.title}, {figure.unit}" if figure.unit else f"{figure.title}, {figure.meaning}"
@@ -233,8 +233,8 @@ def _build_breakdown_table(board: ReportBoard, breakdown: MetricBreakdown) -> Re
             cells=(
                 BoardTableCell(text=group, link=_format_filter_link(breakdown.title, group)),
                 *(
-                    build_estimate_cell(cells.get(place), notes, places=figure.places)
-                    for place in range(len(board.contenders))
+                    build_estimate_cell(cells.get(index), notes, places=figure.places)
+                    for index in range(len(board.contenders))
                 ),
             )
         )
@@ -257,10 +257,10 @@ def _format_filter_link(title: str, group: str) -> str:
 
 def _format_best_and_worst(board: ReportBoard, breakdown: MetricBreakdown) -> str:
     """Return a sentence on the groups with the leading contender's highest and lowest values."""
-    places = [
+    reviewers = [
         i for i, contender in enumerate(board.contenders) if contender.kind == "reviewer"
     ] or [0]
-    leader = places[0]
+    leader = reviewers[0]
     values = [
         (value.value, group)
         for group, cells in breakdown.cells.items()
@@ -269,8 +269,6 @@ def _format_best_and_worst(board: ReportBoard, breakdown: MetricBreakdown) -> st
     if not values:
         return "No group has this metric."
     (low, worst), (high, best) = min(values), max(values)
-    places_ = breakdown.figure.places
+    digits = breakdown.figure.places
     name = board.contenders[leader].name
-    return (
-        f"{name}: highest for {best} ({high:.{places_}f}), lowest for {worst} ({low:.{places_}f})."
-    )
+    return f"{name}: highest for {best} ({high:.{digits}f}), lowest for {worst} ({low:.{digits}f})."

@@ -127,13 +127,13 @@ def build_stepped_chart(
     points: Sequence[ChartPoint], palette: Palette, *, steps: Sequence[str], title: str
 ) -> Spec:
     """Build lines over ordered `steps`, trusted text inserted unescaped, one for each palette name."""
-    shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
+    known = [point for point in points if not isinstance(point.measured, Unmeasured)]
     data = _offset_side_by_side(
-        _build_chart_rows(shown, places=1), palette, [list(steps).index(p.group) for p in shown]
+        _build_chart_rows(known, places=1), palette, [list(steps).index(p.group) for p in known]
     )
     wide, tight = (
-        "[" + ", ".join(f"'{word}'" for word in words) + "]"
-        for words in (steps, [step[:_TIGHT] for step in steps])
+        "[" + ", ".join(f"'{name}'" for name in names) + "]"
+        for names in (steps, [step[:_TIGHT] for step in steps])
     )
     x = {
         "field": "at",
@@ -190,9 +190,9 @@ def build_stacked_chart(
 
 def build_calibration_chart(points: Sequence[ChartPoint], palette: Palette, *, title: str) -> Spec:
     """Build a chart of people's mean score for each score that a reviewer gave, with the diagonal."""
-    shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
+    known = [point for point in points if not isinstance(point.measured, Unmeasured)]
     data = _offset_side_by_side(
-        _build_chart_rows(shown, places=2), palette, [int(point.group) for point in shown]
+        _build_chart_rows(known, places=2), palette, [int(point.group) for point in known]
     )
     x = {
         "field": "at",

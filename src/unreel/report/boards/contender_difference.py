@@ -41,17 +41,17 @@ def compare_report_entrants(first: ReportEntrant, second: ReportEntrant) -> Rank
     figures = first.instrument.figures
     figure = figures[figures.ranks_by(judged=first.judged and second.judged)]
     try:
-        (found,) = compare_reviewers(
+        (comparison,) = compare_reviewers(
             [_build_compared_reviewer(first), _build_compared_reviewer(second)],
             metrics=[figure.metric],
         )
     except InvalidSettingError as error:
         return RankingMetricDifference(measured=Unmeasured(error.problem), figure=figure)
-    (difference,) = found.differences
+    (difference,) = comparison.differences
     return RankingMetricDifference(
         measured=difference.difference,
         figure=figure,
-        n_questions=found.n_common,
+        n_questions=comparison.n_common,
         p=difference.p,
     )
 
@@ -69,8 +69,8 @@ def format_contender_difference(
         f"{number:+.{difference.figure.places}f}"
         for number in (measured.value, measured.low, measured.high)
     )
-    rests_on = measured.n_clusters or measured.n
-    few = f", from as few as {rests_on} clips or scenes" if rests_on < ENOUGH_CLUSTERS else ""
+    n_clusters = measured.n_clusters or measured.n
+    few = f", from as few as {n_clusters} clips or scenes" if n_clusters < ENOUGH_CLUSTERS else ""
     return (
         f"{_format_difference_claim(first, second, measured)}: {value} of {difference.figure.title.lower()} on the "
         f"{difference.n_questions:,} {kind} that both answered (95 % interval {low} to {high}{few})."

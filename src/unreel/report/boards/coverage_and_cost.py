@@ -32,22 +32,22 @@ _READABLE, _UNREADABLE, _NOT_ASKED = "readable", "unreadable", "not asked yet"
 
 def build_coverage_panel(board: ReportBoard) -> BoardPanel:
     """Build the panel of question outcomes: readable answers, unreadable answers, failures by cause."""
-    upshots = {
+    outcomes = {
         contender.name: count_question_outcomes(contender.entrant) for contender in board.contenders
     }
-    causes = sorted({cause for upshot in upshots.values() for cause in upshot.failures})
+    causes = sorted({cause for outcome in outcomes.values() for cause in outcome.failures})
     order = [_READABLE, _UNREADABLE, *causes, _NOT_ASKED]
     rows = [
         row
         for contender in board.contenders
-        for row in _iter_outcome_shares(contender, upshots[contender.name], order)
+        for row in _iter_outcome_shares(contender, outcomes[contender.name], order)
     ]
     present = [part for part in order if any(row["part"] == part for row in rows)]
     chart = BoardChart(
         id=f"{board.id}-coverage",
         title="What became of the questions",
         alt=" ".join(
-            _format_outcome_summary(contender, upshots[contender.name])
+            _format_outcome_summary(contender, outcomes[contender.name])
             for contender in board.spoken
         ),
         spec=build_stacked_chart(
@@ -58,19 +58,19 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
     columns += [BoardTableColumn(title=name.capitalize()) for name in order]
     lines = []
     for contender in board.contenders:
-        counts = _count_outcomes(upshots[contender.name], order)
-        cells = [build_count_cell(n) for n in (upshots[contender.name].n_asked, *counts.values())]
+        counts = _count_outcomes(outcomes[contender.name], order)
+        cells = [build_count_cell(n) for n in (outcomes[contender.name].n_asked, *counts.values())]
         lines.append(build_contender_line(contender, cells))
     tables = [
         ReportTable(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))
     ]
-    if any(upshot.parts for upshot in upshots.values()):
-        tables.append(_build_unreadable_parts_table(board, upshots))
+    if any(outcome.parts for outcome in outcomes.values()):
+        tables.append(_build_unreadable_parts_table(board, outcomes))
     lead = (
         "A failure is never taken for an answer: it enters no score and is counted here by its "
         "cause. An answer whose label or score cannot be read is unreadable."
     )
-    if n_others := sum(sum(each.card.answered_by.values()) for each in board.entrants):
+    if n_others := sum(sum(entrant.card.answered_by.values()) for entrant in board.entrants):
         lead += f" {n_others:,} answers came from another model than the requested one."
         tables.append(_build_other_models_table(board))
     return BoardPanel(
@@ -119,14 +119,14 @@ def build_cost_panel(board: ReportBoard) -> BoardPanel:
 
 
 def _build_cost_cells(cost: AnswerCost, notes: TableFootnotes) -> tuple[BoardTableCell, ...]:
-    untold = "no answer reports its tokens"
+    reason = "no answer reports its tokens"
     usd = BoardTableCell(note=notes.mark("no price is known"))
     if cost.cost_usd is not None:
         usd = BoardTableCell(text=f"{cost.cost_usd:,.4f}", number=cost.cost_usd)
     return (
         build_count_cell(cost.n_answers),
-        build_optional_count_cell(cost.input_tokens, notes, why=untold),
-        build_optional_count_cell(cost.output_tokens, notes, why=untold),
+        build_optional_count_cell(cost.input_tokens, notes, reason=reason),
+        build_optional_count_cell(cost.output_tokens, notes, reason=reason),
         build_estimate_cell(cost.tokens_each, notes, places=TOKENS_EACH.places),
         usd,
         build_estimate_cell(cost.usd_each, notes, places=USD_EACH.places),
@@ -134,20 +134,20 @@ def _build_cost_cells(cost: AnswerCost, notes: TableFootnotes) -> tuple[BoardTab
     )
 
 
-def _count_outcomes(upshot: QuestionOutcomeCounts, order: list[str]) -> dict[str, int]:
-    known = {
-        _READABLE: upshot.readable,
-        _UNREADABLE: upshot.unreadable,
-        _NOT_ASKED: upshot.n_not_asked,
-        **upshot.failures,
+def _count_outcomes(outcomes: QuestionOutcomeCounts, order: list[str]) -> dict[str, int]:
+    counts = {
+        _READABLE: outcomes.readable,
+        _UNREADABLE: outcomes.unreadable,
+        _NOT_ASKED: outcomes.n_not_asked,
+        **outcomes.failures,
     }
-    return {name: known.get(name, 0) for name in order}
+    return {name: counts.get(name, 0) for name in order}
 
 
 def _iter_outcome_shares(
-    contender: BoardContender, upshot: QuestionOutcomeCounts, order: list[str]
+    contender: BoardContender, outcomes: QuestionOutcomeCounts, order: list[str]
 ) -> Iterator[Mapping[str, Any]]:
-    counts = _count_outcomes(upshot, order)
+    counts = _count_outcomes(outcomes, order)
     total = max(1, sum(counts.values()))
     for rank, (part, n) in enumerate(counts.items()):
         if n:
@@ -160,10 +160,10 @@ def _iter_outcome_shares(
             }
 
 
-def _format_outcome_summary(contender: BoardContender, upshot: QuestionOutcomeCounts) -> str:
-    failed = "".join(f", {n:,} {cause}" for cause, n in upshot.failures.items())
-    readable = f"{contender.name}: {upshot.readable:,} of {upshot.n_asked:,} readable"
-    return f"{readable}, {upshot.unreadable:,} unreadable{failed}."
+def _format_outcome_summary(contender: BoardContender, outcomes: QuestionOutcomeCounts) -> str:
+    failed = "".join(f", {n:,} {cause}" for cause, n in outcomes.failures.items())
+    readable = f"{contender.name}: {outcomes.readable:,} of {outcomes.n_asked:,} readable"
+    return f"{readable}, {outcomes.unreadable:,} unreadable{failed}."
 
 
 def _build_other_models_table(board: ReportBoard) -> ReportTable:
@@ -185,15 +185,15 @@ def _build_other_models_table(board: ReportBoard) -> ReportTable:
 
 
 def _build_unreadable_parts_table(
-    board: ReportBoard, upshots: Mapping[str, QuestionOutcomeCounts]
+    board: ReportBoard, outcomes: Mapping[str, QuestionOutcomeCounts]
 ) -> ReportTable:
-    names = sorted({name for upshot in upshots.values() for name in upshot.parts})
+    names = sorted({name for outcome in outcomes.values() for name in outcome.parts})
     columns = [BoardTableColumn(title="Reviewer", numbers=False)]
     columns += [BoardTableColumn(title=name) for name in names]
     lines = [
         build_contender_line(
             contender,
-            (build_count_cell(upshots[contender.name].parts.get(name, 0)) for name in names),
+            (build_count_cell(outcomes[contender.name].parts.get(name, 0)) for name in names),
         )
         for contender in board.contenders
     ]

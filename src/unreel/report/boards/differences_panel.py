@@ -44,21 +44,21 @@ _COLUMNS: Final = (
 
 
 def build_pairwise_differences_panel(
-    board: ReportBoard, beside: Sequence[ReportBoard] = ()
+    board: ReportBoard, later: Sequence[ReportBoard] = ()
 ) -> BoardPanel | None:
-    """Build corrected pairwise differences, also on clips in common with boards `beside` of other parts."""
+    """Build corrected pairwise differences, also on clips in common with the boards `later` of other parts."""
     groups = [
         _build_board_comparisons(board),
-        *(_build_cross_board_comparisons(board, other) for other in beside),
+        *(_build_cross_board_comparisons(board, b) for b in later),
     ]
     pairs = [pair for group in groups for pair in group.pairs]
     if not pairs:
         return None
-    found = [compare_report_entrants(one.entrant, other.entrant) for one, other in pairs]
-    corrected = iter(adjust_p_values_by_holm([each.p for each in found if each.p is not None]))
-    told = [(each, None if each.p is None else next(corrected)) for each in found]
-    title = found[0].figure.title.lower()
-    rows = iter(told)
+    compared = [compare_report_entrants(a.entrant, b.entrant) for a, b in pairs]
+    corrected = iter(adjust_p_values_by_holm([item.p for item in compared if item.p is not None]))
+    results = [(item, None if item.p is None else next(corrected)) for item in compared]
+    title = compared[0].figure.title.lower()
+    rows = iter(results)
     return BoardPanel(
         id=f"{board.id}-differences",
         heading="Paired differences",
@@ -86,11 +86,11 @@ class _ComparedContenderPairs:
 
 
 def _build_board_comparisons(board: ReportBoard) -> _ComparedContenderPairs:
-    placed = [contender for contender in board.shown if not contender.unranked]
+    ranked = [contender for contender in board.shown if not contender.unranked]
     pairs = [
-        (one, other)
-        for one, other in itertools.combinations(placed, 2)
-        if "reviewer" in (one.kind, other.kind)
+        (first, second)
+        for first, second in itertools.combinations(ranked, 2)
+        if "reviewer" in (first.kind, second.kind)
     ]
     return _ComparedContenderPairs(caption="The first less the second", pairs=pairs)
 
@@ -101,16 +101,16 @@ def _build_cross_board_comparisons(
     """Compare the leaders of two boards, except a reviewer with itself under the same condition."""
     pairs = [
         (
-            replace(one, name=format_contender_name(board, one)),
-            replace(two, name=format_contender_name(other, two)),
+            replace(left, name=format_contender_name(board, left)),
+            replace(right, name=format_contender_name(other, right)),
         )
-        for one in _select_leaders(board)
-        for two in _select_leaders(other)
-        if _get_reviewer_condition(one) != _get_reviewer_condition(two)
+        for left in _select_leaders(board)
+        for right in _select_leaders(other)
+        if _get_reviewer_condition(left) != _get_reviewer_condition(right)
     ]
-    where = " and ".join(", ".join(each.told) for each in (board, other))
+    names = " and ".join(", ".join(compared.told) for compared in (board, other))
     return _ComparedContenderPairs(
-        caption=f"Where {where} overlap, the first less the second", pairs=pairs
+        caption=f"Where {names} overlap, the first less the second", pairs=pairs
     )
 
 
@@ -124,7 +124,7 @@ def _get_reviewer_condition(contender: BoardContender) -> tuple[str, Condition]:
 
 def _build_difference_table(
     group: _ComparedContenderPairs,
-    told: Sequence[tuple[RankingMetricDifference, float | None]],
+    differences: Sequence[tuple[RankingMetricDifference, float | None]],
     *,
     title: str,
 ) -> ReportTable:
@@ -132,12 +132,12 @@ def _build_difference_table(
     lines = [
         BoardTableRow(
             cells=(
-                build_contender_cell(one),
-                build_contender_cell(other),
-                *_build_difference_cells(difference, chance, notes),
+                build_contender_cell(first),
+                build_contender_cell(second),
+                *_build_difference_cells(difference, p, notes),
             )
         )
-        for (one, other), (difference, chance) in zip(group.pairs, told, strict=True)
+        for (first, second), (difference, p) in zip(group.pairs, differences, strict=True)
     ]
     return ReportTable(
         caption=f"{group.caption}, {title}",
@@ -148,11 +148,11 @@ def _build_difference_table(
 
 
 def _build_difference_cells(
-    difference: RankingMetricDifference, chance: float | None, notes: TableFootnotes
+    difference: RankingMetricDifference, p: float | None, notes: TableFootnotes
 ) -> tuple[BoardTableCell, ...]:
     return (
         build_estimate_cell(difference.measured, notes, places=difference.figure.places),
         build_count_cell(difference.n_questions),
-        BoardTableCell() if chance is None else BoardTableCell(text=f"{chance:.3f}"),
-        BoardTableCell(text="yes" if chance is not None and chance < CHANCE else "no"),
+        BoardTableCell() if p is None else BoardTableCell(text=f"{p:.3f}"),
+        BoardTableCell(text="yes" if p is not None and p < CHANCE else "no"),
     )

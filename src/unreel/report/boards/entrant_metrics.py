@@ -178,16 +178,16 @@ class MetricBreakdown:
     title: str
     figure: MetricDefinition
     cells: Mapping[str, Mapping[int, Measured]]
-    """By group, then by the entrant's place on the board."""
+    """By group, then by the entrant's index on the board."""
 
 
 def measure_metrics_by_creator(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
     """Measure the entrants' metrics separately for the clips of each creator."""
-    instrument = entrants[0].instrument
-    figures = instrument.figures
+    protocol = entrants[0].instrument
+    figures = protocol.figures
     if figures.per_creator is not None:
         return [_build_scorecard_breakdown(entrants, figures[figures.per_creator])]
-    if instrument.wording.decides == "score":
+    if protocol.wording.decides == "score":
         return [_measure_scores_by_creator(entrants)]
     cards = [
         compute_group_scorecards(
@@ -206,8 +206,8 @@ def measure_metrics_by_benchmark_part(
 ) -> list[MetricBreakdown]:
     """Return the entrants' metrics for each named part of the benchmark; `kind` is one of `PARTS`."""
     figures = entrants[0].instrument.figures
-    found = [_build_scorecard_breakdown(entrants, figures[name], kind) for name in figures.by_part]
-    return [breakdown for breakdown in found if breakdown.cells]
+    parts = [_build_scorecard_breakdown(entrants, figures[name], kind) for name in figures.by_part]
+    return [breakdown for breakdown in parts if breakdown.cells]
 
 
 def measure_metrics_by_trace_category(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
@@ -235,7 +235,7 @@ def _build_breakdown(
         title=kind,
         figure=figure,
         cells={
-            group: {place: card[group][name] for place, card in enumerate(cards) if group in card}
+            group: {index: card[group][name] for index, card in enumerate(cards) if group in card}
             for group in groups
         },
     )
@@ -260,28 +260,28 @@ def _build_scorecard_breakdown(
 ) -> MetricBreakdown:
     """Collect a metric's values by creator, or by part of the given `kind`, from the scorecards."""
     cells: dict[str, dict[int, Measured]] = {}
-    for place, entrant in enumerate(entrants):
+    for index, entrant in enumerate(entrants):
         for metric in entrant.card.metrics:
             name, _, group = metric.name.partition(": ")
             if name == figure.metric and group and group.startswith(kind):
-                cells.setdefault(group.removeprefix(kind), {})[place] = metric.value
+                cells.setdefault(group.removeprefix(kind), {})[index] = metric.value
     title = kind.rstrip("=") or "creator"
     return MetricBreakdown(title=title, figure=figure, cells=dict(sorted(cells.items())))
 
 
 def _measure_scores_by_creator(entrants: Sequence[ReportEntrant]) -> MetricBreakdown:
     cells: dict[str, dict[int, Measured]] = {}
-    for place, entrant in enumerate(entrants):
+    for index, entrant in enumerate(entrants):
         scores: dict[str, list[tuple[str, int]]] = {}
         for item in entrant.items:
             verdict = item.outcome
             if isinstance(verdict, RealismVerdict) and isinstance(verdict.score, int):
                 scores.setdefault(item.creator or "real", []).append((item.key, verdict.score))
-        for group, given in scores.items():
-            cells.setdefault(group, {})[place] = bootstrap_mean(
-                [score for _, score in given],
+        for group, group_scores in scores.items():
+            cells.setdefault(group, {})[index] = bootstrap_mean(
+                [score for _, score in group_scores],
                 seed=entrant.seed,
-                clusters=[clip for clip, _ in given],
+                clusters=[clip for clip, _ in group_scores],
                 bounds=SCORE_GIVEN.range,
             )
     return MetricBreakdown(title="creator", figure=SCORE_GIVEN, cells=dict(sorted(cells.items())))
@@ -306,8 +306,8 @@ def sum_answer_cost(entrant: ReportEntrant) -> AnswerCost:
     answers = [item for item in entrant.items if item.stored.get("failure_reason", "") is None]
 
     def total(column: str) -> Any:
-        every = (item.stored.get(column) for item in entrant.items)
-        known = [amount for amount in every if amount is not None]
+        amounts = (item.stored.get(column) for item in entrant.items)
+        known = [amount for amount in amounts if amount is not None]
         return sum(known) if known else None
 
     def mean(values: Iterable[tuple[AnsweredQuestion, float | None]], reason: str) -> Measured:
@@ -336,13 +336,13 @@ def sum_answer_cost(entrant: ReportEntrant) -> AnswerCost:
 
 
 def _find_token_count(item: AnsweredQuestion) -> float | None:
-    given, made = item.stored["input_tokens"], item.stored["output_tokens"]
-    return None if given is None or made is None else float(given + made)
+    n_input, n_output = item.stored["input_tokens"], item.stored["output_tokens"]
+    return None if n_input is None or n_output is None else float(n_input + n_output)
 
 
 def _find_latency_seconds(item: AnsweredQuestion) -> float | None:
-    taken_us = item.stored["latency_us"]
-    return None if taken_us is None else taken_us / MICROSECONDS
+    latency_us = item.stored["latency_us"]
+    return None if latency_us is None else latency_us / MICROSECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

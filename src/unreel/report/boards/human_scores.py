@@ -41,21 +41,21 @@ def find_human_leaderboard_rows(entrant: ReportEntrant) -> HumanLeaderboardRows:
         return HumanLeaderboardRows(told=f"People's rows are not shown: {error}")
     if people is None:
         return NOBODY
-    asked = entrant.instrument.instrument
+    protocol = entrant.instrument.instrument
     rows = tuple(
-        r for r in people.rows if (r.protocol, r.version) == (asked.protocol, asked.version)
+        r for r in people.rows if (r.protocol, r.version) == (protocol.protocol, protocol.version)
     )
     if not rows:
         return NOBODY
     if people.fingerprint and entrant.fingerprint not in {"", people.fingerprint}:
-        told = "People's rows are not shown: they are about another version of this benchmark."
-        return HumanLeaderboardRows(told=told)
+        note = "People's rows are not shown: they are about another version of this benchmark."
+        return HumanLeaderboardRows(told=note)
     n_annotators = sum(row.kind == "annotator" for row in rows)
-    told = (
+    note = (
         f"{n_annotators} people judged these clips in the campaign {people.campaign}. They saw "
         "complete clips, and each saw a part of them, so their rows are below and have no rank."
     )
-    return HumanLeaderboardRows(rows=rows, told=told)
+    return HumanLeaderboardRows(rows=rows, told=note)
 
 
 def build_human_points(
@@ -82,8 +82,8 @@ def build_human_table_lines(
             text=_format_human_row_name(row), badge=KIND, doubt=f"against {AGAINST[row.against]}"
         )
         values = (build_estimate_cell(row[f.metric], notes, places=f.places) for f in figures)
-        judged = replace(build_count_cell(row.n_judged), doubt="judged")
-        lines.append(BoardTableRow(cells=(BoardTableCell(), name, *values, judged), kind=KIND))
+        n_judged = replace(build_count_cell(row.n_judged), doubt="judged")
+        lines.append(BoardTableRow(cells=(BoardTableCell(), name, *values, n_judged), kind=KIND))
     return lines
 
 
@@ -92,12 +92,12 @@ def _sort_by_score(
 ) -> list[AnnotatorScoreRow]:
     """Sort rows: the majority first, then people with the metric, best first, then others by name."""
 
-    def height(row: AnnotatorScoreRow) -> tuple[bool, float, str]:
+    def get_key(row: AnnotatorScoreRow) -> tuple[bool, float, str]:
         measured = row[figure.metric]
         value = measured.value if isinstance(measured, Estimate) else float("-inf")
         return row.kind != "majority", -value, row.name
 
-    return sorted(rows, key=height)
+    return sorted(rows, key=get_key)
 
 
 def _format_human_row_name(row: AnnotatorScoreRow) -> str:

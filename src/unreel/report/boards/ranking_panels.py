@@ -83,7 +83,7 @@ def read_published_leaderboard(protocol: str) -> PublishedLeaderboard | None:
         PublishedModelRow(
             model=row[column],
             figures={
-                ours: float(row[theirs]) * factor for ours, theirs in figures.items() if row[theirs]
+                metric: float(row[head]) * factor for metric, head in figures.items() if row[head]
             },
         )
         for row in table.rows
@@ -226,15 +226,15 @@ def _build_leader_table(board: ReportBoard) -> ReportTable:
     for contender in board.contenders:
         is_ranked = contender.kind == "reviewer" and not contender.unranked
         rank += is_ranked
-        place = build_count_cell(rank) if is_ranked else BoardTableCell()
-        why = f"not ranked: {contender.unranked}" if contender.unranked else ""
-        cells = [place, replace(build_contender_cell(contender), doubt=why)]
+        rank_cell = build_count_cell(rank) if is_ranked else BoardTableCell()
+        note = f"not ranked: {contender.unranked}" if contender.unranked else ""
+        cells = [rank_cell, replace(build_contender_cell(contender), doubt=note)]
         for figure in figures:
             measured = get_entrant_metric(contender.entrant, figure.metric)
             cells.append(build_estimate_cell(measured, notes, places=figure.places))
-        upshot = count_question_outcomes(contender.entrant)
-        of_asked = f"of {upshot.n_asked:,} asked"
-        cells.append(replace(build_count_cell(upshot.readable), doubt=of_asked))
+        outcomes = count_question_outcomes(contender.entrant)
+        n_asked = f"of {outcomes.n_asked:,} asked"
+        cells.append(replace(build_count_cell(outcomes.readable), doubt=n_asked))
         lines.append(BoardTableRow(cells=tuple(cells), kind=contender.kind))
     ranking = board.asked.figures[board.ranks_by]
     lines += build_human_table_lines(board.people.rows, ranking, figures, notes)
@@ -248,14 +248,14 @@ def _build_leader_table(board: ReportBoard) -> ReportTable:
 
 def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[ReportTable, ...]], ...]:
     """Return the tables of results published in papers, marked as published; empty if there are none."""
-    printed = read_published_leaderboard(board.protocol)
-    if printed is None:
+    published = read_published_leaderboard(board.protocol)
+    if published is None:
         return ()
     figures = _list_leading_metrics(board)
     columns = [BoardTableColumn(title="Reviewer", numbers=False)]
     columns += map(build_metric_column, figures)
     lines = []
-    for row in _sort_published_rows(printed, board.asked.figures[board.ranks_by]):
+    for row in _sort_published_rows(published, board.asked.figures[board.ranks_by]):
         cells = [BoardTableCell(text=row.model, badge="published")]
         for figure in figures:
             value = row.figures.get(figure.metric)
@@ -266,7 +266,7 @@ def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[Report
             )
         lines.append(BoardTableRow(cells=tuple(cells), kind="published"))
     caption = (
-        f"As printed in {printed.source}, without intervals. These are other clips than here, unless "
+        f"As printed in {published.source}, without intervals. These are other clips than here, unless "
         "this is that paper's benchmark; an empty cell is not printed there"
     )
     table = ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
@@ -274,12 +274,12 @@ def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[Report
 
 
 def _sort_published_rows(
-    printed: PublishedLeaderboard, figure: MetricDefinition
+    published: PublishedLeaderboard, figure: MetricDefinition
 ) -> list[PublishedModelRow]:
-    def height(row: PublishedModelRow) -> float:
+    def get_key(row: PublishedModelRow) -> float:
         return -row.figures.get(figure.metric, max(row.figures.values(), default=0.0))
 
-    return sorted(printed.rows, key=height)
+    return sorted(published.rows, key=get_key)
 
 
 def _format_leader_summary(board: ReportBoard, figure: MetricDefinition) -> str:
@@ -288,14 +288,14 @@ def _format_leader_summary(board: ReportBoard, figure: MetricDefinition) -> str:
     floors = [contender for contender in board.placed if contender.kind == "floor"]
     if not board.placed:
         return "No entrant has this metric."
-    told = [
+    sentences = [
         f"{word}: {contender.name} with {_format_metric_with_interval(contender, figure)}."
         for word, leaders in (("Best reviewer", reviewers), ("Best baseline", floors))
         for contender in leaders[:1]
     ]
     rivals = [*floors[:1], *reviewers[1:2]] if reviewers else []
     return " ".join(
-        [*told, *(format_contender_difference(board, reviewers[0], rival) for rival in rivals)]
+        [*sentences, *(format_contender_difference(board, reviewers[0], rival) for rival in rivals)]
     )
 
 
@@ -314,6 +314,6 @@ def _format_step_summary(board: ReportBoard) -> str:
     parts = []
     for figure in _list_step_metrics(board):
         value = _measure_step_score(best, figure)
-        height = f"{value.value:.1f}" if isinstance(value, Estimate) else "unmeasured"
-        parts.append(f"{figure.group} {height}")
+        score = f"{value.value:.1f}" if isinstance(value, Estimate) else "unmeasured"
+        parts.append(f"{figure.group} {score}")
     return f"{best.name}: {', '.join(parts)}."

@@ -25,7 +25,7 @@ def add_table_file_names(panel: BoardPanel) -> BoardPanel:
     named = (replace(t, file=name) for t, name in zip(panel.all_tables, names, strict=True))
     tables = tuple(itertools.islice(named, len(panel.tables)))
     extras = [
-        (heading, tuple(itertools.islice(named, len(behind)))) for heading, behind in panel.extras
+        (heading, tuple(itertools.islice(named, len(extra)))) for heading, extra in panel.extras
     ]
     return replace(panel, tables=tables, extras=tuple(extras))
 
@@ -40,12 +40,12 @@ def format_table_csv(table: ReportTable) -> str:
 def format_table_latex(table: ReportTable) -> str:
     """Return the table as LaTeX with intervals in brackets; notes and reasons end the caption."""
     columns = [
-        (column.title, [_format_displayed_cell(line.cells[place]) for line in table.lines])
-        for place, column in enumerate(table.columns)
+        (column.title, [_format_displayed_cell(line.cells[index]) for line in table.lines])
+        for index, column in enumerate(table.columns)
     ]
-    gaps = (f"({mark}) not measured: {why}" for mark, why in table.notes)
-    told = [sentence for sentence in (table.caption, table.promise, *gaps) if sentence]
-    caption = " ".join(f"{sentence.rstrip('.')}." for sentence in told)
+    gaps = (f"({mark}) not measured: {reason}" for mark, reason in table.notes)
+    sentences = [sentence for sentence in (table.caption, table.promise, *gaps) if sentence]
+    caption = " ".join(f"{sentence.rstrip('.')}." for sentence in sentences)
     return build_latex_table(*_build_named_rows(columns, n_rows=len(table.lines)), caption=caption)
 
 
@@ -65,10 +65,10 @@ def build_latex_downloads(files: Mapping[str, str]) -> dict[str, dict[str, str]]
 
 def _iter_download_columns(table: ReportTable) -> Iterator[tuple[str, list[str]]]:
     reasons = {"": "", **dict(table.notes)}
-    for place, column in enumerate(table.columns):
-        cells = [line.cells[place] for line in table.lines]
+    for index, column in enumerate(table.columns):
+        cells = [line.cells[index] for line in table.lines]
         estimates = [c.number if isinstance(c.number, Estimate) else None for c in cells]
-        beside = [
+        doubts = [
             "" if estimate else cell.doubt for cell, estimate in zip(cells, estimates, strict=True)
         ]
         yield column.title, [_format_exact_cell(cell) for cell in cells]
@@ -76,8 +76,8 @@ def _iter_download_columns(table: ReportTable) -> Iterator[tuple[str, list[str]]
             yield f"{column.title}, low", [_format_digits(e.low) if e else "" for e in estimates]
             yield f"{column.title}, high", [_format_digits(e.high) if e else "" for e in estimates]
             yield f"{column.title}, n", [str(e.n) if e else "" for e in estimates]
-        if any(beside):
-            yield f"{column.title}, note", beside
+        if any(doubts):
+            yield f"{column.title}, note", doubts
         if any(cell.note for cell in cells):
             yield f"{column.title}, not measured", [reasons[cell.note] for cell in cells]
     if any(line.kind for line in table.lines):
@@ -124,13 +124,13 @@ def number_duplicate_names(names: Sequence[str]) -> list[str]:
     return _number_repeated_names(names, " ({})")
 
 
-def _number_repeated_names(names: Sequence[str], form: str) -> list[str]:
-    """Return the names made distinct: repeated names get a number from 2 in the format `form`."""
-    told: list[str] = []
+def _number_repeated_names(names: Sequence[str], suffix: str) -> list[str]:
+    """Return the names made distinct: repeated names get a number from 2 in the format `suffix`."""
+    taken: list[str] = []
     for name in names:
-        numbered = (name + form.format(number) for number in itertools.count(2))
-        told.append(name if name not in told else next(n for n in numbered if n not in told))
-    return told
+        numbered = (name + suffix.format(number) for number in itertools.count(2))
+        taken.append(name if name not in taken else next(n for n in numbered if n not in taken))
+    return taken
 
 
 def format_clips_csv(browser: ClipBrowserData) -> str:
@@ -144,18 +144,18 @@ def _iter_clip_rows(browser: ClipBrowserData, columns: list[str]) -> Iterator[di
     creators, n_entrants = browser.index["creators"], len(browser.index["entrants"])
     for _, clip, creator, _, answers in browser.lines:
         made_by = "real" if creator == -1 else creators[creator]
-        told = {place: STATUSES[status] for place, status in answers}
-        outcomes = [told.get(place, "") for place in range(n_entrants)]
+        outcome_of = {index: STATUSES[status] for index, status in answers}
+        outcomes = [outcome_of.get(index, "") for index in range(n_entrants)]
         yield dict(zip(columns, (clip, made_by, *outcomes), strict=True))
 
 
 def replace_report_files(
-    folder: OutputDirectory, files: Mapping[str, str], folders: Iterable[str], ours: re.Pattern[str]
+    folder: OutputDirectory, files: Mapping[str, str], folders: Iterable[str], old: re.Pattern[str]
 ) -> None:
-    """Write `files`, and remove other files in `folders` whose names match `ours`, of an earlier report."""
+    """Write `files`, and remove other files in `folders` whose names match `old`, of an earlier report."""
     for within in folders:
         for name in folder.files(within):
-            if ours.fullmatch(name) and f"{within}/{name}" not in files:
+            if old.fullmatch(name) and f"{within}/{name}" not in files:
                 folder.remove(f"{within}/{name}")
     for name, text in files.items():
         folder.write(name, text.encode())

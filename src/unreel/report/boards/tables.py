@@ -31,14 +31,14 @@ class BoardTableCell:
 
     text: str = ""
     number: Estimate | float | None = None
-    """What the text shows, for files."""
+    """The number that the text shows, for files."""
     doubt: str = ""
     """The interval and the count, in small."""
     note: str = ""
     """Mark of the footnote that says why there is no number."""
     badge: str = ""
     link: str = ""
-    """Where there is more, seen from the page of all boards."""
+    """URL of more, relative to the page of all boards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +59,15 @@ class ReportTable:
     notes: tuple[tuple[str, str], ...] = ()
     """Marks and reasons."""
     figure: MetricDefinition | None = None
-    """What all of its numbers are, where columns are contenders."""
+    """Metric of all its numbers, if columns are contenders."""
     file: str = ""
     """Path of its files next to the page, without extensions; "" if there are none."""
 
     @property
     def figures(self) -> tuple[MetricDefinition, ...]:
         """Return all metrics that the table shows and defines."""
-        found = (self.figure, *(column.figure for column in self.columns))
-        return tuple(figure for figure in found if figure is not None)
+        figures = (self.figure, *(column.figure for column in self.columns))
+        return tuple(figure for figure in figures if figure is not None)
 
     @property
     def promise(self) -> str:
@@ -93,7 +93,7 @@ class TableFootnotes:
 
     def listed(self) -> tuple[tuple[str, str], ...]:
         """Return all footnote marks with their reasons, in order of first use."""
-        return tuple((mark, why) for why, mark in self.marks.items())
+        return tuple((mark, reason) for reason, mark in self.marks.items())
 
 
 def build_estimate_cell(
@@ -117,10 +117,10 @@ def format_interval_and_count(estimate: Estimate, *, places: int = 1) -> str:
 
 
 def build_optional_count_cell(
-    count: int | None, notes: TableFootnotes, *, why: str
+    count: int | None, notes: TableFootnotes, *, reason: str
 ) -> BoardTableCell:
-    """Return a table cell with an exact count; empty with the footnote `why` if `count` is `None`."""
-    return BoardTableCell(note=notes.mark(why)) if count is None else build_count_cell(count)
+    """Return a table cell with an exact count; empty with the footnote `reason` if `count` is `None`."""
+    return BoardTableCell(note=notes.mark(reason)) if count is None else build_count_cell(count)
 
 
 def build_count_cell(count: int) -> BoardTableCell:

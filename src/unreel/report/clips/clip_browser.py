@@ -37,12 +37,12 @@ from unreel.report.entrants import (
 )
 
 LONGEST_TEXT: Final = 20_000
-"""Letters of an answer that the page keeps."""
+"""Maximum number of letters of an answer on the page."""
 SHORT_ID: Final = 12
 
 
 _Sheet = tuple[tuple[int, AnsweredQuestion], ...]
-"""All that is known of one clip or pair of a benchmark: the items about it, each with its entrant's place."""
+"""Items about one clip or pair of a benchmark, each with the index of its entrant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +50,14 @@ class ClipBrowserData:
     """Index of the clip browser, and the details of its first page; other pages are in separate files."""
 
     index: Mapping[str, Any]
-    """With the lines of the first page, and what each page holds."""
+    """Index with the lines of the first page, and the filter values of each page."""
     packed: str
     """Details of the first page."""
     lines: Sequence[list[Any]]
     """One for each clip."""
     n_answers: int
     addresses: Mapping[tuple[str, str], Mapping[str, str]]
-    """What leads to a clip or pair in the report's address, by its benchmark and its key."""
+    """URL parameters of a clip or pair, by its benchmark and its key."""
 
     @property
     def n_clips(self) -> int:
@@ -77,27 +77,27 @@ def build_clip_browser(
     `put` is called once for each page of clips, with the file name and the text of the page, so
     that no page stays in memory.
     """
-    places: dict[tuple[str, str], int] = {}
+    indexes: dict[tuple[str, str], int] = {}
     sheets: list[_Sheet] = []
-    for place, entrant in enumerate(entrants):
+    for entrant_index, entrant in enumerate(entrants):
         for item in entrant.items:
-            number = places.setdefault((entrant.benchmark, item.key), len(sheets))
+            number = indexes.setdefault((entrant.benchmark, item.key), len(sheets))
             if number == len(sheets):
-                sheets.append(((place, item),))
+                sheets.append(((entrant_index, item),))
             else:
-                sheets[number] = (*sheets[number], (place, item))
-    ids = _build_short_distinct_ids([key for _, key in places])
+                sheets[number] = (*sheets[number], (entrant_index, item))
+    ids = _build_short_distinct_ids([key for _, key in indexes])
     lines = _ClipIndexLines(ids, sheets)
     creators, kinds = lines.creators, lines.kinds
     details = (_build_question_json(sheet, media) for sheet in sheets)
-    book = PaginatedClips(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
-    first, made, holds = "", [], []
-    for number, told in enumerate(iter_chunks(details, CHUNK)):
-        packed = _compress_chunk(told)
+    pages = PaginatedClips(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
+    first, hashes, holds = "", [], []
+    for number, chunk in enumerate(iter_chunks(details, CHUNK)):
+        packed = _compress_chunk(chunk)
         first = first or packed
-        made.append(book.made(number, packed))
-        holds.append(book.holds(number))
-        put(format_clip_page_path(number), book.page(number, packed))
+        hashes.append(pages.made(number, packed))
+        holds.append(pages.holds(number))
+        put(format_clip_page_path(number), pages.page(number, packed))
     index = {
         "creators": creators.listed,
         "kinds": kinds.listed,
@@ -115,33 +115,33 @@ def build_clip_browser(
         "chunk": CHUNK,
         "n_clips": len(lines),
         "pages": holds,
-        "made": made,
+        "made": hashes,
     }
     return ClipBrowserData(
         index=index,
         packed=first,
         lines=lines,
         n_answers=sum(map(len, sheets)),
-        addresses=_ClipLinkParameters(places, ids),
+        addresses=_ClipLinkParameters(indexes, ids),
     )
 
 
 class _ClipLinkParameters(Mapping[tuple[str, str], Mapping[str, str]]):
     """URL parameters that link to each clip or pair in the browser, created on demand."""
 
-    def __init__(self, places: Mapping[tuple[str, str], int], ids: Sequence[str]) -> None:
-        self._places, self._ids = places, ids
+    def __init__(self, indexes: Mapping[tuple[str, str], int], ids: Sequence[str]) -> None:
+        self._indexes, self._ids = indexes, ids
 
-    def __getitem__(self, where: tuple[str, str]) -> Mapping[str, str]:
-        place = self._places[where]
-        page = {"page": str(place // CHUNK + 1)} if place >= CHUNK else {}
-        return {"clip": self._ids[place]} | page
+    def __getitem__(self, question: tuple[str, str]) -> Mapping[str, str]:
+        index = self._indexes[question]
+        page = {"page": str(index // CHUNK + 1)} if index >= CHUNK else {}
+        return {"clip": self._ids[index]} | page
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        return iter(self._places)
+        return iter(self._indexes)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indexes)
 
 
 def _get_question_clips(sheet: _Sheet) -> tuple[ReportClip, ...]:
@@ -165,12 +165,12 @@ class _DistinctWordNumbers:
 
 def _build_short_distinct_ids(keys: Sequence[str]) -> list[str]:
     """Shorten the keys of clips to ids for the browser; a repeated id gets a number."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     ids = []
     for key in keys:
         short = "-".join(part[:SHORT_ID] for part in key.split("+"))
-        seen[short] = seen.get(short, 0) + 1
-        ids.append(short if seen[short] == 1 else f"{short}.{seen[short]}")
+        counts[short] = counts.get(short, 0) + 1
+        ids.append(short if counts[short] == 1 else f"{short}.{counts[short]}")
     return ids
 
 
@@ -194,26 +194,26 @@ class _ClipIndexLines(Sequence[list[Any]]):
     def __getitem__(self, index: int) -> list[Any]: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[list[Any]]: ...
+    def __getitem__(self, key: slice) -> list[list[Any]]: ...
 
-    def __getitem__(self, place: int | slice) -> list[Any]:
-        if isinstance(place, int):
-            return self._line(place)
-        places = range(len(self))[place]
-        if self._page[0] != places:
-            self._page = places, [self._line(each) for each in places]
+    def __getitem__(self, key: int | slice) -> list[Any]:
+        if isinstance(key, int):
+            return self._line(key)
+        indexes = range(len(self))[key]
+        if self._page[0] != indexes:
+            self._page = indexes, [self._line(i) for i in indexes]
         return self._page[1]
 
     def _line(self, index: int) -> list[Any]:
         sheet = self._sheets[index]
         entries = [subject.entry for subject in _get_question_clips(sheet)]
         made_by = [e.origin.creator for e in entries if isinstance(e.origin, Generated)]
-        marked = sorted({c.value for e in entries for t in e.traces for c in t.categories})
+        categories = sorted({c.value for e in entries for t in e.traces for c in t.categories})
         return [
             self._ids[index],
             " | ".join(entry.name for entry in entries),
             self.creators.number(made_by[0]) if made_by else -1,
-            [self.kinds.number(kind) for kind in marked],
+            [self.kinds.number(kind) for kind in categories],
             [[number, grade_answer(item)] for number, item in sheet],
         ]
 
@@ -236,7 +236,7 @@ def _compress_chunk(chunk: list[dict[str, Any]]) -> str:
 def _build_question_json(sheet: _Sheet, media: ReportMediaFolder) -> dict[str, Any]:
     return {
         "clips": [_build_clip_json(subject, media) for subject in _get_question_clips(sheet)],
-        "answers": [_build_answer_json(place, item) for place, item in sheet],
+        "answers": [_build_answer_json(index, item) for index, item in sheet],
     }
 
 
@@ -332,10 +332,10 @@ def _build_answer_json(index: int, item: AnsweredQuestion) -> dict[str, Any]:
 def iter_shown_frame_times(item: AnsweredQuestion) -> Iterator[list[int]]:
     """Yield, for each clip of the question, the times of the frames shown to the model (microseconds)."""
     notes = parse_answer_notes(item)
-    counted = notes.get("clock") == CLIP_CLOCK
+    is_clip_clock = notes.get("clock") == CLIP_CLOCK
     for subject, frames in zip(item.subjects, notes.get("frames") or (), strict=False):
         clip, first_s = subject.clip, Fraction(0)
-        if not counted and isinstance(clip, Clip):
+        if not is_clip_clock and isinstance(clip, Clip):
             first_s = clip.facts.video.first_at_s
         yield [convert_to_microseconds(Fraction(at) - first_s) for _, at in frames]
 
@@ -352,9 +352,9 @@ def _iter_displayed_fields(outcome: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _iter_unparsed_parts(outcome: Any) -> Iterator[tuple[str, str]]:
-    # An answer of real owes no box, time or explanation.
-    owes_all = getattr(outcome, "label", None) is not Label.REAL
-    for part in outcome.__slots__ if owes_all else ("label",):
+    # The answer "real" needs no box, time or explanation.
+    needs_all = getattr(outcome, "label", None) is not Label.REAL
+    for part in outcome.__slots__ if needs_all else ("label",):
         value = getattr(outcome, part)
         if isinstance(value, Unparsed):
             yield part, value.reason.value

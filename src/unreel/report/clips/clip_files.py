@@ -32,9 +32,9 @@ class ReportMediaFolder:
     media: Media
     access: ClipAccessSettings
     placed: set[str] = field(default_factory=set)
-    """Ids of the clips that are there."""
+    """Ids of the clips in the folder."""
     n_missing: int = 0
-    """Number of clips that could not be put there."""
+    """Number of clips that could not be linked or copied."""
     _missing: SeenNameSet = field(default_factory=SeenNameSet)
 
     def add(self, clip: Clip) -> tuple[str | None, str]:
@@ -83,11 +83,11 @@ class PaginatedClips:
     """Clip list of a report, divided into pages of `CHUNK` clips."""
 
     names: Sequence[str]
-    """Of those who answered."""
+    """Names of the entrants."""
     creators: Sequence[str]
     kinds: Sequence[str]
     lines: Sequence[list[Any]]
-    """Of the index: id, name, creator (-1: real), kinds of trace, and who said what."""
+    """Of the index: id, name, creator (-1: real), kinds of trace, and answers."""
 
     @property
     def n_pages(self) -> int:
@@ -100,24 +100,24 @@ class PaginatedClips:
         return [
             sorted({creator for _, _, creator, _, _ in lines}),
             sorted({kind for _, _, _, kinds, _ in lines for kind in kinds}),
-            sorted({who * len(STATUSES) + how for *_, said in lines for who, how in said}),
+            sorted({i * len(STATUSES) + grade for *_, answers in lines for i, grade in answers}),
         ]
 
     def made(self, number: int, packed: str) -> str:
         """Return a short hash of the content of page `number`."""
-        words = [self.names, self.creators, self.kinds, self._lines(number)]
-        return digest(json.dumps(words), packed)[:_SHORT_DIGEST]
+        content = [self.names, self.creators, self.kinds, self._lines(number)]
+        return digest(json.dumps(content), packed)[:_SHORT_DIGEST]
 
     def page(self, number: int, packed: str) -> str:
         """Return page `number` as an HTML document; `packed` holds the details of the page's clips."""
         lines, first = self._lines(number), number * CHUNK + 1
-        beside = {"before": number, "after": (number + 2) * (number + 1 < self.n_pages)}
+        neighbours = {"before": number, "after": (number + 2) * (number + 1 < self.n_pages)}
         body = render_template(
             "unreel.report.clips:page.html",
             title=f"Clips {first:,} to {first + len(lines) - 1:,} of {len(self.lines):,}",
             names=self.names,
             rows=[self._row(line) for line in lines],
-            **{way: f"{at:04d}.html" if at else "" for way, at in beside.items()},
+            **{key: f"{n:04d}.html" if n else "" for key, n in neighbours.items()},
         )
         return build_html_page(
             title="unreel report: clips",
@@ -137,7 +137,7 @@ class PaginatedClips:
         return self.lines[number * CHUNK : (number + 1) * CHUNK]
 
     def _row(self, line: list[Any]) -> list[str]:
-        _, name, creator, _, said = line
-        told = {who: STATUSES[how] for who, how in said}
+        _, name, creator, _, answers = line
+        grades = {entrant: STATUSES[status] for entrant, status in answers}
         made_by = "real" if creator == -1 else self.creators[creator]
-        return [name, made_by, *(told.get(who, "") for who in range(len(self.names)))]
+        return [name, made_by, *(grades.get(entrant, "") for entrant in range(len(self.names)))]

@@ -49,8 +49,8 @@ def write_annotated_clip(
     commentary = build_findings_overlay(review, tracks, duration_us=duration_us)
     try:
         with OutputDirectory(out, published=True).create(ANNOTATED) as file:
-            made = reader.annotate(review.clip.location, commentary, into=file, on_frames=on_frames)
-            _raise_media_failure(made)
+            copy = reader.annotate(review.clip.location, commentary, into=file, on_frames=on_frames)
+            _raise_media_failure(copy)
     except MediaError as error:
         return _add_time_limit_hint(error.failure)
     return out / ANNOTATED
@@ -63,10 +63,10 @@ def _add_time_limit_hint(failure: Failure) -> Failure:
     return Failure(failure.reason, detail)
 
 
-def _raise_media_failure(made: object) -> None:
-    """Raise `MediaError` if `made` is a failure, so that the unfinished file is discarded."""
-    if isinstance(made, Failure):
-        raise MediaError(made)
+def _raise_media_failure(result: object) -> None:
+    """Raise `MediaError` if `result` is a failure, so that the unfinished file is discarded."""
+    if isinstance(result, Failure):
+        raise MediaError(result)
 
 
 def build_findings_overlay(
@@ -92,7 +92,7 @@ def _iter_timeline_lanes(
             marks = tuple(iter_overlay_marks(track, duration_us=duration_us))
             yield ReviewerOverlayLane(says=f"{track.name}: {labels}", colour=colour, marks=marks)
     answered = {track.name: (track, colour) for track, colour in coloured if track.kind != "truth"}
-    others = count(len(tracks))
+    colours = count(len(tracks))
     unsure = {
         s.opinion.key: format_opinion_stability(s)
         for s in review.stabilities
@@ -100,22 +100,22 @@ def _iter_timeline_lanes(
     }
     for reviewer in dict.fromkeys(opinion.reviewer for opinion in review.opinions):
         name = sanitise_line(reviewer)
-        own = [opinion for opinion in review.opinions if opinion.reviewer == reviewer]
-        doubts = [unsure[opinion.key] for opinion in own if opinion.key in unsure]
+        opinions = [opinion for opinion in review.opinions if opinion.reviewer == reviewer]
+        doubts = [unsure[opinion.key] for opinion in opinions if opinion.key in unsure]
         # Verdicts before reasons: what does not fit is cut.
-        told = " ".join(
+        text = " ".join(
             filter(
                 None,
                 [
-                    "; ".join(map(_format_opinion, own)) + ".",
+                    "; ".join(map(_format_opinion, opinions)) + ".",
                     *doubts,
-                    *map(_format_explanation, own),
+                    *map(_format_explanation, opinions),
                 ],
             )
         )
-        track, colour = answered.get(name) or (_build_empty_track(name), next(others))
+        track, colour = answered.get(name) or (_build_empty_track(name), next(colours))
         marks = tuple(iter_overlay_marks(track, duration_us=duration_us))
-        yield ReviewerOverlayLane(says=f"{name}: {told}"[:_LONGEST], colour=colour, marks=marks)
+        yield ReviewerOverlayLane(says=f"{name}: {text}"[:_LONGEST], colour=colour, marks=marks)
 
 
 def _build_empty_track(name: str) -> PlayerTrackSpec:
@@ -175,7 +175,7 @@ def _iter_reported_traces(opinion: Opinion, *, duration_us: int) -> Iterator[Pla
     text = sanitise_lines(verdict.explanation) if isinstance(verdict.explanation, str) else ""
     start_us = None
     if isinstance(verdict.start_us, int):
-        # A time past the end is told in words; on the timeline it stands at the end.
+        # A time past the end is reported as text; on the timeline it is at the end.
         start_us = min(verdict.start_us, max(0, duration_us - SHORTEST_US))
     box = verdict.box
     yield PlayerTraceSpec(

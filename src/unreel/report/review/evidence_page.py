@@ -90,7 +90,7 @@ class EvidencePageContext:
     note: str = ""
     """A sentence at the top, for example that the answers are recorded."""
     records: tuple[ReviewerAccuracyRecord, ...] = ()
-    """How often reviewers were right before."""
+    """Accuracy of the reviewers in earlier runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,8 +240,8 @@ def _format_result_json(
             **stills.to_json(),
         },
     }
-    told = add_seconds_fields(to_jsonable_python(document))
-    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+    values = add_seconds_fields(to_jsonable_python(document))
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
 def _format_trace_span(trace: player.PlayerTraceSpec) -> str:

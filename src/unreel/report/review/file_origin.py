@@ -40,18 +40,18 @@ def check_program_names(facts: ClipFacts) -> FileOriginCheck:
     named = [
         tag for tag in facts.tags if tag.value and _get_tag_kind(tag) in {*_NAMING, _SIGNATURE}
     ]
-    others = [tag.name for tag in facts.tags if not tag.value]
-    words = [
+    empty_tags = [tag.name for tag in facts.tags if not tag.value]
+    names = [
         f"\u201c{tag.value}\u201d{_format_tag_owner(tag)} in the {_format_tag_location(tag)}"
         for tag in named
     ]
-    says = f"{'; '.join(words)}." if words else "None left its name."
-    if others:
-        says += f" The file also carries {', '.join(others)}; their content is not shown here."
+    says = f"{'; '.join(names)}." if names else "None left its name."
+    if empty_tags:
+        says += f" The file also carries {', '.join(empty_tags)}; their content is not shown here."
     name = "Programs that wrote the file"
     return FileOriginCheck(
         name=name,
-        found=FileOriginCheckOutcome.SOMETHING if words else FileOriginCheckOutcome.NOTHING,
+        found=FileOriginCheckOutcome.SOMETHING if names else FileOriginCheckOutcome.NOTHING,
         says=says,
     )
 
@@ -98,8 +98,8 @@ def _get_tag_kind(tag: FileTag) -> str:
 def _format_tag_location(tag: FileTag) -> str:
     if tag.name == _SIGNATURE:
         return "picture"
-    of, _, _ = tag.name.rpartition(" ")
-    return {"video": "picture stream", "audio": "sound stream"}.get(of, "container")
+    stream, _, _ = tag.name.rpartition(" ")
+    return {"video": "picture stream", "audio": "sound stream"}.get(stream, "container")
 
 
 def _format_tag_owner(tag: FileTag) -> str:
@@ -128,24 +128,24 @@ def check_file_origin(
     file = Path(clip.location)
     provenance = read_c2pa_manifest(file, without_seccomp=without_seccomp)
     if drawn:
-        marks = build_skipped_watermark_check("the clip was drawn for this sample.")
+        watermarks = build_skipped_watermark_check("the clip was drawn for this sample.")
     else:
         from unreel.report.review.visible_watermarks import (
             check_visible_watermarks,  # numbers: half a second to load
         )
 
-        marks = check_visible_watermarks(file, reader)
-    return build_file_origin_checks(clip.facts, marks=marks, provenance=provenance)
+        watermarks = check_visible_watermarks(file, reader)
+    return build_file_origin_checks(clip.facts, marks=watermarks, provenance=provenance)
 
 
 def build_file_origin_checks(
     facts: ClipFacts, *, marks: FileOriginCheck, provenance: C2paReadResult
 ) -> FileOriginChecks:
     """Combine the results of all checks of a file, the strongest kind of evidence first."""
-    own = (
+    checks = (
         marks,
         build_credentials_check(provenance),
         check_program_names(facts),
         check_for_reencoding(facts),
     )
-    return FileOriginChecks(provenance=provenance, checks=own)
+    return FileOriginChecks(provenance=provenance, checks=checks)

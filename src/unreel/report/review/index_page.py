@@ -112,9 +112,9 @@ def write_review_index_page(
         for name, entry in zip(names, entries, strict=True)
     ]
     groups = [
-        (title, own)
+        (title, group)
         for attention, title in ATTENTION_TITLES.items()
-        if (own := [row for row in rows if row["attention"] == attention])
+        if (group := [row for row in rows if row["attention"] == attention])
     ]
     body = render_template(
         "unreel.report.review:index.html",

@@ -21,22 +21,22 @@ _SAYS: Final = {
 }
 
 
-def format_opinion_stability(found: OpinionStability) -> str:
+def format_opinion_stability(stability: OpinionStability) -> str:
     """Return one sentence about the stability of an opinion when the clip is slightly changed."""
-    if found.state != "unsure":
-        return _SAYS[found.state]
-    turned = [retrial.variant.name for retrial in found.retrials if retrial.flips]
+    if stability.state != "unsure":
+        return _SAYS[stability.state]
+    turned = [retrial.variant.name for retrial in stability.retrials if retrial.flips]
     return f"{_SAYS['unsure']} {' or '.join(turned)}."
 
 
 def format_stability_lines(stabilities: Sequence[OpinionStability]) -> list[str]:
     """Return lines for the terminal: each opinion's stability, and the problems of its changed clips."""
     lines = []
-    for found in stabilities:
-        lines.append(f"stability, {found}")
+    for stability in stabilities:
+        lines.append(f"stability, {stability}")
         lines += [
             f"  when {retrial.variant.name}: {retrial.problem}"
-            for retrial in found.retrials
+            for retrial in stability.retrials
             if retrial.problem is not None
         ]
     return lines
@@ -46,11 +46,11 @@ def build_stability_rows(stabilities: Sequence[OpinionStability]) -> list[dict[s
     """Return the stability of each opinion as a dictionary for the page's template."""
     return [
         {
-            "reviewer": sanitise_line(found.opinion.reviewer),
-            "protocol": found.opinion.question.instrument.protocol,
-            "headline": found.opinion.headline,
-            "state": found.state,
-            "says": format_opinion_stability(found),
+            "reviewer": sanitise_line(stability.opinion.reviewer),
+            "protocol": stability.opinion.question.instrument.protocol,
+            "headline": stability.opinion.headline,
+            "state": stability.state,
+            "says": format_opinion_stability(stability),
             "retrials": [
                 {
                     "name": retrial.variant.name,
@@ -62,10 +62,10 @@ def build_stability_rows(stabilities: Sequence[OpinionStability]) -> list[dict[s
                     if retrial.box_overlap is None
                     else f"{retrial.box_overlap:.2f}",
                 }
-                for retrial in found.retrials
+                for retrial in stability.retrials
             ],
         }
-        for found in stabilities
+        for stability in stabilities
     ]
 
 
@@ -95,7 +95,7 @@ class ReviewerAgreement:
 
     protocol: str
     said: Mapping[str, int]
-    """How many gave each label or score."""
+    """Number of reviewers by label or score."""
     n_silent: int
     """Reviewers without a verdict."""
     overlaps: tuple[float, ...]
@@ -109,9 +109,9 @@ class ReviewerAgreement:
     @property
     def counts(self) -> str:
         """Return the counts of answers, the overlaps of boxes and the distances of onsets, as text."""
-        asked = sum(self.said.values()) + self.n_silent
+        total = sum(self.said.values()) + self.n_silent
         silent = [("no verdict", self.n_silent)] if self.n_silent else []
-        counts = ", ".join(f"{what} by {n} of {asked}" for what, n in [*self.said.items(), *silent])
+        counts = ", ".join(f"{key} by {n} of {total}" for key, n in [*self.said.items(), *silent])
         boxes = f"; boxes overlap {_format_range(self.overlaps)}" if self.overlaps else ""
         times = [apart / MICROSECONDS for apart in self.apart_us]
         onsets = f"; onsets lie {_format_range(times)} s apart" if times else ""
@@ -122,8 +122,8 @@ def compute_reviewer_agreements(opinions: Sequence[Opinion]) -> list[ReviewerAgr
     """Compute the agreement of the reviewers under each protocol; empty if there is one reviewer."""
     if len({opinion.reviewer for opinion in opinions}) == 1:
         return []
-    asked = dict.fromkeys(opinion.question.instrument.protocol for opinion in opinions)
-    return [compute_protocol_agreement(opinions, name) for name in asked]
+    protocols = dict.fromkeys(opinion.question.instrument.protocol for opinion in opinions)
+    return [compute_protocol_agreement(opinions, name) for name in protocols]
 
 
 def compute_protocol_agreement(opinions: Sequence[Opinion], question: str) -> ReviewerAgreement:

@@ -38,7 +38,7 @@ class FileOriginCheck:
     says: str
     """Sentences about the finding, without exaggeration."""
     claim: str = ""
-    """The same in one sentence where the file itself says that it was generated; else empty."""
+    """One sentence if the file itself says that it was generated; else empty."""
 
 
 def build_skipped_watermark_check(reason: str) -> FileOriginCheck:
@@ -105,12 +105,12 @@ def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> C2paRead
     """Read the C2PA manifest of `file`; an unreadable manifest gives a state, never an exception."""
     if find_spec("c2pa") is None:
         return _build_skipped_result("c2pa-python is not installed (pip install 'unreel[review]')")
-    form = _detect_file_type(file)
-    if form is None:
+    media_type = _detect_file_type(file)
+    if media_type is None:
         return _build_skipped_result("the library does not read this kind of file")
     try:
         with FileSandbox(_LIMITS, tasks=_TASKS, without_seccomp=without_seccomp) as sandbox:
-            reply = sandbox("manifest", file, {"format": form})
+            reply = sandbox("manifest", file, {"format": media_type})
     except SandboxError as error:
         return _build_skipped_result(error.problem)
     return (
@@ -120,29 +120,29 @@ def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> C2paRead
     )
 
 
-def build_credentials_check(found: C2paReadResult) -> FileOriginCheck:
+def build_credentials_check(result: C2paReadResult) -> FileOriginCheck:
     """Convert the result of reading a C2PA manifest to a file check."""
-    looked = {
+    outcomes = {
         C2paManifestState.NOT_LOOKED_FOR: FileOriginCheckOutcome.NOT_LOOKED,
         C2paManifestState.UNREADABLE: FileOriginCheckOutcome.NOT_LOOKED,
         C2paManifestState.ABSENT: FileOriginCheckOutcome.NOTHING,
     }
     return FileOriginCheck(
         name="Content Credentials",
-        found=looked.get(found.state, FileOriginCheckOutcome.SOMETHING),
-        says=found.says,
-        claim=_format_generation_claim(found),
+        found=outcomes.get(result.state, FileOriginCheckOutcome.SOMETHING),
+        says=result.says,
+        claim=_format_generation_claim(result),
     )
 
 
-def _format_generation_claim(found: C2paReadResult) -> str:
-    manifest = found.manifest
+def _format_generation_claim(result: C2paReadResult) -> str:
+    manifest = result.manifest
     actions = manifest.actions if manifest else ()
     if manifest is None or not any(word in action for action in actions for word in _TRAINED):
         return ""
-    held = "" if found.state is not C2paManifestState.INVALID else ", but they do not hold"
+    suffix = "" if result.state is not C2paManifestState.INVALID else ", but they do not hold"
     signer = manifest.signer or "an unnamed signer"
-    return f"Its Content Credentials, signed as {signer}, say that a trained model made it{held}."
+    return f"Its Content Credentials, signed as {signer}, say that a trained model made it{suffix}."
 
 
 def _detect_file_type(file: Path) -> str | None:
@@ -152,7 +152,7 @@ def _detect_file_type(file: Path) -> str | None:
             start = opened.read(_START_BYTES)
     except OSError:
         return None
-    return next((form for place, mark, form in _MARKS if start[place:].startswith(mark)), None)
+    return next((kind for at, mark, kind in _MARKS if start[at:].startswith(mark)), None)
 
 
 def _evaluate_c2pa_reply(reply: TaskReplyPayload) -> C2paReadResult:
@@ -191,10 +191,10 @@ def _format_manifest_finding(state: C2paManifestState, manifest: C2paManifest) -
             f"{f' ({causes})' if causes else ''}: the file was changed after it was signed, or they "
             "belong to another one."
         )
-    held = f"The file carries Content Credentials (C2PA) signed as {signer}; signature and hashes hold."
+    finding = f"The file carries Content Credentials (C2PA) signed as {signer}; signature and hashes hold."
     if state is C2paManifestState.TRUSTED:
-        return f"{held} The signer is on the trust list in use."
-    return f"{held} No trust list is in use here, so anybody could have signed under this name."
+        return f"{finding} The signer is on the trust list in use."
+    return f"{finding} No trust list is in use here, so anybody could have signed under this name."
 
 
 def _build_skipped_result(reason: str) -> C2paReadResult:

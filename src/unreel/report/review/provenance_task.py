@@ -15,7 +15,7 @@ from unreel.media.messages import Task, TaskReplyPayload
 
 LONGEST: Final = 300
 MOST: Final = 20
-# The sandbox has no network; the library is told so as well, and does not try.
+# The sandbox has no network; the setting keeps the library from trying.
 _SETTINGS: Final = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
 
 
@@ -60,9 +60,9 @@ def _iter_action_texts(assertions: Iterable[Mapping[str, Any]]) -> Iterable[str]
         for action in (assertion.get("data") or {}).get("actions") or ():
             source = str(action.get("digitalSourceType") or "").rpartition("/")[2]
             agent = action.get("softwareAgent") or ""
-            who = agent.get("name", "") if isinstance(agent, dict) else agent
-            words = [action.get("action"), source and f"({source})", who and f"by {who}"]
-            yield _truncate_text(" ".join(str(word) for word in words if word))
+            name = agent.get("name", "") if isinstance(agent, dict) else agent
+            parts = [action.get("action"), source and f"({source})", name and f"by {name}"]
+            yield _truncate_text(" ".join(str(part) for part in parts if part))
 
 
 def _truncate_text(value: object) -> str:

@@ -26,7 +26,7 @@ from unreel.reviewers.registry import FLOORS
 Says = Literal["generated", "both", "unsure", "real", "graded", "refused", "unreadable", "silent"]
 _ORDER: Final[tuple[Says, ...]] = get_args(Says)
 Attention = Literal["disagreement", "failure", "generated", "none"]
-"""Why a person should look at a clip before others."""
+"""Reason why a person should look at a clip before others."""
 _MISSING: Final = {"refused", "unreadable", "silent"}
 _ONE: Final[dict[Says, str]] = {
     "generated": "says {clip} looks AI-generated",
@@ -66,22 +66,22 @@ class ReviewerStatement:
     onset_us: int | None = None
     """The first onset that it names."""
     grades: tuple[tuple[int, str], ...] = ()
-    """Scores with their words."""
+    """Scores with their texts."""
     reason: str = ""
-    """Why it gave no answer, in a word or two."""
+    """Short reason why it gave no answer."""
 
 
 def summarise_by_reviewer(review: Review) -> tuple[ReviewerStatement, ...]:
     """Return one combined statement per reviewer, in order; with any label, scores do not count."""
     opinions = review.opinions
-    unsure = {found.opinion.key for found in review.stabilities if found.state == "unsure"}
+    unsure = {s.opinion.key for s in review.stabilities if s.state == "unsure"}
     labelled = [opinion for opinion in opinions if opinion.wording.decides == "label"]
     by_reviewer: dict[str, list[Opinion]] = {}
     for opinion in labelled or opinions:
         by_reviewer.setdefault(opinion.reviewer, []).append(opinion)
     return tuple(
-        _build_reviewer_statement(sanitise_line(reviewer), own, unsure)
-        for reviewer, own in by_reviewer.items()
+        _build_reviewer_statement(sanitise_line(reviewer), answers, unsure)
+        for reviewer, answers in by_reviewer.items()
     )
 
 
@@ -127,14 +127,14 @@ def format_review_headline(review: Review) -> str:
     )
     by_says: dict[Says, list[ReviewerStatement]] = {}
     for says in _ORDER:
-        if own := [voice for voice in voices if voice.says == says]:
-            by_says[says] = own
+        if group := [voice for voice in voices if voice.says == says]:
+            by_says[says] = group
     parts: list[str] = []
-    for place, (says, own) in enumerate(by_says.items()):
+    for index, (says, group) in enumerate(by_says.items()):
         who = _format_share_of_reviewers(
-            len(own), len(voices), noun=noun, place=place, n_groups=len(by_says)
+            len(group), len(voices), noun=noun, index=index, n_groups=len(by_says)
         )
-        parts.append(f"{who} {_format_statement(says, own, clip='it' if parts else 'this clip')}")
+        parts.append(f"{who} {_format_statement(says, group, clip='it' if parts else 'this clip')}")
     sentence = "; ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."
 
@@ -181,11 +181,11 @@ def _list_onsets(opinions: Sequence[Opinion]) -> list[int]:
     ]
 
 
-def _format_share_of_reviewers(n: int, of: int, *, noun: str, place: int, n_groups: int) -> str:
-    if n == of:
-        return f"both {noun}" if of == _PAIR else f"all {of} {noun}"
-    if place == 0:
-        return f"{n} of {of} {noun}"
+def _format_share_of_reviewers(n: int, total: int, *, noun: str, index: int, n_groups: int) -> str:
+    if n == total:
+        return f"both {noun}" if total == _PAIR else f"all {total} {noun}"
+    if index == 0:
+        return f"{n} of {total} {noun}"
     if n_groups == _PAIR:
         return "the other" if n == 1 else f"the other {n}"
     return str(n)
@@ -194,17 +194,17 @@ def _format_share_of_reviewers(n: int, of: int, *, noun: str, place: int, n_grou
 def _format_statement(
     says: Says, voices: Sequence[ReviewerStatement], *, clip: str = "this clip"
 ) -> str:
-    words = (_ONE if len(voices) == 1 else _SEVERAL)[says].format(clip=clip)
+    statement = (_ONE if len(voices) == 1 else _SEVERAL)[says].format(clip=clip)
     onsets = sorted({voice.onset_us for voice in voices if voice.onset_us is not None})
     grades = sorted({grade for voice in voices for grade in voice.grades})
     reasons = dict.fromkeys(voice.reason for voice in voices if voice.reason)
     if onsets and says == "generated":
-        return f"{words}, from {format_seconds(onsets[0])}{_format_onset_suffix(len(onsets))}"
+        return f"{statement}, from {format_seconds(onsets[0])}{_format_onset_suffix(len(onsets))}"
     if grades and says == "graded":
-        said = [text for _, text in grades]
-        rating = said[0] if len(said) == 1 else f"{said[0]} to {said[-1]}"
-        return f"{words} as {rating}"
-    return f"{words} ({', '.join(reasons)})" if reasons else words
+        ratings = [text for _, text in grades]
+        rating = ratings[0] if len(ratings) == 1 else f"{ratings[0]} to {ratings[-1]}"
+        return f"{statement} as {rating}"
+    return f"{statement} ({', '.join(reasons)})" if reasons else statement
 
 
 def _format_onset_suffix(n_onsets: int) -> str:
@@ -212,14 +212,14 @@ def _format_onset_suffix(n_onsets: int) -> str:
 
 
 FORM: Final = {"form": "unreel-review", "version": 1}
-"""What the document is; a field that changes its meaning makes a new version."""
+"""Format of the document; a field that changes its meaning makes a new version."""
 
 
 def build_review_json(
     review: Review, origin: FileOriginChecks, *, records: Sequence[ReviewerAccuracyRecord] = ()
 ) -> dict[str, Any]:
     """Return the result of one review as values of JSON types."""
-    stability = {"stability": [found.to_json() for found in review.stabilities]}
+    stability = {"stability": [result.to_json() for result in review.stabilities]}
     return {
         "file": review.clip.location,
         "clip": review.clip.id,
@@ -250,7 +250,7 @@ def _build_opinion_json(
     exhibit = opinion.exhibit
     verdict = opinion.verdict
     start = verdict.start_us if isinstance(verdict, TraceVerdict) else None
-    took = opinion.outcome.latency_us if isinstance(opinion.outcome, Reply) else None
+    latency_us = opinion.outcome.latency_us if isinstance(opinion.outcome, Reply) else None
     return {
         "reviewer": opinion.reviewer,
         "instrument": str(opinion.question.instrument),
@@ -262,7 +262,7 @@ def _build_opinion_json(
         "verdict": verdict,
         "start_s": _convert_to_seconds(start if isinstance(start, int) else None),
         "failure" if isinstance(opinion.outcome, Failure) else "reply": opinion.outcome,
-        "latency_s": _convert_to_seconds(took),
+        "latency_s": _convert_to_seconds(latency_us),
         "cost_usd": opinion.cost_usd,
         "box_space": opinion.box_space,
         "prompt": opinion.prompt,

@@ -29,38 +29,38 @@ class ReviewerAccuracyRecord:
     figures: tuple[tuple[MetricDefinition, Measured], ...]
 
     def __str__(self) -> str:
-        told = [_format_metric(figure, value) for figure, value in self.figures]
+        metrics = [_format_metric(figure, value) for figure, value in self.figures]
         meaning = self.figures[0][0].meaning
-        return f"{'; '.join(told)}. On {self.benchmark}; {self.figures[0][0].title}: {meaning}"
+        return f"{'; '.join(metrics)}. On {self.benchmark}; {self.figures[0][0].title}: {meaning}"
 
 
 def select_matching_records(
     opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]
 ) -> tuple[ReviewerAccuracyRecord, ...]:
     """Select the accuracy records with the reviewer, protocol and condition of `opinion`."""
-    asked = opinion.question
-    wanted = (opinion.reviewer, asked.instrument, asked.condition)
-    return tuple(r for r in records if (r.reviewer, r.instrument, r.condition) == wanted)
+    question = opinion.question
+    key = (opinion.reviewer, question.instrument, question.condition)
+    return tuple(r for r in records if (r.reviewer, r.instrument, r.condition) == key)
 
 
 def _format_metric(figure: MetricDefinition, value: Measured) -> str:
     if isinstance(value, Unmeasured):
         return f"{figure.title} not known ({value.why})"
     unit = f" {figure.unit}" if figure.unit else ""
-    at, low, high = (f"{one:.{figure.places}f}" for one in (value.value, value.low, value.high))
+    point, low, high = (f"{n:.{figure.places}f}" for n in (value.value, value.low, value.high))
     doubt = f"{value.level:.0%} interval {low} to {high}, n = {value.n}"
-    return f"{figure.title} {at}{unit} ({doubt})"
+    return f"{figure.title} {point}{unit} ({doubt})"
 
 
 def format_reviewer_accuracy(opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]) -> str:
     """Return as text the accuracy of the opinion's reviewer in runs with this question and condition."""
     own = [record for record in records if record.reviewer == opinion.reviewer]
     alike = [record for record in own if record.instrument == opinion.question.instrument]
-    if found := select_matching_records(opinion, records):
-        return "; ".join(dict.fromkeys(map(str, found)))
+    if matching := select_matching_records(opinion, records):
+        return "; ".join(dict.fromkeys(map(str, matching)))
     if alike:
-        other = ", ".join(dict.fromkeys(str(record.condition) for record in alike))
-        return f"{UNKNOWN} for what it was shown here; the runs named have {other}"
+        conditions = ", ".join(dict.fromkeys(str(record.condition) for record in alike))
+        return f"{UNKNOWN} for what it was shown here; the runs named have {conditions}"
     if own:
         return f"{UNKNOWN} for this question; the runs named asked it another one"
     return f"{UNKNOWN}: it is in none of the runs named" if records else UNKNOWN
@@ -73,14 +73,14 @@ def read_reviewer_records(run: "EvalRun", mode: Mode) -> tuple[ReviewerAccuracyR
     figures = run.recipe.instrument.figures
     ranking = figures.ranks_by(judged=False)
     sides = [metric for metric in figures.sides if figures[metric].better == "more"]
-    told = [figures[metric] for metric in dict.fromkeys([ranking, *sides])]
+    metrics = [figures[metric] for metric in dict.fromkeys([ranking, *sides])]
     return tuple(
         ReviewerAccuracyRecord(
             reviewer=run.reviewer_name(),
             instrument=run.scope.instrument,
             condition=score.condition,
             benchmark=sanitise_line(Path(run.recipe.benchmark).name),
-            figures=tuple((figure, score.scorecard[figure.metric]) for figure in told),
+            figures=tuple((figure, score.scorecard[figure.metric]) for figure in metrics),
         )
         for score in score_run(run, mode=mode)
     )

@@ -55,32 +55,32 @@ def draw_fault_crop(rgb: Rgb, spot: FaultOutline, sentences: Sequence[str]) -> R
     height, width, _ = rgb.shape
     left, right = _compute_crop_range(spot.box.x0, spot.box.x1, width)
     top, bottom = _compute_crop_range(spot.box.y0, spot.box.y1, height)
-    times = min(_MOST_TIMES, max(1, _WANTED_SIDE // max(right - left, bottom - top)))
-    drawn = rgb[top:bottom, left:right].repeat(times, axis=0).repeat(times, axis=1)
+    factor = min(_MOST_TIMES, max(1, _WANTED_SIDE // max(right - left, bottom - top)))
+    drawn = rgb[top:bottom, left:right].repeat(factor, axis=0).repeat(factor, axis=1)
     (x0, x1), (y0, y1) = (
-        _convert_to_crop_fractions(spot.box.x0, spot.box.x1, side=width, shown=(left, right)),
-        _convert_to_crop_fractions(spot.box.y0, spot.box.y1, side=height, shown=(top, bottom)),
+        _convert_to_crop_fractions(spot.box.x0, spot.box.x1, side=width, crop=(left, right)),
+        _convert_to_crop_fractions(spot.box.y0, spot.box.y1, side=height, crop=(top, bottom)),
     )
     draw_box_outline(
         drawn, Box(x0, y0, x1, y1), get_palette_colour(spot.colour), dashed=spot.dashed
     )
-    enlarged = "" if times == 1 else f", each pixel shown {times} x {times} times"
-    told = f"Cut out of {width} x {height}: {left} to {right} across, {top} to {bottom} down{enlarged}."
-    return add_caption_panel(drawn, [*sentences, told])
+    enlarged = "" if factor == 1 else f", each pixel shown {factor} x {factor} times"
+    note = f"Cut out of {width} x {height}: {left} to {right} across, {top} to {bottom} down{enlarged}."
+    return add_caption_panel(drawn, [*sentences, note])
 
 
 def _compute_crop_range(low: float, high: float, side: int) -> tuple[int, int]:
     """Return the pixel range of the crop in one dimension: the box with a margin, inside the frame."""
-    least = max(0.0, (_LEAST_SIDE / side - (high - low)) / 2)
-    around = max(_AROUND * (high - low), least)
-    return max(0, int((low - around) * side)), min(side, int((high + around) * side) + 1)
+    min_margin = max(0.0, (_LEAST_SIDE / side - (high - low)) / 2)
+    margin = max(_AROUND * (high - low), min_margin)
+    return max(0, int((low - margin) * side)), min(side, int((high + margin) * side) + 1)
 
 
 def _convert_to_crop_fractions(
-    low: float, high: float, *, side: int, shown: tuple[int, int]
+    low: float, high: float, *, side: int, crop: tuple[int, int]
 ) -> tuple[float, float]:
     """Convert a range from fractions of the picture to fractions of the crop."""
-    first, end = shown
+    first, end = crop
     parts = ((edge * side - first) / (end - first) for edge in (low, high))
     start, stop = (min(1.0, max(0.0, part)) for part in parts)
     return start, stop
@@ -103,7 +103,7 @@ class StillPicture:
     """PNG file of a still, with its hash, its size and a preview."""
 
     file: str
-    """Its name from the page."""
+    """Its path from the page."""
     sha256: str
     width: int
     height: int
@@ -134,7 +134,7 @@ class MarkedFault:
     """Category of the fault; "" if unknown: reviewers answer in free text."""
     text: str
     start_us: int | None
-    """The onset; `None` where none was named, then the first frame is shown."""
+    """The onset; if it is `None`, the first frame is shown."""
     box: Box | None
     spot: FaultOutline | None = field(repr=False)
 
@@ -148,10 +148,10 @@ class FaultStill:
     frame: int | None = None
     """Number of the frame, counted from 0."""
     at_us: int | None = None
-    """When that frame appears."""
+    """Time at which that frame appears."""
     whole: StillPicture | None = None
     crop: StillPicture | None = None
-    """`None` where no place was marked."""
+    """`None` if no box was marked."""
     failure: Failure | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -219,22 +219,22 @@ def write_fault_stills(
 ) -> ClipFaultStills:
     """Write stills into `out`/stills: a frame of each fault, and a crop if the fault has a box."""
     faults = list(iter_marked_faults(tracks, duration_us=duration_us))
-    shown, folder = faults[:MOST_STILLS], OutputDirectory(out, published=True)
+    selected, folder = faults[:MOST_STILLS], OutputDirectory(out, published=True)
     stills: list[FaultStill] = []
     width, height = clip.size
-    at_once = max(1, _HELD_BYTES // (3 * width * height))
-    for first in range(0, len(shown), at_once):
-        some = shown[first : first + at_once]
-        frames = reader.frames_at(clip.location, [fault.start_us or 0 for fault in some])
-        for place, fault in enumerate(some, start=first + 1):
+    batch_size = max(1, _HELD_BYTES // (3 * width * height))
+    for start in range(0, len(selected), batch_size):
+        batch = selected[start : start + batch_size]
+        frames = reader.frames_at(clip.location, [fault.start_us or 0 for fault in batch])
+        for number, fault in enumerate(batch, start=start + 1):
             if isinstance(frames, Failure):
                 stills.append(FaultStill(fault=fault, source_sha256=clip.id, failure=frames))
                 continue
             at_us = fault.start_us or 0
             # Half a microsecond: the instant of a frame is rounded.
             frame = [f for f in frames.frames if f.at_s * MICROSECONDS <= at_us + 0.5][-1]
-            stills.append(_write_still(clip, fault, frame, folder, place=place))
-    return ClipFaultStills(stills=tuple(stills), left_out=len(faults) - len(shown))
+            stills.append(_write_still(clip, fault, frame, folder, number=number))
+    return ClipFaultStills(stills=tuple(stills), left_out=len(faults) - len(selected))
 
 
 def iter_marked_faults(
@@ -261,16 +261,16 @@ def _build_fault_spot(box: Box | None, mark: OverlayTrace, colour: int) -> Fault
 
 
 def _write_still(
-    clip: Clip, fault: MarkedFault, frame: SampledFrame, folder: OutputDirectory, *, place: int
+    clip: Clip, fault: MarkedFault, frame: SampledFrame, folder: OutputDirectory, *, number: int
 ) -> FaultStill:
     at_us = convert_to_microseconds(frame.at_s)
-    name = f"{FOLDER}/{place:02d}-{make_safe_file_name(fault.reviewer)[:60]}-frame-{frame.index}"
-    told = _format_still_caption(clip, fault, at_us=at_us, frame=frame.index)
+    name = f"{FOLDER}/{number:02d}-{make_safe_file_name(fault.reviewer)[:60]}-frame-{frame.index}"
+    caption = _format_still_caption(clip, fault, at_us=at_us, frame=frame.index)
     rgb = frame.rgb()
-    whole = _write_picture(folder, f"{name}.png", draw_fault_frame(rgb, fault.spot, told))
+    whole = _write_picture(folder, f"{name}.png", draw_fault_frame(rgb, fault.spot, caption))
     crop = None
     if fault.spot is not None:
-        crop = _write_picture(folder, f"{name}-crop.png", draw_fault_crop(rgb, fault.spot, told))
+        crop = _write_picture(folder, f"{name}-crop.png", draw_fault_crop(rgb, fault.spot, caption))
     return FaultStill(
         fault=fault,
         source_sha256=clip.id,
@@ -284,10 +284,10 @@ def _write_still(
 def _format_still_caption(clip: Clip, fault: MarkedFault, *, at_us: int, frame: int) -> list[str]:
     category = f" Kind of fault: {fault.category}." if fault.category else ""
     onset = "" if fault.start_us is not None else " No instant was named: this is the first frame."
-    place = f"frame {frame} (the first is 0) of {sanitise_line(Path(clip.location).name)}"
+    frame_text = f"frame {frame} (the first is 0) of {sanitise_line(Path(clip.location).name)}"
     return [
         f"{fault.reviewer}: {fault.text}",
-        f"{format_seconds(at_us)}, {place}.{category}{onset}",
+        f"{format_seconds(at_us)}, {frame_text}.{category}{onset}",
         f"SHA-256 of the file: {clip.id}",
         *([_OPINION] if fault.kind == "answer" else []),
     ]

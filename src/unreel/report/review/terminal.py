@@ -56,9 +56,9 @@ def render_review_for_terminal(
     )
     yield Text()
     yield from (render_opinion_for_terminal(opinion, review.clip) for opinion in review.opinions)
-    told = [f"agreement, {line}" for line in compute_reviewer_agreements(review.opinions)]
-    told += format_stability_lines(review.stabilities)
-    yield from map(Text, [*told, ""] if told else ())
+    lines = [f"agreement, {line}" for line in compute_reviewer_agreements(review.opinions)]
+    lines += format_stability_lines(review.stabilities)
+    yield from map(Text, [*lines, ""] if lines else ())
 
 
 def _render_section(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
@@ -70,10 +70,10 @@ def _iter_reviewer_rows(
     opinions: Sequence[Opinion], records: Sequence[ReviewerAccuracyRecord]
 ) -> Iterator[tuple[str, str]]:
     for reviewer in dict.fromkeys(opinion.reviewer for opinion in opinions):
-        own = [opinion for opinion in opinions if opinion.reviewer == reviewer]
-        yield sanitise_line(reviewer), "; ".join(map(_format_opinion, own))
-        told = dict.fromkeys(format_reviewer_accuracy(opinion, records) for opinion in own)
-        yield "", f"Measured accuracy: {'; '.join(told)}."
+        answers = [opinion for opinion in opinions if opinion.reviewer == reviewer]
+        yield sanitise_line(reviewer), "; ".join(map(_format_opinion, answers))
+        rates = dict.fromkeys(format_reviewer_accuracy(opinion, records) for opinion in answers)
+        yield "", f"Measured accuracy: {'; '.join(rates)}."
 
 
 def _format_opinion(opinion: Opinion) -> str:
@@ -123,10 +123,10 @@ def _render_raw_reply(opinion: Opinion) -> Iterator[RenderableType]:
     if not isinstance(opinion.outcome, Reply):
         return
     text = sanitise_lines(opinion.outcome.text)
-    shown = "\n".join(text[:_RAW_LETTERS].splitlines()[:_RAW_LINES]) or "(an empty text)"
-    yield _indent_content(Text("\n".join(f"| {line}" for line in shown.splitlines())), 2)
-    if (left := len(text) - len(shown)) > 0 and text:
-        yield _indent_content(Text(f"| ... {left} more letters: see --json or --out", "dim"), 2)
+    excerpt = "\n".join(text[:_RAW_LETTERS].splitlines()[:_RAW_LINES]) or "(an empty text)"
+    yield _indent_content(Text("\n".join(f"| {line}" for line in excerpt.splitlines())), 2)
+    if (n_left := len(text) - len(excerpt)) > 0 and text:
+        yield _indent_content(Text(f"| ... {n_left} more letters: see --json or --out", "dim"), 2)
 
 
 def _render_timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
@@ -160,28 +160,28 @@ def _render_timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
 
 def _iter_box_drawing_lines(box: Box) -> Iterator[str]:
     """Yield the lines of a text drawing of the frame with the box."""
-    wide, high = 24, 7
-    left, right = round(box.x0 * (wide - 1)), max(round(box.x1 * (wide - 1)), 1)
-    top, bottom = round(box.y0 * (high - 1)), max(round(box.y1 * (high - 1)), 1)
-    yield "\u250c" + "\u2500" * wide + "\u2510"
-    for row in range(high):
+    width, height = 24, 7
+    left, right = round(box.x0 * (width - 1)), max(round(box.x1 * (width - 1)), 1)
+    top, bottom = round(box.y0 * (height - 1)), max(round(box.y1 * (height - 1)), 1)
+    yield "\u250c" + "\u2500" * width + "\u2510"
+    for row in range(height):
         cells = (
             "\u2593" if left <= column <= right and top <= row <= bottom else " "
-            for column in range(wide)
+            for column in range(width)
         )
         yield "\u2502" + "".join(cells) + "\u2502"
-    yield "\u2514" + "\u2500" * wide + "\u2518"
+    yield "\u2514" + "\u2500" * width + "\u2518"
 
 
 def _format_reply_costs(opinion: Opinion) -> str:
     if not isinstance(opinion.outcome, Reply):
         return ""
     reply = opinion.outcome
-    words = []
+    parts = []
     if reply.latency_us is not None:
-        words.append(f"answered in {format_seconds(reply.latency_us)}")
+        parts.append(f"answered in {format_seconds(reply.latency_us)}")
     if reply.usage is not None:
-        words.append(f"{reply.usage.input_tokens} + {reply.usage.output_tokens} tokens")
+        parts.append(f"{reply.usage.input_tokens} + {reply.usage.output_tokens} tokens")
     if opinion.cost_usd is not None:
-        words.append(f"{opinion.cost_usd:.6f} USD")
-    return ", ".join(words)
+        parts.append(f"{opinion.cost_usd:.6f} USD")
+    return ", ".join(parts)

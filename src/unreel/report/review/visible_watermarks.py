@@ -93,29 +93,29 @@ def check_visible_watermarks(file: Path, reader: MediaReader) -> FileOriginCheck
             f"the clip has {len(sampled.frames)} frames, too few to find static marks."
         )
     read_text, unread = _build_text_reader()
-    found = find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
-    return build_watermark_check(found, unread=unread)
+    result = find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
+    return build_watermark_check(result, unread=unread)
 
 
-def build_watermark_check(found: WatermarkSearchResult, *, unread: str = "") -> FileOriginCheck:
-    """Describe the watermarks in `found` as a file check.
+def build_watermark_check(result: WatermarkSearchResult, *, unread: str = "") -> FileOriginCheck:
+    """Describe the watermarks in `result` as a file check.
 
     Args:
-        found: Detected watermarks.
+        result: Detected watermarks.
         unread: Sentence with the reason why texts were not searched; "" if they were.
     """
     sentences = [
-        *_iter_fixed_mark_sentences(found.found),
-        *_iter_suspected_mark_sentences(found.suspected),
-        *_iter_roaming_mark_sentences(found.roaming),
+        *_iter_fixed_mark_sentences(result.found),
+        *_iter_suspected_mark_sentences(result.suspected),
+        *_iter_roaming_mark_sentences(result.roaming),
     ]
     is_empty = not sentences
     if is_empty:
-        part = "" if found.inconclusive is None else " in the part of the picture that moves"
+        part = "" if result.inconclusive is None else " in the part of the picture that moves"
         subject = "No logo" if unread else "None"
         sentences.append(f"{subject} was found{part}. Marks are easily cropped or painted over.")
-    if found.inconclusive is not None:
-        sentences.append(f"Not everything could be searched: {found.inconclusive}.")
+    if result.inconclusive is not None:
+        sentences.append(f"Not everything could be searched: {result.inconclusive}.")
     if unread:
         sentences.insert(0, unread)
     nothing = FileOriginCheckOutcome.NOT_LOOKED if unread else FileOriginCheckOutcome.NOTHING
@@ -123,17 +123,17 @@ def build_watermark_check(found: WatermarkSearchResult, *, unread: str = "") -> 
         name=MARKS,
         found=nothing if is_empty else FileOriginCheckOutcome.SOMETHING,
         says=" ".join(sentences),
-        claim=next(_iter_generator_claims(found), ""),
+        claim=next(_iter_generator_claims(result), ""),
     )
 
 
 def find_generator_name(text: str) -> str | None:
     """Return the known generator that `text` names; `None` if `text` names no known generator."""
-    whole = _normalise_letters(text)
+    letters = _normalise_letters(text)
     for part, generator in _ANYWHERE.items():
-        if _normalise_letters(part) in whole:
+        if _normalise_letters(part) in letters:
             return generator
-    words = {_normalise_letters(word) for word in re.split(r"\W+", text)} | {whole}
+    words = {_normalise_letters(word) for word in re.split(r"\W+", text)} | {letters}
     return next((name for word, name in _WORDS.items() if _normalise_letters(word) in words), None)
 
 
@@ -144,27 +144,27 @@ def _build_text_reader() -> tuple[ReadText | None, str]:
         return None, f"Words over the picture were not searched: {error}."
 
 
-def _iter_generator_claims(found: WatermarkSearchResult) -> Iterator[str]:
-    fixed = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in found.found]
-    hints = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in found.suspected]
-    roaming = [(text, "at changing places") for text in found.roaming]
-    for text, where in (*fixed, *roaming, *hints):
+def _iter_generator_claims(result: WatermarkSearchResult) -> Iterator[str]:
+    fixed = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in result.found]
+    hints = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in result.suspected]
+    roaming = [(text, "at changing places") for text in result.roaming]
+    for text, position in (*fixed, *roaming, *hints):
         generator = find_generator_name(text)
         if generator is not None:
-            means = "which says that it is generated"
+            meaning = "which says that it is generated"
             if generator != _SAID:
-                means = f"as on clips made with {generator}"
-            yield f"The words \u201c{_shorten_text(text)}\u201d can be read {where}, {means}."
+                meaning = f"as on clips made with {generator}"
+            yield f"The words \u201c{_shorten_text(text)}\u201d can be read {position}, {meaning}."
 
 
 def _iter_fixed_mark_sentences(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
     for mark in list(marks)[:_MOST_MARKS]:
-        what = (
+        subject = (
             f"The words \u201c{_shorten_text(mark.text)}\u201d stay"
             if mark.text
             else "A logo stays"
         )
-        yield f"{what} in the {_format_position(mark.box)} while the picture moves."
+        yield f"{subject} in the {_format_position(mark.box)} while the picture moves."
 
 
 def _iter_suspected_mark_sentences(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
@@ -174,9 +174,9 @@ def _iter_suspected_mark_sentences(marks: Iterable[WatermarkRegion]) -> Iterator
 
 
 def _iter_roaming_mark_sentences(texts: Iterable[str]) -> Iterator[str]:
-    told = [f"\u201c{_shorten_text(text)}\u201d" for text in texts][:_MOST_MARKS]
-    if told:
-        yield f"{', '.join(told)} can be read at several places, one at a time, as a mark that jumps about."
+    quoted = [f"\u201c{_shorten_text(text)}\u201d" for text in texts][:_MOST_MARKS]
+    if quoted:
+        yield f"{', '.join(quoted)} can be read at several places, one at a time, as a mark that jumps about."
 
 
 def _format_position(box: Box) -> str:

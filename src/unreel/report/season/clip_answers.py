@@ -31,21 +31,21 @@ class ReviewerByClipAnswers:
     said: npt.NDArray[np.int8]
     """A row per reviewer, a column per clip; `UNASKED` without a question."""
     source: npt.NDArray[np.int64]
-    """Of each clip: whose it is, as a place in the lineup's `sources`."""
+    """Source of each clip, as an index into the lineup's `sources`."""
     truth: npt.NDArray[np.int8]
-    """What should be said of each clip."""
+    """Correct answer for each clip."""
     right: npt.NDArray[np.bool_]
     read: npt.NDArray[np.bool_]
-    """Where there is an answer that could be read."""
+    """Whether there is a readable answer."""
     n_right: npt.NDArray[np.intp]
-    """Reviewers that are right, by clip."""
+    """Number of reviewers that are right, by clip."""
     n_read: npt.NDArray[np.intp]
-    """Reviewers whose answer could be read, by clip."""
+    """Number of readable answers, by clip."""
 
     def clips_of(self, maker: str) -> npt.NDArray[np.intp]:
         """Return the indices of the clips by a creator or control, or of the real ones; none for an unknown name."""
-        places = [at for at, name in enumerate(self.play.lineup.sources) if name == maker]
-        return np.flatnonzero(np.isin(self.source, places))
+        sources = [i for i, name in enumerate(self.play.lineup.sources) if name == maker]
+        return np.flatnonzero(np.isin(self.source, sources))
 
     def maker(self, clip: int) -> str:
         """Return the name of the clip's creator or control; for a real clip, of the real group."""
@@ -62,20 +62,20 @@ class ReviewerByClipAnswers:
     def worst(self, reviewer: int) -> npt.NDArray[np.intp]:
         """Return the clips that the reviewer got wrong, those others got right first, then unreadable ones."""
         n_others = np.maximum(self.n_read - self.read[reviewer], 1)
-        share = (self.n_right - self.right[reviewer]) / n_others
+        others_right = (self.n_right - self.right[reviewer]) / n_others
         missed = np.flatnonzero(self.asked(reviewer) & ~self.right[reviewer])
         silent = ~self.read[reviewer][missed]
-        return missed[np.lexsort((missed, -share[missed], silent))]
+        return missed[np.lexsort((missed, -others_right[missed], silent))]
 
 
 def index_answers_by_clip(play: SeasonAnswerTable) -> ReviewerByClipAnswers:
     """Arrange the answers of `play` by reviewer and clip; of two answers, the later is kept."""
-    said, made = build_answer_grid(play), get_generated_clip_mask(play.lineup)
-    truth = np.where(made, SAID_GENERATED, SAID_REAL).astype(np.int8)
-    right, read = said == truth[None, :], (said == SAID_REAL) | (said == SAID_GENERATED)
+    answers, is_generated = build_answer_grid(play), get_generated_clip_mask(play.lineup)
+    truth = np.where(is_generated, SAID_GENERATED, SAID_REAL).astype(np.int8)
+    right, read = answers == truth[None, :], (answers == SAID_REAL) | (answers == SAID_GENERATED)
     return ReviewerByClipAnswers(
         play=play,
-        said=said,
+        said=answers,
         source=play.lineup.source,
         truth=truth,
         right=right,
@@ -97,7 +97,7 @@ class PageClipAnswer:
 
     clip: str
     place: int
-    """Of the clip in the lineup."""
+    """Index of the clip in the lineup."""
     said: str
     sign: str
     """`right`, `wrong` or `unreadable`: a class of the style sheet."""
@@ -115,25 +115,25 @@ class ReviewerAnswerSection:
     n_right: int
     n_silent: int
     answers: tuple[PageClipAnswer, ...]
-    """Those that are not right first, as many as a page shows."""
+    """As many as a page shows; those that are not right come first."""
 
 
 def iter_reviewer_answer_sections(
-    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], maker: str
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], maker: str
 ) -> Iterator[ReviewerAnswerSection]:
-    """Yield all answers about clips of `maker`, per condition; `heard` maps condition ids to answers."""
-    for sheet, table in heard.items():
+    """Yield all answers about clips of `maker`, per condition; `answers` maps condition ids to answers."""
+    for sheet, table in answers.items():
         clips = table.clips_of(maker)
         for reviewer in range(len(table.play.reviewers)):
-            asked = clips[table.asked(reviewer)[clips]]
-            if len(asked):
-                yield _build_reviewer_section(season, table, sheet, reviewer, asked)
+            asked_clips = clips[table.asked(reviewer)[clips]]
+            if len(asked_clips):
+                yield _build_reviewer_section(season, table, sheet, reviewer, asked_clips)
 
 
 def shorten_reason(text: str) -> str:
     """Return a reviewer's reason on one line, shortened if it is too long."""
-    words = " ".join(text.split())
-    return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
 
 
 def _build_reviewer_section(
@@ -141,20 +141,20 @@ def _build_reviewer_section(
     table: ReviewerByClipAnswers,
     sheet: str,
     reviewer: int,
-    asked: npt.NDArray[np.intp],
+    clips: npt.NDArray[np.intp],
 ) -> ReviewerAnswerSection:
     play = table.play
-    right = table.right[reviewer, asked]
+    right = table.right[reviewer, clips]
     name = play.reviewers[reviewer]
-    shown = asked[np.argsort(right, kind="stable")][:MOST]
+    selected = clips[np.argsort(right, kind="stable")][:MOST]
     return ReviewerAnswerSection(
         id=build_heat_map_cell_anchor(sheet, name),
         reviewer=name,
         condition=play.condition,
-        n_asked=len(asked),
+        n_asked=len(clips),
         n_right=int(right.sum()),
-        n_silent=int((table.said[reviewer, asked] == SILENT).sum()),
-        answers=tuple(_build_cell_answer(season, table, reviewer, int(clip)) for clip in shown),
+        n_silent=int((table.said[reviewer, clips] == SILENT).sum()),
+        answers=tuple(_build_cell_answer(season, table, reviewer, int(clip)) for clip in selected),
     )
 
 
@@ -162,8 +162,8 @@ def _build_cell_answer(
     season: SeasonPageData, table: ReviewerByClipAnswers, reviewer: int, clip: int
 ) -> PageClipAnswer:
     play = table.play
-    said = table.said[reviewer, clip]
-    sign = "right" if said == table.truth[clip] else "unreadable" if said == SILENT else "wrong"
+    answer = table.said[reviewer, clip]
+    sign = "right" if answer == table.truth[clip] else "unreadable" if answer == SILENT else "wrong"
     name = play.lineup.clips[clip]
     return PageClipAnswer(
         clip=name,

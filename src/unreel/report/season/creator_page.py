@@ -38,7 +38,7 @@ _MOST_LINES: Final = 12
 
 
 def build_creator_page(
-    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], name: str
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str
 ) -> EntrantPage:
     """Build the page of a creator, of a control, or of all real clips of a season."""
     boards = [board.creators for board in season.standings]
@@ -46,18 +46,18 @@ def build_creator_page(
     file = f"{FOLDER}/{get_entrant_page_name('creator', name)}"
     parts = []
     if season.shows_clips:
-        parts.append(_build_detection_part(season, heard, name, file=f"{file}-clips"))
-        parts += _iter_provenance_parts(season, heard, name, file=f"{file}-made")
+        parts.append(_build_detection_part(season, answers, name, file=f"{file}-clips"))
+        parts += _iter_provenance_parts(season, answers, name, file=f"{file}-made")
     if any(standings):
-        figures = build_entrant_metric_table(season, standings, file=f"{file}-figures")
+        metrics = build_entrant_metric_table(season, standings, file=f"{file}-figures")
         lead = "Every metric under every condition."
-        parts.append(EntrantPageSection(id="figures", heading="Figures", lead=lead, table=figures))
-    known = _list_creator_clips(season, heard, name)
-    shown = {
-        f"clip-{place}": asdict(_add_answer_tracks(told.player, table, place))
-        for table in [*heard.values()][:1]
-        for place, _, told in known
-        if told and told.player
+        parts.append(EntrantPageSection(id="figures", heading="Figures", lead=lead, table=metrics))
+    known = _list_creator_clips(season, answers, name)
+    players = {
+        f"clip-{index}": asdict(_add_answer_tracks(info.player, table, index))
+        for table in [*answers.values()][:1]
+        for index, _, info in known
+        if info and info.player
     }
     return EntrantPage(
         side="creator",
@@ -66,34 +66,34 @@ def build_creator_page(
         told=format_entrant_ranks(season, standings) if any(standings) else _NOBODYS,
         tiles=tuple(_iter_summary_tiles(season, known, name)),
         parts=tuple(parts),
-        sections=tuple(iter_reviewer_answer_sections(season, heard, name))
+        sections=tuple(iter_reviewer_answer_sections(season, answers, name))
         if season.shows_clips
         else (),
-        clips=shown,
+        clips=players,
         has_badge=any(standings),
     )
 
 
 def _list_creator_clips(
-    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], name: str
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str
 ) -> list[tuple[int, str, SeasonClipDetails | None]]:
     """Return index, name and properties of the creator's clips, under the first condition with any."""
-    for table in heard.values():
-        places = table.clips_of(name)
-        if len(places):
-            shown = table.play.lineup.clips
-            return [(int(i), shown[i], season.clips.get(shown[i])) for i in places]
+    for table in answers.values():
+        indexes = table.clips_of(name)
+        if len(indexes):
+            names = table.play.lineup.clips
+            return [(int(i), names[i], season.clips.get(names[i])) for i in indexes]
     return []
 
 
-def _add_answer_tracks(spec: PlayerSpec, heard: ReviewerByClipAnswers, clip: int) -> PlayerSpec:
+def _add_answer_tracks(spec: PlayerSpec, answers: ReviewerByClipAnswers, clip: int) -> PlayerSpec:
     """Return the player data of a clip with a track for each reviewer's answer, 12 at most."""
-    said = [(who, heard.answer(place, clip)) for place, who in enumerate(heard.play.reviewers)]
+    words = [(name, answers.answer(i, clip)) for i, name in enumerate(answers.play.reviewers)]
     lines = [
         PlayerTrackSpec(
-            name=who, kind="answer", traces=(), note=f"says {word}", failed=word not in SIDES
+            name=name, kind="answer", traces=(), note=f"says {word}", failed=word not in SIDES
         )
-        for who, word in said
+        for name, word in words
         if word
     ]
     return replace(spec, tracks=(*spec.tracks, *lines[:_MOST_LINES]))
@@ -114,24 +114,22 @@ def _iter_summary_tiles(
     unmade = season.unmade.get(name, {})
     if unmade:
         yield f"{len(unmade):,}", "never made"
-    costs = [told.cost_usd for _, _, told in clips if told and told.cost_usd is not None]
+    costs = [info.cost_usd for _, _, info in clips if info and info.cost_usd is not None]
     if costs:
         yield f"{sum(costs, Decimal(0)):,.2f}", f"USD for {len(costs):,} of them"
 
 
 def _build_detection_part(
-    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
 ) -> EntrantPageSection:
     lines = []
-    for table in heard.values():
-        places = table.clips_of(name)
-        n_read = table.read[:, places].sum(axis=0)
-        n_caught = (table.said[:, places] == SAID_GENERATED).sum(axis=0)
-        for at in np.lexsort((places, -n_caught / np.maximum(n_read, 1))):
-            clip = int(places[at])
-            lines.append(
-                _build_clip_line(season, table, clip, (int(n_caught[at]), int(n_read[at])))
-            )
+    for table in answers.values():
+        clips = table.clips_of(name)
+        n_read = table.read[:, clips].sum(axis=0)
+        n_caught = (table.said[:, clips] == SAID_GENERATED).sum(axis=0)
+        for i in np.lexsort((clips, -n_caught / np.maximum(n_read, 1))):
+            clip = int(clips[i])
+            lines.append(_build_clip_line(season, table, clip, (int(n_caught[i]), int(n_read[i]))))
     heading = "Clips that gave it away" if name != REAL else "Real clips that were suspected"
     columns = [
         BoardTableColumn(title=title, numbers=False) for title in ("Clip", "Scene", "Condition")
@@ -152,8 +150,8 @@ def _build_clip_line(
 ) -> BoardTableRow:
     lineup = table.play.lineup
     name = lineup.clips[clip]
-    told = season.clips.get(name)
-    link = f"#clip-{clip}" if told and told.player else ""
+    info = season.clips.get(name)
+    link = f"#clip-{clip}" if info and info.player else ""
     return BoardTableRow(
         cells=(
             BoardTableCell(text=name, link=link),
@@ -166,10 +164,10 @@ def _build_clip_line(
 
 
 def _iter_provenance_parts(
-    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
 ) -> Iterator[EntrantPageSection]:
-    known = [(clip, told) for _, clip, told in _list_creator_clips(season, heard, name) if told]
-    terms = list(dict.fromkeys(term for _, told in known for term, _ in told.facts))
+    known = [(clip, info) for _, clip, info in _list_creator_clips(season, answers, name) if info]
+    terms = list(dict.fromkeys(term for _, info in known for term, _ in info.facts))
     unmade = season.unmade.get(name, {})
     if not terms and not unmade:
         return
@@ -177,8 +175,8 @@ def _iter_provenance_parts(
     columns += [BoardTableColumn(title="USD"), BoardTableColumn(title="Seconds")]
     columns.append(BoardTableColumn(title="Never made, because", numbers=False))
     lines = []
-    for clip, told in known:
-        facts = dict(told.facts)
+    for clip, info in known:
+        facts = dict(info.facts)
         cells = [
             BoardTableCell(text=clip),
             *(BoardTableCell(text=facts.get(term, "")) for term in terms),
@@ -187,16 +185,16 @@ def _iter_provenance_parts(
             BoardTableRow(
                 cells=(
                     *cells,
-                    _build_clip_cost_cell(told),
-                    _build_duration_cell(told),
+                    _build_clip_cost_cell(info),
+                    _build_duration_cell(info),
                     BoardTableCell(),
                 )
             )
         )
-    for clip, why in unmade.items():
+    for clip, reason in unmade.items():
         empty = [BoardTableCell() for _ in (*terms, "usd", "seconds")]
         lines.append(
-            BoardTableRow(cells=(BoardTableCell(text=clip), *empty, BoardTableCell(text=why)))
+            BoardTableRow(cells=(BoardTableCell(text=clip), *empty, BoardTableCell(text=reason)))
         )
     caption = f"How {_format_clip_owner(name)} came about"
     table = ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
@@ -204,17 +202,17 @@ def _iter_provenance_parts(
     yield EntrantPageSection(id="made", heading="How they came about", lead=lead, table=table)
 
 
-def _build_clip_cost_cell(told: SeasonClipDetails) -> BoardTableCell:
-    cost = told.cost_usd
+def _build_clip_cost_cell(info: SeasonClipDetails) -> BoardTableCell:
+    cost = info.cost_usd
     return (
         BoardTableCell() if cost is None else BoardTableCell(text=f"{cost:.4f}", number=float(cost))
     )
 
 
-def _build_duration_cell(told: SeasonClipDetails) -> BoardTableCell:
-    took = told.took_us
+def _build_duration_cell(info: SeasonClipDetails) -> BoardTableCell:
+    took_us = info.took_us
     return (
         BoardTableCell()
-        if took is None
-        else BoardTableCell(text=f"{took / _MICRO:.1f}", number=took / _MICRO)
+        if took_us is None
+        else BoardTableCell(text=f"{took_us / _MICRO:.1f}", number=took_us / _MICRO)
     )

@@ -21,7 +21,7 @@ from unreel.report.season.page_data import PAGES, get_entrant_page_name
 
 SHADES: Final = 10
 _ROOMY: Final = 12
-"""Columns up to which intervals stand below the shares."""
+"""Maximum number of columns with intervals below the rates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +29,10 @@ class HeatMapCell:
     """Cell of the heat map: the detection rate of one reviewer on one creator."""
 
     shade: int | None
-    """0 to `SHADES`; `None` where nothing was measured."""
+    """0 to `SHADES`; `None` if nothing was measured."""
     text: str
     ends: str
-    """Of the interval."""
+    """Ends of the interval."""
     n: int
     link: str
     creator: str
@@ -60,24 +60,24 @@ class DetectionRateChart:
 def build_detection_heat_map(sheet: SeasonConditionBoard) -> DetectionRateChart | None:
     """Return the heat map of detection rates; `None` if no reviewer answered about any creator."""
     standings = sheet.standings
-    met = {(cell.reviewer, cell.creator): cell for cell in standings.cells}
-    if not met:
+    by_pair = {(cell.reviewer, cell.creator): cell for cell in standings.cells}
+    if not by_pair:
         return None
-    met_by_somebody = {creator for _, creator in met}
-    columns = [c for c in standings.creators if c.name in met_by_somebody]
+    answered = {creator for _, creator in by_pair}
+    columns = [c for c in standings.creators if c.name in answered]
     rows = []
     for reviewer in standings.reviewers:
-        found = [
-            _build_heat_map_cell(sheet, reviewer, c, met.get((reviewer.name, c.name)))
+        squares = [
+            _build_heat_map_cell(sheet, reviewer, c, by_pair.get((reviewer.name, c.name)))
             for c in columns
         ]
         head = replace(build_season_entrant_cell(reviewer, "reviewer"), doubt="")
-        rows.append(HeatMapRow(head=head, squares=tuple(found)))
+        rows.append(HeatMapRow(head=head, squares=tuple(squares)))
     return DetectionRateChart(
         id=f"{sheet.id}-matrix",
         heads=tuple(replace(build_season_entrant_cell(c, "creator"), doubt="") for c in columns),
         rows=tuple(rows),
-        table=_build_matrix_table(sheet, columns, met),
+        table=_build_matrix_table(sheet, columns, by_pair),
         is_roomy=len(columns) <= _ROOMY,
     )
 
@@ -117,8 +117,8 @@ def _build_matrix_table(
     notes = TableFootnotes()
     lines = []
     for reviewer in sheet.standings.reviewers:
-        found = [met.get((reviewer.name, creator.name)) for creator in columns]
-        cells = [build_estimate_cell(cell.caught if cell else None, notes) for cell in found]
+        row = [met.get((reviewer.name, creator.name)) for creator in columns]
+        cells = [build_estimate_cell(cell.caught if cell else None, notes) for cell in row]
         lines.append(
             BoardTableRow(cells=(BoardTableCell(text=reviewer.name), *cells), kind=reviewer.kind)
         )

@@ -72,15 +72,15 @@ class EntrantPage:
 def build_entrant_page_files(season: SeasonPageData, page: EntrantPage) -> dict[str, str]:
     """Build an entrant's page, with the first table lines, and its full CSV files; texts by file name."""
     tables: dict[str, str] = {}
-    shown = []
+    parts = []
     for part in page.parts:
         first = truncate_board_table(part.table)
         tables |= build_table_files(first) | {
             f"{part.table.file}.csv": format_table_csv(part.table)
         }
-        shown.append((part, first, len(part.table.lines)))
+        parts.append((part, first, len(part.table.lines)))
     body = render_template(
-        "unreel.report.season:entrant.html", season=season, page=page, home=HOME, parts=shown
+        "unreel.report.season:entrant.html", season=season, page=page, home=HOME, parts=parts
     )
     scripts = (player.SCRIPT, *_LAYOUT) if page.clips else _LAYOUT
     document = build_html_page(

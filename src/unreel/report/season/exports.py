@@ -37,7 +37,7 @@ class HuggingFaceListing:
     dataset: str
     """`OWNER/NAME` of the benchmark on the hub."""
     url: str = ""
-    """Where these pages lie, as the source of every result; "" where that is not known."""
+    """URL of these pages, as the source of every result; "" if unknown."""
     split: str = "test"
 
     def __post_init__(self) -> None:
@@ -57,30 +57,31 @@ def build_hugging_face_files(season: SeasonPageData, listing: HuggingFaceListing
         for name in dict.fromkeys(name for kind, name in season.entrants() if kind == side):
             entries = list(_iter_result_entries(season, listing, side, name))
             if entries:
-                where = f"{FOLDER}/models/{get_entrant_page_name(side, name)}/.eval_results"
-                files[f"{where}/unreel-{_format_slug(season.name)}.yaml"] = "".join(entries)
+                path = f"{FOLDER}/models/{get_entrant_page_name(side, name)}/.eval_results"
+                files[f"{path}/unreel-{_format_slug(season.name)}.yaml"] = "".join(entries)
     return files
 
 
 def get_hugging_face_task_id(season: SeasonPageData, side: Side, board: SeasonLeaderboard) -> str:
     """Return a leaderboard's id on Hugging Face from its condition, numbered if it repeats an earlier one."""
-    words = [_format_slug(each.condition) for each in season.standings]
+    slugs = [_format_slug(other.condition) for other in season.standings]
     number = season.standings.index(board)
-    again = f"-{number + 1}" if words[number] in words[:number] else ""
-    return f"{side}s_{words[number]}{again}"
+    suffix = f"-{number + 1}" if slugs[number] in slugs[:number] else ""
+    return f"{side}s_{slugs[number]}{suffix}"
 
 
 def _format_dataset_registration(season: SeasonPageData, listing: HuggingFaceListing) -> str:
     first = season.standings[0]
-    by, whose = _get_ranking_metric(first, "reviewer"), _get_ranking_metric(first, "creator")
-    less = "100 less " if whose.better == "less" else ""
-    described = (
-        f"Season {season.name} of an arena of video creators against reviewers. Tasks reviewers_*: {by.title.lower()} "
-        f"({by.meaning}). Tasks creators_*: {less}{whose.title.lower()} ({whose.meaning})."
+    reviewers = _get_ranking_metric(first, "reviewer")
+    creators = _get_ranking_metric(first, "creator")
+    prefix = "100 less " if creators.better == "less" else ""
+    description = (
+        f"Season {season.name} of an arena of video creators against reviewers. Tasks reviewers_*: {reviewers.title.lower()} "
+        f"({reviewers.meaning}). Tasks creators_*: {prefix}{creators.title.lower()} ({creators.meaning})."
     )
     lines = [
         f"name: {_quote_yaml_string(season.name)}",
-        f"description: {_quote_yaml_string(described)}",
+        f"description: {_quote_yaml_string(description)}",
         f"evaluation_framework: {_quote_yaml_string(FRAMEWORK)}",
         "tasks:",
     ]
@@ -99,12 +100,12 @@ def _iter_result_entries(
     for board in season.standings:
         figure = _get_ranking_metric(board, side)
         for standing in get_leaderboard_side_rows(board, side):
-            known = standing.figures.get(figure.metric)
-            if standing.name == name and standing.rank is not None and isinstance(known, Estimate):
+            value = standing.figures.get(figure.metric)
+            if standing.name == name and standing.rank is not None and isinstance(value, Estimate):
                 task = get_hugging_face_task_id(season, side, board)
-                shown = _convert_to_higher_better(known, figure)
-                told = f"{board.condition}; {_format_interval(shown)}; {standing.name}"
-                yield _format_result_entry(listing, task, shown, told)
+                converted = _convert_to_higher_better(value, figure)
+                notes = f"{board.condition}; {_format_interval(converted)}; {standing.name}"
+                yield _format_result_entry(listing, task, converted, notes)
 
 
 def _get_ranking_metric(board: SeasonLeaderboard, side: Side) -> MetricDefinition:
@@ -172,27 +173,27 @@ def build_matrix_json(season: SeasonPageData) -> dict[str, Any]:
 
 def build_history_json(seasons: Sequence[SeasonPageData]) -> dict[str, Any]:
     """Return every entrant's ranking metric in every season as JSON values; `null` if it was absent."""
-    told: dict[str, Any] = {"seasons": [season.name for season in seasons]}
+    history: dict[str, Any] = {"seasons": [season.name for season in seasons]}
     for side in SIDES:
         rows = collect_rows_over_seasons(seasons, side)
         board = get_leaderboard_side_rows(seasons[-1].standings[0], side)
-        told[f"{side}s"] = {
+        history[f"{side}s"] = {
             name: [_build_rank_json(standing, get_ranking_metric(side, board)) for standing in row]
             for name, row in rows.items()
         }
-    return told
+    return history
 
 
 def build_entrant_json(season: SeasonPageData, side: str, name: str) -> dict[str, Any]:
     """Return the results of one entrant as JSON values: by condition, overall and by opponent."""
-    found = []
+    conditions = []
     for board in season.standings:
         for standing in get_leaderboard_side_rows(board, side):
             if standing.name == name:
                 cells = [cell for cell in board.cells if getattr(cell, side) == name]
-                told = {"condition": board.condition, **_build_standing_json(standing)}
-                found.append(told | {"cells": [_build_cell_json(cell) for cell in cells]})
-    return _build_season_json(season) | {"side": side, "name": name, "conditions": found}
+                result = {"condition": board.condition, **_build_standing_json(standing)}
+                conditions.append(result | {"cells": [_build_cell_json(cell) for cell in cells]})
+    return _build_season_json(season) | {"side": side, "name": name, "conditions": conditions}
 
 
 def format_strict_json(value: Mapping[str, Any]) -> str:
@@ -241,7 +242,7 @@ def _build_standing_json(standing: LeaderboardRow) -> dict[str, Any]:
         "leading": standing.first_class,
         "lacks": list(standing.lacks),
         "figures": {name: build_estimate_json(value) for name, value in standing.figures.items()},
-        "above": {name: round(share, 6) for name, share in standing.above.items()},
+        "above": {name: round(probability, 6) for name, probability in standing.above.items()},
     }
 
 

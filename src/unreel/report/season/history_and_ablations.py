@@ -43,9 +43,9 @@ def iter_ablation_panels(
     by_knob: defaultdict[str, list[AblationEffect]] = defaultdict(list)
     for ablation in ablations:
         by_knob[ablation.knob].append(ablation)
-    for number, (knob, found) in enumerate(by_knob.items()):
-        together = [each for each in found if each.reviewer == EVERYBODY]
-        alone = [each for each in found if each.reviewer != EVERYBODY]
+    for number, (knob, effects) in enumerate(by_knob.items()):
+        together = [effect for effect in effects if effect.reviewer == EVERYBODY]
+        alone = [effect for effect in effects if effect.reviewer != EVERYBODY]
         yield BoardPanel(
             id=f"ablations-{number}",
             heading=knob.capitalize(),
@@ -68,28 +68,28 @@ def iter_ablation_panels(
         )
 
 
-def _build_difference_table(found: Sequence[AblationEffect], caption: str) -> ReportTable:
+def _build_difference_table(effects: Sequence[AblationEffect], caption: str) -> ReportTable:
     notes = TableFootnotes()
     lines = []
-    for each in found:
+    for effect in effects:
         cells = [
-            BoardTableCell(text=each.reviewer),
-            BoardTableCell(text=each.first),
-            BoardTableCell(text=each.second),
+            BoardTableCell(text=effect.reviewer),
+            BoardTableCell(text=effect.first),
+            BoardTableCell(text=effect.second),
         ]
-        cells += [BoardTableCell(text=each.figure), build_estimate_cell(each.difference, notes)]
+        cells += [BoardTableCell(text=effect.figure), build_estimate_cell(effect.difference, notes)]
         cells += [
-            _build_p_value_cell(each.p_corrected),
-            build_count_cell(each.n_pairs),
-            build_count_cell(each.n_left_out),
+            _build_p_value_cell(effect.p_corrected),
+            build_count_cell(effect.n_pairs),
+            build_count_cell(effect.n_left_out),
         ]
         lines.append(BoardTableRow(cells=tuple(cells)))
-    words = ("Reviewer", "First", "Second", "Figure")
+    texts = ("Reviewer", "First", "Second", "Figure")
     numbers = ("First less second", "p, corrected", "Pairs", "Left out")
     return ReportTable(
         caption=f"Paired differences: {caption}",
         columns=(
-            *(BoardTableColumn(title=title, numbers=False) for title in words),
+            *(BoardTableColumn(title=title, numbers=False) for title in texts),
             *(BoardTableColumn(title=title) for title in numbers),
         ),
         lines=tuple(lines),
@@ -103,13 +103,13 @@ def _build_p_value_cell(p: float | None) -> BoardTableCell:
     return BoardTableCell(text=f"{p:.3f}" if p >= _SMALLEST else f"< {_SMALLEST}", number=p)
 
 
-def _build_bias_table(found: Sequence[ReviewerBias]) -> ReportTable:
+def _build_bias_table(biases: Sequence[ReviewerBias]) -> ReportTable:
     notes = TableFootnotes()
     lines = []
-    for each in found:
-        cells = [BoardTableCell(text=each.reviewer), BoardTableCell(text=each.condition)]
-        cells.append(build_estimate_cell(each.said_real, notes))
-        known = (each.criterion, each.sensitivity)
+    for bias in biases:
+        cells = [BoardTableCell(text=bias.reviewer), BoardTableCell(text=bias.condition)]
+        cells.append(build_estimate_cell(bias.said_real, notes))
+        known = (bias.criterion, bias.sensitivity)
         cells += [build_estimate_cell(measured, notes, places=2) for measured in known]
         lines.append(BoardTableRow(cells=tuple(cells)))
     columns = [BoardTableColumn(title=title, numbers=False) for title in ("Reviewer", "Condition")]
@@ -125,7 +125,7 @@ def _build_bias_table(found: Sequence[ReviewerBias]) -> ReportTable:
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,23}")
-"""Names that may stand in a chart's own language; the others are numbered."""
+"""Names that may appear in a chart specification; the others are numbered."""
 _LEAST: Final = 2
 
 
@@ -135,12 +135,12 @@ def build_history_panel(seasons: Sequence[SeasonPageData], side: Side) -> BoardP
         return None
     figure = get_metric_definition(get_ranking_metric(side, _select_board_rows(seasons[-1], side)))
     steps = _build_axis_labels(seasons)
-    told = collect_rows_over_seasons(seasons, side)
-    shown = list(told)[:SHOWN]
+    rows = collect_rows_over_seasons(seasons, side)
+    names = list(rows)[:SHOWN]
     points = [
         ChartPoint(who=name, group=step, measured=_get_metric_value(standing, figure.metric))
-        for name in shown
-        for step, standing in zip(steps, told[name], strict=True)
+        for name in names
+        for step, standing in zip(steps, rows[name], strict=True)
     ]
     chart = BoardChart(
         id=f"history-{side}s",
@@ -148,7 +148,7 @@ def build_history_panel(seasons: Sequence[SeasonPageData], side: Side) -> BoardP
         alt=f"Seasons in order: {', '.join(season.name for season in seasons)}.",
         spec=build_stepped_chart(
             points,
-            _assign_colours(told, shown),
+            _assign_colours(rows, names),
             steps=steps,
             title=f"{figure.title}, {figure.unit}",
         ),
@@ -161,7 +161,7 @@ def build_history_panel(seasons: Sequence[SeasonPageData], side: Side) -> BoardP
             "between seasons, so compare within one; an entrant that left keeps its row."
         ),
         charts=(chart,) if figure.unit == "%" else (),
-        tables=(_build_history_table(seasons, side, told),),
+        tables=(_build_history_table(seasons, side, rows),),
         is_open=True,
     )
 
@@ -197,10 +197,10 @@ def _get_metric_value(standing: LeaderboardRow | None, metric: str) -> Measured:
 
 
 def _assign_colours(
-    told: dict[str, list[LeaderboardRow | None]], shown: Sequence[str]
+    rows: dict[str, list[LeaderboardRow | None]], names: Sequence[str]
 ) -> dict[str, str]:
     colours = {True: itertools.cycle(SERIES), False: itertools.cycle(FLOORS)}
-    return {name: next(colours[_is_competitor(told[name])]) for name in shown}
+    return {name: next(colours[_is_competitor(rows[name])]) for name in names}
 
 
 def _is_competitor(standings: Sequence[LeaderboardRow | None]) -> bool:
@@ -208,12 +208,12 @@ def _is_competitor(standings: Sequence[LeaderboardRow | None]) -> bool:
 
 
 def _build_history_table(
-    seasons: Sequence[SeasonPageData], side: Side, told: dict[str, list[LeaderboardRow | None]]
+    seasons: Sequence[SeasonPageData], side: Side, rows: dict[str, list[LeaderboardRow | None]]
 ) -> ReportTable:
     figure = get_metric_definition(get_ranking_metric(side, _select_board_rows(seasons[-1], side)))
     notes = TableFootnotes()
     lines = []
-    for name, standings in told.items():
+    for name, standings in rows.items():
         latest = standings[-1]
         last = next(standing for standing in reversed(standings) if standing is not None)
         head = (

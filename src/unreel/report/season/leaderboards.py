@@ -51,12 +51,12 @@ def read_season_leaderboards(folder: SeasonFolder, *, resamples: int) -> SeasonP
             _build_pair_leaderboard(ranked) for ranked in iter_pair_answers_and_leaderboards(folder)
         )
         return SeasonPageData(name=entrants.season, plays=(), standings=boards)
-    found = list(iter_season_leaderboards(folder, resamples=resamples))
+    conditions = list(iter_season_leaderboards(folder, resamples=resamples))
     return SeasonPageData(
         name=entrants.season,
-        plays=tuple(each.play for each in found),
-        standings=tuple(each.standings for each in found),
-        retired=_list_retired_rows(entrants, found[0].play),
+        plays=tuple(board.play for board in conditions),
+        standings=tuple(board.standings for board in conditions),
+        retired=_list_retired_rows(entrants, conditions[0].play),
     )
 
 
@@ -73,14 +73,14 @@ def _build_pair_leaderboard(ranked: PreferenceRatesWithAnswers) -> SeasonLeaderb
 
 def _list_retired_rows(entrants: SeasonEntrants, play: SeasonAnswerTable) -> frozenset[str]:
     """Return the names of the leaderboard rows of retired reviewers and creators."""
-    shown = entrants.shown(entrants.reviewers)
-    reviewers = {shown[reviewer.name] for reviewer in entrants.reviewers if reviewer.retired}
+    titles = entrants.shown(entrants.reviewers)
+    reviewers = {titles[reviewer.name] for reviewer in entrants.reviewers if reviewer.retired}
     gone = entrants.retired_creators
     rows = (*play.lineup.creators, *play.lineup.controls)
     return frozenset(
         {
             *reviewers,
-            *(r for r in rows if any(is_leaderboard_row_of_entry(r, each) for each in gone)),
+            *(r for r in rows if any(is_leaderboard_row_of_entry(r, entry) for entry in gone)),
         }
     )
 
@@ -88,7 +88,7 @@ def _list_retired_rows(entrants: SeasonEntrants, play: SeasonAnswerTable) -> fro
 _NAMED: Final = 3
 """Opponents that are named before the others are counted."""
 _MOST_PAIRS: Final = 20
-"""Entrants whose shares stand on the page; the file has all."""
+"""Entrants that are compared on the page; the file has all."""
 _COIN: Final[Mapping[Side, str]] = {"reviewer": " and that are above the coin", "creator": ""}
 _LEADS: Final[Mapping[Side, str]] = {
     "reviewer": "A baseline does not look at the picture; a reviewer that does not beat it has shown nothing.",
@@ -154,9 +154,9 @@ def build_season_entrant_cell(
     badge = badge or {"floor": "baseline", "control": "control"}.get(standing.kind, "")
     if not badge and standing.first_class and standing.rank is not None:
         badge = "leading"
-    why = f"not ranked: never met {shorten_name_list(standing.lacks)}" if standing.lacks else ""
+    doubt = f"not ranked: never met {shorten_name_list(standing.lacks)}" if standing.lacks else ""
     link = f"{PAGES}/{get_entrant_page_name(side, standing.name)}.html"
-    return BoardTableCell(text=standing.name, badge=badge, link=link, doubt=why)
+    return BoardTableCell(text=standing.name, badge=badge, link=link, doubt=doubt)
 
 
 def _build_ranking_table(
@@ -175,14 +175,14 @@ def _build_ranking_table(
     if attempts:
         columns.append(BoardTableColumn(title="Attempts"))
     lines = []
-    for place, standing in enumerate(standings):
+    for index, standing in enumerate(standings):
         rank = BoardTableCell() if standing.rank is None else build_count_cell(standing.rank)
         cells = [rank, build_season_entrant_cell(standing, side, retired=sheet.retired)]
         cells += [
             build_estimate_cell(standing.figures.get(f.metric), notes, places=f.places)
             for f in figures
         ]
-        cells.append(_build_lead_cell(standing, standings[place + 1 :]))
+        cells.append(_build_lead_cell(standing, standings[index + 1 :]))
         if attempts:
             cells.append(_build_attempts_cell(attempts, standing))
         lines.append(BoardTableRow(cells=tuple(cells), kind=standing.kind))
@@ -221,43 +221,43 @@ def _build_control_table(standings: Sequence[LeaderboardRow]) -> ReportTable:
 
 
 def _build_attempts_cell(attempts: Mapping[str, int], standing: LeaderboardRow) -> BoardTableCell:
-    made = attempts.get(standing.name)
-    return BoardTableCell() if made is None else build_count_cell(made)
+    n_attempts = attempts.get(standing.name)
+    return BoardTableCell() if n_attempts is None else build_count_cell(n_attempts)
 
 
 def _build_lead_cell(standing: LeaderboardRow, below: Sequence[LeaderboardRow]) -> BoardTableCell:
-    ranked_below = [each for each in below if each.rank is not None]
+    ranked_below = [row for row in below if row.rank is not None]
     if standing.rank is None or not ranked_below:
         return BoardTableCell()
     return build_percent_cell(standing.above.get(ranked_below[0].name))
 
 
-def build_percent_cell(share: float | None) -> BoardTableCell:
-    """Return a table cell with a share of bootstrap resamples in percent; empty for `None`."""
-    if share is None:
+def build_percent_cell(fraction: float | None) -> BoardTableCell:
+    """Return a table cell with a fraction of bootstrap resamples in percent; empty for `None`."""
+    if fraction is None:
         return BoardTableCell()
-    return BoardTableCell(text=f"{100 * share:.0f} %", number=round(100 * share, 2))
+    return BoardTableCell(text=f"{100 * fraction:.0f} %", number=round(100 * fraction, 2))
 
 
 def _iter_pairwise_tables(
     standings: Sequence[LeaderboardRow], side: Side
 ) -> Iterator[tuple[str, tuple[ReportTable, ...]]]:
-    placed = [standing for standing in standings if standing.rank is not None]
-    shown = placed[:_MOST_PAIRS]
-    if not any(standing.above for standing in shown):
+    ranked = [standing for standing in standings if standing.rank is not None]
+    compared = ranked[:_MOST_PAIRS]
+    if not any(standing.above for standing in compared):
         return
     columns = [BoardTableColumn(title=side.capitalize(), numbers=False)]
-    columns += [BoardTableColumn(title=standing.name) for standing in shown]
+    columns += [BoardTableColumn(title=standing.name) for standing in compared]
     lines = [
         BoardTableRow(
             cells=(
                 build_season_entrant_cell(s, side),
-                *(build_percent_cell(s.above.get(other.name)) for other in shown),
+                *(build_percent_cell(s.above.get(column.name)) for column in compared),
             )
         )
-        for s in shown
+        for s in compared
     ]
-    first = f"the first {len(shown)}" if len(shown) < len(placed) else "every two"
+    first = f"the first {len(compared)}" if len(compared) < len(ranked) else "every two"
     caption = f"Share of resamples in which the {side} of a row is above that of a column: {first}"
     table = ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
     yield "Who is above whom, and how surely", (table,)
@@ -293,18 +293,18 @@ def _iter_metric_tables(
 
 def _format_leader_summary(standings: Sequence[LeaderboardRow], figure: MetricDefinition) -> str:
     """Return sentences about the first entrant, its lead over the second, and the number leading."""
-    placed = [standing for standing in standings if standing.rank is not None]
-    if not placed:
+    ranked = [standing for standing in standings if standing.rank is not None]
+    if not ranked:
         return "Nobody has a rank here."
-    first, *others = placed
-    told = [f"First: {first.name} with {_format_metric_value(first, figure)}."]
-    if others and others[0].name in first.above:
-        share = 100 * first.above[others[0].name]
-        told.append(f"It is above {others[0].name} in {share:.0f} % of resamples.")
-    n_leading = sum(standing.first_class for standing in placed)
-    if len(placed) > 1:
-        told.append(f"Leading: {n_leading} of {len(placed)} with a rank.")
-    return " ".join(told)
+    first, *rest = ranked
+    sentences = [f"First: {first.name} with {_format_metric_value(first, figure)}."]
+    if rest and rest[0].name in first.above:
+        percent = 100 * first.above[rest[0].name]
+        sentences.append(f"It is above {rest[0].name} in {percent:.0f} % of resamples.")
+    n_leading = sum(standing.first_class for standing in ranked)
+    if len(ranked) > 1:
+        sentences.append(f"Leading: {n_leading} of {len(ranked)} with a rank.")
+    return " ".join(sentences)
 
 
 def _format_metric_value(standing: LeaderboardRow, figure: MetricDefinition) -> str:
@@ -333,5 +333,5 @@ def _compute_axis_domain(
 
 def shorten_name_list(names: Sequence[str]) -> str:
     """Return the first three names and the number of further names."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + rest

@@ -19,7 +19,7 @@ _LEADING: Final = (
     "fakeness",
     "called-generated",
 )
-"""Columns of a board besides the skills of the model; the others stand behind a heading."""
+"""Columns of a board besides the skills of the model; the others are behind a heading."""
 _BETTER: Final[dict[str, Better]] = {"high": "more", "low": "less", "neither": "neither"}
 _UNITS: Final = {"percent": "%", "logit": "log-odds; 0 is even, 1 is odds of 2.7 to 1"}
 _WAYS: Final = {"high": "the more", "low": "the less", "neither": "neither more nor less"}
@@ -34,24 +34,24 @@ def get_ranking_metric(side: Side, standings: Sequence[LeaderboardRow]) -> str:
         else leaderboard_metrics.CREATOR_FIGURES
     )
     decides = next(figure.name for figure in known.values() if figure.decides)
-    told = _list_metric_names(standings)
-    return decides if decides in told or not told else told[0]
+    measured = _list_metric_names(standings)
+    return decides if decides in measured or not measured else measured[0]
 
 
 def get_metric_definition(name: str) -> MetricDefinition:
     """Return the definition of the metric `name`, for tables and charts."""
-    told = leaderboard_metrics.get_leaderboard_metric(name)
-    is_share = told.unit == "percent"
-    words = told.words.rstrip(".")
+    metric = leaderboard_metrics.get_leaderboard_metric(name)
+    is_percent = metric.unit == "percent"
+    meaning = metric.words.rstrip(".")
     return MetricDefinition(
-        metric=told.name,
-        title=told.title,
-        meaning=words[:1].lower() + words[1:],
+        metric=metric.name,
+        title=metric.title,
+        meaning=meaning[:1].lower() + meaning[1:],
         group="arena",
-        better=_BETTER[told.better],
-        unit="%" if is_share else "",
-        range=(0.0, 100.0) if is_share else _NO_END,
-        places=1 if is_share else 2,
+        better=_BETTER[metric.better],
+        unit="%" if is_percent else "",
+        range=(0.0, 100.0) if is_percent else _NO_END,
+        places=1 if is_percent else 2,
     )
 
 
@@ -80,15 +80,15 @@ def build_metric_definitions(names: Iterable[str]) -> PageMetricDefinitions:
 
 
 def _build_metric_entry(name: str) -> PageMetricDefinition:
-    told = leaderboard_metrics.get_leaderboard_metric(name)
+    metric = leaderboard_metrics.get_leaderboard_metric(name)
     terms = [
-        ("Meaning", told.words),
-        ("Unit", _UNITS[told.unit]),
-        ("Better", _WAYS[told.better]),
+        ("Meaning", metric.words),
+        ("Unit", _UNITS[metric.unit]),
+        ("Better", _WAYS[metric.better]),
     ]
-    if told.decides:
-        terms.append(("Ranks", f"the board of {told.board} is ordered by it"))
-    return PageMetricDefinition(metric=name, title=told.title, definition=tuple(terms))
+    if metric.decides:
+        terms.append(("Ranks", f"the board of {metric.board} is ordered by it"))
+    return PageMetricDefinition(metric=name, title=metric.title, definition=tuple(terms))
 
 
 def list_leading_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
@@ -101,14 +101,14 @@ def list_leading_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> lis
 
 def list_other_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
     """Return the names of the measured metrics that are not among `list_leading_metrics`."""
-    shown = list_leading_metrics(side, standings)
-    return [name for name in _list_metric_names(standings) if name not in shown]
+    leading = list_leading_metrics(side, standings)
+    return [name for name in _list_metric_names(standings) if name not in leading]
 
 
 def _is_skill_metric(name: str) -> bool:
     """Return whether the metric is from the skill model for all entrants, and higher is better."""
-    told = leaderboard_metrics.get_leaderboard_metric(name)
-    return told.unit == "logit" and told.better == "high"
+    metric = leaderboard_metrics.get_leaderboard_metric(name)
+    return metric.unit == "logit" and metric.better == "high"
 
 
 def _list_metric_names(standings: Sequence[LeaderboardRow]) -> list[str]:

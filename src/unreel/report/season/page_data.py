@@ -19,7 +19,7 @@ REAL_TITLE: Final = "Real clips"
 PAGES: Final = "entrants"
 """Folder of the pages of single entrants."""
 _SPOKEN: Final = 40
-"""Letters of a name that its address keeps."""
+"""Maximum number of letters of a name in its URL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +27,11 @@ class SeasonClipDetails:
     """Properties of one clip of a season: how it was made, its cost and time, and its player."""
 
     facts: tuple[tuple[str, str], ...] = ()
-    """How it came about: model, seed, parameters, as terms and words."""
+    """Model, seed and parameters, as terms and texts."""
     cost_usd: Decimal | None = None
     took_us: int | None = None
     player: PlayerSpec | None = None
-    """`None` where the clip may not be shown, or is not here."""
+    """`None` if the clip may not be shown, or is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,27 +43,27 @@ class SeasonPageData:
 
     name: str
     facts: tuple[tuple[str, str], ...] = ()
-    """Benchmark, digest, protocol, seed: what a rerun needs, as terms and words."""
+    """Benchmark, digest, protocol, seed: what a rerun needs, as terms and texts."""
     plays: tuple[SeasonAnswerTable, ...]
     standings: tuple[SeasonLeaderboard, ...]
     clips: Mapping[str, SeasonClipDetails] = field(default_factory=dict)
-    """By name; a clip that is not in here is known by its answers alone."""
+    """Properties by clip name; of other clips only the answers are known."""
     unmade: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By creator: clips that were never made, and why."""
+    """Clips that were never made, by creator, with the reason."""
     words: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
-    """What a reviewer gave as its reason, by condition, reviewer and clip."""
+    """Reason that a reviewer gave, by condition, reviewer and clip."""
     attempts: Mapping[str, int] = field(default_factory=dict)
-    """How often each entrant was submitted, withdrawn ones too; empty where no log is kept."""
+    """Number of submissions of each entrant, also withdrawn ones; empty without a log."""
     ablations: tuple[AblationEffect, ...] = ()
     leanings: tuple[ReviewerBias, ...] = ()
     entries: tuple[SeasonLogEvent, ...] = ()
-    """What happened to every entry, the oldest first; empty where no log is kept."""
+    """Events of every entry, the oldest first; empty without a log."""
     notes: tuple[str, ...] = ()
-    """What looks suspicious, or is weaker than it seems, in whole sentences."""
+    """Warnings about suspicious or weak results, as sentences."""
     plan: tuple[tuple[str, str], ...] = ()
-    """Budget, and which cells were asked first, as terms and words."""
+    """Budget and question plan, as terms and texts."""
     retired: frozenset[str] = frozenset()
-    """Rows of entrants that were taken out; they stay."""
+    """Rows of entrants that were removed from the season; they stay."""
     shows_clips: bool = True
     """False while some are hidden: then pages show no single clips."""
 
@@ -75,12 +75,12 @@ class SeasonPageData:
 
     def entrants(self) -> dict[tuple[str, str], list[LeaderboardRow]]:
         """Return the leaderboard rows of every entrant, one for each condition, by side and name."""
-        found: dict[tuple[str, str], list[LeaderboardRow]] = {}
+        rows: dict[tuple[str, str], list[LeaderboardRow]] = {}
         for board in self.standings:
             for side, standings in (("reviewer", board.reviewers), ("creator", board.creators)):
                 for standing in standings:
-                    found.setdefault((side, standing.name), []).append(standing)
-        return found
+                    rows.setdefault((side, standing.name), []).append(standing)
+        return rows
 
 
 def get_leaderboard_side_rows(board: SeasonLeaderboard, side: str) -> tuple[LeaderboardRow, ...]:
@@ -90,6 +90,6 @@ def get_leaderboard_side_rows(board: SeasonLeaderboard, side: str) -> tuple[Lead
 
 def get_entrant_page_name(side: str, name: str) -> str:
     """Return the file name of an entrant's page without extension; it is the same in every season."""
-    spoken = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_SPOKEN].strip("-")
-    mark = hashlib.sha256(f"{side}\0{name}".encode()).hexdigest()[:8]
-    return "-".join(part for part in (side, spoken, mark) if part)
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_SPOKEN].strip("-")
+    digest = hashlib.sha256(f"{side}\0{name}".encode()).hexdigest()[:8]
+    return "-".join(part for part in (side, slug, digest) if part)

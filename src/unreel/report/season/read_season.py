@@ -110,10 +110,10 @@ def iter_log_edit_warnings(log: SeasonLog) -> Iterator[str]:
 def iter_similarity_warnings(play: SeasonAnswerTable, *, seed: int) -> Iterator[str]:
     """Yield a warning for each pair of reviewers with more common errors than hard clips explain."""
     for pair in compare_reviewer_errors(play, seed=seed).suspected:
-        share = pair.shared_errors
-        told = f"{share.value:.0f} %" if isinstance(share, Estimate) else "most"
+        rate = pair.shared_errors
+        percent = f"{rate.value:.0f} %" if isinstance(rate, Estimate) else "most"
         yield (
-            f"{pair.first} and {pair.second} share {told} of their errors under {play.condition}, more than hard clips "
+            f"{pair.first} and {pair.second} share {percent} of their errors under {play.condition}, more than hard clips "
             "explain: copies, or one model under two names."
         )
 
@@ -129,26 +129,26 @@ def iter_leakage_warnings(folder: SeasonFolder, play: SeasonAnswerTable) -> Iter
                 f"[{gap.gap.low:.1f}, {gap.gap.high:.1f}] under {play.condition}: it may have seen them before."
             )
     canaries = find_canary_clips(folder.path, recipe, play.lineup)
-    for sung in measure_canary_answers(play, canaries) if canaries else ():
-        if sung.flagged:
-            yield f"{sung.reviewer} repeats labels that were published as a trap, under {play.condition}."
+    for answers in measure_canary_answers(play, canaries) if canaries else ():
+        if answers.flagged:
+            yield f"{answers.reviewer} repeats labels that were published as a trap, under {play.condition}."
 
 
 def iter_best_attempt_notes(
     play: SeasonAnswerTable, tries: Sequence[TeamAttempts], *, seed: int
 ) -> Iterator[str]:
     """Yield a note for each team with several entries: its best result, corrected for selection."""
-    for each in tries:
-        rows = select_team_rows(each, play)
+    for team in tries:
+        rows = select_team_rows(team, play)
         best = (
-            correct_best_attempt(play, rows, kind=each.kind, seed=seed) if len(rows) > 1 else None
+            correct_best_attempt(play, rows, kind=team.kind, seed=seed) if len(rows) > 1 else None
         )
         if isinstance(best, CorrectedBestAttempt) and isinstance(best.corrected, Estimate):
-            worth = best.corrected
+            corrected = best.corrected
             yield (
-                f"{each.team or 'A team without a name'} entered {len(rows)} times as {each.kind}. The best, "
-                f"{best.entry}, has {best.raw:.1f} % as played, and {worth.value:.1f} % "
-                f"[{worth.low:.1f}, {worth.high:.1f}] after correction for choosing the luckiest."
+                f"{team.team or 'A team without a name'} entered {len(rows)} times as {team.kind}. The best, "
+                f"{best.entry}, has {best.raw:.1f} % as played, and {corrected.value:.1f} % "
+                f"[{corrected.low:.1f}, {corrected.high:.1f}] after correction for choosing the luckiest."
             )
 
 
@@ -183,26 +183,26 @@ def read_season_page_data(folder: SeasonFolder, reading: SeasonReadOptions) -> S
     boards = read_season_leaderboards(folder, resamples=reading.resamples)
     entrants, recipe = folder.require_played(), read_stored_season_recipe(folder)
     hidden = bool(recipe.holdout.share or recipe.holdout.canaries) and not reading.reveals
-    hides = hidden or entrants.is_about_pairs
+    hides_clips = hidden or entrants.is_about_pairs
     log = read_season_log(folder.path)
     tries = collect_team_attempts(log)
-    made = [] if hides else _read_generation_rows(folder)
+    rows = [] if hides_clips else _read_generation_rows(folder)
     return SeasonPageData(
         name=boards.name,
         facts=tuple(_iter_season_facts(folder, entrants, recipe, log.head if log.lines else "")),
         plays=boards.plays,
         standings=boards.standings,
-        clips={} if hides else dict(_iter_clip_details(folder, entrants, made, reading.show)),
-        unmade={} if hides else _group_generation_failures(made, entrants),
-        words={} if hides else _read_reviewer_reasons(folder, entrants, boards.plays),
+        clips={} if hides_clips else dict(_iter_clip_details(folder, entrants, rows, reading.show)),
+        unmade={} if hides_clips else _group_generation_failures(rows, entrants),
+        words={} if hides_clips else _read_reviewer_reasons(folder, entrants, boards.plays),
         attempts=_count_attempts(tries, boards.plays[:1]),
         entries=log.events,
         ablations=measure_ablation_effects(boards.plays, knobs=recipe.knobs),
-        leanings=tuple(found for play in boards.plays for found in measure_reviewer_biases(play)),
+        leanings=tuple(bias for play in boards.plays for bias in measure_reviewer_biases(play)),
         notes=(*((_HIDING,) if hidden else ()), *_iter_season_notes(folder, boards.plays, tries)),
         plan=tuple(_iter_plan_facts(folder, entrants, recipe)),
         retired=boards.retired,
-        shows_clips=not hides,
+        shows_clips=not hides_clips,
     )
 
 
@@ -226,13 +226,13 @@ def _read_generation_rows(folder: SeasonFolder) -> list[Mapping[str, Any]]:
 def _iter_clip_details(
     folder: SeasonFolder,
     entrants: SeasonEntrants,
-    made: Sequence[Mapping[str, Any]],
+    generated: Sequence[Mapping[str, Any]],
     show: Show | None,
 ) -> Iterator[tuple[str, SeasonClipDetails]]:
     benchmark, controls = open_season_clip_set(folder), read_clip_controls(folder)
     entries = [row for row in benchmark if isinstance(row, Entry)]
-    shown = entrants.shown(entrants.creators)
-    rows = {_get_clip_key(row, shown): row for row in made if row["failure_reason"] is None}
+    titles = entrants.shown(entrants.creators)
+    rows = {_get_clip_key(row, titles): row for row in generated if row["failure_reason"] is None}
     for entry, clip in StoredClipFacts(open_season_clip_facts_table(folder)).find(
         benchmark, entries
     ):
@@ -251,9 +251,9 @@ def _iter_clip_details(
         )
 
 
-def _get_clip_key(row: Mapping[str, Any], shown: Mapping[str, str]) -> tuple[str, str]:
+def _get_clip_key(row: Mapping[str, Any], titles: Mapping[str, str]) -> tuple[str, str]:
     """Return the creator, as named on the leaderboard, and the scene of a generated clip."""
-    creator = shown.get(row["name"]) or str(row["creator"])
+    creator = titles.get(row["name"]) or str(row["creator"])
     is_control = row["side"] == ClipClass.CONTROL.value
     maker = creator if is_control else f"{creator}/{row['setting']}"
     return maker, str(row["scene"])
@@ -268,12 +268,12 @@ def _iter_origin_facts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _format_parameters(parameters: str | None) -> str:
     try:
-        found = json.loads(parameters or "{}")
+        values = json.loads(parameters or "{}")
     except ValueError:
         return ""
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         return ""
-    return ", ".join(hide_server_addresses(f"{k} {v}") for k, v in found.items() if k != _SERVICE)
+    return ", ".join(hide_server_addresses(f"{k} {v}") for k, v in values.items() if k != _SERVICE)
 
 
 def _parse_cost_usd(row: Mapping[str, Any] | None) -> Decimal | None:
@@ -282,39 +282,39 @@ def _parse_cost_usd(row: Mapping[str, Any] | None) -> Decimal | None:
 
 
 def _group_generation_failures(
-    made: Sequence[Mapping[str, Any]], entrants: SeasonEntrants
+    rows: Sequence[Mapping[str, Any]], entrants: SeasonEntrants
 ) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
-    shown = entrants.shown(entrants.creators)
-    for row in made:
+    failures: dict[str, dict[str, str]] = {}
+    titles = entrants.shown(entrants.creators)
+    for row in rows:
         if row["failure_reason"] is not None:
-            maker, scene = _get_clip_key(row, shown)
-            why = f"{row['failure_reason']}: {shorten_reason(hide_server_addresses(row['failure_detail'] or ''))}"
-            found.setdefault(maker, {})[scene] = why
-    return found
+            maker, scene = _get_clip_key(row, titles)
+            reason = f"{row['failure_reason']}: {shorten_reason(hide_server_addresses(row['failure_detail'] or ''))}"
+            failures.setdefault(maker, {})[scene] = reason
+    return failures
 
 
 def _read_reviewer_reasons(
     folder: SeasonFolder, entrants: SeasonEntrants, plays: Sequence[SeasonAnswerTable]
 ) -> dict[tuple[str, str, str], str]:
     """Read the texts of the reviewers' wrong or unreadable answers; baselines have none."""
-    settings, shown = read_environment_settings(), entrants.shown(entrants.reviewers)
-    words = {}
+    settings, titles = read_environment_settings(), entrants.shown(entrants.reviewers)
+    reasons = {}
     for play in plays:
-        made = play.lineup.creator != NOBODY
-        truth = dict(zip(play.lineup.clips, made.tolist(), strict=True))
+        is_generated = play.lineup.creator != NOBODY
+        truth = dict(zip(play.lineup.clips, is_generated.tolist(), strict=True))
         for reviewer in entrants.reviewers:
             if reviewer.floor:
                 continue
-            for planned, row, read in read_reviewer_answers(
+            for planned, row, answer in read_reviewer_answers(
                 folder, reviewer, play.condition, settings
             ):
                 right = SAID_GENERATED if truth.get(planned.name) else SAID_REAL
-                if encode_answer_label(read) != right and isinstance(row["text"], str):
-                    words[play.condition, shown[reviewer.name], planned.name] = shorten_reason(
+                if encode_answer_label(answer) != right and isinstance(row["text"], str):
+                    reasons[play.condition, titles[reviewer.name], planned.name] = shorten_reason(
                         row["text"]
                     )
-    return words
+    return reasons
 
 
 def _count_attempts(
@@ -341,19 +341,19 @@ def _iter_plan_facts(
     folder: SeasonFolder, entrants: SeasonEntrants, recipe: SeasonRecipe
 ) -> Iterator[tuple[str, str]]:
     budget = recipe.budget
-    named = (
+    budgets = (
         ("Questions at most", budget.max_questions),
         ("US dollars at most", budget.max_cost_usd),
         ("Clips at most", budget.max_clips),
     )
-    told = [(term, f"{most:,}") for term, most in named if most is not None]
-    yield from told
+    limits = [(term, f"{limit:,}") for term, limit in budgets if limit is not None]
+    yield from limits
     plan = read_question_plan(folder)
     if plan is None:
-        if told:
+        if limits:
             yield "Plan", "the budget was long enough for all questions"
         return
-    shown = entrants.shown(entrants.reviewers)
+    titles = entrants.shown(entrants.reviewers)
     yield "Plan", f"{len(plan.chosen):,} of {plan.n_due:,} questions, the most informative first"
     for name, count in plan.left.items():
-        yield f"Left out of {shown.get(name, name)}", f"{count:,} questions"
+        yield f"Left out of {titles.get(name, name)}", f"{count:,} questions"

@@ -29,31 +29,31 @@ from unreel.report.season.page_data import SeasonPageData, get_entrant_page_name
 
 
 def build_reviewer_page(
-    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], name: str
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str
 ) -> EntrantPage:
-    """Build a reviewer's page; `heard` maps condition ids to answers, in the order of the season."""
+    """Build a reviewer's page; `answers` maps condition ids to answers, in the order of the season."""
     standings = [_find_standing(board.reviewers, name) for board in season.standings]
-    placed = [standing for standing in standings if standing]
+    present = [standing for standing in standings if standing]
     file = f"{FOLDER}/{get_entrant_page_name('reviewer', name)}"
-    parts = [*_iter_mistake_parts(season, heard, name, file=file)] if season.shows_clips else []
-    met = _build_creator_table(season, name, file=f"{file}-against")
+    parts = [*_iter_mistake_parts(season, answers, name, file=file)] if season.shows_clips else []
+    creators = _build_creator_table(season, name, file=f"{file}-against")
     parts.append(
         EntrantPageSection(
             id="against",
             heading="Against each creator",
             lead="Percentage of its readable answers that are generated.",
-            table=met,
+            table=creators,
         )
     )
-    figures = build_entrant_metric_table(season, standings, file=f"{file}-figures")
+    metrics = build_entrant_metric_table(season, standings, file=f"{file}-figures")
     lead = "Every metric under every condition."
-    parts.append(EntrantPageSection(id="figures", heading="Figures", lead=lead, table=figures))
+    parts.append(EntrantPageSection(id="figures", heading="Figures", lead=lead, table=metrics))
     return EntrantPage(
         side="reviewer",
         name=name,
-        badge="baseline" if placed[0].kind == "floor" else "",
+        badge="baseline" if present[0].kind == "floor" else "",
         told=format_entrant_ranks(season, standings),
-        tiles=tuple(_iter_summary_tiles(heard, name)),
+        tiles=tuple(_iter_summary_tiles(answers, name)),
         parts=tuple(parts),
     )
 
@@ -63,22 +63,22 @@ def _find_standing(standings: tuple[LeaderboardRow, ...], name: str) -> Leaderbo
 
 
 def _iter_summary_tiles(
-    heard: Mapping[str, ReviewerByClipAnswers], name: str
+    answers: Mapping[str, ReviewerByClipAnswers], name: str
 ) -> Iterator[tuple[str, str]]:
     counts = np.zeros(3, dtype=np.int64)
-    for table in heard.values():
+    for table in answers.values():
         if name in table.play.reviewers:
-            own = table.play.reviewers.index(name)
-            asked, read, right = table.asked(own), table.read[own], table.right[own]
+            index = table.play.reviewers.index(name)
+            asked, read, right = table.asked(index), table.read[index], table.right[index]
             counts += [right.sum(), (read & ~right).sum(), (asked & ~read).sum()]
     for count, word in zip(counts, ("right", "wrong", "unreadable or failed"), strict=True):
         yield f"{count:,}", word
 
 
 def _iter_mistake_parts(
-    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
 ) -> Iterator[EntrantPageSection]:
-    for sheet, table in heard.items():
+    for sheet, table in answers.items():
         if name not in table.play.reviewers:
             continue
         lead = (
@@ -97,26 +97,26 @@ def _build_mistake_table(
     season: SeasonPageData, table: ReviewerByClipAnswers, sheet: str, name: str, *, file: str
 ) -> ReportTable:
     play = table.play
-    own = play.reviewers.index(name)
-    n_right, n_read = table.n_right - table.right[own], table.n_read - table.read[own]
-    worst = [int(clip) for clip in table.worst(own)]
+    index = play.reviewers.index(name)
+    n_right, n_read = table.n_right - table.right[index], table.n_read - table.read[index]
+    worst = [int(clip) for clip in table.worst(index)]
     reasons = _index_reasons(season, play, name)
     lines = []
     for rank, clip in enumerate(worst, start=1):
-        maker, shown = table.maker(clip), play.lineup.clips[clip]
+        maker, video = table.maker(clip), play.lineup.clips[clip]
         page = f"{get_entrant_page_name('creator', maker)}.html"
         cells = (
             build_count_cell(rank),
             BoardTableCell(
-                text=shown,
-                link=f"{page}#{_get_clip_anchor(season, shown, clip, build_heat_map_cell_anchor(sheet, name))}",
+                text=video,
+                link=f"{page}#{_get_clip_anchor(season, video, clip, build_heat_map_cell_anchor(sheet, name))}",
             ),
             BoardTableCell(text=_format_truth(table, clip)),
-            BoardTableCell(text=table.answer(own, clip)),
+            BoardTableCell(text=table.answer(index, clip)),
             BoardTableCell(text=f"{n_right[clip]} of {n_read[clip]}", number=int(n_right[clip])),
         )
         lines.append(
-            BoardTableRow(cells=(*cells, BoardTableCell(text=reasons[shown])) if reasons else cells)
+            BoardTableRow(cells=(*cells, BoardTableCell(text=reasons[video])) if reasons else cells)
         )
     columns = [BoardTableColumn(title="#"), BoardTableColumn(title="Clip", numbers=False)]
     columns += [BoardTableColumn(title=title, numbers=False) for title in ("Truth", "Said")]
@@ -131,8 +131,8 @@ def _index_reasons(
     season: SeasonPageData, play: SeasonAnswerTable, name: str
 ) -> defaultdict[str, str]:
     """Return the reviewer's reason for each clip; empty if it never gave one."""
-    known = ((clip, season.words.get((play.condition, name, clip))) for clip in play.lineup.clips)
-    return defaultdict(str, {clip: shorten_reason(words) for clip, words in known if words})
+    reasons = ((clip, season.words.get((play.condition, name, clip))) for clip in play.lineup.clips)
+    return defaultdict(str, {clip: shorten_reason(text) for clip, text in reasons if text})
 
 
 def _format_truth(table: ReviewerByClipAnswers, clip: int) -> str:
@@ -143,9 +143,9 @@ def _format_truth(table: ReviewerByClipAnswers, clip: int) -> str:
     return f"real, {maker}" if is_control else f"generated by {maker}"
 
 
-def _get_clip_anchor(season: SeasonPageData, shown: str, clip: int, cell: str) -> str:
+def _get_clip_anchor(season: SeasonPageData, name: str, clip: int, cell: str) -> str:
     """Return the link target of a clip: the player if the clip may be shown, otherwise its cell."""
-    known = season.clips.get(shown)
+    known = season.clips.get(name)
     return f"clip-{clip}" if known and known.player else cell
 
 

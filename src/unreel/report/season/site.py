@@ -97,13 +97,13 @@ def _format_standing(standing: LeaderboardRow, board: Sequence[LeaderboardRow], 
         number = f"{value} {figure.unit} [{low}, {high}]".replace("  ", " ")
     if standing.rank is None:
         return f"{standing.kind}: {number}" if standing.kind != side else f"not ranked: {number}"
-    n_ranked = sum(each.rank is not None for each in board)
+    n_ranked = sum(row.rank is not None for row in board)
     return f"#{standing.rank} of {n_ranked}: {number}"
 
 
 def _shorten_line(text: str) -> str:
-    words = sanitise_line(text)
-    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+    line = sanitise_line(text)
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
 _TITLES: Final = ("When (UTC)", "Entry", "Kind", "Team", "Attempt", "State", "Why")
@@ -121,10 +121,10 @@ def build_entry_log_tables(events: Sequence[SeasonLogEvent]) -> list[ReportTable
 
 def _build_event_line(event: SeasonLogEvent) -> BoardTableRow:
     when = f"{event.when:%Y-%m-%d %H:%M}" if event.when else ""
-    words = (when, remove_server_from_model_name(event.entry), event.kind, event.team)
+    texts = (when, remove_server_from_model_name(event.entry), event.kind, event.team)
     return BoardTableRow(
         cells=(
-            *(BoardTableCell(text=text) for text in words),
+            *(BoardTableCell(text=text) for text in texts),
             build_count_cell(event.attempt),
             BoardTableCell(text=event.state.value),
             BoardTableCell(text=hide_server_addresses("; ".join(event.reasons))),
@@ -186,8 +186,8 @@ def write_season_site(
         setting, problem = "seasons", "there is none to show"
         raise InvalidSettingError(setting, problem, "Name at least one season")
     season = seasons[-1]
-    heard = {f"c{number}": index_answers_by_clip(play) for number, play in enumerate(season.plays)}
-    files = dict(_iter_entrant_files(season, heard))
+    by_id = {f"c{number}": index_answers_by_clip(play) for number, play in enumerate(season.plays)}
+    files = dict(_iter_entrant_files(season, by_id))
     files |= _build_data_files(seasons)
     if listing is not None:
         files |= build_hugging_face_files(season, listing)
@@ -207,13 +207,13 @@ def write_season_site(
 
 
 def _iter_entrant_files(
-    season: SeasonPageData, heard: Mapping[str, ReviewerByClipAnswers]
+    season: SeasonPageData, by_id: Mapping[str, ReviewerByClipAnswers]
 ) -> Iterator[tuple[str, str]]:
     for side, name in season.entrants():
         make = build_reviewer_page if side == "reviewer" else build_creator_page
-        yield from build_entrant_page_files(season, make(season, heard, name)).items()
+        yield from build_entrant_page_files(season, make(season, by_id, name)).items()
     if season.shows_clips:
-        yield from build_entrant_page_files(season, build_creator_page(season, heard, REAL)).items()
+        yield from build_entrant_page_files(season, build_creator_page(season, by_id, REAL)).items()
 
 
 def _build_data_files(seasons: Sequence[SeasonPageData]) -> dict[str, str]:
@@ -231,8 +231,8 @@ def _build_data_files(seasons: Sequence[SeasonPageData]) -> dict[str, str]:
     for side in SIDES:
         board = get_leaderboard_side_rows(first, side)
         for standing in board:
-            drawn = format_rank_badge(season.name, standing, board, side)
-            files[f"{BADGES}/{get_entrant_page_name(side, standing.name)}.svg"] = drawn
+            badge = format_rank_badge(season.name, standing, board, side)
+            files[f"{BADGES}/{get_entrant_page_name(side, standing.name)}.svg"] = badge
     return files
 
 
@@ -241,8 +241,8 @@ def _build_index_page(
 ) -> tuple[str, dict[str, str]]:
     season = seasons[-1]
     sheets = [_build_condition_section(season, number) for number in range(len(season.standings))]
-    found = (build_history_panel(seasons, side) for side in SIDES)
-    history = [add_table_file_names(panel) for panel in found if panel is not None]
+    panels_by_side = (build_history_panel(seasons, side) for side in SIDES)
+    history = [add_table_file_names(panel) for panel in panels_by_side if panel is not None]
     changes = [
         add_table_file_names(p) for p in iter_ablation_panels(season.ablations, season.leanings)
     ]

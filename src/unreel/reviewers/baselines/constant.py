@@ -17,8 +17,8 @@ def format_baseline_answer(sheet: ReviewRequest, p_generated: Sequence[float]) -
     name = sheet.instrument.protocol
     if name in PROTOCOLS and get_protocol(name).n_clips == len(p_generated):
         return Reply(text=get_protocol(name).wording.phrase(p_generated, sheet.condition.prompt))
-    asked = f"not asked: no baseline can answer {sheet.instrument} about {len(p_generated)} clips"
-    return Failure(FailureReason.REQUEST_REJECTED, asked)
+    detail = f"not asked: no baseline can answer {sheet.instrument} about {len(p_generated)} clips"
+    return Failure(FailureReason.REQUEST_REJECTED, detail)
 
 
 class _BlindReviewer:

@@ -71,8 +71,8 @@ def fit_logistic_model(
     deviation = table.std(axis=0)
     spread = np.where(deviation > 0, deviation, 1.0)
     scaled = (table - centre) / spread
-    share = truth.mean()
-    weight = np.where(truth > 0, 0.5 / share, 0.5 / (1 - share))
+    fraction = truth.mean()
+    weight = np.where(truth > 0, 0.5 / fraction, 0.5 / (1 - fraction))
 
     design = np.column_stack([scaled, np.ones(len(rows))])
     penalty = np.append(np.full(len(names), ridge), 0.0)
@@ -83,9 +83,9 @@ def fit_logistic_model(
 
     point = np.zeros(len(names) + 1)
     for _ in range(_STEPS):
-        held = expit(design @ point)
-        slope = design.T @ (weight * (held - truth)) + penalty * point
-        bend = (design.T * (weight * held * (1 - held))) @ design + np.diag(penalty)
+        fitted = expit(design @ point)
+        slope = design.T @ (weight * (fitted - truth)) + penalty * point
+        bend = (design.T * (weight * fitted * (1 - fitted))) @ design + np.diag(penalty)
         step = np.linalg.solve(bend, slope)
         while loss(point - step) > loss(point) + _CLOSE:
             step /= 2
@@ -167,10 +167,10 @@ def cross_fit_baseline(
         raise InvalidValueError(msg)
     rows = [(row.features, row.owner.creator is not None) for row in learned]
     models = {"": fit_logistic_model(rows)}
-    for part, one in folding.cells():
-        taught = [rows[i] for i in np.flatnonzero(folding.teachers(part, one))]
+    for part, fold in folding.cells():
+        taught = [rows[i] for i in np.flatnonzero(folding.teachers(part, fold))]
         if len({generated for _, generated in taught}) == _SIDES:
-            models[_format_fold_cell_name(part, one)] = fit_logistic_model(taught)
+            models[_format_fold_cell_name(part, fold)] = fit_logistic_model(taught)
     if len(models) == 1:
         msg = (
             f"the {kind} baseline cannot be fitted: without a creator and a fold of scenes, nothing of one "
@@ -189,8 +189,8 @@ def cross_fit_baseline(
     )
 
 
-def _format_fold_cell_name(part: int, one: int) -> str:
-    return f"part {part} fold {one}"
+def _format_fold_cell_name(part: int, fold: int) -> str:
+    return f"part {part} fold {fold}"
 
 
 def _iter_clip_features(

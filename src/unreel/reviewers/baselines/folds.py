@@ -24,7 +24,7 @@ N_FOLDS: Final = 5
 MOST_PARTS: Final = 10
 """Creators beyond this many share a part; no clip ever meets a model that saw its creator."""
 LEAST_SCENES: Final = 2
-"""Of either side: one is judged while another teaches."""
+"""Minimum number of scenes of each label: one is scored and another is for fitting."""
 
 Numbers = NDArray[np.int64]
 
@@ -79,7 +79,7 @@ def assign_clip_folds(
 ) -> FoldAssignment | Unmeasured:
     """Assign scenes and creators to hold-out folds; `Unmeasured` below two scenes of a label."""
     sides = [
-        {own.scene for own in owners if (own.creator is None) is real} for real in (False, True)
+        {row.scene for row in owners if (row.creator is None) is real} for real in (False, True)
     ]
     n_folds = min(N_FOLDS, *map(len, sides))
     if n_folds < LEAST_SCENES:
@@ -88,10 +88,10 @@ def assign_clip_folds(
             f"and {len(sides[1])} of real clips. Add scenes, or give scenes of their own other groups"
         )
     fold_of = _assign_scene_folds(owners, n_folds, seed=seed)
-    folds = np.array([fold_of[own.scene] for own in owners])
-    made = np.array([own.creator is not None for own in owners])
+    folds = np.array([fold_of[row.scene] for row in owners])
+    is_generated = np.array([row.creator is not None for row in owners])
     parts = _assign_creator_parts(owners, folds, seed=seed)
-    return FoldAssignment(folds, parts, made, n_folds, int(parts.max()) + 1)
+    return FoldAssignment(folds, parts, is_generated, n_folds, int(parts.max()) + 1)
 
 
 def _assign_scene_folds(
@@ -99,20 +99,20 @@ def _assign_scene_folds(
 ) -> dict[str, int]:
     """Assign scenes, those with both labels first, to the fold with fewest clips of their labels."""
     creators: defaultdict[str, list[str | None]] = defaultdict(list)
-    for own in owners:
-        creators[own.scene].append(own.creator)
+    for owner in owners:
+        creators[owner.scene].append(owner.creator)
 
     def order(scene: str) -> tuple[int, int, str, str]:
-        made = sorted({creator or "" for creator in creators[scene] if creator is not None})
+        names = sorted({creator or "" for creator in creators[scene] if creator is not None})
         n_sides = len({creator is None for creator in creators[scene]})
-        return -n_sides, -len(creators[scene]), "".join(made[:1]), digest("fold", str(seed), scene)
+        return -n_sides, -len(creators[scene]), "".join(names[:1]), digest("fold", str(seed), scene)
 
     load = [Counter[bool]() for _ in range(n_folds)]
     fold_of = {}
     for scene in sorted(creators, key=order):
         clips = Counter(creator is None for creator in creators[scene])
-        held = [sum(filled[side] for side in clips) for filled in load]
-        fold_of[scene] = held.index(min(held))
+        counts = [sum(filled[label] for label in clips) for filled in load]
+        fold_of[scene] = counts.index(min(counts))
         load[fold_of[scene]].update(clips)
     return fold_of
 
@@ -120,16 +120,16 @@ def _assign_scene_folds(
 def _assign_creator_parts(
     owners: Sequence[ClipCreatorAndScene], folds: Numbers, *, seed: int
 ) -> Numbers:
-    clips = Counter(own.creator for own in owners if own.creator is not None)
+    clips = Counter(owner.creator for owner in owners if owner.creator is not None)
     order = sorted(clips, key=lambda name: (-clips[name], digest("part", str(seed), name)))
     filled = [0] * min(MOST_PARTS, len(order))
     part_of = {}
     for creator in order:
         part_of[creator] = filled.index(min(filled))
         filled[part_of[creator]] += clips[creator]
-    parts = np.array([-1 if own.creator is None else part_of[own.creator] for own in owners])
-    for one in range(int(folds.max()) + 1):
-        here = folds == one
-        real = np.flatnonzero(here & (parts < 0))
-        parts[real] = np.resize(parts[here & (parts >= 0)], len(real))
+    parts = np.array([-1 if owner.creator is None else part_of[owner.creator] for owner in owners])
+    for fold in range(int(folds.max()) + 1):
+        in_fold = folds == fold
+        real = np.flatnonzero(in_fold & (parts < 0))
+        parts[real] = np.resize(parts[in_fold & (parts >= 0)], len(real))
     return parts

@@ -124,10 +124,10 @@ class ModelServerClient:
             logger.debug("question %s: %s", course.key[:12], outcome.failure.reason.value)
             if outcome.final:
                 return outcome.failure
-            again = await self._wait_turn(course, outcome)
-            if isinstance(again, Failure):
-                return again
-            ticket = again
+            next_ticket = await self._wait_turn(course, outcome)
+            if isinstance(next_ticket, Failure):
+                return next_ticket
+            ticket = next_ticket
 
     async def _wait_turn(
         self, course: _QuestionState, setback: RequestFailure
@@ -135,8 +135,8 @@ class ModelServerClient:
         """Wait until the question may be sent again; return the admitted request, or the final failure."""
 
         def give_up(reason: str) -> Failure:
-            told = f"{setback.failure.detail} ({reason}, requests: {course.n_requests})"
-            return replace(setback.failure, detail=told)
+            detail = f"{setback.failure.detail} ({reason}, requests: {course.n_requests})"
+            return replace(setback.failure, detail=detail)
 
         throttled = setback.failure.reason is FailureReason.RATE_LIMITED
         course.n_throttled += throttled
@@ -205,13 +205,13 @@ class ModelServerClient:
         self, course: _QuestionState, outcome: Reply | RequestFailure | None
     ) -> Usage | None:
         """Return a request's tokens, estimated if missing at a known price; `None` if none are reported."""
-        told = None if outcome is None else outcome.usage
-        counted = told is not None and told.input_tokens > 0
+        usage = None if outcome is None else outcome.usage
+        is_counted = usage is not None and usage.input_tokens > 0
         if isinstance(outcome, Reply):
-            counted = counted and told is not None and told.output_tokens > 0
+            is_counted = is_counted and usage is not None and usage.output_tokens > 0
         refused = isinstance(outcome, RequestFailure) and not outcome.billable
-        if counted or refused or not self._has_price:
-            return told
+        if is_counted or refused or not self._has_price:
+            return usage
         return replace(course.most, is_estimated=True)
 
     async def _send(self, course: _QuestionState) -> Reply | RequestFailure:

@@ -161,14 +161,14 @@ class ConcurrencyLimiter:
     async def enter(self, *, before_s: float = math.inf) -> int:
         """Wait, earliest deadline `before_s` first, until a request may start; return its sequence number."""
         if self._waiting or self._in_flight >= self.limit or self.is_paused:
-            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._n_waited += 1
-            heapq.heappush(self._waiting, (before_s, self._n_waited, place))
+            heapq.heappush(self._waiting, (before_s, self._n_waited, turn))
             self._let_in()
             try:
-                await place
+                await turn
             except asyncio.CancelledError:
-                if not place.cancelled():  # the place came together with the cancellation
+                if not turn.cancelled():  # the turn came together with the cancellation
                     self.leave()
                 raise
         else:
@@ -225,7 +225,7 @@ class ConcurrencyLimiter:
         if self.is_paused:
             return
         while self._waiting and self._in_flight < self.limit:
-            _, _, place = heapq.heappop(self._waiting)
-            if not place.done():
+            _, _, turn = heapq.heappop(self._waiting)
+            if not turn.done():
                 self._in_flight += 1
-                place.set_result(None)
+                turn.set_result(None)

@@ -96,20 +96,20 @@ def is_server_model(model: str) -> bool:
 
 def parse_model_address(text: str) -> ModelAddress:
     """Parse a model address, for example `openai/gpt-5` or `vllm/tiny@http://127.0.0.1:8000/v1`."""
-    found = _FORM.fullmatch(text)
-    if found is None:
+    match = _FORM.fullmatch(text)
+    if match is None:
         remedy = "Write provider/name, or provider/name@http://host:port/v1 (no user or password)"
         setting = "model"
-        shown = text.partition("@")[0]  # an address may hold a password
-        raise InvalidSettingError(setting, f"cannot read {shown!r}", remedy)
-    provider = PROVIDERS.get(found["provider"])
+        public_part = text.partition("@")[0]  # an address may hold a password
+        raise InvalidSettingError(setting, f"cannot read {public_part!r}", remedy)
+    provider = PROVIDERS.get(match["provider"])
     if provider is None:
         kind = "provider"
-        raise UnknownNameError(kind, found["provider"], sorted(PROVIDERS))
-    base_url = found["url"] or provider.base_url
+        raise UnknownNameError(kind, match["provider"], sorted(PROVIDERS))
+    base_url = match["url"] or provider.base_url
     if base_url is None:
-        remedy = f"Write {found['provider']}/{found['model']}@http://host:port/v1"
+        remedy = f"Write {match['provider']}/{match['model']}@http://host:port/v1"
         setting = "model"
         raise InvalidSettingError(setting, f"{text!r} has no address", remedy)
     parse_server_url(base_url)
-    return ModelAddress(provider=found["provider"], model=found["model"], base_url=base_url)
+    return ModelAddress(provider=match["provider"], model=match["model"], base_url=base_url)

@@ -205,13 +205,13 @@ FAMILIES: Final = (
 
 def detect_model_family(address: ModelAddress, named: str | None = None) -> ModelFamily:
     """Return a model's family by `named`, else by its name, with its server's request fields."""
-    found = match_model_family(address.model) if named is None else get_model_family(named)
+    family = match_model_family(address.model) if named is None else get_model_family(named)
     if address.provider != "openrouter":
-        return found
-    spoken = {
-        switch: _OPENROUTER[switch] if said else said for switch, said in found.thinking.items()
+        return family
+    translated = {
+        switch: _OPENROUTER[switch] if sent else sent for switch, sent in family.thinking.items()
     }
-    return replace(found, thinking=spoken)
+    return replace(family, thinking=translated)
 
 
 def build_thinking_request_fields(
@@ -241,14 +241,14 @@ def apply_resize_bounds(family: ModelFamily, space: str) -> ModelFamily:
     """
     if not space.startswith(RESIZED):
         return family
-    found, setting = _BOUNDS.fullmatch(space), "box_space"
-    if found is None or not 0 < int(found["least"]) <= int(found["most"]):
+    bounds, setting = _BOUNDS.fullmatch(space), "box_space"
+    if bounds is None or not 0 < int(bounds["least"]) <= int(bounds["most"]):
         raise InvalidSettingError(setting, f"cannot use {space!r}", f"Write {RESIZED}3136-50176")
     if family.resize is None or family.boxes != "model-input":
         problem = f"boxes of the {family.name} family do not depend on its resize"
         raise InvalidSettingError(setting, problem, "Leave it out")
-    least, most = int(found["least"]), int(found["most"])
-    rule = replace(family.resize, min_pixels=least, max_pixels=most)
+    min_pixels, max_pixels = int(bounds["least"]), int(bounds["most"])
+    rule = replace(family.resize, min_pixels=min_pixels, max_pixels=max_pixels)
     return replace(family, resize=rule, film=None)
 
 

@@ -66,10 +66,10 @@ def build_chat_request_body(
     if isinstance(parts, Failure):
         return parts
     if show == "video":
-        told = _build_video_time_fields(sheet, family)
-        if isinstance(told, Failure):
-            return told
-        fields = {**fields, **told}
+        time_fields = _build_video_time_fields(sheet, family)
+        if isinstance(time_fields, Failure):
+            return time_fields
+        fields = {**fields, **time_fields}
     head = json.dumps(fields)[:-1].encode()
     message = b'"messages": [{"role": "user", "content": '
     content = json.dumps(sheet.prompt).encode()
@@ -82,8 +82,8 @@ def _build_video_time_fields(
     sheet: ReviewRequest, family: ModelFamily
 ) -> Mapping[str, Any] | Failure:
     """Return the request fields that give vLLM the frame times, or why vLLM cannot take them."""
-    if why := explain_unsupported_video(family.kind, sheet):
-        return build_rejected_request_failure(why)
+    if reason := explain_unsupported_video(family.kind, sheet):
+        return build_rejected_request_failure(reason)
     timings = {
         compute_family_frame_timing(family.kind, exhibit.frames) for exhibit in sheet.exhibits
     }
@@ -91,7 +91,7 @@ def _build_video_time_fields(
         return build_rejected_request_failure(
             "vLLM takes one set of instants for all videos, and the clips' differ"
         )
-    told = [
+    videos = [
         {
             "fps": float(timing.fps),
             "frames_indices": list(timing.indices),
@@ -101,7 +101,7 @@ def _build_video_time_fields(
         }
         for timing in timings
     ]
-    return {"media_io_kwargs": {"video": told[0]}} if told else {}
+    return {"media_io_kwargs": {"video": videos[0]}} if videos else {}
 
 
 def _encode_message_part(part: Part) -> bytes:
@@ -208,8 +208,8 @@ class EndpointReviewer:
         )
         _require_supported_format(self._family, manner, address)
         self._show = manner.show
-        own = (manner.box_space or "").startswith(RESIZED)
-        self._box_space = None if own else manner.box_space
+        is_resized = (manner.box_space or "").startswith(RESIZED)
+        self._box_space = None if is_resized else manner.box_space
         self._fields = _build_request_fields(address, self._family, manner)
         self._name = format_endpoint_model_name(model, manner)
         self._model = address.model
@@ -241,8 +241,8 @@ class EndpointReviewer:
 
     @property
     def wants(self) -> frozenset[InputKind]:
-        shown = InputKind.CLIP if self._show == "clip" else InputKind.FRAMES
-        return frozenset({shown} | ({InputKind.SOUND} if self._family.audio else set()))
+        pictures = InputKind.CLIP if self._show == "clip" else InputKind.FRAMES
+        return frozenset({pictures} | ({InputKind.SOUND} if self._family.audio else set()))
 
     @property
     def spending(self) -> SpendingSummary:
@@ -259,11 +259,11 @@ class EndpointReviewer:
         )
         if isinstance(body, Failure):
             return body
-        most = estimate_max_token_usage(sheet, family=self._family, max_tokens=self._max_tokens)
-        outcome = await self._asker.ask(body, key=sheet.key, most=most)
+        usage = estimate_max_token_usage(sheet, family=self._family, max_tokens=self._max_tokens)
+        outcome = await self._asker.ask(body, key=sheet.key, most=usage)
         if isinstance(outcome, Failure) and outcome.reason is FailureReason.KEY_REJECTED:
-            told = "; ".join(filter(None, (outcome.detail, self._key_words)))
-            return replace(outcome, detail=told)
+            detail = "; ".join(filter(None, (outcome.detail, self._key_words)))
+            return replace(outcome, detail=detail)
         if isinstance(outcome, Reply) and outcome.answered_by in {"", self._model}:
             return replace(outcome, answered_by=None)
         return outcome

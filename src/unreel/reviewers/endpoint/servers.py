@@ -90,8 +90,8 @@ def find_model_endpoint(
 
 def list_model_endpoints(models: Iterable[str], *, key_hosts: str) -> tuple[ModelEndpoint, ...]:
     """Return the endpoints of those `models` that are behind a server, without duplicates."""
-    asked = filter(is_server_model, models)
-    return tuple(dict.fromkeys(find_model_endpoint(model, key_hosts=key_hosts) for model in asked))
+    served = filter(is_server_model, models)
+    return tuple(dict.fromkeys(find_model_endpoint(model, key_hosts=key_hosts) for model in served))
 
 
 def _find_provider_address(provider: ModelProvider) -> ServerAddress | None:

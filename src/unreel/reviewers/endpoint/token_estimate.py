@@ -78,8 +78,8 @@ def _count_patch_tokens(width: int, height: int, *, resize: FrameResizeRule) -> 
 
 
 def _build_tile_token_rule(base: int, tile: int) -> ImageTokenRule:
-    words = f"{base} and {tile} for each tile of 512 pixels, the shorter side at 768"
-    return ImageTokenRule(words, partial(_count_tile_tokens, base=base, tile=tile))
+    text = f"{base} and {tile} for each tile of 512 pixels, the shorter side at 768"
+    return ImageTokenRule(text, partial(_count_tile_tokens, base=base, tile=tile))
 
 
 _GOOGLE: Final = ImageTokenRule("258 for each tile of 768 pixels", _count_gemini_image_tokens)
@@ -105,18 +105,18 @@ def get_image_token_rule(family: ModelFamily) -> ImageTokenRule:
     resize = family.resize
     if resize is None:
         return _RULES.get(family.name, _OTHERWISE)
-    words = f"one for {resize.multiple} x {resize.multiple} pixels"
-    return ImageTokenRule(words, partial(_count_patch_tokens, resize=resize))
+    text = f"one for {resize.multiple} x {resize.multiple} pixels"
+    return ImageTokenRule(text, partial(_count_patch_tokens, resize=resize))
 
 
 def estimate_request_tokens(
     question: Question, clips: Sequence[Clip], family: ModelFamily
 ) -> RequestTokenCounts:
     """Estimate the tokens of `question` about `clips`, which are sent as frames."""
-    condition, instrument = question.condition, question.instrument.protocol
-    rule, marked = get_image_token_rule(family), shows_frame_times(instrument, condition.marks)
+    condition, protocol = question.condition, question.instrument.protocol
+    rule, marked = get_image_token_rule(family), shows_frame_times(protocol, condition.marks)
     characters = sum(
-        map(len, split_prompt_at_clips(get_protocol(instrument).prompt(condition.prompt).text))
+        map(len, split_prompt_at_clips(get_protocol(protocol).prompt(condition.prompt).text))
     )
     n_frames = pictures = 0
     for number, clip in enumerate(clips, start=1):

@@ -21,7 +21,7 @@ from unreel.network.http_client import (
 from unreel.reviewers.endpoint.model_address import ModelAddress
 
 READABLE: Final = 200
-"""Most characters of the server's words that a failure repeats."""
+"""Maximum number of characters of the server's text that a failure repeats."""
 MOST_TOKENS: Final = 1_000_000_000
 """A server that counts more in one answer has not counted."""
 _STATUSES: Final = range(HTTPStatus.BAD_REQUEST, 600)
@@ -36,7 +36,7 @@ class RequestFailure:
 
     failure: Failure
     final: bool = False
-    """Asking again would bring the same."""
+    """Whether a retry would give the same result."""
     retry_after_s: float = 0.0
     usage: Usage | None = None
     billable: bool = False
@@ -94,8 +94,8 @@ def _parse_chat_completion(body: Mapping[str, Any]) -> Reply | RequestFailure:
     ended = _parse_finish_reason(choice.get("finish_reason"))
     text, refusal = message.get("content"), message.get("refusal")
     if (isinstance(refusal, str) and refusal) or ended == "content_filter":
-        words = _shorten_to_line(refusal) if isinstance(refusal, str) else ended
-        failure = Failure(FailureReason.REFUSED, words)
+        reason = _shorten_to_line(refusal) if isinstance(refusal, str) else ended
+        failure = Failure(FailureReason.REFUSED, reason)
         return RequestFailure(failure=failure, final=True, usage=usage, billable=True)
     if text is not None and not isinstance(text, str):
         return _build_malformed_response_failure(
@@ -134,10 +134,10 @@ def _parse_error_response(raw: HttpReply, *, now: datetime) -> RequestFailure:
 def _parse_token_usage(usage: object) -> Usage | None:
     if not isinstance(usage, dict):
         return None
-    told, made = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if not (_is_token_count(told) and _is_token_count(made)):
+    n_input, n_output = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if not (_is_token_count(n_input) and _is_token_count(n_output)):
         return None
-    return Usage(input_tokens=told, output_tokens=made)
+    return Usage(input_tokens=n_input, output_tokens=n_output)
 
 
 def _is_token_count(value: object) -> TypeGuard[int]:
@@ -174,8 +174,8 @@ def _replace_lone_surrogates(text: str) -> str:
 
 
 def _shorten_to_line(text: str) -> str:
-    words = " ".join(_replace_lone_surrogates(text[: 4 * READABLE]).split())
-    return words if len(words) <= READABLE else words[: READABLE - 1] + "…"
+    line = " ".join(_replace_lone_surrogates(text[: 4 * READABLE]).split())
+    return line if len(line) <= READABLE else line[: READABLE - 1] + "…"
 
 
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)

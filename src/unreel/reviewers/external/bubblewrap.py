@@ -66,28 +66,28 @@ def build_bubblewrap_command(
     readable: Sequence[Path], *, clip: Path | None = None, graphics: bool = False
 ) -> list[str]:
     """Return the command up to the program, which may read system folders, `clip` and `readable`."""
-    words = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user"]
-    words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    command = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--unshare-user"]
+    command += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     for path in _SYSTEM:
         if path.is_symlink():
-            words += ["--symlink", str(path.readlink()), str(path)]
+            command += ["--symlink", str(path.readlink()), str(path)]
         elif path.exists():
-            words += ["--ro-bind", str(path), str(path)]
+            command += ["--ro-bind", str(path), str(path)]
     for name in _OF_SYSTEM:
-        words += ["--ro-bind-try", name, name]
+        command += ["--ro-bind-try", name, name]
     # The kernel lets root write to settings in /proc without any capability.
-    words += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
-    words += ["--size", str(_SHARED_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108  its own
-    words += ["--size", str(_SCRATCH_BYTES), "--tmpfs", SCRATCH]
+    command += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
+    command += ["--size", str(_SHARED_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108  its own
+    command += ["--size", str(_SCRATCH_BYTES), "--tmpfs", SCRATCH]
     if graphics:
-        for device in (each for name in _GRAPHICS for each in sorted(Path("/dev").glob(name))):
-            words += ["--dev-bind", str(device), str(device)]
-        words += ["--ro-bind", "/sys", "/sys"]
+        for device in (found for name in _GRAPHICS for found in sorted(Path("/dev").glob(name))):
+            command += ["--dev-bind", str(device), str(device)]
+        command += ["--ro-bind", "/sys", "/sys"]
     for path in sorted({*readable}):
-        words += ["--ro-bind", str(path), str(path)]
+        command += ["--ro-bind", str(path), str(path)]
     if clip is not None:
-        words += ["--ro-bind", str(clip), str(CLIP_FOLDER / clip.name)]
-    return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", SCRATCH]
+        command += ["--ro-bind", str(clip), str(CLIP_FOLDER / clip.name)]
+    return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", SCRATCH]
 
 
 def find_program_readable_paths(command: Sequence[str]) -> tuple[Path, ...]:
@@ -103,13 +103,13 @@ def find_program_readable_paths(command: Sequence[str]) -> tuple[Path, ...]:
     if program is None:
         return ()
     first = Path(program).absolute()
-    chain = [each for each in _iter_program_interpreters(first) if not _is_system_path(each)]
-    libraries = [path for each in chain for path in _list_python_folders(each) or [each]]
+    chain = [link for link in _iter_program_interpreters(first) if not _is_system_path(link)]
+    libraries = [path for link in chain for path in _list_python_folders(link) or [link]]
     files = [Path(word) for word in command[1:] if word.startswith("/") and Path(word).is_file()]
     if "/" in command[0] and not _list_python_folders(first) and not _is_system_path(first):
         files.insert(0, first)
-    own = [_require_dedicated_folder(files[0])] if files and not _is_system_path(files[0]) else []
-    readable = (*libraries, *own, *(file for file in files[1:] if not _is_system_path(file)))
+    dirs = [_require_dedicated_folder(files[0])] if files and not _is_system_path(files[0]) else []
+    readable = (*libraries, *dirs, *(file for file in files[1:] if not _is_system_path(file)))
     return tuple(dict.fromkeys(readable))
 
 
@@ -118,7 +118,7 @@ def _require_dedicated_folder(file: Path) -> Path:
     real, home = folder.resolve(), Path.home().resolve()
     if (
         real in (home, *home.parents, *_NOBODYS)
-        or any(real.is_relative_to(each) for each in _OF_MACHINE)
+        or any(real.is_relative_to(shared) for shared in _OF_MACHINE)
         or (real / ".ssh").exists()
     ):
         setting, problem = "command", f"the program could read all of {str(folder)!a}"
@@ -156,10 +156,10 @@ def _find_script_interpreter(file: Path) -> Path | None:
         line = opened.read(_SHEBANG_BYTES).partition(b"\n")[0]
     if not line.startswith(b"#!"):
         return None
-    words = [word for word in os.fsdecode(line[2:]).split() if not word.startswith("-")]
-    if len(words) > 1 and words[0].endswith("/env"):
-        return Path(shutil.which(words[1]) or words[1])
-    return Path(words[0]) if words else None
+    parts = [part for part in os.fsdecode(line[2:]).split() if not part.startswith("-")]
+    if len(parts) > 1 and parts[0].endswith("/env"):
+        return Path(shutil.which(parts[1]) or parts[1])
+    return Path(parts[0]) if parts else None
 
 
 def _list_python_folders(program: Path) -> list[Path]:
@@ -172,4 +172,4 @@ def _list_python_folders(program: Path) -> list[Path]:
 
 
 def _is_system_path(path: Path) -> bool:
-    return any(path.is_relative_to(each) for each in _SYSTEM)
+    return any(path.is_relative_to(folder) for folder in _SYSTEM)

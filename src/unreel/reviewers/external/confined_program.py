@@ -57,17 +57,17 @@ def _load_module_file(file: Path) -> Any:
     return module
 
 
-def main(plan: str, command: list[str]) -> int:
-    """Run `command` in the sandbox of the JSON `plan`; return its status, 128 plus the signal that ended it."""
-    told = json.loads(plan)
+def main(plan_json: str, command: list[str]) -> int:
+    """Run `command` in the sandbox of `plan_json`; return its status, 128 plus the signal that ended it."""
+    plan = json.loads(plan_json)
     try:
         _close_extra_descriptors()
         watchdog = _load_module_file(Path(__file__).with_name("watchdog.py"))
-        memory = _compute_memory_limit(told)
-        if not told["bubblewrap"]:
-            pid = _start_weak_sandbox(told, command)
+        memory = _compute_memory_limit(plan)
+        if not plan["bubblewrap"]:
+            pid = _start_weak_sandbox(plan, command)
             return int(watchdog.watch(pid, memory_bytes=memory, n_threads=_MOST_PROCESSES))
-        report, pid = _start_bubblewrap(told, command)
+        report, pid = _start_bubblewrap(plan, command)
         status = int(watchdog.watch(pid, memory_bytes=memory, n_threads=_MOST_PROCESSES))
     except (OSError, ImportError, RuntimeError) as error:
         _write_confinement_error(error)
@@ -87,11 +87,11 @@ def _close_extra_descriptors() -> None:
             raise RuntimeError(msg)
 
 
-def _start_bubblewrap(told: dict[str, Any], command: list[str]) -> tuple[int, int]:
+def _start_bubblewrap(plan: dict[str, Any], command: list[str]) -> tuple[int, int]:
     """Start bubblewrap; return the descriptor of its status report, and its process id."""
     report, report_end = os.pipe()
     rules = os.memfd_create("filter")
-    os.write(rules, bytes.fromhex(told["filter"]))
+    os.write(rules, bytes.fromhex(plan["filter"]))
     os.lseek(rules, 0, os.SEEK_SET)
     keeper = os.getpid()
     pid = os.fork()
@@ -100,17 +100,17 @@ def _start_bubblewrap(told: dict[str, Any], command: list[str]) -> tuple[int, in
         return report, pid
     try:
         _die_with_parent(ctypes.CDLL(None, use_errno=True), keeper)
-        _set_resource_limits(told)
+        _set_resource_limits(plan)
         for descriptor in (report_end, rules):
             os.set_inheritable(descriptor, True)  # noqa: FBT003
-        own = ["--seccomp", str(rules), "--json-status-fd", str(report_end), "--"]
-        os.execv(told["bubblewrap"][0], [*told["bubblewrap"], *own, *command])  # noqa: S606
+        options = ["--seccomp", str(rules), "--json-status-fd", str(report_end), "--"]
+        os.execv(plan["bubblewrap"][0], [*plan["bubblewrap"], *options, *command])  # noqa: S606
     except OSError as error:
         _write_confinement_error(error)
     os._exit(NOT_CONFINED)
 
 
-def _start_weak_sandbox(told: dict[str, Any], command: list[str]) -> int:
+def _start_weak_sandbox(plan: dict[str, Any], command: list[str]) -> int:
     """Start the program in the weak sandbox; return the id of the program's parent process."""
     libc = ctypes.CDLL(None, use_errno=True)
     _unshare_namespaces(libc)
@@ -124,23 +124,23 @@ def _start_weak_sandbox(told: dict[str, Any], command: list[str]) -> int:
     _die_with_parent(libc, keeper)
     second = os.fork()
     if not second:
-        _exec_confined_command(libc, told, command)
+        _exec_confined_command(libc, plan, command)
     os._exit(_wait_for_exit(second))
 
 
-def _exec_confined_command(libc: ctypes.CDLL, told: dict[str, Any], command: list[str]) -> NoReturn:
+def _exec_confined_command(libc: ctypes.CDLL, plan: dict[str, Any], command: list[str]) -> NoReturn:
     try:
         os.setsid()
-        _set_resource_limits(told)
+        _set_resource_limits(plan)
         _lower_resource_limit(resource.RLIMIT_NPROC, _count_user_threads() + _MOST_PROCESSES)
         _drop_capabilities(libc)
-        _restrict_file_access(Path(told["folder"]), graphics=told["graphics"])
-        _install_syscall_filter(libc, bytes.fromhex(told["filter"]))
+        _restrict_file_access(Path(plan["folder"]), graphics=plan["graphics"])
+        _install_syscall_filter(libc, bytes.fromhex(plan["filter"]))
     except (OSError, ImportError, RuntimeError) as error:
         _write_confinement_error(error)
         os._exit(NOT_CONFINED)
     try:
-        os.chdir(told["folder"])
+        os.chdir(plan["folder"])
         os.execvp(command[0], command)  # noqa: S606  the recipe's own program
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode(errors="replace"))
@@ -180,11 +180,11 @@ def _limit_process_ids() -> None:
         _write_kernel_file("/proc/sys/kernel/pid_max", str(_MOST_PROCESSES))
 
 
-def _set_resource_limits(told: dict[str, Any]) -> None:
+def _set_resource_limits(plan: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
         _write_kernel_file("/proc/self/oom_score_adj", "1000")
     for kind, value in (
-        (resource.RLIMIT_DATA, _compute_memory_limit(told)),
+        (resource.RLIMIT_DATA, _compute_memory_limit(plan)),
         (resource.RLIMIT_FSIZE, _MOST_FILE_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
@@ -197,9 +197,9 @@ def _lower_resource_limit(kind: int, value: int) -> None:
     resource.setrlimit(kind, (allowed, allowed))
 
 
-def _compute_memory_limit(told: dict[str, Any]) -> int:
+def _compute_memory_limit(plan: dict[str, Any]) -> int:
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min(physical // 2, int(told["memory_mb"]) << 20)
+    return min(physical // 2, int(plan["memory_mb"]) << 20)
 
 
 def _count_user_threads() -> int:
@@ -237,9 +237,9 @@ def _restrict_file_access(folder: Path, *, graphics: bool) -> None:
     granted = [(Path("/"), reading), (folder, FSAccess.all())]
     granted += [(path, device) for path in _list_device_paths(graphics=graphics)]
     for path, rights in granted:
-        own = rights if path.is_dir() else rights & FSAccess.all_file()
+        allowed = rights if path.is_dir() else rights & FSAccess.all_file()
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        rule = PathBeneathAttr(own, opened)
+        rule = PathBeneathAttr(allowed, opened)
         get_add_rule()(rules, _PATH_BENEATH, ctypes.byref(rule), 0)
         os.close(opened)
     get_restrict_self()(rules, 0)

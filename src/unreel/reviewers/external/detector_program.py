@@ -89,18 +89,18 @@ def resolve_external_program(command: Sequence[str], base: Path) -> ExternalProg
     if not command or not command[0].strip() or any("\0" in word for word in command):
         setting, problem = "command", "names no program"
         raise InvalidSettingError(setting, problem, 'Write command = ["python", "detector.py"]')
-    words = resolve_command_files(command, base)
-    if "/" in command[0] and not _is_existing_file(Path(words[0])):
-        setting, problem = "command", f"there is no program at {words[0]!a}"
+    parts = resolve_command_files(command, base)
+    if "/" in command[0] and not _is_existing_file(Path(parts[0])):
+        setting, problem = "command", f"there is no program at {parts[0]!a}"
         raise InvalidSettingError(setting, problem, "Name a file that can be run")
     files = [
-        _resolve_argument_file(word, base, first=number == 0) for number, word in enumerate(words)
+        _resolve_argument_file(word, base, first=number == 0) for number, word in enumerate(parts)
     ]
     identity = [
         digest("file", compute_clip_id(Path(file))) if file else word
-        for word, file in zip(words, files, strict=True)
+        for word, file in zip(parts, files, strict=True)
     ]
-    return ExternalProgramCommand(tuple(words), tuple(identity))
+    return ExternalProgramCommand(tuple(parts), tuple(identity))
 
 
 def _resolve_argument_file(word: str, base: Path, *, first: bool) -> str | None:
@@ -197,8 +197,8 @@ class DetectorProgramReviewer:
             return ended
         if ended.status:
             return self._mishap(ended)
-        told = parse_program_reply(ended.output)
-        return told if isinstance(told, Failure) else self._reading.believe(told)
+        reply = parse_program_reply(ended.output)
+        return reply if isinstance(reply, Failure) else self._reading.believe(reply)
 
     def _run(self, exhibit: ClipInput, stop: threading.Event) -> ProgramRunResult | Failure:
         assert exhibit.whole is not None  # noqa: S101  looked at by the caller
@@ -210,11 +210,11 @@ class DetectorProgramReviewer:
             return run_sandboxed_program(self._job(clip, folder.make("scratch")), stop)
 
     def _job(self, clip: Path, scratch: Path) -> SandboxedCommand:
-        terms, own, wrapped = self._terms, str(scratch), list[str]()
+        terms, home, wrapped = self._terms, str(scratch), list[str]()
         if not terms.weak:
             wrapped = build_bubblewrap_command(self._readable, clip=clip, graphics=terms.graphics)
-            clip, own = CLIP_FOLDER / clip.name, SCRATCH
-        fixed = {"HOME": own, "TMPDIR": own, "USER": "unreel", "LOGNAME": "unreel"}
+            clip, home = CLIP_FOLDER / clip.name, SCRATCH
+        fixed = {"HOME": home, "TMPDIR": home, "USER": "unreel", "LOGNAME": "unreel"}
         return SandboxedCommand(
             command=self._program.with_clip(clip),
             folder=scratch,

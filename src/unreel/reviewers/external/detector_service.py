@@ -115,8 +115,8 @@ class DetectorServiceReviewer:
         outcome = await self._asker.ask(body, key=key)
         if isinstance(outcome, Failure):
             return outcome
-        told = parse_detector_reply(outcome.text.encode())
-        return told if isinstance(told, Failure) else self._reading.believe(told)
+        reply = parse_detector_reply(outcome.text.encode())
+        return reply if isinstance(reply, Failure) else self._reading.believe(reply)
 
     def _body(self, exhibit: ClipInput) -> bytes | Failure:
         if self._show == "clip" and exhibit.whole is not None:
@@ -124,10 +124,10 @@ class DetectorServiceReviewer:
         if self._show == "frames" and exhibit.frames:
             frames = [
                 {
-                    "at_us": convert_to_microseconds(each.at_s),
-                    "jpeg": base64.b64encode(each.jpeg).decode(),
+                    "at_us": convert_to_microseconds(frame.at_s),
+                    "jpeg": base64.b64encode(frame.jpeg).decode(),
                 }
-                for each in exhibit.frames
+                for frame in exhibit.frames
             ]
             return json.dumps({"frames": frames}).encode()
         return Failure(FailureReason.REQUEST_REJECTED, f"not asked: no {self._show} is shown")

@@ -56,9 +56,9 @@ def run_sandboxed_program(
     job: SandboxedCommand, stop: threading.Event
 ) -> ProgramRunResult | Failure:
     """Run a program to its exit, timeout or `stop`; a failure if ended early or if it wrote too much."""
-    with contextlib.ExitStack() as ours:
-        output, output_end = _open_pipe(ours)
-        errors, errors_end = _open_pipe(ours)
+    with contextlib.ExitStack() as stack:
+        output, output_end = _open_pipe(stack)
+        errors, errors_end = _open_pipe(stack)
         plan = json.dumps(
             {
                 "folder": str(job.folder),
@@ -70,22 +70,22 @@ def run_sandboxed_program(
         )
         # The weak cage loads a package for Landlock; the other one needs none.
         options = ["-I", "-S"] if job.bubblewrap else ["-I"]
-        leash = ManagedProcess(
+        process = ManagedProcess(
             [sys.executable, *options, str(Path(confined_program.__file__)), plan, *job.command],
             log=output_end,
             errors=errors_end,
             environment=job.environment,
             folder=job.folder,
         )
-        ours.callback(leash.end)
+        stack.callback(process.end)
         output_end.close()
         errors_end.close()
-        heard = _OutputCapture(output, errors)
-        failure = heard.listen(until_s=time.monotonic() + job.seconds, stop=stop)
+        capture = _OutputCapture(output, errors)
+        failure = capture.listen(until_s=time.monotonic() + job.seconds, stop=stop)
         if failure is not None:
             return _build_stop_failure(failure, job)
         return ProgramRunResult(
-            status=leash.wait(), output=bytes(heard.output), errors=bytes(heard.errors)
+            status=process.wait(), output=bytes(capture.output), errors=bytes(capture.errors)
         )
 
 
@@ -122,15 +122,15 @@ class _OutputCapture:
         return bool(piece)
 
 
-def _open_pipe(ours: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
+def _open_pipe(stack: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
     reading, writing = os.pipe()
-    first = ours.enter_context(os.fdopen(reading, "rb", 0))
-    return first, ours.enter_context(os.fdopen(writing, "wb", 0))
+    first = stack.enter_context(os.fdopen(reading, "rb", 0))
+    return first, stack.enter_context(os.fdopen(writing, "wb", 0))
 
 
 def _build_stop_failure(reason: FailureReason, job: SandboxedCommand) -> Failure:
-    words = {
+    details = {
         FailureReason.OUT_OF_TIME: f"the program gave no answer within {job.seconds:g} s",
         FailureReason.REPLY_TOO_LARGE: f"the program wrote more than {OUTPUT_BYTES} bytes",
     }
-    return Failure(reason, words.get(reason, "the program was stopped"))
+    return Failure(reason, details.get(reason, "the program was stopped"))

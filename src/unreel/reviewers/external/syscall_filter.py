@@ -117,7 +117,7 @@ def build_syscall_filter() -> bytes:
             _encode_syscall_checks(
                 find("ioctl"),
                 _encode_bpf_argument_load(1),
-                *(_encode_bpf_return_if(_EQUAL, each, _REFUSE) for each in _IOCTLS),
+                *(_encode_bpf_return_if(_EQUAL, request, _REFUSE) for request in _IOCTLS),
             ),
             # Datagram sockets can be sent to anybody; a pair of streams is connected for good.
             _encode_syscall_checks(

@@ -64,9 +64,9 @@ def _exceeds_limits(pid: int, memory_bytes: int, most_threads: int) -> bool:
 def _iter_process_tree(pid: int) -> Iterator[int]:
     waiting = [pid]
     while waiting:
-        each = waiting.pop()
-        yield each
-        for task in Path(f"/proc/{each}/task").glob("*/children"):
+        current = waiting.pop()
+        yield current
+        for task in Path(f"/proc/{current}/task").glob("*/children"):
             with contextlib.suppress(OSError):
                 waiting += map(int, task.read_text(encoding="ascii").split())
 

@@ -59,7 +59,7 @@ def read_served_adapter(name: str, folder: Path) -> ServedAdapter:
     rank = config.get("r")
     patterns = config.get("rank_pattern") or {}
     ranks = [rank, *(patterns.values() if isinstance(patterns, Mapping) else ())]
-    if not all(isinstance(each, int) and each > 0 for each in ranks):
+    if not all(isinstance(r, int) and r > 0 for r in ranks):
         raise UnreadableSourceError(str(folder), f"a rank of {rank!r}", remedy)
     for unknown in ("modules_to_save", "use_dora", "lora_bias"):
         if config.get(unknown):
@@ -81,10 +81,10 @@ def build_adapter_arguments(adapters: Sequence[ServedAdapter]) -> Sequence[str]:
     """Return vLLM's arguments for serving `adapters` with their base."""
     if not adapters:
         return ()
-    most = max(adapter.rank for adapter in adapters)
-    fitting = [rank for rank in _RANKS if rank >= most]
+    max_rank = max(adapter.rank for adapter in adapters)
+    fitting = [rank for rank in _RANKS if rank >= max_rank]
     if not fitting:
-        problem = f"an adapter of rank {most}, and vLLM takes {_RANKS[-1]} at most"
+        problem = f"an adapter of rank {max_rank}, and vLLM takes {_RANKS[-1]} at most"
         raise InvalidSettingError(SETTING, problem, "Merge it into its base")
     modules = [json.dumps({"name": a.name, "path": str(a.folder.resolve())}) for a in adapters]
     return (
@@ -167,7 +167,7 @@ class LocalCheckpoint:
     def asked_name(self, *, max_tokens: int, box_space: str | None) -> str:
         """Return the name of the checkpoint as a reviewer, with settings that differ from their defaults."""
         changed = {"max_tokens": (max_tokens, MAX_TOKENS), "box_space": (box_space, None)}
-        label = ",".join(f"{name}={now}" for name, (now, usual) in changed.items() if now != usual)
+        label = ",".join(f"{name}={new}" for name, (new, usual) in changed.items() if new != usual)
         return f"{self.name}?{label}" if label else self.name
 
     @property
@@ -196,29 +196,29 @@ def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalChe
         UnreadableSourceError: There is no model that is safe to load.
         InvalidSettingError: The model was trained with the other form, or on another base model.
     """
-    place = find_model_folder(folder)
-    require_safe_weights(place)
-    taught = read_checkpoint_input_spec(place)
+    path = find_model_folder(folder)
+    require_safe_weights(path)
+    taught = read_checkpoint_input_spec(path)
     if taught is None:
-        taught = _build_default_input_spec(place, form or "frames")
-        return LocalCheckpoint(folder=place, taught=taught, is_ours=False)
+        taught = _build_default_input_spec(path, form or "frames")
+        return LocalCheckpoint(folder=path, taught=taught, is_ours=False)
     if form is not None and form != taught.input:
-        problem = f"{place.name} was taught on {taught.input} and would be asked on {form}"
+        problem = f"{path.name} was taught on {taught.input} and would be asked on {form}"
         setting = "show"
         raise InvalidSettingError(setting, problem, f"Leave it out, or write {taught.input}")
-    found = LocalCheckpoint(folder=place, taught=taught, is_ours=True)
-    base = found.base
+    checkpoint = LocalCheckpoint(folder=path, taught=taught, is_ours=True)
+    base = checkpoint.base
     if base is not None:
         require_safe_weights(base)
-        _require_matching_base(found, base)
-    return found
+        _require_matching_base(checkpoint, base)
+    return checkpoint
 
 
 def find_model_folder(name: str | Path, revision: str | None = None) -> Path:
     """Return a model's own or cached folder; raise `UnreadableSourceError` if neither exists."""
-    place = Path(name).expanduser()
-    if place.is_dir():
-        return place
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
     remedy = "Name a folder with a model's weights, tokenizer and processor"
     try:
         from huggingface_hub import snapshot_download
@@ -257,20 +257,20 @@ def _compute_checkpoint_digest(folder: Path, taught: CheckpointInputSpec, base: 
         if (folder / name).is_file()
         for part in (name, _get_file_digest(folder / name))
     ]
-    told = taught.model_dump_json(exclude={"base", "base_digest"})
+    spec = taught.model_dump_json(exclude={"base", "base_digest"})
     adapter = _format_adapter_config(folder) if base else ""
-    return digest("checkpoint", told, compute_weights_digest(folder), base, adapter, *shown_by)
+    return digest("checkpoint", spec, compute_weights_digest(folder), base, adapter, *shown_by)
 
 
 def _format_adapter_config(folder: Path) -> str:
-    told = read_model_config(folder, ADAPTER)
-    return json.dumps({k: v for k, v in told.items() if k != "base_model_name_or_path"})
+    config = read_model_config(folder, ADAPTER)
+    return json.dumps({k: v for k, v in config.items() if k != "base_model_name_or_path"})
 
 
 def read_model_config(folder: Path, name: str = CONFIG) -> dict[str, Any]:
     """Read the JSON config of a model or adapter; return an empty dict if it is no JSON object."""
-    told = parse_json(read_limited_bytes(folder / name, most=RECIPE_BYTES))
-    return told if isinstance(told, dict) else {}
+    config = parse_json(read_limited_bytes(folder / name, most=RECIPE_BYTES))
+    return config if isinstance(config, dict) else {}
 
 
 def require_safe_weights(folder: Path) -> None:
@@ -290,16 +290,16 @@ def require_safe_weights(folder: Path) -> None:
     if any(folder.glob(_ADAPTER_WEIGHTS if (folder / ADAPTER).is_file() else _WEIGHTS)):
         return
     problem, remedy = "no weights", "Name a folder with a model's weights as safetensors"
-    if any(found for pattern in _CODED for found in folder.glob(pattern)):
+    if any(file for pattern in _CODED for file in folder.glob(pattern)):
         problem = "its weights are in a form that can hold code"
         remedy = "Convert them to safetensors where you trust them"
     raise UnreadableSourceError(str(folder), problem, remedy)
 
 
-def _require_matching_base(found: LocalCheckpoint, base: Path) -> None:
-    told = found.taught.base_digest
-    if told is not None and told != compute_weights_digest(base):
-        problem = f"{found.folder.name} is an adapter of other weights than those in {base}"
+def _require_matching_base(adapter: LocalCheckpoint, base: Path) -> None:
+    expected = adapter.taught.base_digest
+    if expected is not None and expected != compute_weights_digest(base):
+        problem = f"{adapter.folder.name} is an adapter of other weights than those in {base}"
         setting, remedy = "model", "Name the model that it was trained on as `base` in unreel.json"
         raise InvalidSettingError(setting, problem, remedy)
 
@@ -320,8 +320,8 @@ def get_checkpoint_display_name(folder: Path) -> str:
 
 
 def _iter_display_name_parts(folder: Path) -> Iterator[str]:
-    for place in (folder, *folder.parents):
-        if place.name not in _INNER:
-            yield place.name
-            if not place.name.startswith("step-"):
+    for parent in (folder, *folder.parents):
+        if parent.name not in _INNER:
+            yield parent.name
+            if not parent.name.startswith("step-"):
                 return

@@ -134,8 +134,8 @@ class RequestEncoder:
 
     def encode(self, sheet: ReviewRequest, target: str | None = None) -> EncodedRequest | Failure:
         """Encode `sheet` and, if given, the training answer `target`; a failure if the model cannot take it."""
-        if why := self._impossible(sheet, target):
-            return build_rejected_request_failure(why)
+        if reason := self._impossible(sheet, target):
+            return build_rejected_request_failure(reason)
         parts = build_message_parts(
             sheet, form=self._taught.input, times=get_model_family(self._taught.family).times
         )
@@ -157,8 +157,8 @@ class RequestEncoder:
             return build_rejected_request_failure(
                 "a conversation holds pictures, and this model is asked in videos"
             )
-        if why := self._impossible(sheet, None):
-            return build_rejected_request_failure(why)
+        if reason := self._impossible(sheet, None):
+            return build_rejected_request_failure(reason)
         parts = build_message_parts(
             sheet, form="frames", times=get_model_family(self._taught.family).times
         )
@@ -177,26 +177,26 @@ class RequestEncoder:
         self, encoded: Sequence[EncodedRequest], *, pad: Literal["left", "right"]
     ) -> dict[str, torch.Tensor]:
         """Build one padded batch from encoded requests; it has `labels` if any request has a target."""
-        longest = max(len(one.input_ids) for one in encoded)
+        longest = max(len(item.input_ids) for item in encoded)
         ids = torch.full((len(encoded), longest), self._pad_id)
         mask, labels = torch.zeros_like(ids), torch.full_like(ids, IGNORED)
-        for row, one in enumerate(encoded):
-            n = len(one.input_ids)
+        for row, item in enumerate(encoded):
+            n = len(item.input_ids)
             start = longest - n if pad == "left" else 0
-            ids[row, start : start + n] = one.input_ids
+            ids[row, start : start + n] = item.input_ids
             mask[row, start : start + n] = 1
-            labels[row, start + one.n_prompt : start + n] = one.input_ids[one.n_prompt :]
+            labels[row, start + item.n_prompt : start + n] = item.input_ids[item.n_prompt :]
         batch = {
             "input_ids": ids,
             "attention_mask": mask,
-            **_concatenate_media_tensors([one.media for one in encoded]),
+            **_concatenate_media_tensors([item.media for item in encoded]),
         }
         if self._taught.family in _WITH_TYPES:
             types = torch.zeros_like(ids)
             types[ids == self._processor.image_token_id] = 1
             types[ids == self._processor.video_token_id] = 2
             batch["mm_token_type_ids"] = types
-        if any(one.n_prompt < len(one.input_ids) for one in encoded):
+        if any(item.n_prompt < len(item.input_ids) for item in encoded):
             batch["labels"] = labels
         return batch
 
@@ -212,8 +212,8 @@ class RequestEncoder:
 
     def _impossible(self, sheet: ReviewRequest, target: str | None) -> str:
         """Return why the model cannot take the request `sheet`; "" if it can."""
-        said = sheet.prompt + (target or "")
-        if hidden := next((word for word in self._special if word in said), None):
+        text = sheet.prompt + (target or "")
+        if hidden := next((word for word in self._special if word in text), None):
             return f"the text holds {hidden!r}, which is a mark of the model's own"
         if sheet.condition.audio == "on":
             return f"the {self._taught.family} family takes no sound"
@@ -249,10 +249,10 @@ class RequestEncoder:
         text = self._processor.apply_chat_template(
             [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
         )
-        shown: dict[str, Any] = {"images": pictures} if pictures else {}
+        media: dict[str, Any] = {"images": pictures} if pictures else {}
         if videos:
-            shown |= {"videos": videos, "videos_kwargs": self._video_settings(timings)}
-        return dict(self._processor(text=[text], return_tensors="pt", **shown))
+            media |= {"videos": videos, "videos_kwargs": self._video_settings(timings)}
+        return dict(self._processor(text=[text], return_tensors="pt", **media))
 
     def _video_settings(self, timings: list[VideoMetadata]) -> dict[str, Any]:
         settings: dict[str, Any] = {"video_metadata": timings, "do_sample_frames": False}
@@ -314,8 +314,8 @@ def _build_video_metadata(timing: FrameTiming) -> VideoMetadata:
 def _concatenate_media_tensors(
     media: Sequence[Mapping[str, torch.Tensor]],
 ) -> dict[str, torch.Tensor]:
-    names = {name: None for one in media for name in one}
-    return {name: torch.cat([one[name] for one in media if name in one]) for name in names}
+    names = {name: None for item in media for name in item}
+    return {name: torch.cat([item[name] for item in media if name in item]) for name in names}
 
 
 def _build_image_resizer(resize: Callable[..., tuple[int, int]]) -> Callable[..., tuple[int, int]]:
@@ -336,23 +336,23 @@ def _get_resize_bounds(half: Any) -> dict[str, int]:
 def _compute_qwen25_video_size(
     processor: Any, height: int, width: int, _n_frames: int
 ) -> tuple[int, int]:
-    found: tuple[int, int] = qwen25_videos.smart_resize(
+    size: tuple[int, int] = qwen25_videos.smart_resize(
         height, width, **_get_resize_bounds(processor.video_processor)
     )
-    return found
+    return size
 
 
 def _compute_qwen3_video_size(
     processor: Any, height: int, width: int, n_frames: int
 ) -> tuple[int, int]:
-    found: tuple[int, int] = qwen3_videos.smart_resize(
+    size: tuple[int, int] = qwen3_videos.smart_resize(
         n_frames,
         height,
         width,
         temporal_factor=processor.video_processor.temporal_patch_size,
         **_get_resize_bounds(processor.video_processor),
     )
-    return found
+    return size
 
 
 def _compute_videollama3_video_size(
@@ -360,8 +360,8 @@ def _compute_videollama3_video_size(
 ) -> tuple[int, int]:
     bounds = _get_resize_bounds(processor.video_processor)
     bounds["max_pixels"] //= n_frames  # its bound is for all frames together
-    found: tuple[int, int] = llama_videos.smart_resize(height, width, **bounds)
-    return found
+    size: tuple[int, int] = llama_videos.smart_resize(height, width, **bounds)
+    return size
 
 
 _SIZES: Final[Mapping[tuple[str, str], Callable[..., tuple[int, int]]]] = {

@@ -48,8 +48,8 @@ def require_known_rope_method(method: Any) -> None:
     Raises:
         InvalidSettingError: The installed transformers has an unknown version of the method.
     """
-    found = sha256(inspect.getsource(method).encode()).hexdigest()
-    if found not in _KNOWN:
+    source_hash = sha256(inspect.getsource(method).encode()).hexdigest()
+    if source_hash not in _KNOWN:
         problem = f"version {transformers.__version__} counts Qwen2.5-VL's positions in a way unknown here"
         remedy = "Install the version that unreel[local] names: pip install 'unreel[local]'"
         setting = "transformers"
@@ -67,8 +67,8 @@ def _compute_rope_index(
     vision = inner.config.vision_config
     films, seconds = _list_grid_rows(media.get("video_grid_thw")), media.get("second_per_grid_ts")
     paces = [
-        vision.tokens_per_second * float(each)
-        for each in _fill_missing_grid_seconds(seconds, len(films))
+        vision.tokens_per_second * float(spacing)
+        for spacing in _fill_missing_grid_seconds(seconds, len(films))
     ]
     merge = vision.spatial_merge_size
     blocks = {
@@ -87,8 +87,8 @@ def _compute_rope_index(
     }
     positions = torch.zeros(3, *input_ids.shape, dtype=torch.long)
     deltas = []
-    kept = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-    for row, (types, mask) in enumerate(zip(mm_token_type_ids, kept.bool(), strict=True)):
+    attended = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+    for row, (types, mask) in enumerate(zip(mm_token_type_ids, attended.bool(), strict=True)):
         placed = _compute_row_rope_positions(types[mask].tolist(), blocks)
         positions[:, row, mask.cpu()] = placed
         deltas.append(int(placed.max()) + 1 - placed.shape[1])
@@ -146,18 +146,18 @@ def load_local_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> 
         UnreadableSourceError: The weights cannot be read, or are not safe to load.
         InvalidSettingError: It is not a standard LoRA adapter, or its base model is unknown or differs.
     """
-    place = find_model_folder(folder)
-    if not (place / ADAPTER).is_file():
-        return _load_full_model(place, dtype).to(device)
-    found = read_checkpoint(place)
-    if found.base is None:
+    path = find_model_folder(folder)
+    if not (path / ADAPTER).is_file():
+        return _load_full_model(path, dtype).to(device)
+    checkpoint = read_checkpoint(path)
+    if checkpoint.base is None:
         setting, remedy = "model", "Name the model that it belongs on as `base` in unreel.json"
-        raise InvalidSettingError(setting, f"{place} is an adapter of no known model", remedy)
-    if (found.base / ADAPTER).is_file():
+        raise InvalidSettingError(setting, f"{path} is an adapter of no known model", remedy)
+    if (checkpoint.base / ADAPTER).is_file():
         # transformers would load what that one names, by rules of its own.
         setting, remedy = "model", "Merge that one first, and name the merged model"
-        raise InvalidSettingError(setting, f"the base of {place} is an adapter itself", remedy)
-    return _attach_adapter(_load_full_model(found.base, dtype), place).to(device)
+        raise InvalidSettingError(setting, f"the base of {path} is an adapter itself", remedy)
+    return _attach_adapter(_load_full_model(checkpoint.base, dtype), path).to(device)
 
 
 def _load_full_model(folder: Path, dtype: torch.dtype) -> Any:
@@ -180,9 +180,9 @@ def _load_full_model(folder: Path, dtype: torch.dtype) -> Any:
         problem = f"its weights lack {len(absent)} parts of the model, among them {absent[0]}"
         remedy = "Write the whole checkpoint, or name its base for an adapter"
         raise UnreadableSourceError(str(folder), problem, remedy)
-    said = model.generation_config
+    defaults = model.generation_config
     model.generation_config = GenerationConfig(
-        eos_token_id=said.eos_token_id, pad_token_id=said.pad_token_id
+        eos_token_id=defaults.eos_token_id, pad_token_id=defaults.pad_token_id
     )
     patch_rope_positions(model)
     return model
@@ -191,8 +191,8 @@ def _load_full_model(folder: Path, dtype: torch.dtype) -> Any:
 def _attach_adapter(model: Any, folder: Path) -> Any:
     from peft import LoraConfig, PeftModel
 
-    told = read_model_config(folder, ADAPTER)
-    if told.get("peft_type") != "LORA" or told.get("megatron_config"):
+    adapter = read_model_config(folder, ADAPTER)
+    if adapter.get("peft_type") != "LORA" or adapter.get("megatron_config"):
         problem, remedy = f"{folder} is not a standard LoRA adapter", "Merge it into its model"
         setting = "model"
         raise InvalidSettingError(setting, problem, remedy)
@@ -204,5 +204,5 @@ def _attach_adapter(model: Any, folder: Path) -> Any:
 
 
 def _build_load_error(folder: Path, error: Exception) -> UnreadableSourceError:
-    words = f"its weights cannot be loaded: {type(error).__name__}: {str(error)[:300]}"
-    return UnreadableSourceError(str(folder), words, "Write the checkpoint again, or name another")
+    text = f"its weights cannot be loaded: {type(error).__name__}: {str(error)[:300]}"
+    return UnreadableSourceError(str(folder), text, "Write the checkpoint again, or name another")

@@ -81,8 +81,8 @@ class LocalReviewer:
         return self._box_space or self._encoder.box_space(exhibit)
 
     async def answer(self, sheet: ReviewRequest) -> Outcome:
-        if why := self._cannot_switch(sheet):
-            return build_rejected_request_failure(why)
+        if reason := self._cannot_switch(sheet):
+            return build_rejected_request_failure(reason)
         if self._worker is None:
             self._worker = threading.Thread(target=self._work, name="local model", daemon=True)
             self._worker.start()
@@ -99,10 +99,11 @@ class LocalReviewer:
 
     def _cannot_switch(self, sheet: ReviewRequest) -> str:
         """Return why the model's thinking cannot be switched as `sheet` requires; "" if it can."""
-        thinking, own = sheet.condition.thinking, get_model_family(self._checkpoint.taught.family)
+        thinking = sheet.condition.thinking
+        kind = get_model_family(self._checkpoint.taught.family)
         if thinking == "default":
             return ""
-        switched = build_thinking_request_fields(own, thinking, asked=asks_to_think(sheet.prompt))
+        switched = build_thinking_request_fields(kind, thinking, asked=asks_to_think(sheet.prompt))
         return switched if isinstance(switched, str) else ""
 
     def _work(self) -> None:
@@ -166,11 +167,11 @@ class LocalReviewer:
         self, batch: Sequence[tuple[_WaitingRequest, EncodedRequest]], model: "_LoadedModel"
     ) -> None:
         try:
-            made = self._generate([encoded for _, encoded in batch], model)
+            outputs = self._generate([encoded for _, encoded in batch], model)
         except torch.OutOfMemoryError as error:
             if len(batch) == 1:
-                words = f"{str(error).partition('.')[0]}. {LESS}"
-                batch[0][0].settle(Failure(FailureReason.OUT_OF_MEMORY, words))
+                detail = f"{str(error).partition('.')[0]}. {LESS}"
+                batch[0][0].settle(Failure(FailureReason.OUT_OF_MEMORY, detail))
                 return
             self._most = len(batch) // 2
             for half in (batch[: self._most], batch[self._most :]):
@@ -181,7 +182,7 @@ class LocalReviewer:
             for waiting, _ in batch:
                 waiting.settle(failure)
             return
-        for (waiting, encoded), ids in zip(batch, made, strict=True):
+        for (waiting, encoded), ids in zip(batch, outputs, strict=True):
             waiting.settle(self._reply(ids, encoded, waiting.since_s))
 
     def _generate(
@@ -190,7 +191,7 @@ class LocalReviewer:
         batch = self._encoder.collate(encoded, pad="left")
         on_device = {name: values.to(model.device) for name, values in batch.items()}
         with torch.inference_mode():
-            made = model.model.generate(
+            outputs = model.model.generate(
                 **on_device,
                 max_new_tokens=self._max_tokens,
                 do_sample=False,
@@ -199,7 +200,7 @@ class LocalReviewer:
             )
         return [
             _cut_at_end_token(row, model.ends)
-            for row in made[:, batch["input_ids"].shape[1] :].tolist()
+            for row in outputs[:, batch["input_ids"].shape[1] :].tolist()
         ]
 
     def _reply(self, ids: list[int], encoded: EncodedRequest, since_s: float) -> Outcome:
@@ -229,19 +230,19 @@ def _load_model_or_failure(checkpoint: LocalCheckpoint, end_id: int) -> _LoadedM
     try:
         model = load_local_model(checkpoint.folder, device=device, dtype=dtype).eval()
     except torch.OutOfMemoryError as error:
-        words = f"the model does not fit: {str(error).partition('.')[0]}. {LESS}"
-        return Failure(FailureReason.OUT_OF_MEMORY, words)
+        detail = f"the model does not fit: {str(error).partition('.')[0]}. {LESS}"
+        return Failure(FailureReason.OUT_OF_MEMORY, detail)
     except UnreelError as error:
         return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {error}")
-    said = model.generation_config.eos_token_id
-    ends = {end_id, *(said if isinstance(said, list) else [said])} - {None}
+    end_ids = model.generation_config.eos_token_id
+    ends = {end_id, *(end_ids if isinstance(end_ids, list) else [end_ids])} - {None}
     longest = model.config.get_text_config().max_position_embeddings
     return _LoadedModel(model=model, device=device, ends=sorted(ends), longest=longest)
 
 
 def _cut_at_end_token(ids: list[int], ends: Sequence[int]) -> list[int]:
     """Return `ids` up to and including the first end token; all `ids` if there is no end token."""
-    for place, token in enumerate(ids):
+    for index, token in enumerate(ids):
         if token in ends:
-            return ids[: place + 1]
+            return ids[: index + 1]
     return ids

@@ -118,31 +118,31 @@ def plan_vllm_server(
         UnreadableSourceError: A folder lacks required files or has invalid files.
         InvalidSettingError: The parts are not compatible, or vLLM cannot serve them.
     """
-    own = _read_served_checkpoint(checkpoint)
-    whole = own if own.base is None else read_checkpoint(own.base)
-    base, family = whole.folder.resolve(), whole.taught.family
+    chosen = _read_served_checkpoint(checkpoint)
+    full = chosen if chosen.base is None else read_checkpoint(chosen.base)
+    base, family = full.folder.resolve(), full.taught.family
     config = read_model_json(base / CONFIG, "Name a folder with a model's config.json")
-    named = {} if own is whole else {None: own.folder}
-    held = [
+    named = {} if chosen is full else {None: chosen.folder}
+    served = [
         _require_matching_adapter(
             read_served_adapter(_build_served_name(family, name, folder), folder), family, base
         )
         for name, folder in [*named.items(), *(adapters or {}).items()]
     ]
     remarks: list[str] = []
-    forms = _select_input_forms(whole, config, remarks)
+    forms = _select_input_forms(full, config, remarks)
     first = _build_served_model(
-        _build_served_name(family, None, base), base, family, forms, _get_declared_input_spec(whole)
+        _build_served_name(family, None, base), base, family, forms, _get_declared_input_spec(full)
     )
     tuned = [
         _build_served_model(
-            each.name, base, family, forms, each.taught or _get_declared_input_spec(whole)
+            adapter.name, base, family, forms, adapter.taught or _get_declared_input_spec(full)
         )
-        for each in held
+        for adapter in served
     ]
-    models = (first, *tuned) if own is whole else (*tuned, first)
+    models = (first, *tuned) if chosen is full else (*tuned, first)
     _require_distinct_served_names([model.name for model in models])
-    asked = {form for model in models for form in model.forms}
+    used_forms = {form for model in models for form in model.forms}
     return VllmServerPlan(
         family=family,
         base=base,
@@ -152,13 +152,13 @@ def plan_vllm_server(
             *("--served-model-name", first.name),
             *_build_vllm_network_options(place),
             *_build_vllm_model_options(place, config, family),
-            *_build_vllm_media_options(asked, family),
-            *build_adapter_arguments(held),
+            *_build_vllm_media_options(used_forms, family),
+            *build_adapter_arguments(served),
         ),
         environment=_ENVIRONMENT,
         usual=_ON_PROCESSORS if place.gpus == 0 else {},
         changed=_build_sampling_config_file(base)
-        if family == "videollama3" and "video" in asked
+        if family == "videollama3" and "video" in used_forms
         else {},
         remarks=tuple(remarks),
     )
@@ -174,21 +174,21 @@ def _read_served_checkpoint(checkpoint: Path) -> LocalCheckpoint:
     return read_checkpoint(checkpoint)
 
 
-def _get_declared_input_spec(whole: LocalCheckpoint) -> CheckpointInputSpec | None:
-    return whole.taught if whole.is_ours else None
+def _get_declared_input_spec(model: LocalCheckpoint) -> CheckpointInputSpec | None:
+    return model.taught if model.is_ours else None
 
 
 def _select_input_forms(
-    whole: LocalCheckpoint, config: Mapping[str, Any], remarks: list[str]
+    model: LocalCheckpoint, config: Mapping[str, Any], remarks: list[str]
 ) -> tuple[Form, ...]:
     """Return the forms (frames, video) that the model takes; unservable ones give remarks."""
-    if whole.is_ours:
-        return (whole.taught.input,)
-    said = re.findall(r"\d+", str(config.get("transformers_version")))
-    saved = tuple(int(part) for part in said[:2])
-    if whole.taught.family == "qwen2.5-vl" and _SKEWED[0] <= saved < _SKEWED[1]:
+    if model.is_ours:
+        return (model.taught.input,)
+    numbers = re.findall(r"\d+", str(config.get("transformers_version")))
+    saved = tuple(int(part) for part in numbers[:2])
+    if model.taught.family == "qwen2.5-vl" and _SKEWED[0] <= saved < _SKEWED[1]:
         remarks.append(
-            f"{whole.folder.name} was saved by transformers {saved[0]}.{saved[1]} and not by unreel. "
+            f"{model.folder.name} was saved by transformers {saved[0]}.{saved[1]} and not by unreel. "
             "If it was tuned on video there, its text positions after a video are others than "
             "vLLM's, so it is served for frames only"
         )
@@ -203,10 +203,10 @@ def _build_served_model(
     forms: tuple[Form, ...],
     taught: CheckpointInputSpec | None,
 ) -> ServedModel:
-    kept = forms if taught is None else (taught.input,)
-    spaces = {form: _find_box_space(base, family, form, taught) for form in kept}
-    told = {form: space for form, space in spaces.items() if space is not None}
-    return ServedModel(name=name, forms=kept, box_spaces=told, taught=taught)
+    accepted = forms if taught is None else (taught.input,)
+    spaces = {form: _find_box_space(base, family, form, taught) for form in accepted}
+    declared = {form: space for form, space in spaces.items() if space is not None}
+    return ServedModel(name=name, forms=accepted, box_spaces=declared, taught=taught)
 
 
 def _find_box_space(
@@ -233,19 +233,19 @@ def _find_box_space(
 def _find_pixel_bounds(base: Path, form: Form) -> tuple[int, int] | None:
     """Return minimum and maximum pixels of a frame by the processor in `base`; `None` if not stated."""
     half = "video_processor" if form == "video" else "image_processor"
-    own = "video_preprocessor_config.json" if form == "video" else "preprocessor_config.json"
-    for name in ("processor_config.json", own):
+    older_name = "video_preprocessor_config.json" if form == "video" else "preprocessor_config.json"
+    for name in ("processor_config.json", older_name):
         if (base / name).exists():
-            found = read_model_json(base / name, "Save the processor again")
-            part = found.get(half, found)
+            config = read_model_json(base / name, "Save the processor again")
+            part = config.get(half, config)
             size = part.get("size") if isinstance(part, Mapping) else None
-            for held, least, most in (
+            for section, low, high in (
                 (size, "shortest_edge", "longest_edge"),
                 (part, "min_pixels", "max_pixels"),
             ):
-                bounds = held if isinstance(held, Mapping) else {}
-                if isinstance(bounds.get(least), int) and isinstance(bounds.get(most), int):
-                    return bounds[least], bounds[most]
+                bounds = section if isinstance(section, Mapping) else {}
+                if isinstance(bounds.get(low), int) and isinstance(bounds.get(high), int):
+                    return bounds[low], bounds[high]
     return None
 
 
@@ -258,11 +258,11 @@ def _build_sampling_config_file(base: Path) -> Mapping[str, str]:
     for name in ("processor_config.json", "video_preprocessor_config.json"):
         if not (base / name).exists():
             continue
-        found = dict(read_model_json(base / name, "Save the processor again"))
-        part = found.get("video_processor", found)
+        config = dict(read_model_json(base / name, "Save the processor again"))
+        part = config.get("video_processor", config)
         if isinstance(part, dict) and "video_processor_type" in part:
             part["do_sample_frames"] = True
-            return {name: json.dumps(found, indent=2)}
+            return {name: json.dumps(config, indent=2)}
     problem, remedy = "no processor of videos", "Save the model's processor next to its weights"
     raise UnreadableSourceError(str(base), problem, remedy)
 
@@ -286,10 +286,10 @@ def _build_vllm_model_options(
     if place.max_length is not None and place.max_length > longest:
         setting, problem = "--max-length", f"the model takes {longest} tokens at most"
         raise InvalidSettingError(setting, problem, f"Give {longest} or less")
-    kept = str(config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16")
+    dtype = str(config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16")
     return (
         # vLLM's `auto` makes halves of float32 weights, which then answer otherwise.
-        *("--dtype", kept if kept in {"float32", "float16", "bfloat16"} else "auto"),
+        *("--dtype", dtype if dtype in {"float32", "float16", "bfloat16"} else "auto"),
         *("--load-format", "safetensors"),
         *("--max-model-len", str(place.max_length or min(longest, MOST_LENGTH))),
         *("--generation-config", "vllm"),
@@ -318,10 +318,10 @@ def _require_matching_adapter(
         problem = f"{adapter.folder} belongs on {adapter.taught.family}, and the base is {family}"
         raise InvalidSettingError(SETTING, problem, "Name an adapter of this base")
     form = "frames" if adapter.taught is None else adapter.taught.input
-    own = _find_pixel_bounds(adapter.folder, form)
+    bounds = _find_pixel_bounds(adapter.folder, form)
     template = adapter.folder / "chat_template.jinja"
     same = not template.exists() or template.read_bytes() == _read_chat_template(base)
-    if own not in {None, _find_pixel_bounds(base, form)} or not same:
+    if bounds not in {None, _find_pixel_bounds(base, form)} or not same:
         problem = f"{adapter.folder} was trained with another processor than the one in {base}"
         remedy = "Merge it into its base and serve that, or ask it with local/"
         raise InvalidSettingError(SETTING, problem, remedy)
@@ -344,13 +344,13 @@ def _build_served_name(family: FamilyName, name: str | None, folder: Path) -> st
     if name is not None and not _NAME.fullmatch(name):
         problem = f"{name[:40]!r} is no name of letters, digits, `.`, `_` and `-`"
         raise InvalidSettingError(SETTING, problem, "Write --adapter NAME=FOLDER")
-    given = (
+    served = (
         f"{family}.{name or _format_folder_name(folder)}.{compute_weights_digest(folder)[:_DIGITS]}"
     )
-    if match_model_family(given).name != family:
+    if match_model_family(served).name != family:
         problem = f"{name or folder.name!r} is named like a model of another family"
         raise InvalidSettingError(SETTING, problem, f"Choose a name that suits {family}")
-    return given
+    return served
 
 
 def _format_folder_name(folder: Path) -> str:

@@ -60,7 +60,7 @@ def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallati
     """
     setting = "--python"
     try:
-        said = subprocess.run(  # noqa: S603  the interpreter that the user named
+        output = subprocess.run(  # noqa: S603  the interpreter that the user named
             [str(python), "-c", _PROBE],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -69,7 +69,7 @@ def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallati
             timeout=60,
             check=True,
         ).stdout
-        version, transformers = json.loads(said)
+        version, transformers = json.loads(output)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         problem = f"{python} does not run as a Python interpreter ({type(error).__name__})"
         raise InvalidSettingError(setting, problem, _INSTALL) from error
@@ -134,8 +134,8 @@ class VllmServer(ManagedServer):
         Raises:
             MachineError: The server exited, or did not start within `seconds`.
         """
-        wanted = {model.name for model in self._plan.models}
-        self.wait_until(lambda: wanted <= {*self._offered()}, tell, seconds=seconds)
+        names = {model.name for model in self._plan.models}
+        self.wait_until(lambda: names <= {*self._offered()}, tell, seconds=seconds)
 
     def plain_line(self, line: str) -> str:
         """Return a log line without its process, level, timestamp and source."""
