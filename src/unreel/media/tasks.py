@@ -129,7 +129,7 @@ def run_render_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayl
         crop=None if args.crop is None else PixelCrop(**dict(args.crop)),
     )
     fmt = None if args.form is None else NormalisedClipFormat(**dict(args.form))
-    data = render_clip(file, cut, form=fmt, speed=args.speed, max_pixels=args.max_pixels)
+    data = render_clip(file, cut, fmt=fmt, speed=args.speed, max_pixels=args.max_pixels)
     return TaskReplyPayload({"size_bytes": len(data)}, (data,))
 
 
