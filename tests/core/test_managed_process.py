@@ -106,6 +106,7 @@ def own_signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("own_signals")
+@pytest.mark.filterwarnings("ignore:lance is not fork-safe")  # of other tests in this process
 def test_holding_ends_with_the_command_and_kills_what_it_left_behind(tmp_path: Path) -> None:
     code = STUBBORN.replace("time.sleep(600)\n", "").replace(
         "flush", f"file=open({str(tmp_path / 'log')!r}, 'w'), flush"
@@ -120,6 +121,7 @@ def test_holding_ends_with_the_command_and_kills_what_it_left_behind(tmp_path: P
 
 
 @pytest.mark.usefixtures("own_signals")
+@pytest.mark.filterwarnings("ignore:lance is not fork-safe")  # of other tests in this process
 def test_holding_ends_with_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(managed_process, "PATIENCE_S", 1.0)
     reading, writing = os.pipe()

@@ -146,26 +146,26 @@ def server(start: Callable[[], Server]) -> Server:
     return start()
 
 
-def _reach(*named: str, max_bytes: int = 8 * MB, seconds: float = 10) -> DownloadPolicy:
+def _policy(*named: str, max_bytes: int = 8 * MB, seconds: float = 10) -> DownloadPolicy:
     return DownloadPolicy(named=named, max_bytes=max_bytes, seconds=seconds)
 
 
-def fetch(location: str, copy: Path, *, reach: DownloadPolicy, storage: dict[str, str]) -> None:
+def fetch(location: str, copy: Path, *, policy: DownloadPolicy, storage: dict[str, str]) -> None:
     with copy.open("wb") as file:
-        fetch_into(location, file, reach=reach, storage=storage)
+        fetch_into(location, file, policy=policy, storage=storage)
 
 
-def _refused(location: str, tmp_path: Path, reach: DownloadPolicy, **storage: str) -> Any:
+def _refused(location: str, tmp_path: Path, policy: DownloadPolicy, **storage: str) -> Any:
     with pytest.raises(MediaError) as caught:
-        fetch(location, tmp_path / "copy", reach=reach, storage=storage)
-    assert (tmp_path / "copy").stat().st_size <= reach.max_bytes
+        fetch(location, tmp_path / "copy", policy=policy, storage=storage)
+    assert (tmp_path / "copy").stat().st_size <= policy.max_bytes
     return caught.value.failure
 
 
 def test_a_clip_of_a_named_host_is_fetched(server: Server, tmp_path: Path) -> None:
     server.answers["/clips/a.mp4"] = _body(b"clip")
-    reach = _reach(f"{server.url}/clips")
-    fetch(f"{server.url}/clips/a.mp4?sign=1", tmp_path / "copy", reach=reach, storage={})
+    policy = _policy(f"{server.url}/clips")
+    fetch(f"{server.url}/clips/a.mp4?sign=1", tmp_path / "copy", policy=policy, storage={})
     assert (tmp_path / "copy").read_bytes() == b"clip"
     assert server.visits == ["/clips/a.mp4?sign=1"]
 
@@ -187,7 +187,7 @@ def test_nothing_is_asked_of_a_host_that_nobody_named(server: Server, tmp_path: 
         "s3://another/a.mp4",
         "s3://bucket-two/a.mp4",
     ):
-        failure = _refused(location, tmp_path, _reach(*named))
+        failure = _refused(location, tmp_path, _policy(*named))
         assert failure.reason is FailureReason.NOT_NAMED, location
         assert "UNREEL_FETCH_FROM" in str(failure)
     assert server.visits == []
@@ -206,7 +206,7 @@ def test_nothing_is_asked_of_a_host_that_nobody_named(server: Server, tmp_path: 
     ],
 )
 def test_other_schemes_are_refused_with_words(location: str, tmp_path: Path) -> None:
-    failure = _refused(location, tmp_path, _reach("s3://bucket", "https://example.org"))
+    failure = _refused(location, tmp_path, _policy("s3://bucket", "https://example.org"))
     assert "only s3, https, http" in failure.detail
 
 
@@ -218,7 +218,7 @@ def test_a_name_that_stands_for_this_machine_or_its_link_is_refused(
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_a, _f=found, **_k: _f)
         location = f"http://clips.example:{port}/a.mp4"
-        failure = _refused(location, tmp_path, _reach("http://clips.example:" + str(port)))
+        failure = _refused(location, tmp_path, _policy("http://clips.example:" + str(port)))
         assert address in failure.detail
     assert server.visits == []
 
@@ -233,8 +233,8 @@ def test_a_redirect_to_another_host_is_not_followed(
     named.answers["/d"] = _redirect("http://169.254.169.254/")
     for path in ("/a", "/b", "/c", "/d"):
         # Both are named: even so, one host does not decide what is asked of another.
-        reach = _reach(f"{named.url}{path}", other.url)
-        assert _refused(named.url + path, tmp_path, reach).reason is FailureReason.NOT_NAMED
+        policy = _policy(f"{named.url}{path}", other.url)
+        assert _refused(named.url + path, tmp_path, policy).reason is FailureReason.NOT_NAMED
     assert other.visits == []
     assert named.visits == ["/a", "/b", "/c", "/d"]
 
@@ -245,16 +245,16 @@ def test_a_redirect_within_the_named_place_is_followed_a_few_times(
     server.answers["/a"] = _redirect("/b")
     server.answers["/b"] = _body(b"clip")
     server.answers["/loop"] = _redirect("/loop")
-    fetch(f"{server.url}/a", tmp_path / "copy", reach=_reach(server.url), storage={})
+    fetch(f"{server.url}/a", tmp_path / "copy", policy=_policy(server.url), storage={})
     assert (tmp_path / "copy").read_bytes() == b"clip"
-    assert "status 302" in _refused(f"{server.url}/loop", tmp_path, _reach(server.url)).detail
+    assert "status 302" in _refused(f"{server.url}/loop", tmp_path, _policy(server.url)).detail
     assert server.visits.count("/loop") == 4
 
 
 @pytest.mark.parametrize("answer", [_flood, _claims_ten_gigabytes])
 def test_ten_gigabytes_end_at_the_cap(answer: Answer, server: Server, tmp_path: Path) -> None:
     server.answers["/a"] = answer
-    failure = _refused(f"{server.url}/a", tmp_path, _reach(server.url))
+    failure = _refused(f"{server.url}/a", tmp_path, _policy(server.url))
     assert failure.reason is FailureReason.TOO_LARGE
     assert "UNREEL_FETCH_MB" in str(failure)
 
@@ -263,29 +263,29 @@ def test_ten_gigabytes_end_at_the_cap(answer: Answer, server: Server, tmp_path: 
 def test_a_server_that_drips_is_left(answer: Answer, server: Server, tmp_path: Path) -> None:
     server.answers["/a"] = answer
     began_s = time.monotonic()
-    failure = _refused(f"{server.url}/a", tmp_path, _reach(server.url, seconds=0.5))
+    failure = _refused(f"{server.url}/a", tmp_path, _policy(server.url, seconds=0.5))
     assert failure.reason is FailureReason.OUT_OF_TIME
     assert time.monotonic() - began_s < 20 * slowness()
 
 
 def test_a_body_that_ends_early_is_no_clip(server: Server, tmp_path: Path) -> None:
     server.answers["/a"] = _ends_early
-    assert "too early" in _refused(f"{server.url}/a", tmp_path, _reach(server.url)).detail
+    assert "too early" in _refused(f"{server.url}/a", tmp_path, _policy(server.url)).detail
 
 
 def test_a_store_is_held_to_the_same_caps(server: Server, tmp_path: Path) -> None:
     server.answers["/bucket/clips/large"] = _body(bytes(MB))
     server.answers["/bucket/clips/slow"] = _drip
     storage = {"aws_endpoint": server.url, "allow_http": "true"}
-    large = _reach("s3://bucket/clips", max_bytes=MB - 1)
+    large = _policy("s3://bucket/clips", max_bytes=MB - 1)
     failure = _refused("s3://bucket/clips/large", tmp_path, large, **storage)
     assert failure.reason is FailureReason.TOO_LARGE
     began_s = time.monotonic()
-    slow = _reach("s3://bucket/clips", seconds=1)
+    slow = _policy("s3://bucket/clips", seconds=1)
     _refused("s3://bucket/clips/slow", tmp_path, slow, **storage)
     assert time.monotonic() - began_s < 30 * slowness()
-    reach = _reach("s3://bucket/clips")
-    fetch("s3://bucket/clips/large", tmp_path / "copy", reach=reach, storage=storage)
+    policy = _policy("s3://bucket/clips")
+    fetch("s3://bucket/clips/large", tmp_path / "copy", policy=policy, storage=storage)
     assert (tmp_path / "copy").stat().st_size == MB
     assert server.credentials == []
 
@@ -370,7 +370,7 @@ def test_keys_of_a_store_are_letters(server: Server, tmp_path: Path) -> None:
     server.answers["/bucket/My%20clip%20%231.mp4"] = _body(b"clip")
     storage = {"aws_endpoint": server.url, "allow_http": "true"}
     location = "s3://bucket/My clip #1.mp4"
-    fetch(location, tmp_path / "copy", reach=_reach("s3://bucket"), storage=storage)
+    fetch(location, tmp_path / "copy", policy=_policy("s3://bucket"), storage=storage)
     assert (tmp_path / "copy").read_bytes() == b"clip"
 
 
@@ -393,9 +393,9 @@ def test_a_host_with_tls_must_show_who_it_is(
         http.handle_error = lambda *_: None  # type: ignore[method-assign]
         threading.Thread(target=http.serve_forever, daemon=True).start()
         location = f"https://127.0.0.1:{http.server_port}/a.mp4"
-        reach = _reach(location)
-        assert "CERTIFICATE_VERIFY_FAILED" in _refused(location, tmp_path, reach).detail
+        policy = _policy(location)
+        assert "CERTIFICATE_VERIFY_FAILED" in _refused(location, tmp_path, policy).detail
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        fetch(location, tmp_path / "copy", reach=reach, storage={})
+        fetch(location, tmp_path / "copy", policy=policy, storage={})
         http.shutdown()
     assert (tmp_path / "copy").read_bytes() == b"clip"
