@@ -86,6 +86,7 @@ def ready(watched, at_us: int = 1_250_000) -> None:
 def seek_by_trace(watched, name: str, at_us: int) -> None:
     watched.page.get_by_role("button", name=name).click()
     watched.wait(f"document.querySelector('.player').dataset.atUs === '{at_us}'")
+    watched.wait("(v => v.readyState >= 2 && !v.seeking)(document.querySelector('video'))")
 
 
 @pytest.mark.parametrize("way", ["disk", "server"])
