@@ -224,7 +224,7 @@ _NAMES = {
     "rewards.result": "Reward",
     "training.manifest": "TrainingResult",
 }
-"""Public names by module, below `unreel`."""
+"""Public names of each module; the module paths are relative to `unreel`."""
 
 _LAZY = {name: f"unreel.{module}" for module, names in _NAMES.items() for name in names.split()}
 
@@ -234,10 +234,10 @@ _RENAMED = {
     "Material": "InputKind",
     "Sheet": "ReviewRequest",
 }
-"""Deprecated names, which go with the next release."""
+"""Deprecated names with their replacements; the next release removes them."""
 
 
-if not TYPE_CHECKING:  # a type checker knows the names, and no others
+if not TYPE_CHECKING:  # type checkers use the imports above
 
     def __getattr__(name: str) -> Any:
         if name in _RENAMED:

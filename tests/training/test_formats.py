@@ -353,6 +353,16 @@ def test_a_model_that_a_trainer_does_not_know_is_refused(export: Exporter) -> No
         )
 
 
+def test_frames_of_several_sizes_are_limited_by_the_largest_of_them(root: Path) -> None:
+    data = _recipe(root, form="frames").data[0]
+    conditions = [
+        data.condition.model_copy(update={"max_pixels": n}) for n in (50_176, 200_704, 9216)
+    ]
+    several = tuple(data.model_copy(update={"condition": each}) for each in conditions)
+    asked = _recipe(root, form="frames").model_copy(update={"data": several})
+    assert create_trainer_export_job(asked).most_pixels == 200_704
+
+
 def test_an_answer_with_a_mark_of_the_trainer_s_own_is_left_out_and_counted(
     access: ClipAccessSettings, reader: MediaReader, tmp_path: Path
 ) -> None:

@@ -39,12 +39,12 @@ class AgreementMetric(StrEnum):
 
     SAME_ANSWER = "same-answer"
     SAME_FAULTS = "same-faults"
-    """Of the faults that either marked in a clip, the share that both marked (Dice); 1 minus it were missed."""
+    """Fraction of the marks in a clip whose fault both annotators marked (Dice); one of them missed the others."""
     TUBE_IOU = "tube-iou"
     BOX_IOU = "box-iou"
     TEMPORAL_IOU = "temporal-iou"
     SAME_KINDS = "same-kinds"
-    """Categories that both named of a fault, over those that either named."""
+    """Categories that both annotators gave to a fault, divided by those that either gave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,11 @@ class AnnotatorPairAgreement:
 
     figure: AgreementMetric
     scene: str
-    """Cluster for resampling: the task's group, or the task."""
+    """Resampling cluster: the task's group, or the task id if it has no group."""
     pair: tuple[str, str]
     value: float
     kinds: frozenset[Category] = frozenset()
-    """What either said that the fault is."""
+    """Categories that either annotator gave to the fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,14 +14,14 @@ from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 
 _DRAWS: Final = 30
-"""With half of what is left in the way, one in 2**30 orders looks at all that is left once."""
+"""Maximum number of tries before a scan of all tasks; if half of the tasks fit, 1 draw in 2**30 needs a scan."""
 _PLACES: Final = 500
-"""Places that are tried for a task that fits nowhere behind the others."""
+"""Maximum number of random positions that are tried to insert a task that could not be drawn."""
 
 _ORDERS: Final = 20
-"""More orders that are tried for pairs whose first one has neighbours."""
+"""Number of additional random orders that are tried for pairs if the best order still has repeated scenes."""
 _FEW: Final = 2000
-"""Tasks up to which that is worth the time: more of them have room enough."""
+"""Maximum number of tasks for which additional orders are tried; larger sets rarely need them."""
 
 
 def list_task_scenes(task: AnnotationTask) -> frozenset[str]:
@@ -44,7 +44,7 @@ def shuffle_tasks_apart_by_scene(scenes: Mapping[str, frozenset[str]], chance: R
     alone = {scene for scene, n in n_of.items() if n == 1}
     shared = {task: found - alone for task, found in scenes.items()}
     best = _sample_task_order(shared, chance)
-    # Of one scene a task the first order is the best. Pairs of few clips may run into a dead end.
+    # With one scene per task the first order is optimal. Pairs of few clips may reach a dead end.
     n_more = _ORDERS if any(len(found) > 1 for found in shared.values()) else 0
     for _ in range(n_more if len(shared) <= _FEW else 0):
         if not (fewest := _count_adjacent_scene_repeats(best, shared)):
@@ -77,12 +77,12 @@ class _UnorderedTasks:
     scenes: Mapping[str, frozenset[str]]
     chance: Random
     tasks: list[str]
-    """Some of which may have a place already: they are thrown out when they are drawn."""
+    """Tasks to draw from; those that already have a position are removed when they are drawn."""
     waiting: set[str]
     n_of: Counter[str]
     of_scene: Mapping[str, list[str]]
     largest: list[tuple[int, str]] = field(default_factory=list)
-    """A heap of scenes by how many tasks have them, with old counts among them."""
+    """Heap of scenes by their number of waiting tasks, largest first; also contains outdated counts."""
 
     @classmethod
     def of(cls, scenes: Mapping[str, frozenset[str]], chance: Random) -> "_UnorderedTasks":
@@ -179,7 +179,7 @@ def _insert_remaining_tasks(
 
 _PAIR: Final = 2
 _FINEST: Final = 1000
-"""Shares are taken in thousandths."""
+"""Denominator to which the prefilled fraction is rounded."""
 
 
 def assign_tasks_to_annotators(  # noqa: PLR0913  the knobs of a campaign
@@ -343,7 +343,7 @@ def _assign_study_arms(
         if by_id[task].prefill is None:
             continue
         n_seen += len(people)
-        n_now = int(n_seen * share) - n_shown  # rounded down, so that somebody is always blind
+        n_now = int(n_seen * share) - n_shown  # rounded down, so that some stay blind
         n_shown += n_now
         ranked = sorted(people, key=lambda name: (-owed[name], chance.random()))
         for i, name in enumerate(ranked):

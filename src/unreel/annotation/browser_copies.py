@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from unreel.media.reader import MediaReader
 
 LONGEST_SIDE: Final = 1920
-"""Larger pictures are made smaller: a browser has to decode two of them at once."""
+"""Maximum side of a copy in pixels; larger clips are scaled down, because a browser must decode two at once."""
 SIGNED_FOR: Final = timedelta(days=7)
-"""The longest time that S3 lets a signed link last."""
+"""Lifetime of signed URLs: the maximum that S3 allows."""
 _LEAST_SIDE: Final = 16
 _FASTEST: Final = Fraction(240)
 _FINEST: Final = 1001
-"""Maximum denominator of rates: 30000/1001 stays exact."""
+"""Maximum denominator of frame rates; 30000/1001 stays exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class ClipCopyRequest:
     location: str
     start_s: Fraction = Fraction(0)
     length_s: Fraction | None = None
-    """`None` for all of it."""
+    """Duration of the segment in seconds; `None` for the complete clip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def _store_browser_copy(
         height=video.height,
     )
     location.put(name, data)
-    # Behind the copy: where this lies, the copy is whole.
+    # Written after the copy: if the sidecar file exists, the copy is complete.
     info = {"rate": str(copy.rate), "n_frames": copy.n_frames}
     location.put(
         _format_sidecar_name(name), json.dumps(info | {"size": [copy.width, copy.height]}).encode()

@@ -37,10 +37,10 @@ class PrefillStudyArm(StrEnum):
     """Study arm of an assignment: whether the annotator sees earlier annotations of the clip."""
 
     PLAIN = "plain"
-    """No prefilled annotations in this campaign."""
+    """Assignment outside the study: the campaign or the task has no prefilled annotations."""
     PREFILLED = "prefilled"
     BLIND = "blind"
-    """Others see prefilled annotations here; this arm measures their bias."""
+    """Control arm: prefilled annotations exist but are hidden, to measure the bias that they cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +64,14 @@ class Campaign:
     name: str
     interface: AnnotationInterface
     benchmark: str
-    """Where its clips are listed: a path or URL that `open_benchmark` reads."""
+    """Path or URL of the table of clips, for `open_benchmark`."""
     overlap: int = 3
-    """How many people judge each task."""
+    """Number of annotators per task."""
     seed: int = 0
     guidelines: str
-    """The text that annotators read."""
+    """Guidelines shown to the annotators."""
     interface_version: str
-    """Follows from the label configuration: another screen is another version."""
+    """Version of the screen, derived from its label configuration; any change gives a new version."""
 
     def __post_init__(self) -> None:
         require_safe_name("campaign", self.name)
@@ -90,9 +90,9 @@ class AnnotatorClipCopy:
     """Copy of a clip that annotators see: constant frame rate, and the first frame at time 0."""
 
     clip: ClipId
-    """The clip itself, whose clock the copy keeps."""
+    """Identifier of the original clip, whose time base the copy keeps."""
     location: str
-    """Name of the copy below the campaign's media."""
+    """File name of the copy in the campaign's storage of clip copies."""
     rate: Fraction
     n_frames: int
     width: int
@@ -115,7 +115,7 @@ class AnnotatorClipCopy:
     def frame_at(self, at_us: int) -> int:
         """Return the number of the frame that is visible at `at_us`; frames count from 0."""
         frame = int(Fraction(at_us, 1_000_000) * self.rate)
-        # Instants are rounded to microseconds, so the next frame may be on already.
+        # Times are rounded to microseconds, so the next frame may already be visible.
         return min(frame + (self.at_us(frame + 1) <= at_us), self.n_frames - 1)
 
 
@@ -124,15 +124,15 @@ class AnnotationTask:
     """One task for annotators: a clip or a pair of clips to judge."""
 
     names: tuple[str, ...]
-    """Names of its entries in the benchmark: two, in alphabetical order, for a pair."""
+    """Names of the benchmark entries: one, or two in alphabetical order for a pair."""
     copies: tuple[AnnotatorClipCopy, ...]
-    """One for each name, in their order."""
+    """Browser copies of the clips, in the order of `names`."""
     group: str = ""
-    """Tasks of one group show the same scene; "" if unknown."""
+    """Identifier of the scene, shared by all tasks that show it; "" if unknown."""
     known: Value | None = None
-    """The answer where it is known beforehand: injected traces, gold clips. Annotators never see it."""
+    """Known answer of an injected trace or gold clip; `None` if unknown. It is never shown to annotators."""
     prefill: Value | None = None
-    """Earlier annotations of a model or a person; shown only in the arm `prefilled`."""
+    """Earlier annotations by a model or a person; shown only in the arm `prefilled`."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.names) == len(self.copies) <= 2:  # noqa: PLR2004  a pair
@@ -154,14 +154,14 @@ class TaskAssignment:
 
     annotator: str
     task: str
-    """The task's id."""
+    """Identifier of the task."""
     batch: int
-    """Counts from 1: tasks that were pushed together."""
+    """Number of the batch, from 1; the tasks of a batch are pushed together."""
     position: int
-    """Place in this annotator's own order of the batch, from 0."""
+    """Position in the annotator's own order of the batch, from 0."""
     arm: PrefillStudyArm = PrefillStudyArm.PLAIN
     swapped: bool = False
-    """A pair is shown with its second clip on the left."""
+    """Whether the second clip of the pair is shown on the left."""
 
 
 @lru_cache(maxsize=1 << 17)

@@ -27,12 +27,12 @@ from unreel.annotation.consensus.review import (
 from unreel.annotation.judgements import REVIEW
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 
-if TYPE_CHECKING:  # heavy
+if TYPE_CHECKING:  # slow to import
     from unreel.annotation.ledger.ledger import Ledger
 
 
 _NEAREST: Final = 10
-"""Maximum number of suggested names: a campaign may have thousands."""
+"""Maximum number of suggested names; a campaign may have thousands of clips."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +40,10 @@ class ConsensusReviewRequest:
     """Request to store a person's review of the consensus of one task."""
 
     task: str
-    """The task's id."""
+    """Identifier of the task."""
     verdict: ConsensusReviewDecision
     annotator: str = ""
-    """Whose word is taken."""
+    """Annotator whose answer becomes the consensus, for the decision `take`."""
     by: str
     why: str = ""
     at_us: int

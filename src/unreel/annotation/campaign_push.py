@@ -65,9 +65,9 @@ class CampaignPushSettings:
     n_gold: int = 0
     prefill: Mapping[str, Value] = field(default_factory=dict)
     pairs: tuple[tuple[str, str], ...] = ()
-    """Names of the two clips of each; empty for all pairs that there are."""
+    """Names of the two clips of each pair to compare; empty for all possible pairs."""
     guidelines: str = ""
-    """"" for those that come with the interface."""
+    """Guidelines for the annotators; "" for the default guidelines of the interface."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +77,10 @@ class CampaignPushContext:
     ledger: Ledger
     client: LabelStudioClient
     place: StorageLocation
-    """Of the copies."""
+    """Storage location of the browser copies."""
     access: ClipAccessSettings
     folder: Path
-    """Of the state: passwords that are made are kept there."""
+    """State folder; generated passwords and the key for names of copies are stored there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +91,10 @@ class CampaignPushReport:
     tasks: int
     new_tasks: int
     batch: int
-    """Number of the batch that the new tasks are; that of the last where none is new."""
+    """Number of the batch of new tasks; of the last batch if there are no new tasks."""
     pushed: AssignmentPushResult
     failures: Mapping[str, Failure]
-    """Clips that have no copy, and why."""
+    """Failure of each clip without a browser copy, by clip name."""
     rejected: tuple[Rejected, ...]
 
 

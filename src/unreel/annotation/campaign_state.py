@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 By = tuple[str, str]
-"""An annotator's name and a task's id."""
+"""Annotator's name and task id."""
 _SOMEBODY_ELSES: Final = {
     QuarantineReason.NOT_ASSIGNED,
     QuarantineReason.NOT_THEIRS,
     QuarantineReason.TAMPERED,
 }
-"""Who sends something in another's name, or changes their screen, must not unsay what that person said."""
+"""Reasons why a record is not the annotator's own answer and must not replace it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,16 +37,16 @@ class CampaignRecords:
 
     campaign: Campaign
     tasks: Mapping[str, AnnotationTask]
-    """By id, in the order in which they were added."""
+    """Tasks by id, in the order in which they were added."""
     assignments: Mapping[By, TaskAssignment]
     standing: Mapping[By, AnnotationRecord]
-    """The newest by the server's clock, which may be quarantined; then nothing of theirs counts."""
+    """Newest record by the server's clock; if it is quarantined, the annotator has no valid judgement of the task."""
     quarantined: tuple[AnnotationRecord, ...]
-    """Valid records without a judgement, and records of unassigned accounts, in order of arrival."""
+    """Newest records that are quarantined, and all foreign or tampered records, in order of arrival."""
     excluded: Mapping[str, LedgerNotice]
-    """Annotators whose judgements do not count, each with the notice that says why."""
+    """Notice with the reason of the exclusion, by name of the excluded annotator."""
     reviews: tuple[LedgerNotice, ...] = ()
-    """What reviewers said of tasks, in order."""
+    """Notices with reviews of the consensus, in order of arrival."""
     n_records: int
     """Number of all stored records, including later edits."""
 
@@ -158,7 +158,7 @@ class AnnotatorExclusionEffect:
     annotator: str
     counts: bool
     n_before: int
-    """Judgements of the campaign that counted before."""
+    """Number of valid judgements of the campaign before the decision."""
     n_now: int
 
 

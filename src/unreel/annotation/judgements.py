@@ -13,11 +13,11 @@ from unreel.core.trace import Trace
 from unreel.core.verdict import Position
 
 EXCLUSION: Final = "exclusion"
-"""An annotator's judgements count no longer."""
+"""Kind of a notice after which an annotator's judgements no longer count."""
 INCLUSION: Final = "inclusion"
-"""They count again."""
+"""Kind of a notice after which an annotator's judgements count again."""
 REVIEW: Final = "review"
-"""Review of a task's consensus."""
+"""Kind of a notice with a review of a task's consensus."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +25,11 @@ class LedgerNotice:
     """Decision of a person in the ledger, for example an exclusion; a later decision is a new notice."""
 
     seq: int
-    """In order of arrival."""
+    """Sequence number in order of arrival."""
     campaign: str
     kind: str
     subject: str
-    """What it is about: an annotator's name, a task's id."""
+    """Name of the annotator or id of the task that the notice is about."""
     by: str
     said: str
     at_us: int
@@ -49,7 +49,7 @@ class TraceAnswer:
 
     traces: tuple[Trace, ...]
     label: Label | None
-    """`None` if the annotator was undecided."""
+    """Label of the clip; `None` if the annotator was undecided."""
     kind: Literal["traced"] = "traced"
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class RatingAnswer:
     """Answer to `realism`: a score with its reasons, or the decision to discard the clip."""
 
     rating: Rating | None
-    """`None` for a clip that should be discarded."""
+    """Score with its reasons; `None` for a clip that should be discarded."""
     kind: Literal["rated"] = "rated"
 
     @property
@@ -77,7 +77,7 @@ class PreferenceAnswer:
     """Answer to `preference`: which clip of the pair is more realistic."""
 
     better: Position
-    """In the order of the task's names, whichever side it was shown on."""
+    """Position of the better clip in the task's names, regardless of the side on which it was shown."""
     kind: Literal["preferred"] = "preferred"
 
 
@@ -102,7 +102,7 @@ AnyValue = (
 )
 Value = Annotated[AnyValue, Discriminator("kind")]
 VALUES: Final[TypeAdapter[Value]] = TypeAdapter(Value)
-"""Reads and writes a value as JSON."""
+"""Pydantic adapter that validates answers and converts them to JSON."""
 
 
 class QuarantineReason(StrEnum):
@@ -110,17 +110,17 @@ class QuarantineReason(StrEnum):
 
     MALFORMED = "malformed"
     MISSING = "missing"
-    """A question that must be answered has no answer."""
+    """Required question without an answer, or skipped task."""
     CONTRADICTORY = "contradictory"
     OUT_OF_RANGE = "out-of-range"
     UNKNOWN_WORD = "unknown-word"
     TOO_LARGE = "too-large"
     NOT_ASSIGNED = "not-assigned"
-    """This annotator was never given this task."""
+    """Task that was never assigned to the annotator, or that the campaign does not have."""
     NOT_THEIRS = "not-theirs"
-    """It is in one annotator's project and claims to be another's."""
+    """Annotation by another account in the annotator's project."""
     TAMPERED = "tampered"
-    """The screen or the task was changed since the last unchanged pull."""
+    """Answer to a screen or task that was changed since the last unchanged pull."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +141,17 @@ class AnnotationRecord:
     campaign: str
     annotator: str
     task: str
-    """The task's id."""
+    """Identifier of the task."""
     origin: str
-    """Which annotation of which server it is: the same one, edited, has the same origin."""
+    """Identifier of the annotation on its server; edits of the annotation keep it."""
     guidelines_version: str
     interface_version: str
     submitted_us: int
-    """When it was last saved by the server's clock, in microseconds since 1970."""
+    """Time of the last save by the server's clock, in microseconds since 1970."""
     lead_us: int | None
-    """Time on task, if the server reports it."""
+    """Time spent on the task in microseconds; `None` if the server does not report it."""
     raw: str
-    """As the server gave it, in JSON with sorted keys."""
+    """Stored fields of the annotation as sent by the server, as JSON with sorted keys."""
     outcome: AnyValue | SubmissionQuarantine
 
     @property

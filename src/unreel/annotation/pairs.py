@@ -31,11 +31,11 @@ from unreel.stats.proportion import central_normal_quantile, estimate_proportion
 from unreel.stats.ranking import BattleOutcome, ClipBattle, bradley_terry
 
 VRB_CLIPS: Final = {1: 3, 2: 7, 3: 10, 4: 6, 5: 4}
-"""Clips of each score among VideoRealBench's 30."""
+"""Number of clips of each score among VideoRealBench's 30 clips."""
 NamePair = tuple[str, str]
-"""Two clips' names in alphabetical order: which side they are shown on is the campaign's choice."""
+"""Names of two clips in alphabetical order; the campaign chooses the side on which each is shown."""
 Win = tuple[str, str]
-"""The preferred clip's name, then the other's."""
+"""Names of the preferred clip and of the other clip."""
 
 
 def sample_clips_by_score(scores: Mapping[str, int], *, seed: int) -> dict[str, int]:
@@ -160,7 +160,7 @@ def _parse_clip_name(cell: str | None) -> str:
 
 
 _MOST: Final = 1_000_000
-"""Pairs of answers."""
+"""Maximum number of pairs of a passed and a failed answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,14 +171,14 @@ class RankedClip:
     """Rank from 1, by posterior strength, which exists for any number of comparisons."""
     name: str
     strength: Measured
-    """Bradley and Terry's, a natural logarithm around 0, with an interval by resampling."""
+    """Bradley-Terry strength, a natural logarithm around 0, with an interval by resampling."""
     believed: Measured
-    """Posterior strength after all comparisons, with a prior around 0 and a spread of 2. It has an
-    interval if few comparisons leave resamples without a value; comparisons count as
-    independent, so pairs of one person's answers have none.
+    """Posterior strength after all comparisons, by a prior around 0 whose spread is estimated. It also has
+    an interval if few comparisons leave resamples without a value. It treats comparisons as
+    independent and is therefore not measured for pairs of one annotator's answers.
     """
     share: Measured
-    """Of its comparisons won, or of its answers that passed."""
+    """Fraction of the clip's comparisons that it won, or of its answers that passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +188,7 @@ class ClipRanking:
     clips: tuple[RankedClip, ...]
     n_judgements: int
     n_comparisons: int
-    """As many for preferences; for pass and fail, pairs of answers of which one passed."""
+    """Number of preferences, or of pairs of a passed and a failed answer by the same annotator."""
     drawn: str
     """Unit of resampling: `pair`, or `annotator`."""
 
@@ -289,7 +289,7 @@ def _build_strength_estimate(
     belief: StrengthPosterior, at: int, *, n: int, level: float
 ) -> Measured:
     value = float(belief.mean[at] - belief.mean.mean())
-    # Around the mean of all: where they lie together says nothing of who is stronger.
+    # Relative to the mean of all clips: the common level contains no information about the order.
     row = belief.covariance[at]
     variance = float(row[at] - 2 * row.mean() + belief.covariance.mean())
     margin = central_normal_quantile(level) * max(variance, 0.0) ** 0.5

@@ -18,7 +18,7 @@ NOBODY: Final = Unmeasured("no other annotator judged the same tasks")
 _LEVEL: Final = 0.95
 _HOUR_S: Final = 3600
 _LEAST: Final = 6
-"""Of fewer values no interval between two of them holds the median with that certainty."""
+"""Minimum number of values for a confidence interval of the median at `_LEVEL` between two values."""
 
 
 @dataclass(slots=True)
@@ -28,9 +28,9 @@ class AnnotatorTaskCounts:
     given: int = 0
     done: int = 0
     quarantined: int = 0
-    """Tasks whose newest answer cannot be used."""
+    """Number of tasks whose newest answer is quarantined."""
     spent_s: list[float] = field(default_factory=list)
-    """Seconds on each finished task, if the server reports them."""
+    """Time spent on each judged task in seconds, if the server reports it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +41,13 @@ class AnnotatorProgress:
     given: int
     done: int
     quarantined: int
-    """Tasks whose newest answer cannot be used."""
+    """Number of tasks whose newest answer is quarantined."""
     median_s: Measured
-    """Seconds on a task."""
+    """Median time per task in seconds."""
     per_hour: float | None
-    """Tasks per hour, by the time on task; `None` if the server reports none."""
+    """Number of tasks per hour of time on task; `None` if times are missing or the annotator is excluded."""
     agreement: Measured
-    """Share of the answers that others gave to the same tasks and that this person gave too."""
+    """Fraction of the other annotators' answers to the same tasks that equal this annotator's answers."""
     is_excluded: bool
 
     @property
@@ -64,7 +64,7 @@ class CampaignProgress:
     interface: str
     tasks: int
     settled: int
-    """Tasks that as many people judged as were asked."""
+    """Number of tasks that all assigned annotators have judged."""
     records: int
     people: tuple[AnnotatorProgress, ...]
 
@@ -120,7 +120,7 @@ def estimate_median(values: Sequence[float]) -> Measured:
         return Unmeasured(f"{len(values)} values are too few for a median with an interval")
     ordered = np.sort(np.asarray(values, np.float64))
     n = len(ordered)
-    # Quantile of Binomial(n, 1/2); scipy.stats has it too, and takes a second to load.
+    # Quantile of Binomial(n, 1/2); importing `scipy.stats` for it would take a second.
     below = int(np.searchsorted(bdtr(np.arange(n), n, 0.5), (1 - _LEVEL) / 2))
     return Estimate(
         value=float(np.median(ordered)),

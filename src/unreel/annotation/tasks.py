@@ -26,7 +26,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.verdict import Position
 
 QUEUE: Final = "queue.jsonl"
-"""What `unreel curate` writes for people to screen."""
+"""File name of the queue of segments to screen, which `unreel curate` writes."""
 MOST_PAIRS: Final = 100_000
 _PAIR: Final = 2
 
@@ -38,7 +38,7 @@ class TaskClip:
     wanted: ClipCopyRequest
     group: str = ""
     entry: Entry | None = None
-    """`None` for a segment of a queue without ground truth."""
+    """Entry in the benchmark; `None` for a segment of a queue, which has no ground truth."""
 
 
 def read_task_clips(
@@ -113,7 +113,7 @@ def _select_clip_pairs(
     if not pairs:
         return itertools.combinations(copied, _PAIR)
     by_name = {subject.wanted.name: subject for subject in copied}
-    # A clip that could not be copied is told already.
+    # Clips that could not be copied are already reported.
     usable = (pair for pair in pairs if by_name.keys() >= set(pair))
     return [tuple(by_name[name] for name in pair) for pair in usable]
 

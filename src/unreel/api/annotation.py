@@ -28,7 +28,7 @@ class RuleKeys(TypedDict, total=False):
     min_overlap: int
     """Minimum number of judgements per task; 2 by default."""
     method: Literal["majority", "dawid-skene"]
-    """Weight of annotators: equal, or by estimated accuracy."""
+    """Method of the consensus: equal weights of annotators, or weights by estimated accuracy."""
     reviews: int
     """Number of people outside the task who must have accepted its consensus; 0 by default."""
 
@@ -59,7 +59,7 @@ class StoredCampaign:
     records: "CampaignRecords"
     """Tasks, and the newest judgement of each annotator about each task."""
     notices: "tuple[LedgerNotice, ...]"
-    """Decisions about annotators, tasks and texts."""
+    """Notices in the ledger: decisions about annotators, tasks and texts."""
 
     def status(self) -> "CampaignProgress":
         """Return the progress, speed and agreement of each annotator."""

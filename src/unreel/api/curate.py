@@ -27,7 +27,7 @@ class CurationResult:
     leaks: bool = False
     """Whether the audit found that file properties reveal the labels."""
     benchmark: str | None = None
-    """The frozen benchmark; `None` before it is frozen, or if a leak was not accepted."""
+    """Path of the frozen benchmark; `None` before it is frozen, or if a leak was not accepted."""
 
 
 def curate(  # noqa: PLR0913  what `unreel curate run` takes

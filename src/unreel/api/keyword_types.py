@@ -24,7 +24,7 @@ class ReviewerKeys(TypedDict, total=False):
     """Keyword arguments for reviewers given by name, as in `[reviewer]`; objects do not use them."""
 
     recorded: str | Path
-    """The answers that the model `recorded` replays."""
+    """File of the answers that the model `recorded` replays."""
     max_tokens: int
     show: Literal["frames", "video", "clip"]
     family: str
@@ -36,9 +36,9 @@ class ReviewerKeys(TypedDict, total=False):
     prices: str | Path
     gpus: float
     command: Sequence[str]
-    """The program of the model `command:NAME`."""
+    """Command line of the model `command:NAME`."""
     url: str
-    """The address of the model `http:NAME`."""
+    """URL of the model `http:NAME`."""
     score_means: Literal["generated", "real"]
     threshold: float
 

@@ -60,7 +60,7 @@ def run_coroutine_blocking(work: Coroutine[Any, Any, T]) -> T:
             return waiting.result()
         except KeyboardInterrupt:
             loop, task = begun.result()
-            with suppress(RuntimeError):  # it ended in this moment
+            with suppress(RuntimeError):  # the event loop is closed already
                 loop.call_soon_threadsafe(task.cancel)
             raise
 

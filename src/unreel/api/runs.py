@@ -24,7 +24,7 @@ from unreel.engine.progress import Progress
 from unreel.protocols.protocol import Mode
 from unreel.recipes.validation import drop_unset_keys
 
-if TYPE_CHECKING:  # what reads and writes tables comes with an extra
+if TYPE_CHECKING:  # table libraries are an extra
     import pandas as pd
 
     from unreel.evaluation import run_job

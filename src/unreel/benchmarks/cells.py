@@ -16,37 +16,37 @@ from urllib.parse import urlsplit
 from unreel.core.errors import InvalidValueError
 
 ROW_BYTES: Final = 4 << 20
-"""One row of a CSV or JSONL file with all its lines."""
+"""Maximum size of one row of a CSV or JSONL file, with all its lines."""
 COLUMNS: Final = 10_000
 DOCUMENT_BYTES: Final = 64 << 20
-"""A table that is one JSON document: `all_data.json` of DeepTraceReward has 7,652 rows of about 1 kB."""
+"""Maximum size of a table that is one JSON document; DeepTraceReward's has 7,652 rows of about 1 kB."""
 NESTED_VALUES: Final = 100_000
-"""Values in one nested cell: a trace has one box for each frame at most."""
+"""Maximum number of values in one nested cell; a trace has at most one box per frame."""
 FOLDER_DEPTH: Final = 32
-"""Folders inside folders."""
+"""Maximum depth of nested folders."""
 
 PARQUET_FOOTER_BYTES: Final = 16 << 20
 PARQUET_PARTS: Final = 10_000
-"""Columns or row groups."""
+"""Maximum number of columns, and of row groups."""
 PARQUET_PAGES: Final = 200_000
 PARQUET_PAGE_BYTES: Final = 16 << 20
-"""One page unpacked; writers aim at one MiB."""
+"""Maximum decompressed size of one page; writers aim at one MiB."""
 PARQUET_BATCH_BYTES: Final = 64 << 20
-"""What one step of reading may come to, all columns together."""
+"""Maximum decoded size of one batch, over all columns."""
 PARQUET_NESTED_VALUES: Final = 2_000_000
-"""Values in the nested columns of one row group."""
+"""Maximum number of values in the nested columns of one row group."""
 
 
 LARGEST: Final = 10**12
-"""No count, size, rate or time of a clip comes near: a larger number is damage."""
+"""Maximum of a number in a cell: counts, sizes, rates and times of clips are far below it."""
 LONGEST_NUMBER: Final = 40
 URL_SCHEMES: Final = frozenset({"http", "https", "s3", "gs", "hf"})
 CELL_SHOWN: Final = 60
 ALLOW_OUTSIDE: Final = "--allow-outside"
-"""What a person types who trusts a table with any file of this machine."""
+"""Option with which a user lets a table name any file of this machine."""
 _BREAKING: Final = frozenset({"Cc", "Zl", "Zp"})
 _SIMPLE_PATH: Final = re.compile(r"(?:[\w-][\w.-]*/)*[\w-][\w.-]*", re.ASCII)
-"""A normalised relative path: letters, digits, `_`, `-` and dots inside."""
+"""Pattern of a normalised relative path: letters, digits, `_`, `-` and dots inside."""
 _TURNING: Final = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
@@ -219,7 +219,7 @@ def _parse_ratio(digits: str) -> Fraction | None:
 @lru_cache(maxsize=1024)  # frame rates and sizes repeat from row to row
 def _parse_exact_fraction(digits: str) -> Fraction | None:
     try:
-        value = float(digits)  # bounds the exponent before an exact value is built from it
+        value = float(digits)  # limits the exponent before an exact value is built from it
     except ValueError:
         return None
     return Fraction(repr(value)) if math.isfinite(value) else None

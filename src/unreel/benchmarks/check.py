@@ -32,11 +32,11 @@ from unreel.stats.power import compute_detectable_accuracy_gap
 
 ROWS_SHOWN: Final = 3
 NAMES_KEPT: Final = 1000
-"""Different names of one kind that are counted apart: a stranger's table may have a million."""
+"""Maximum number of distinct names that are counted separately; an untrusted table may have a million."""
 OTHERS: Final = "(others)"
 _CELL: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _UNKNOWN_US: Final = 1
-"""Placeholder for the length of a clip, which is read from its file later."""
+"""Placeholder for the duration of a clip, which is read from its file later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class ReadAndIgnoredColumns:
 
     table: str
     read: Mapping[str, str]
-    """The field that each column is read as."""
+    """Field that each column is read as."""
     ignored: Mapping[str, str]
     """Columns that are not read, with the known name that may be meant, or ""."""
 
@@ -57,7 +57,7 @@ class ProtocolTruthCount:
     protocol: str
     subject: Subject
     n: int
-    """Clips or pairs that it can ask about."""
+    """Number of clips or pairs that the protocol can ask about."""
     lacks: str
     """Missing data and the remedy; "" if complete."""
 
@@ -86,9 +86,9 @@ class BenchmarkCheckResult:
     creators: Mapping[str, int]
     sources: Mapping[str, int]
     n_scenes: int
-    """Groups of clips that show the same."""
+    """Number of groups of clips that show the same scene."""
     n_independent: int
-    """Clips, those of one scene counted once."""
+    """Number of scenes, plus clips without a scene."""
     detectable: float | None
     """Smallest difference between two accuracies, in percentage points, that this many clips show
     in 8 of 10 comparisons, if exactly one reviewer is right about `DISCORDANT` of them; `None`
@@ -97,15 +97,15 @@ class BenchmarkCheckResult:
     n_rated: int
     n_traces: int
     n_measured: int
-    """Clips whose size and length the benchmark declares."""
+    """Number of clips whose size and duration the benchmark declares."""
     n_behind_urls: int
     n_not_here: int
-    """Clips of this machine whose file is not there."""
+    """Number of local clips whose file is missing."""
     first_not_here: str
     unusable: tuple[RejectionReasonCount, ...]
     instruments: tuple[ProtocolTruthCount, ...]
     rows: tuple[Mapping[str, object], ...]
-    """The first clips."""
+    """Preview rows of the first clips."""
 
     @property
     def is_sound(self) -> bool:
@@ -176,7 +176,7 @@ class _BenchmarkRowCounts:
     filmed: set[str] = field(default_factory=set)
     """Groups with a real clip."""
     twins: Counter[str] = field(default_factory=Counter)
-    """Generated clips of each group."""
+    """Number of generated clips in each group."""
     n_ungrouped: int = 0
     n_rated: int = 0
     n_traces: int = 0
@@ -199,7 +199,7 @@ class _BenchmarkRowCounts:
 
     def add(self, row: Entry | Rejected, benchmark: Benchmark) -> None:
         if isinstance(row, Rejected):
-            # Rows that differ in a cell alone are unusable for one reason.
+            # Rows whose reasons differ only in a cell's value are counted together.
             kind = _CELL.sub("", row.why)
             known = self.reasons.get(kind) or RejectionReasonCount(n=0, first=row)
             self.reasons[kind] = RejectionReasonCount(n=known.n + 1, first=known.first)

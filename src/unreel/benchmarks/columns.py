@@ -47,7 +47,7 @@ KNOWN: Final[dict[str, tuple[str, ...]]] = {
     "ratings": ("ratings",),
     "votes": ("votes",),
 }
-"""What a row may say, and the column names under which it is looked for, first match first."""
+"""Fields of a row, and the column names under which each is searched, first match first."""
 
 MEANS: Final[dict[str, str]] = {
     "location": "path or URL of the clip",
@@ -83,7 +83,7 @@ MEANS: Final[dict[str, str]] = {
 """Descriptions of the same fields."""
 _ROWS_LOOKED_AT: Final = 20
 _SHAPES_KEPT: Final = 64
-"""Sets of columns of which the places are remembered: rows of JSONL may each have others."""
+"""Maximum number of column sets whose bindings are cached: in JSONL each row may have other columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +91,15 @@ class FieldColumnMapping:
     """Mapping from the fields of a benchmark row to the columns of one table."""
 
     columns: Mapping[str, tuple[str, ...]]
-    """Columns to look in, by field, first match first."""
+    """Columns to search, by field, first match first."""
     present: frozenset[str]
-    """Columns that the table has; rows of JSONL may have more."""
+    """Columns of the table; rows of JSONL may have more."""
     outside: bool = False
     """Whether rows may name files outside the table's folder."""
     _places: dict[tuple[str, ...], list[tuple[str, str]]] = dataclass_field(
         default_factory=dict, compare=False, repr=False
     )
-    """Where rows with these columns say what; rows of one table mostly have the same ones."""
+    """Cached pairs of field and column for rows with these columns; most rows of a table have the same ones."""
 
     def __contains__(self, field: str) -> bool:
         return not self.present.isdisjoint(self.columns[field])

@@ -53,14 +53,14 @@ READ: Final = {
         "traces",
     ),
 }
-"""Its columns, and their meaning."""
+"""Columns of the file, and the field that each is read as."""
 COLUMNS: Final = FieldColumnMapping(
     {field: (column,) for field, column in FIELDS.items()}, frozenset(FIELDS.values())
 )
 SPLITS: Final = frozenset({"train", "val", "test"})
 
-# Annotators ticked free wordings; the first word found in a tag decides. What the paper files under
-# `other` comes first, because "liquid motion" is no trajectory.
+# Annotators chose free tags; the first word found in a tag decides. Words of the paper's `other`
+# come first, because "liquid motion" is no trajectory.
 TAG_WORDS: Final[tuple[tuple[str, Category], ...]] = (
     ("light", Category.OTHER),
     ("liquid", Category.OTHER),

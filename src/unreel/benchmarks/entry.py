@@ -33,7 +33,7 @@ class Entry:
     """One clip of a benchmark with its ground truth and metadata. Empty text means: not given."""
 
     name: str
-    """Unique within its benchmark: answers refer to it."""
+    """Name that is unique within the benchmark, and that answers refer to."""
     location: str
     """Path below the benchmark's folder with `/` between its parts, or a URL."""
     origin: Origin
@@ -41,15 +41,15 @@ class Entry:
     """Location of the copy without its watermark, in the format of `location`."""
     split: str = ""
     group: str = ""
-    """Clips of one group show the same scene."""
+    """Name of the scene; clips with the same group show the same scene."""
     prompt: str = ""
     difficulty: str = ""
     traces: tuple[Trace, ...] = ()
-    """One for each annotation row, in the order of the source."""
+    """Traces, one per annotation row, in the order of the source."""
     rating: Rating | None = None
-    """The agreed realism score."""
+    """Agreed realism score."""
     ratings: tuple[Rating, ...] = ()
-    """The scores it was agreed from, one for each annotator, where the source has them."""
+    """Scores of the single annotators, from which `rating` was agreed, if the source has them."""
     votes: tuple[Vote, ...] = ()
     facts: DeclaredFacts = NOTHING_DECLARED
     licence: str = ""

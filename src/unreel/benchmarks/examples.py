@@ -19,9 +19,9 @@ class LayoutExample:
     clips: tuple[str, ...]
     """Paths of the clips."""
     tables: Mapping[str, str] = field(default_factory=dict)
-    """Tables by name, with their text."""
+    """Contents of the tables, by name."""
     open_as: str = ""
-    """Path to open, below its folder."""
+    """Path to open, relative to the example's folder."""
 
 
 EXAMPLES: Final[Mapping[BenchmarkLayout, LayoutExample]] = {

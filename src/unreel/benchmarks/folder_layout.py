@@ -114,7 +114,7 @@ def is_path_inside(path: Path, root: Path) -> bool:
     """Return whether `path`, with all links followed, is `root` or inside it; False for endless links."""
     try:
         return path.resolve().is_relative_to(root.resolve())
-    except (OSError, RuntimeError):  # a name that is too long, or links in a circle
+    except (OSError, RuntimeError):  # the name is too long, or links form a loop
         return False
 
 
@@ -159,7 +159,7 @@ def _may_be_link(path: str) -> bool:
         return stat.S_ISLNK(os.lstat(path).st_mode)
     except OSError as error:
         return error.errno not in _NO_FILE
-    except ValueError:  # no path can be written so
+    except ValueError:  # the path is invalid, for example with a null character
         return False
 
 

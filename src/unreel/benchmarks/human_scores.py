@@ -25,7 +25,7 @@ AGAINST: Final[Mapping[Against, str]] = {
     "known": "answers known beforehand",
     "others": "what the others settled on",
 }
-"""Descriptions of the same."""
+"""Descriptions of the kinds of ground truth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class AnnotatorScoreRow:
     version: int
     against: Against
     n_judged: int
-    """Clips or pairs that stand behind it."""
+    """Number of clips or pairs that the scores are computed from."""
     figures: Mapping[str, Estimate | Unmeasured]
 
     def __getitem__(self, metric: str) -> Measured:
@@ -52,7 +52,7 @@ class HumanScores:
 
     campaign: str
     fingerprint: str
-    """Of the benchmark that they are about; "" where it is not known."""
+    """Fingerprint of the benchmark; "" if unknown."""
     rows: tuple[AnnotatorScoreRow, ...]
 
 

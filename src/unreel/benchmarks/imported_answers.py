@@ -34,12 +34,12 @@ class ImportedAnswer:
     """One answer of an answers file: the name of its clip or pair, and the reply or failure."""
 
     name: str
-    """The clip or pair; "" where only the question's key is there."""
+    """Name of the clip or pair; "" if the row has only the key of a question."""
     outcome: Outcome
     key: str = ""
-    """`Question.key`; "" where the row answers every question about its clip."""
+    """Value of `Question.key`; "" if the row answers every question about its clip."""
     protocol: str = ""
-    """The protocol of the answer; "" for any."""
+    """Protocol of the answer; "" for any."""
 
 
 def read_answer_file(path: Path) -> Iterator[ImportedAnswer | Rejected]:
@@ -142,7 +142,7 @@ def _parse_failure_text(text: str, detail: str) -> Failure:
 
 
 VOTER: Final = "voter"
-"""The column that says who judged: a row is a vote then, and a clip may have several."""
+"""Name of the column with the voter; a row with it is a vote, of which a clip may have several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,9 +150,9 @@ class JoinedAnswers:
     """Entries or pairs of a benchmark with their answers, and the answers and rows without a match."""
 
     pairs: tuple[tuple[Entry | PairedEntries, Outcome | None], ...]
-    """Each in the benchmark's order; None where the file has no answer: it was not asked."""
+    """Entries or pairs in the benchmark's order, each with its answer; `None` if the file has no answer."""
     unknown: tuple[str, ...]
-    """Names that the file answers and the benchmark does not have."""
+    """Names in the file that are not in the benchmark."""
     rejected: tuple[Rejected, ...]
     """Rows of the benchmark or of the file that could not be read."""
 

@@ -87,13 +87,13 @@ def _looks_like_label(cell: object) -> bool:
 
 
 _LOOKS: Final = {"location": _looks_like_video_name, "label": _looks_like_label}
-"""Required fields of a table of clips, and patterns of their cells."""
+"""Required fields of a table of clips, and tests of their cells."""
 
 
 Columns = Mapping[str, str]
 
 _NORMAL: Final = re.compile(r"[^./][^/]*(?:/[^./][^/]*)*")
-"""A relative path without empty or dotted parts."""
+"""Pattern of a relative path without empty or dotted parts."""
 MANIFESTS: Final = tuple(f"manifest{suffix}" for suffix in TABLE_SUFFIXES)
 
 
@@ -103,7 +103,7 @@ _TABLES: Final[Mapping[BenchmarkLayout, tuple[str, ...]]] = {
     BenchmarkLayout.FOLDERS: (),
     BenchmarkLayout.VIDEO_FOLDER: METADATA,
 }
-"""What the table of a layout is called, where that is fixed."""
+"""File names of tables, for layouts that prescribe them."""
 _MAPPED: Final = frozenset(
     {BenchmarkLayout.VIDEO_FOLDER, BenchmarkLayout.LIST, BenchmarkLayout.REALISM}
 )
@@ -116,7 +116,7 @@ class Benchmark:
 
     layout: BenchmarkLayout
     root: Path
-    """The folder that the locations of its entries start from."""
+    """Folder to which the locations of the entries are relative."""
     read: Callable[[], Iterator[Row]]
 
     def __iter__(self) -> Iterator[Row]:

@@ -23,7 +23,7 @@ class ShownPair:
 
 def balance_pair_order(pairs: Sequence[tuple[ClipId, ClipId]], *, seed: int) -> list[ShownPair]:
     """Choose a random order for (real, generated) pairs, real first in half; an odd one is random."""
-    # Not a secret: a plan that a seed can repeat.
+    # Not a secret: the same seed gives the same plan again.
     dice = random.Random(seed)  # noqa: S311
     orders = [Position.FIRST, Position.SECOND] * ((len(pairs) + 1) // 2)
     if dice.random() < 1 / 2:
@@ -128,11 +128,11 @@ class RequestedPairs:
     """Pairs of a benchmark, each with the name in the answers that requested it, and unusable names."""
 
     pairs: tuple[tuple[PairedEntries, str | None], ...]
-    """In the order of the benchmark, one for each order asked for; None where a pair was not."""
+    """Pairs in benchmark order, one per requested order, with the requesting name; `None` if not requested."""
     unknown: tuple[str, ...]
-    """Names that name no two clips of the benchmark."""
+    """Names that do not consist of two clips of the benchmark."""
     rejected: tuple[Rejected, ...]
-    """Two clips that are no pair, and clips that nothing pairs with."""
+    """Requested names whose clips are not a pair, and clips without a partner."""
 
 
 def find_requested_pairs(entries: Sequence[Entry], names: Collection[str]) -> RequestedPairs:

@@ -51,7 +51,7 @@ def read_parquet_rows(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
             column for field in file.schema_arrow for column in _list_columns_without_media(field)
         ]
         max_rows = read_environment_settings().table_rows
-        if file.metadata.num_rows > max_rows:  # a claim: rows are counted as they come, too
+        if file.metadata.num_rows > max_rows:  # an unreliable number
             remedy = "Split it, or raise UNREEL_TABLE_ROWS"
             raise UnreadableSourceError(str(path), f"more than {max_rows} rows", remedy)
         number = 0
@@ -136,18 +136,18 @@ class _ColumnSizeBound:
     nested: bool
     n_values: int
     whole_bytes: int
-    """All of them."""
+    """Size of all values."""
     value_bytes: int
-    """The largest that refers to a dictionary."""
+    """Maximum size of a value that refers to the dictionary."""
     page_bytes: int
-    """The largest page of plain values."""
+    """Size of the largest page of plain values."""
     page_values: int
-    """The fewest values of such a page; the last one does not count."""
+    """Minimum number of values of such a page, without the last page."""
 
     def batch_bytes(self, n_rows: int) -> int:
         """Return an upper bound on the decoded bytes of `n_rows` rows of the column."""
         if self.nested:
-            return self.whole_bytes  # one row may hold all of them
+            return self.whole_bytes  # one row may contain all values
         pages = n_rows // max(1, self.page_values) + 2
         return min(self.whole_bytes, n_rows * self.value_bytes + pages * self.page_bytes)
 

@@ -15,13 +15,13 @@ from unreel.benchmarks.cells import PARQUET_PAGE_BYTES
 from unreel.core.errors import InvalidValueError
 
 _HEADER_BYTES: Final = (4 << 10, 1 << 20)
-"""A header with its statistics; the second look is for very long ones."""
+"""Numbers of bytes to read for a page header; the second one is for headers with very long statistics."""
 _DEEPEST: Final = 8
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
 _BY_DICTIONARY: Final = frozenset({2, 8})
 _DELTA_STRINGS: Final = 7
-"""Each value repeats the start of the previous one: no header limits their length."""
-# Kinds of values in Thrift's compact protocol; a truth value is its kind.
+"""Encoding in which values repeat the start of the previous value, so that no header limits their length."""
+# Types in Thrift's compact protocol; the type of a Boolean is its value.
 _TRUTHS: Final = frozenset({1, 2})
 _NUMBERS: Final = frozenset({4, 5, 6})
 _BYTE, _BINARY, _STRUCT = 3, 8, 12
@@ -39,7 +39,7 @@ class ParquetPageHeader:
     unpacked_bytes: int
     packed_bytes: int
     at: int
-    """Where in the file its content begins."""
+    """Offset of the page's content in the file."""
 
     @property
     def is_dictionary(self) -> bool:
@@ -176,7 +176,7 @@ class _CompactThriftReader:
         if count == 15:  # noqa: PLR2004  the count follows
             count = self._varint()
         for _ in range(count):
-            # In lists a truth value has a byte of its own.
+            # In lists a Boolean has a byte of its own.
             self._value(_BYTE if kind in _TRUTHS else kind, depth + 1)
 
     def _byte(self) -> int:

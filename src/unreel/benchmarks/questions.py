@@ -18,7 +18,7 @@ from unreel.core.span import convert_to_microseconds
 from unreel.protocols.protocol import Protocol, get_protocol
 
 _UNKNOWN_US: Final = 1
-"""Placeholder for the length of an unreadable clip: its rows are failures and do not use it."""
+"""Placeholder for the duration of an unreadable clip: its rows are failures and do not use it."""
 
 
 class ClipWithId(typing.Protocol):
@@ -56,16 +56,16 @@ class PlannedQuestion(Generic[C]):
     """One question with its clips, and the ground truth of each row that it is scored as."""
 
     name: str
-    """The entry's name, or both names of a pair."""
+    """Name of the entry, or both names of a pair."""
     question: Question
     clips: tuple[C, ...]
     truths: tuple[Any, ...]
     origins: tuple[Origin, ...]
-    """Where the clips come from, in the order shown."""
+    """Origins of the clips, in the order shown."""
     source: str
     """Scene of the clips; "" if unknown."""
     difficulty: str
-    """How hard the benchmark's makers hold it to be; "" where they do not say."""
+    """Difficulty of the clips according to the benchmark; "" if not given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class QuestionScope:
     instrument: Instrument
     conditions: tuple[Condition, ...]
     seed: int
-    """Of the order in pairs."""
+    """Seed of the order in pairs."""
 
     @property
     def protocol(self) -> Protocol[Any, Any]:
@@ -242,7 +242,7 @@ def _plan_pair_questions(
             if isinstance(item, Rejected):
                 unusable.append(item)
             elif isinstance(item.clip, Failure):
-                # A pair that cannot be shown is no question: nothing is scored for it.
+                # A pair that cannot be shown is not a question, so nothing is scored for it.
                 gone = _build_unreadable_clip(
                     item.entry, item.clip, conditions=scope.conditions, truths=()
                 )

@@ -58,7 +58,7 @@ def build_scorable_rows(
         InvalidValueError: The protocol is about pairs and the answers are not, or vice versa.
     """
     if space is not None:
-        parse_box_space(space, width=1, height=1)  # raises for an unknown name, before any row
+        parse_box_space(space, width=1, height=1)  # raises for an unknown name before any row
     rows: list[ScoredQuestion[Any, Any]] = []
     not_asked: list[str] = []
     without_truth: list[Rejected] = []
@@ -79,7 +79,7 @@ def build_scorable_rows(
             continue
         read = partial(parse_answer_text, prompt=prompt, mode=mode, box_space=space, size=size)
         parsed = outcome if isinstance(outcome, Failure) else read(outcome.text, protocol)
-        # The files themselves need not be here.
+        # Placeholder ids, because the files need not exist here.
         subject = build_question_subject(
             *(compute_placeholder_clip_id("entry", entry.name) for entry in entries)
         )

@@ -22,7 +22,7 @@ from unreel.core.errors import (
 from unreel.protocols.protocol import Protocol
 
 _LOOKED_THROUGH: Final = 10_000
-"""Names among which the nearest is looked for."""
+"""Maximum number of names that are searched for the nearest one."""
 _PAIRED: Final = (
     "Name the scene of each clip in a column `group`: a pair is a real and a generated clip of one"
 )
@@ -33,7 +33,7 @@ def build_no_usable_entry_error(
 ) -> UnreelError:
     """Build the error for a benchmark without a usable row."""
     if rejected:
-        # The reason of a row ends with what to do about it.
+        # The reason of a row includes its remedy.
         problem = f"none of its {n_rejected:,} rows can be used"
         return UnreadableSourceError(source, problem, f"The first is {rejected[0]}")
     remedy = "Add a row for each clip, or name the folder or table that holds them"
@@ -145,7 +145,7 @@ def _iter_round_robin(queues: Iterable[list[_Lot]]) -> Iterator[_Lot]:
 
 
 _SCHEME: Final = "1"
-"""Another number for another way to make fingerprints: two schemes cannot be compared."""
+"""Version of the fingerprint's computation; fingerprints of different versions cannot be compared."""
 _BYTES: Final = 32
 _SPELL: Final = json.JSONEncoder().encode
 _SPLITS_KEPT: Final = 100
@@ -153,7 +153,7 @@ _JUDGED: Final = (
     *("score", "problem_description", "standard_adherence", "error_family"),
     *("traces", "ratings", "votes"),
 )
-"""What people said of a clip, as a record holds it."""
+"""Fields of a record with human judgements of the clip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,11 +171,11 @@ class BenchmarkStats:
         self.n_entries = 0
         self.n_rejected = 0
         self.rejected: list[Rejected] = []
-        """The first rows that cannot be used."""
+        """First rows that cannot be used."""
         self.drawn: BenchmarkSampleCounts | None = None
         """Counts of the sample, if not all rows are used."""
         self.splits: set[str] = set()
-        """Those that entries name; of very many, the first."""
+        """Names of the entries' splits; if there are too many, the first ones."""
         self._sum = 0
         self._is_whole = False
 
@@ -213,7 +213,7 @@ class BenchmarkStats:
         self.n_entries += 1
         if len(self.splits) < _SPLITS_KEPT:
             self.splits.add(entry.split)
-        # A sum does not depend on the order, and names come once, so that no two rows cancel out.
+        # A sum does not depend on the order, and names are unique, so that no two rows cancel out.
         self._sum += int.from_bytes(_compute_entry_digest(entry), "big")
 
 

@@ -62,7 +62,7 @@ def merge_ratings(ratings: Sequence[Rating]) -> Rating:
     score, times = Counter(rating.score for rating in ratings).most_common(1)[0]
     if times == 1:
         mean = Fraction(sum(rating.score for rating in ratings), len(ratings))
-        score = round(mean)  # thirds only: never a tie
+        score = round(mean)  # the mean is a multiple of a third, so there is no tie
     closest = min(ratings, key=lambda rating: abs(rating.score - score))
     return replace(closest, score=score)
 
@@ -90,7 +90,7 @@ def _parse_rating(row: Cells, binding: FieldColumnMapping, number: int) -> Ratin
 
 
 UNKNOWN_CREATOR: Final = "unknown"
-# Words only: 0 and 1 in a column `label` do not say which is which; in a column `is_fake` they do.
+# Only words: 0 and 1 are ambiguous in a column `label`, but not in a column `is_fake`.
 LABELS: Final[Mapping[str, Label]] = {
     "real": Label.REAL,
     "generated": Label.GENERATED,
@@ -103,7 +103,7 @@ _FLAGS: Final[Mapping[object, Label]] = {
     **dict.fromkeys((0, "0", "0.0", "false"), Label.REAL),
     **dict.fromkeys((1, "1", "1.0", "true"), Label.GENERATED),
 }
-"""Cells of a column `is_fake`; False equals 0, and True 1."""
+"""Values of a column `is_fake`; False equals 0, and True 1."""
 _WRITE_FLAG: Final = "Write 1 for generated or 0 for real"
 # The first wrong item is enough: a list of them all takes more memory than the cell.
 _REAL: Final = Real()

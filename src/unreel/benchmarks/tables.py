@@ -174,7 +174,7 @@ def _open_text(path: Path) -> Any:
         start = file.read(2)
     if start in {b"\xff\xfe", b"\xfe\xff"}:
         raise UnreadableSourceError(str(path), "the text is UTF-16", "Save the table as UTF-8")
-    # Bytes that are no UTF-8 become lone surrogates, which `cells.text` refuses row by row.
+    # Bytes that are not UTF-8 become lone surrogates, which the parsers of `cells` reject by row.
     return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 

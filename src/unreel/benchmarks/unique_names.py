@@ -10,7 +10,7 @@ from unreel.benchmarks.entry import Entry, Rejected, Row
 
 NAMED_BEFORE: Final = "the name was there before. Give each clip its own"
 _LATELY: Final = 1 << 16
-"""Names in a set of their own, or an eighth of those before: these lie in columns, with a fifth of the memory."""
+"""Minimum number of recent names that are moved from a set to an array, which needs a fifth of the memory."""
 _HALF: Final = 8
 
 
@@ -20,7 +20,7 @@ class SeenNameSet:
     def __init__(self) -> None:
         self._lately: set[bytes] = set()
         self._before = np.empty((0, 2), np.uint64)
-        """Both halves of each, sorted by the first."""
+        """Both halves of each older digest, sorted by the first half."""
 
     def add(self, name: str) -> bool:
         """Add `name`; return False if the name was added before."""

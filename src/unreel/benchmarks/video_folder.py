@@ -20,7 +20,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import get_safe_suffix
 
 METADATA: Final = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
-# `datasets` reads a split out of words such as "test" in a path, so written names hold none.
+# `datasets` derives a split from words such as "test" in a path, so written names have none.
 MEDIA: Final = "media"
 FILES_IN_A_FOLDER: Final = 1000
 

@@ -27,7 +27,7 @@ TABLE: Final = "clips.csv"
 DIFFICULTIES: Final = frozenset({"easy", "hard"})
 
 READ: Final = {"clip": "name", "difficulty": "difficulty", "prompt": "prompt"}
-"""Columns of its table, and their meaning."""
+"""Columns of the table, and the field that each is read as."""
 _NEEDED: Final = frozenset({"clip", "difficulty"})
 
 Folders = tuple[tuple[str, Origin], ...]

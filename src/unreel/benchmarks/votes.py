@@ -43,7 +43,7 @@ class JoinedVotes:
     ballots: tuple[Ballot, ...]
     """Every entry in order, with its votes, possibly none."""
     unknown: tuple[str, ...]
-    """Names that the votes are about and the benchmark does not have."""
+    """Names in the votes that are not in the benchmark."""
     rejected: tuple[Rejected, ...]
     """Rows of the benchmark or of the votes that could not be read."""
 
@@ -58,13 +58,13 @@ class VoteScores:
     """Scores of people's votes in the metrics of `reality`: all votes, majorities and each voter."""
 
     votes: Scorecard
-    """Every vote counts once."""
+    """Scores with every vote counted once."""
     majority: Scorecard
-    """Every clip counts once, with what most of its voters say; a tie is an answer that cannot be read."""
+    """Scores with every clip counted once, by the majority of its votes; a tie is an unreadable answer."""
     voters: Mapping[str, Scorecard]
-    """Each person alone, by name."""
+    """Scores of each voter, by name."""
     agreement: Measured
-    """Krippendorff's alpha, nominal: how far voters agree beyond chance."""
+    """Agreement of the voters beyond chance: Krippendorff's alpha, nominal."""
 
 
 def join_votes_with_entries(
@@ -122,7 +122,7 @@ def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
         for vote in votes:
             row = _build_scored_vote(entry, vote.label)
             by_voter.setdefault(vote.voter, []).append(replace(row, difficulty=""))
-            # Another person would vote otherwise, as another creator's clips would be judged otherwise.
+            # Voters are resampled like creators, because other voters would judge differently.
             rows.append(replace(row, creator=f"voter {vote.voter}"))
     majority = [_build_scored_vote(entry, _compute_majority_label(votes)) for entry, votes in voted]
     return VoteScores(

@@ -32,9 +32,9 @@ class ClipBatch:
 
     files: tuple[Path, ...]
     n_skipped_links: int = 0
-    """Symbolic links in folders, which are not followed."""
+    """Number of symbolic links in folders, which are not followed."""
     has_index: bool = False
-    """True if there are several clips, or a folder was named: they get an index page."""
+    """Whether an index page is written: for several clips, or for a folder."""
 
 
 def collect_clip_batch(typed: Sequence[Path], *, out: Path | None) -> ClipBatch:

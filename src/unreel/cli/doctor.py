@@ -51,7 +51,7 @@ BRINGS: Final[Mapping[str, str]] = {
     "train": "`unreel train`: training on human judgements",
     "transnet": "a learned detector of cuts for `unreel curate`",
 }
-"""Purpose of an extra; others are described by their packages."""
+"""Purpose of an extra; an extra without a text is described by its packages."""
 _SANDBOX: Final = "Open files only from a machine that has it, or your own files with --trusted"
 _NEEDS: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]+).*extra == ['\"](?P<extra>[^'\"]+)['\"]")
 _KNOCK_S: Final = 3.0
@@ -63,7 +63,7 @@ class PackageExtraStatus:
 
     name: str
     missing: tuple[str, ...]
-    """Packages of it that are not here."""
+    """Packages of the extra that are not installed."""
     brings: str
 
     @property
@@ -88,10 +88,10 @@ class ModelProviderStatus:
     variable: str | None
     has_key: bool
     address: str | None
-    """Of a server on this machine; others are not knocked at."""
+    """URL of a server on this machine; `None` for other servers, which are not contacted."""
     answers: bool
     models: tuple[str, ...] = ()
-    """Those that the server lists."""
+    """Names of the models that the server lists."""
 
     @property
     def is_open(self) -> bool:
@@ -213,7 +213,7 @@ def _iter_provider_statuses() -> Iterator[ModelProviderStatus]:
         variable, url = provider.key_variable, provider.base_url
         is_local = url is not None and parse_server_url(url).is_loopback
         if not (is_local or provider.needs_key):
-            continue  # any server at all, by its address
+            continue  # provider of any server, which has no address of its own
         address = url if is_local else None
         answers = address is not None and is_server_listening(parse_server_url(address))
         yield ModelProviderStatus(

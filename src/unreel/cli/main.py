@@ -119,7 +119,7 @@ def main() -> None:
     except Exception as error:
         known = convert_to_unreel_error(error)
         if known is None:
-            raise  # A bug: its trace is what to report.
+            raise  # A bug: print its traceback.
         _print_exit_message(known, error)
         sys.exit(2)
 

@@ -33,7 +33,7 @@ def format_retry_command(run: str) -> str:
 
 
 Form = Literal["text", "csv", "latex"]
-"""How a table is printed: for a terminal, a spreadsheet or a paper."""
+"""Output format of a table: for a terminal, a spreadsheet or a paper."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -130,8 +130,8 @@ def _print_text_table(
         return
     if title:
         print_message(title)
-    # What a pipe reads has one tab between cells, one line for a row, and a blank line before a table
-    # that is not the first thing there.
+    # A pipe gets one tab between cells, one line per row, and a blank line before each table
+    # after the first output.
     text = "".join("\t".join(cells) + "\n" for cells in [map(sanitise_line, columns), *lines])
     click.echo(text if is_stream_unwritten(sys.stdout) else f"\n{text}", file=sys.stdout, nl=False)
 
@@ -173,7 +173,7 @@ class IdleOutputNotifier:
 
 
 SILENCE: Final = IdleOutputNotifier()
-"""The watch of this program."""
+"""Idle notifier of this process."""
 
 
 def print_message(*lines: str) -> None:

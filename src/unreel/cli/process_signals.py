@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 _M_ARENA_MAX: Final = -8
-"""From glibc's malloc.h."""
+"""Constant `M_ARENA_MAX` of glibc's malloc.h."""
 
 
 def limit_malloc_arenas() -> None:
     """Limit malloc to two heaps: one per thread costs 20 MB more for 100,000 questions with Lance."""
-    with contextlib.suppress(OSError, AttributeError):  # another C library has other ways
+    with contextlib.suppress(OSError, AttributeError):  # the C library is not glibc
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 

@@ -11,7 +11,7 @@ from unreel.core.safe_text import sanitise_line
 from unreel.engine.progress import Progress, ProgressLine
 
 PIPE_PAUSE_S: Final = 10.0
-"""Off a terminal, lines come no closer than this: a log is read later."""
+"""Minimum seconds between progress lines outside a terminal, because a log is read later."""
 _COPY: Final = "frames of annotated.mp4"
 
 

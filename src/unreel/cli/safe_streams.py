@@ -48,7 +48,7 @@ class _SanitisedStream(io.TextIOWrapper):
         )
         self.below = below
         self.is_fresh = True
-        """Whether nothing was written to it yet."""
+        """Whether nothing has been written to the stream yet."""
 
     def write(self, text: str, /) -> int:
         self.is_fresh = False

@@ -11,10 +11,10 @@ Where to look:
     `safe_names.py`: file names and ids from untrusted text.
     `safe_text.py`: text without control characters.
     `settings.py`: environment variables.
-    `server_keys.py`: the API key of each server.
+    `server_keys.py`: API keys of servers.
     `retry.py`: backoff and retry budget.
     `address_check.py`: addresses that may be connected to.
     `managed_process.py`: child processes that never outlive their parent.
-    `registry.py`: objects that people choose by name, loaded on use.
+    `registry.py`: objects that users choose by name, loaded on demand.
     `table_formats.py`: tables as CSV, LaTeX, Markdown and HTML.
 """

@@ -14,7 +14,7 @@ from unreel.core.errors import InvalidValueError
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Peer = tuple[str, int]
-"""Address and port."""
+"""IP address and port."""
 
 _METADATA: Final = frozenset(
     ipaddress.ip_address(address)
@@ -26,7 +26,7 @@ _METADATA: Final = frozenset(
         "fd20:ce::254",
     )
 )
-"""Metadata services that are not at a link-local address: Alibaba, Azure, Oracle, AWS and Google over IPv6."""
+"""Addresses of metadata services that are not link-local: Alibaba, Azure, Oracle, AWS and Google over IPv6."""
 _BROADCAST: Final = ipaddress.IPv4Address("255.255.255.255")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64: Final = ipaddress.IPv6Network("64:ff9b:1::/48")

@@ -7,11 +7,11 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 LOOKUP_ROWS: Final = 2_048
-"""Keys that are looked up in a table at once."""
+"""Number of keys per lookup in a table."""
 SCAN_ROWS: Final = 1_024
-"""Rows of one batch of a table that is read from its beginning."""
+"""Number of rows per batch of a table that is read from its beginning."""
 READ_BYTES: Final = 1 << 20
-"""Bytes of a file or a download that are read at once."""
+"""Number of bytes per read of a file or a download."""
 
 
 def iter_chunks(items: Iterable[T], size: int = LOOKUP_ROWS) -> Iterator[list[T]]:

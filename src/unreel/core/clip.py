@@ -17,17 +17,17 @@ class VideoFacts:
     width: int
     height: int
     rotation_deg: int
-    """Clockwise turn that the container asks a player to apply: 0, 90, 180 or 270."""
+    """Clockwise rotation that the container requests for display: 0, 90, 180 or 270 degrees."""
     n_frames: int
-    """Frames that the stream holds, counted from its packets."""
+    """Number of frames of the stream, counted from its packets."""
     average_rate: Fraction
-    """Frames per second over the whole stream: exact, 30000/1001 stays 30000/1001."""
+    """Mean number of frames per second of the stream, as an exact fraction such as 30000/1001."""
     variable_rate: bool
-    """True when frames do not follow each other at one distance."""
+    """Whether the time between consecutive frames varies."""
     first_at_s: Fraction
-    """When the container presents the first frame; every other instant counts from that frame."""
+    """Timestamp of the first frame in the container; all other times are relative to that frame."""
     duration_s: Fraction
-    """From the first frame's start to the last frame's end."""
+    """Time from the start of the first frame to the end of the last frame."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,15 +61,14 @@ class ClipFacts:
     video: VideoFacts
     audio: tuple[AudioFacts, ...] = ()
     tags: tuple[FileTag, ...] = ()
-    """In alphabetical order."""
+    """Tags in alphabetical order."""
 
 
 ClipId = NewType("ClipId", str)
-"""SHA-256 of the file's bytes, as 64 lower-case hexadecimal digits: `core.names.read_clip_id`
-validates stored ones.
-"""
+"""SHA-256 of the file's bytes, as 64 lower-case hexadecimal digits; `core.safe_names.read_clip_id` validates stored
+ids."""
 UNKNOWN_CLIP: Final = ClipId("")
-"""In the place of an id where a file's bytes were not hashed yet."""
+"""Placeholder for the id of a file whose bytes were not hashed yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ class Clip:
 
     id: ClipId
     location: str
-    """Path or URL of the bytes; two locations with the same bytes are the same clip."""
+    """Path or URL of the file; two locations with the same bytes are the same clip."""
     facts: ClipFacts
 
     @property

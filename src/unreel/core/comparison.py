@@ -15,17 +15,17 @@ class Difference:
 
     metric: str
     first: float | None
-    """The first one's metric on these clips; `None` if unmeasured."""
+    """Metric of the first reviewer on these clips; `None` if unmeasured."""
     second: float | None
     difference: Measured
-    """The first less the second."""
+    """Metric of the first reviewer minus that of the second."""
     p: float | None = None
     """Two-sided p-value; `None` if unmeasured."""
     p_corrected: float | None = None
-    """The same among all differences that are shown, by Holm's correction."""
+    """p-value corrected for all displayed differences, by Holm's method."""
     detectable: float | None = None
-    """Smallest true difference that these clips would show in 8 of 10 comparisons, among all that are shown;
-    `None` where the difference was found or not measured."""
+    """Smallest true difference that these clips would show in 8 of 10 comparisons, among all displayed differences;
+    `None` if the difference was found or not measured."""
 
     def __str__(self) -> str:
         if self.p is None or self.p_corrected is None:
@@ -40,13 +40,13 @@ class Comparison:
     first: str
     second: str
     n_common: int
-    """Questions that both answered readably: the figures count these alone, those in `-all-clips` the invalid ones too."""
+    """Number of questions that both answered readably. Metrics use only these, `-all-clips` ones also the invalid."""
     n_sources: int
-    """Number of their scenes; a clip without a scene counts as one."""
+    """Number of scenes of these questions; a clip without a scene counts as one."""
     n_invalid: int
-    """Questions put to both that one of them, or both, did not answer readably."""
+    """Number of questions to both reviewers that at least one of them did not answer readably."""
     n_unshared: int
-    """Questions put to one of them alone."""
+    """Number of questions that only one of the reviewers was asked."""
     differences: tuple[Difference, ...]
 
     @property
@@ -65,7 +65,7 @@ class Comparisons:
     instrument: Instrument
     comparisons: tuple[Comparison, ...]
     n_tests: int
-    """Differences with a p-value: as many as the correction counts."""
+    """Number of differences with a p-value, for which the p-values are corrected."""
 
     @property
     def is_complete(self) -> bool:

@@ -1,4 +1,4 @@
-"""Every error that unreel raises on purpose.
+"""All errors that unreel raises deliberately.
 
     UnreelError
     ├── InvalidValueError     (ValueError)   an invalid value
@@ -37,10 +37,10 @@ _REFUSALS: Final = {
     errno.EMFILE: _FILES,
     errno.ENFILE: _FILES,
 }
-"""What no item of a job can help: the job ends, where another error would cost one item."""
+"""Remedies for system errors that affect all items, by error number: the job ends. Other errors affect one item."""
 _OTHERWISE: Final = f"Repair it. {GO_ON}"
 _BY_RUST: Final = re.compile(r"\(os error (\d+)\)")
-"""Patterns of system errors in messages of Lance and obstore."""
+"""Pattern of system errors in messages of Lance and obstore."""
 _SOURCE_LINE: Final = re.compile(r", \S+\.rs:\d+:\d+")
 
 
@@ -52,7 +52,7 @@ def suggest_names(name: str, known: Sequence[str]) -> str:
 
 
 class UnreelError(Exception):
-    """Base class of all errors that unreel raises on purpose."""
+    """Base class of all errors that unreel raises deliberately."""
 
 
 class InvalidValueError(UnreelError, ValueError):
@@ -186,7 +186,7 @@ def require_disk_space(folder: Path, needed_bytes: int) -> None:
     """
     stats = os.statvfs(folder)
     free_bytes = stats.f_bavail * stats.f_frsize
-    if stats.f_blocks and free_bytes < needed_bytes:  # some file systems tell nothing
+    if stats.f_blocks and free_bytes < needed_bytes:  # some file systems report nothing
         room = f"{free_bytes:,} bytes are free and {needed_bytes:,} needed for the next results"
         problem = f"No space left on device: at {folder} {room}"
         raise MachineError(problem, MAKE_ROOM)

@@ -15,9 +15,9 @@ class RowCluster(NamedTuple):
     """Scene and creator of a row; answers with the same scene or creator are dependent."""
 
     scene: str
-    """Scene of its clip, or the clip itself if it has no scene."""
+    """Scene of the clip, or the clip itself if it has no scene."""
     creator: str = ""
-    """Creator of its clip; "" for a real clip, or if unknown."""
+    """Creator of the clip; "" for a real clip, or if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +29,9 @@ class Estimate:
     high: float
     n: int
     n_clusters: int | None = None
-    """How many independent things (clips, scenes, creators) the interval rests on, as far as is known."""
+    """Number of independent clusters (clips, scenes, creators) behind the interval; `None` if unknown."""
     level: float = 0.95
-    """Share of repetitions in which the interval should hold the truth."""
+    """Nominal coverage: fraction of repetitions in which the interval should contain the true value."""
 
     def __post_init__(self) -> None:
         if self.n < 1 or not all(map(math.isfinite, (self.value, self.low, self.high))):
@@ -68,12 +68,12 @@ class Unmeasured:
 Measured = Estimate | Unmeasured
 
 ENOUGH_CLUSTERS: Final = 20
-"""Number of clusters from which intervals reach their coverage: docs/intervals.md."""
+"""Number of clusters from which intervals reach their nominal coverage: see docs/intervals.md."""
 
 
 IntervalKind = Literal["share", "metric", "seconds", "strength"]
-"""Metrics are shares, or bounded means that may be very skewed; seconds are means without a bound; strengths are
-those of Bradley and Terry's model."""
+"""Kind of metric: `share` is a proportion, `metric` a bounded mean that may be very skewed, `seconds` a mean
+without a bound, and `strength` a strength of the Bradley-Terry model."""
 
 
 def describe_interval_coverage(values: Iterable[Measured], *, kind: IntervalKind = "share") -> str:
@@ -126,13 +126,13 @@ class Scorecard:
     n_answered: int
     metrics: tuple[Metric, ...]
     failures: Mapping[str, int] = field(default_factory=dict)
-    """Questions without an answer, by reason."""
+    """Number of questions without an answer, by reason."""
     unparsed: Mapping[str, int] = field(default_factory=dict)
-    """Answers, or parts of answers, that could not be read, by part and reason."""
+    """Number of answers, or parts of answers, that could not be parsed, by part and reason."""
     confusion: Mapping[str, int] = field(default_factory=dict)
-    """Confusion matrix of clips, for a protocol with labels."""
+    """Confusion matrix of the clips, for a protocol with labels."""
     answered_by: Mapping[str, int] = field(default_factory=dict)
-    """Answers that came from another model than the requested one, by the name in the response."""
+    """Number of answers from another model than the requested one, by the model name in the response."""
 
     def __getitem__(self, name: str) -> Measured:
         """Return the value of the metric `name`; the error for an unknown name suggests the nearest names."""

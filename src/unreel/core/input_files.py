@@ -9,11 +9,11 @@ from typing import Any, Final
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 
 RECIPE_BYTES: Final = 256 << 10
-"""Recipes and tables of prices: people write them by hand."""
+"""Maximum size of recipes and price tables, which are written by hand."""
 JSON_VALUES: Final = 4_000_000
-"""A list of nothing but `[]` takes twenty times its bytes once it is parsed."""
+"""Maximum number of values in a JSON document: a list of `[]` needs twenty times its size once parsed."""
 _MOST_DOTS: Final = 200
-"""The parser takes minutes over a key of a hundred thousand parts."""
+"""Maximum number of dots in a TOML key: parsing a key of a hundred thousand parts takes minutes."""
 _OPENERS: Final = (b",", b"[", b"{")
 
 

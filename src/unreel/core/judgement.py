@@ -30,9 +30,9 @@ class Rating:
     problem: str = ""
     """Unrealistic content of the clip."""
     adherence: str = ""
-    """Why that deserves this score, in the words of the rubric."""
+    """Reason why that content deserves this score, in the words of the rubric."""
     family: ErrorFamily | None = None
-    """Kind of its errors; `None` if it has none or it is unknown."""
+    """Kind of the clip's errors; `None` if it has none or the kind is unknown."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.score <= 5:  # noqa: PLR2004  the scale of the instrument

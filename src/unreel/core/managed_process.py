@@ -1,8 +1,8 @@
-"""Supervision of one command: all its processes end with the caller.
+"""Supervision of one command: all its processes exit with the caller.
 
-A server starts child processes, and a GPU stays in use while one of them lives. So the caller holds
-the other end of a pipe: when it closes, on request or because the caller was killed, every process
-of the command is ended.
+A server starts child processes, and a GPU stays in use until all of them exit. So the caller keeps
+the other end of a pipe open: when it closes, on request or because the caller was killed, every
+process of the command is killed.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Final
 
 PATIENCE_S: Final = 10.0
-"""Seconds for the command to exit before it is killed."""
+"""Timeout for the command to exit before it is killed."""
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _LOOK_S: Final = 0.2
@@ -54,7 +54,7 @@ class ManagedProcess:
                 pass_fds=[reading],
                 env=dict(environment),
                 cwd=folder,
-                start_new_session=True,  # Ctrl-C in a terminal is for the caller.
+                start_new_session=True,  # Ctrl-C in a terminal reaches only the caller.
             )
         finally:
             os.close(reading)
@@ -83,9 +83,9 @@ class ManagedProcess:
 def run_supervised_command(pipe: int, command: list[str]) -> int:
     """Run `command` until it ends or `pipe` closes; return its exit status, 128 or more for a signal."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the caller decides, and its end closes the pipe
+        signal.signal(number, signal.SIG_IGN)  # only closing the pipe stops the command
     libc = ctypes.CDLL(None, use_errno=True)
-    # Those whose parents are gone become children of this process, and are found.
+    # Orphaned processes become children of this process, so that they can be found.
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     owner = os.getpid()
 

@@ -1,6 +1,6 @@
-"""The only module that writes files: below a folder that the user named, and nowhere else.
+"""The only module that writes files, and only below folders that the user named.
 
-That folder may be a link, because its owner named it; nothing below it may be one. Paths are walked
+That folder may be a link, because the user named it; nothing below it may be. Paths are walked
 part by part from an open folder, so no link can be inserted between a check and a write. A file is
 written under a temporary name and renamed atomically; an existing file or link is replaced and
 never followed.
@@ -22,9 +22,9 @@ from unreel.core.errors import UnsafeTargetError
 from unreel.core.safe_names import require_relative_path
 
 PART: Final = ".unreel-"
-"""Begins the name of a file that is not whole yet; what a kill leaves behind has it."""
+"""Prefix of the temporary name of an incomplete file or folder; a killed process may leave it behind."""
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without O_NONBLOCK a pipe in the place of a file would be waited for.
+# Without O_NONBLOCK, opening a pipe in the place of a file would block.
 _THERE: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _DEEPEST: Final = 16
@@ -42,9 +42,8 @@ class OutputDirectory:
 
     root: Path
     published: bool = False
-    """Files are 0600, and new folders 0700. Output for sharing (a report, an export, a frozen
-    benchmark) follows the umask instead.
-    """
+    """Whether files and new folders follow the umask, for output to share (a report, an export, a frozen
+    benchmark). Otherwise files are 0600, and new folders 0700."""
 
     def write(self, name: str, data: bytes) -> Path:
         """Write `data` to the file `name` atomically; return its path."""
@@ -61,10 +60,10 @@ class OutputDirectory:
                 yield file
                 file.flush()
                 if self.published:
-                    with contextlib.suppress(OSError):  # some file systems know no modes
+                    with contextlib.suppress(OSError):  # some file systems have no modes
                         os.fchmod(descriptor, 0o600 | (os.fstat(parent).st_mode & 0o044))
                 if _has_entry(last, parent):
-                    # A power failure must not take the old one and the new one.
+                    # A power failure must not destroy both the old and the new file.
                     os.fsync(descriptor)
 
     @contextlib.contextmanager
@@ -139,11 +138,11 @@ class OutputDirectory:
             while True:
                 with contextlib.suppress(FileExistsError):
                     return os.open(last, flags | _NEW, 0o600, dir_fd=parent)
-                # Who made it may have taken it away again.
+                # Another process may have created the file and deleted it again.
                 with contextlib.suppress(FileNotFoundError):
                     descriptor = self._open(last, flags, parent=parent, name=name)
                     status = os.fstat(descriptor)
-                    # A mount or a container may give all files to one user: the folder is his too.
+                    # A mount or a container may map all files to the owner of the folder.
                     owners = {os.geteuid(), os.fstat(parent).st_uid}
                     if status.st_uid in owners and status.st_nlink <= 1:
                         return descriptor
@@ -247,7 +246,7 @@ class OutputDirectory:
             except IsADirectoryError:
                 self._refuse(last, "is a folder, and a file belongs there")
         finally:
-            # Two links to one file are left as they are by a rename, so it may still be there.
+            # A rename between two hard links to one file does nothing: it may still exist.
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(part, dir_fd=parent)
 

@@ -10,7 +10,7 @@ from unreel.core.content_ids import digest
 from unreel.core.judgement import Pair, list_subject_clips
 
 Marks = Literal["default", "off", "on"]
-"""Whether each frame follows its timestamp; `default`: if the protocol asks for a time."""
+"""Whether each frame follows its timestamp; `default`: only if the protocol asks for a time."""
 SAMPLING_PATTERNS: Final = (
     "uniform-N",
     "fps-F",
@@ -26,7 +26,7 @@ SAMPLING_PATTERNS: Final = (
     "dtr-video-llava",
     "dtr-llava-onevision",
 )
-"""Names of the sampling plans; `unreel.media.sampling` defines them, and help texts list them without numpy."""
+"""Name patterns of the sampling plans of `unreel.media.sampling`; help texts list them without importing numpy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Condition:
     prompt: str = "paper"
     """Name of a prompt variant of the protocol."""
     max_pixels: int | None = None
-    """Frames with more pixels than this are scaled down to it before they are shown."""
+    """Maximum number of pixels of a frame; larger frames are scaled down. `None` for no limit."""
     marks: Marks = "default"
 
     def written(self) -> dict[str, object]:
@@ -62,7 +62,7 @@ class Condition:
         return _format_condition(self)
 
 
-@lru_cache(maxsize=64)  # every key of a run holds one of few
+@lru_cache(maxsize=64)  # a run has few different conditions
 def _format_condition(condition: Condition) -> str:
     return " ".join(f"{name}={value}" for name, value in condition.written().items())
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from unreel.core.errors import InvalidSettingError, MissingExtraError, UnknownNameError
 
-if TYPE_CHECKING:  # looking through installed packages costs a start-up that few commands need
+if TYPE_CHECKING:  # this import slows down the start, and few commands need it
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class LazyImport:
         except ModuleNotFoundError as error:
             missing = error.name or module
             if self.extra is None or missing.partition(".")[0] == "unreel":
-                raise  # Our own mistake: show it as it is.
+                raise  # an error in unreel itself: raised unchanged
             raise MissingExtraError(missing, self.extra) from error
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -14,13 +14,13 @@ LONGEST_BACKOFF_S: Final = 30.0
 LONGEST_WAIT_S: Final = 86_400.0
 MOST_ATTEMPTS: Final = 8
 SHARE_AGAIN: Final = 0.5
-"""Second requests that each question earns: at 30 % faults 0.43 are needed."""
+"""Number of retries that each question adds to the budget; 0.43 are needed if 30 % of requests fail."""
 RESERVE: Final = 10
-"""Second requests allowed before any were earned."""
+"""Number of retries in the budget at the start."""
 SAVINGS: Final = 100
-"""Most that a long quiet stretch can put aside, so that an outage is not met with a flood."""
+"""Maximum number of retries in the budget, so that an outage after a long quiet time causes no flood of requests."""
 TRICKLE_PER_S: Final = 0.2
-"""Keeps the last questions of a run from waiting for newcomers that never come."""
+"""Retries per second that are added to the budget, so that the last questions of a run need not wait for new ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class RetryPolicy:
     attempt_s: float = 80.0
     backoff_s: float = 0.5
     outage_s: float = 60.0
-    """How long questions wait for a server that answers nothing before they end as failures."""
+    """Timeout in seconds of questions that wait for a server that answers nothing; then they fail."""
 
     def __post_init__(self) -> None:
         if not 0 < self.attempt_s <= self.deadline_s or self.backoff_s <= 0 or self.outage_s < 0:

@@ -10,7 +10,7 @@ from unreel.core.errors import InvalidValueError, UnreadableSourceError
 _CLIP_ID: Final = re.compile(r"[0-9a-f]{64}")
 _SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,8}")
 _NAME_BYTES: Final = 80
-"""Three names with dashes between them still fit into the 255 bytes of a file's name."""
+"""Maximum length of a name in bytes: three names with dashes fit into the 255 bytes of a file name."""
 _SHOWN: Final = 60
 
 

@@ -6,11 +6,11 @@ from typing import Final
 MARK: Final = "\ufffd"
 
 _ACTS: Final = (
-    r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls: they start every escape sequence and move the cursor
-    r"\u2028\u2029"  # they end a line
-    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they turn the order of others round
-    r"\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"  # unseen
-    r"\ud800-\udfff"  # halves of a character: no encoding takes them
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls: they start escape sequences and move the cursor
+    r"\u2028\u2029"  # line separators
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # characters that change the text direction
+    r"\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"  # invisible
+    r"\ud800-\udfff"  # surrogates: no encoding accepts them
 )
 _IN_LINES: Final = re.compile(f"[{_ACTS}]")
 _IN_A_LINE: Final = re.compile(rf"[\t\n{_ACTS}]")

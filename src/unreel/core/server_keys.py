@@ -1,7 +1,7 @@
 """URLs of servers, and the keys that each may receive, as configured in the environment.
 
-A recipe may come from a stranger, and with it the URL. So a URL alone never receives a key:
-`UNREEL_KEY_HOSTS` names the hosts that may, and the variable of the key.
+A recipe, and its URL, may be untrusted. So a server never receives a key because of its URL alone:
+`UNREEL_KEY_HOSTS` names the hosts that may receive a key, and the variable of the key.
 """
 
 import re
@@ -13,10 +13,10 @@ from unreel.core.errors import InvalidSettingError
 
 HOSTS_VARIABLE: Final = "UNREEL_KEY_HOSTS"
 OWN_KEY: Final = "OPENAI_COMPATIBLE_API_KEY"
-"""Variable of the key for a server of one's own where `UNREEL_KEY_HOSTS` names no other."""
+"""Variable of the key for a custom server if `UNREEL_KEY_HOSTS` names no other variable."""
 _HOST: Final = r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_.])?|\[[0-9a-f:.]+\]"
 _PORT: Final = r"[0-9]{1,5}"
-# Narrower than what URLs may be, so that no two readers of one can differ about its host.
+# Stricter than the URL standard, so that all parsers find the same host in a URL.
 _URL: Final = re.compile(
     rf"(?P<scheme>https?)://(?P<host>{_HOST})(:(?P<port>{_PORT}))?"
     r"(?P<path>(/[a-z0-9._~!$&'()*+,;=:%-]*)*)",
@@ -41,7 +41,7 @@ class ServerAddress:
 
     scheme: str
     host: str
-    """In lower case; an address of IPv6 in its short spelling, without brackets."""
+    """Host in lower case; an IPv6 address is in its short form, without brackets."""
     port: int
 
     @property

@@ -1,4 +1,4 @@
-"""The one place that reads the environment; docs/reference/settings.md lists the variables."""
+"""The only module that reads the environment; docs/reference/settings.md lists the variables."""
 
 import os
 import re
@@ -16,16 +16,16 @@ _STATE: Final = "XDG_STATE_HOME"
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _KEY: Final = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|HEADERS)$")
 _HANDED_ON: Final = re.compile(
-    # the user, the language, the clock, where programs and libraries are
+    # user, language, time zone, paths of programs and libraries
     r"HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|PATH|LD_LIBRARY_PATH|VIRTUAL_ENV"
     r"|XDG_(CACHE|CONFIG|DATA|STATE|RUNTIME)_(HOME|DIR)|SSL_CERT_(FILE|DIR)|NO_PROXY|no_proxy"
-    # processors, graphics cards and what computes on them
+    # processors, GPUs and their libraries
     r"|(OMP|GOMP|KMP|MKL|OPENBLAS|NUMEXPR|CUDA|NVIDIA|NCCL|HIP|ROCR|HSA|TORCH|PYTORCH|TRITON)_\w+"
     r"|HF_(HOME|HUB_CACHE|HUB_OFFLINE|DATASETS_CACHE)|TRANSFORMERS_(CACHE|OFFLINE)|TOKENIZERS_PARALLELISM"
-    # settings of the servers themselves
+    # settings of the servers
     r"|(VLLM|LABEL_STUDIO)_\w+"
 )
-"""Variables that a child process may inherit."""
+"""Pattern of the variables that a child process may inherit."""
 _SECRETS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
@@ -37,31 +37,29 @@ class EnvironmentSettings:
     media_mb: int = 512
     media_pixels: int = 7680 * 4320
     media_without_seccomp: int = 0
-    """1 opens untrusted files on a machine that lacks seccomp."""
+    """Whether untrusted files are opened on a machine without seccomp: 1 or 0."""
     weak_cage: int = 0
-    """1 runs `command:` programs on a machine that lacks bubblewrap."""
+    """Whether `command:` programs are run on a machine without bubblewrap: 1 or 0."""
     annotate_pace: int = 30
-    """Seconds that an annotated copy may take per second of its clip, in addition to
-    `media_seconds`.
-    """
+    """Timeout of rendering an annotated copy, in seconds per second of its clip, in addition to `media_seconds`."""
     slow: int = 0
     key_hosts: str = ""
-    """Hosts that may be sent the key for servers of one's own, with commas between."""
+    """Hosts that may receive the key for custom servers, separated by commas."""
     s3_endpoint: str = ""
-    """Address of the object store; empty for AWS itself."""
+    """URL of the object store; empty for AWS."""
     s3_region: str = ""
     s3_role: int = 0
-    """1 lets the client of the store look for a role of the machine where no keys are given."""
+    """Whether the client of the object store looks for a role of the machine if no keys are set: 1 or 0."""
     fetch_from: str = ""
-    """Stores and hosts that rows of a benchmark may name, with commas between them."""
+    """Stores and hosts that rows of a benchmark may name, separated by commas."""
     fetch_mb: int = 1024
     fetch_seconds: int = 60
     table_rows: int = 1_000_000
-    """Most rows of one table of a benchmark, and most files of one folder."""
+    """Maximum number of rows of a benchmark's table, and of files of a folder."""
     state: str = ""
-    """Folder for what must stay on this machine; empty for the user's own."""
+    """Folder for state that must stay on this machine; empty for the user's default."""
     ledger: str = field(default="", repr=False)
-    """Address of the ledger of `unreel annotate`, with its password: never store or print it."""
+    """Address of the ledger of `unreel annotate`, including its password: never store or print it."""
 
     @property
     def state_folder(self) -> Path:
@@ -158,7 +156,7 @@ def read_storage_options(
     region = settings.s3_region or _select_first_value(environ, _REGIONS)
     options = {
         "aws_endpoint": endpoint,
-        # A store of one's own rarely has regions, and its client asks for one all the same.
+        # A custom store rarely has regions, but its client requires one.
         "aws_region": region or ("us-east-1" if endpoint else ""),
         "allow_http": "true" if endpoint.startswith("http://") else "",
     }

@@ -36,7 +36,7 @@ def _format_html_cells(row: Sequence[object], first: str) -> str:
 
 
 _FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
-"""What a spreadsheet takes for the start of a formula, in both widths."""
+"""Pattern of text that a spreadsheet parses as a formula, with ASCII and full-width characters."""
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _LATEX: Final = str.maketrans(
     {
@@ -115,7 +115,7 @@ def _is_number_column(cells: Iterable[str]) -> bool:
 
 def _format_latex_row(cells: Sequence[str]) -> str:
     row = " & ".join(map(_format_latex_cell, cells))
-    # A bracket or a star after `\\` or `\midrule` would be read as an argument of it.
+    # LaTeX would parse a bracket or a star after `\\` or `\midrule` as an argument.
     return rf"{'{}' if row.startswith(('[', '*')) else ''}{row} \\"
 
 

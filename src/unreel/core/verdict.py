@@ -25,7 +25,7 @@ class Unparsed:
 
     reason: UnparsedReason
     found: str = ""
-    """The piece of text that was looked at, cut to a readable length."""
+    """Text that was examined, truncated to a readable length; "" if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class RealityVerdict:
 
     label: Label | Unparsed
     confidence: float | Unparsed | None = None
-    """Probability that the label is right, 0 to 100; `None` if not requested."""
+    """Stated probability that the label is right, 0 to 100; `None` if not requested."""
 
     @property
     def p_generated(self) -> float | None:
@@ -86,7 +86,7 @@ class LocatedSegment:
 
     trace: Trace
     confidence: float | None = None
-    """From 0 to 1; `None` if not stated."""
+    """Confidence from 0 to 1; `None` if not stated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ Verdict = TraceVerdict | RealismVerdict | RealityVerdict | PreferenceVerdict | L
 
 
 FAR_OFF: Final = 2
-"""Points by which a realism score must miss people's to count as wrong."""
+"""Distance from the human realism score, in points, from which an answer is wrong."""
 
 
 def get_verdict_decision(outcome: Any) -> Any:

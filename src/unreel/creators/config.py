@@ -20,7 +20,7 @@ class FrozenCreatorConfig(CreatorKeys):
     """`kind = "frozen"`: a creator whose clips are already in the benchmark."""
 
     creator: Text = ""
-    """As the benchmark names it; the name on the board where nothing is written."""
+    """Name of the creator in the benchmark; by default its name on the board."""
 
     def label(self, title: str) -> str:
         return self.creator or title
@@ -37,7 +37,7 @@ class FrozenCreatorConfig(CreatorKeys):
 
 
 FROZEN: Final = "frozen"
-"""Clips of the benchmark itself: they are not generated."""
+"""Kind of a creator whose clips are in the benchmark and are not generated."""
 
 CREATORS: Final[NamedObjectRegistry[type[CreatorKeys]]] = NamedObjectRegistry(
     "kind of creator",
@@ -60,16 +60,16 @@ class CreatorFactory:
 
     name: str
     title: str
-    """On the board."""
+    """Name on the board."""
     build: Callable[[], Creator]
-    """It must pickle: workers call it."""
+    """Function that opens the creator. It must be picklable, because workers call it."""
     side: ClipClass
     settings: tuple[CreatorInput, ...]
-    """What it is to start from: one clip of each scene for each. A control starts from the clip, and is made once."""
+    """Requested inputs: one clip per scene for each. A control has one entry, because it is made once per scene."""
     given: Given = "brief"
     seed: int = 0
     at_once: int = 2
-    """Clips that are in the making together."""
+    """Maximum number of clips that are generated concurrently."""
 
     def open(self) -> Creator:
         """Open the creator in the event loop of the caller, which must close it."""
@@ -82,11 +82,11 @@ class CreatorRecipeSection(RecipeSection):
     model_config = ConfigDict(extra="allow")
 
     name: Line
-    """On the board."""
+    """Name on the board."""
     kind: Text
-    """`folder`, `endpoint`, `diffusers`, `inject`, `degrade`, `frozen`, or an entry point."""
+    """Kind of creator: `folder`, `endpoint`, `diffusers`, `inject`, `encoded`, `degrade`, `frozen` or entry point."""
     settings: tuple[CreatorInput, ...] = ()
-    """`image+text`, `image`, `text`: one clip of each scene for each. Where none is named, the kind's usual one."""
+    """Requested inputs (`image+text`, `image`, `text`): one clip per scene for each; by default those of the kind."""
     seed: Seed = 0
 
     @model_validator(mode="after")

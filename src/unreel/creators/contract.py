@@ -19,8 +19,8 @@ class CreatorInput(StrEnum):
 
 
 Given = Literal["brief", "source", "name"]
-"""What a creator is shown of a scene: words and first frame; the real clip itself, for controls and injected traces; or
-its name alone, where its clips lie ready."""
+"""Input that a creator gets for a scene: `brief` (text and first frame), `source` (the real clip, for controls and
+injected traces) or `name` (only the scene's name, for clips that already exist)."""
 
 
 class ClipClass(StrEnum):
@@ -28,7 +28,7 @@ class ClipClass(StrEnum):
 
     GENERATED = "generated"
     CONTROL = "control"
-    """Real clips, changed: who calls them generated is wrong."""
+    """Edited real clips: the answer "generated" is wrong for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,20 +36,20 @@ class ClipBrief:
     """Request to a creator for one clip of a real clip's scene, given by first frame, text or both."""
 
     id: str
-    """Of the scene; with creator, setting and seed it names the clip."""
+    """Identifier of the scene; with creator, setting and seed it identifies the clip."""
     setting: CreatorInput
     text: str = ""
     """Content of the clip; a fixed sentence for the setting `image`."""
     first_frame: bytes | None = field(default=None, repr=False)
-    """As PNG, where the setting has an image."""
+    """First frame as PNG, if the setting includes an image."""
     source: Path | None = None
-    """The real clip itself, for controls and injected traces: no generator is shown it."""
+    """Path of the real clip, for controls and injected traces; generators do not get it."""
     width: int
     height: int
     duration_us: int
     seed: int
     file_stem: str = ""
-    """Name of a file for this scene, without folder and ending; the `id` if it is empty."""
+    """Name of a file for this scene, without folder and suffix; the `id` if it is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +57,15 @@ class GeneratedClip:
     """One clip from a creator, with the model, parameters and cost of its generation."""
 
     file: Path
-    """In the folder of its workplace."""
+    """Path of the clip, in the folder of its `CreatorContext`."""
     model: str
-    """Its model, with version or checkpoint as far as reported."""
+    """Name of the model, with version or checkpoint if reported."""
     parameters: Mapping[str, str | int | float | bool]
-    """All that decides its bytes besides the brief."""
+    """All parameters that determine the clip's bytes, besides the brief."""
     cost_usd: Decimal | None = None
-    """`None` if unknown; 0 if it costs nothing."""
+    """Cost in USD; `None` if unknown, 0 if it costs nothing."""
     traces: str = ""
-    """Known faults, as JSON in the schema of `core.trace`; "" if unknown."""
+    """Known traces, as JSON in the schema of `core.trace`; "" if unknown."""
 
 
 class CreatorContext(Protocol):

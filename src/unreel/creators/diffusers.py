@@ -41,7 +41,7 @@ from unreel.creators.pipeline_families import (
 )
 from unreel.recipes.validation import Exact, Text
 
-if TYPE_CHECKING:  # arrays are handed over by whoever loads torch
+if TYPE_CHECKING:  # functions import numpy when they need it
     import numpy as np
     from numpy.typing import NDArray
 
@@ -49,7 +49,7 @@ _INDEX: Final = "model_index.json"
 _MODULES: Final = ("torch", "transformers", "diffusers", "ftfy")
 _MOST_DETAIL: Final = 300
 _CRF: Final = "14"
-"""Visually lossless quality."""
+"""Quality of the written clips: visually lossless."""
 
 
 class DiffusersCreatorConfig(CreatorKeys):
@@ -60,15 +60,15 @@ class DiffusersCreatorConfig(CreatorKeys):
 
     family: FamilyName
     model: Text
-    """A folder written by `save_pretrained`, or a name of the hub with its revision."""
+    """Path of a folder written by `save_pretrained`, or name of a model on the hub with `revision`."""
     revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None
-    """The commit of a model of the hub: a branch would move."""
+    """Commit of a model on the hub. A branch is not accepted, because it can change."""
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
     device: Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:[0-9]{1,2})?|mps)$")] = "auto"
     offload: bool = False
-    """Whether parts that are not at work wait in the machine's memory."""
+    """Whether idle parts of the pipeline are moved to the main memory (CPU offload)."""
     steps: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Of denoising; the pipeline's own number where nothing is written."""
+    """Number of denoising steps; by default the pipeline's own."""
     guidance: Annotated[float, Field(ge=0, le=100)] | None = None
     negative: Text = ""
     """Negative prompt."""
@@ -76,9 +76,9 @@ class DiffusersCreatorConfig(CreatorKeys):
     """Width of the frames, with `height`; by default the aspect ratio of the real clip."""
     height: Annotated[int, Field(ge=16, le=4096)] | None = None
     n_frames: Annotated[int, Field(ge=1, le=2000)] | None = None
-    """As many as last as long as the real clip where nothing is written, up to what it was trained for."""
+    """Number of frames; by default for the length of the real clip, up to the maximum of the family."""
     rate: Annotated[Exact, Field(ge=1, le=240)] | None = None
-    """Frames a second; as its makers export them where nothing is written."""
+    """Frames per second; by default the rate of the family."""
 
     @model_validator(mode="after")
     def _frames_are_such_as_it_makes(self) -> "DiffusersCreatorConfig":
@@ -166,7 +166,7 @@ class DiffusersCreatorConfig(CreatorKeys):
         folder = Path(self.model).expanduser()
         if not (folder / _INDEX).is_file():
             if not folder.is_absolute():
-                return [self.model]  # the recipe may lie elsewhere; whoever opens it looks again
+                return [self.model]  # may be relative to the recipe; `open` checks it
             self._refuse_folder()
         files = sorted(
             file for file in folder.rglob("*") if file.suffix in {".json", ".safetensors"}
@@ -287,7 +287,7 @@ def _generate_frames(
     import torch
 
     image = {} if picture is None else {"image": picture.resize((call["width"], call["height"]))}
-    noise = torch.Generator("cpu").manual_seed(seed)  # the same noise whatever card there is
+    noise = torch.Generator("cpu").manual_seed(seed)  # the same noise on every device
     with torch.inference_mode():
         output = pipeline(**call, **image, generator=noise, output_type="np").frames[0]
     frames = np.asarray(output, np.float32)

@@ -46,7 +46,7 @@ class ClipEditRequest:
     brief: ClipBrief
     source: Path
     into: Path
-    """The file to write."""
+    """Path of the output file."""
     reader: MediaReader
 
 
@@ -106,15 +106,15 @@ class DegradeCreatorConfig(CreatorKeys):
 
     way: Way
     crf: Annotated[int, Field(ge=0, le=51)] = MESSENGER_CRF
-    """For `recompressed`: quality, 0 is best, 51 is worst."""
+    """Quality (CRF) for `recompressed`, from 0 (best) to 51 (worst)."""
     scale: Annotated[Exact, Field(gt=0, lt=1)] = HALF
-    """For `scaled`: factor of each side."""
+    """Factor of each side for `scaled`."""
     kept: Annotated[Exact, Field(ge=Fraction(1, 10), lt=1)] = MOST_OF_IT
-    """For `cropped`: fraction of each side; the position follows from the seed."""
+    """Fraction of each side that `cropped` keeps; the scene and the seed determine the position."""
     speed: Annotated[Exact, Field(ge=Fraction(1, 4), le=4)] | None = None
-    """For `retimed`: factor; 5/4 if no rate is set."""
+    """Speed factor for `retimed`; by default 5/4 if no rate is set."""
     rate: Annotated[Exact, Field(ge=1, le=240)] | None = None
-    """For `retimed`: frames per second, with the original length."""
+    """Frames per second for `retimed`; the clip keeps its original length."""
 
     @model_validator(mode="after")
     def _keys_are_of_its_way(self) -> "DegradeCreatorConfig":

@@ -27,7 +27,7 @@ from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.recipes.validation import RecipeNumberUnit, Text
 
 ENDINGS: Final = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".ts", ".gif")
-"""Of files that may hold a clip; also in capitals."""
+"""Suffixes of files that may be a clip, in lower or upper case."""
 _MEGABYTE: Final = 1 << 20
 
 
@@ -39,11 +39,11 @@ class FolderCreatorConfig(CreatorKeys):
     at_once: ClassVar[int] = 8
 
     folder: Text
-    """Holds `SCENE-SETTING.mp4`, or `SCENE.mp4` where one setting is asked for."""
+    """Path of the folder of files `SCENE-SETTING.mp4`; also `SCENE.mp4` if at most one setting is requested."""
     model: Text = ""
-    """What made the clips, with its version; the name on the board where nothing is written."""
+    """Name and version of the model that made the clips; by default the creator's stable name."""
     version: Text = ""
-    """Change it when the clips change: another version is another entrant."""
+    """Version of the clips: to be changed with them, because another version is another entrant."""
     cost_usd: Annotated[Decimal, Field(ge=0, le=10**6), RecipeNumberUnit("US dollars")] | None = (
         None
     )
@@ -64,13 +64,13 @@ class FolderCreatorConfig(CreatorKeys):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderCreator:
-    """Creator that returns files of a folder. Scene names are untrusted: none leads out of it."""
+    """Creator that returns files of a folder. Scene names are untrusted and cannot point outside the folder."""
 
     name: str
     keys: FolderCreatorConfig
     largest_bytes: int
     plain_names: bool = True
-    """Whether a file may be named after its scene alone."""
+    """Whether a file name without the setting, such as `SCENE.mp4`, is accepted."""
     side: ClipClass = ClipClass.GENERATED
     settings: frozenset[CreatorInput] = frozenset(CreatorInput)
 
@@ -133,7 +133,7 @@ class FolderCreator:
         for stem in self._stems(brief):
             for ending in ENDINGS:
                 spelt = (stem + ending, stem + ending.upper())
-                with suppress(InvalidValueError):  # a scene's name that leads out of the folder
+                with suppress(InvalidValueError):  # the scene's name points outside the folder
                     yield from [name for name in spelt if folder.size(name) is not None][:1]
 
     def find_missing(self, briefs: Iterable[ClipBrief]) -> list[str]:

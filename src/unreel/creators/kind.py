@@ -20,9 +20,9 @@ class CreatorEnvironment:
 
     settings: EnvironmentSettings
     trusted: bool = False
-    """Whether the benchmark's clips are opened in this process."""
+    """Whether the benchmark's clips are opened in this process, without a sandbox."""
     asked: tuple[CreatorInput, ...] = ()
-    """What it is to start from: a clip of each scene for each."""
+    """Requested inputs: one clip per scene is made for each."""
 
 
 class CreatorKeys(RecipeSection):
@@ -30,11 +30,11 @@ class CreatorKeys(RecipeSection):
 
     side: ClassVar[ClipClass] = ClipClass.GENERATED
     places: ClassVar[frozenset[str]] = frozenset()
-    """Keys that contain a path, relative to the recipe. A location is not part of the identity."""
+    """Names of the keys with a path, relative to the recipe. A location is not part of the identity."""
     besides: ClassVar[frozenset[str]] = frozenset()
-    """Other keys that decide no byte of a clip: patience, budget, prices."""
+    """Names of other keys that do not affect a clip's bytes: timeouts, budget, prices."""
     at_once: ClassVar[int] = 2
-    """Clips that are in the making together."""
+    """Maximum number of clips that are generated concurrently."""
 
     @property
     def can(self) -> frozenset[CreatorInput]:

@@ -15,19 +15,19 @@ class PipelineFamily:
     """Properties of one family of diffusers pipelines: classes, supported sizes and frame rate."""
 
     from_text: str
-    """Class in diffusers."""
+    """Name of the diffusers class for text input."""
     from_image: str
     multiple: int
-    """Of pixels, that each side has."""
+    """Number of pixels of which each side of a frame is a multiple."""
     frames_multiple: int
-    """A clip has this many frames, times some number, and one."""
+    """Step of the frame count: the number of frames minus one is a multiple of it."""
     most_frames: int
     area: int
-    """Pixels of a frame, as it was trained; no larger one is asked for unless a recipe does."""
+    """Number of pixels of a training frame: the maximum, unless a recipe sets a larger size."""
     rate: Fraction
-    """Frames a second, as its makers export them."""
+    """Default frames per second, as used by the model's authors for export."""
     fine_decoder: bool = False
-    """Whether its autoencoder is kept in float32, as its makers advise."""
+    """Whether the autoencoder is kept in float32, as the model's authors recommend."""
     told_rate: bool = False
     """Whether the frame rate is passed to the pipeline."""
 

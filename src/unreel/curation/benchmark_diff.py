@@ -48,7 +48,7 @@ class BenchmarkDifference:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...]
-    """The same bytes under another name; in neither of the lists above."""
+    """Old and new names of clips with the same bytes; `added` and `removed` do not contain them."""
     changed: tuple[ClipFieldChange, ...]
     n_same: int
 

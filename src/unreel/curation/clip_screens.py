@@ -33,13 +33,13 @@ class ClipScreenInput:
     width: int
     height: int
     motion: float
-    """Grey levels by which the liveliest hundredth of the picture changes in half a second."""
+    """Mean change of the most changing hundredth of the picture within half a second, in grey levels."""
     sharpness: float
-    """Median of the picked frames."""
+    """Median sharpness of the picked frames."""
     noise: float
-    """Median of the picked frames, in grey levels."""
+    """Median noise of the picked frames, in grey levels."""
     lightness: float
-    """Mean grey level."""
+    """Mean grey level of the clip, 0 to 255."""
     extra: Mapping[str, Any]
 
 
@@ -58,7 +58,7 @@ class RemoveClipDecision:
 
 Judgement = KeepClipDecision | RemoveClipDecision
 Choice = Literal["keep", "remove"]
-"""What a person decided."""
+"""Decision of a person about a clip."""
 
 
 class ClipScreen(Protocol):
@@ -97,7 +97,7 @@ class MotionScreen:
     """Screen that removes static clips, whose motion is below `least`."""
 
     least: Annotated[float, RecipeNumberUnit("grey levels")] = 5.0
-    """By which the liveliest hundredth of the picture must change in half a second."""
+    """Minimum motion: mean change of the most changing hundredth of the picture within half a second."""
     name: str = "motion"
 
     def judge(self, findings: ClipScreenInput) -> Judgement:
@@ -117,13 +117,13 @@ class QualityScreen:
     """
 
     least_sharpness: float = 0.5
-    """Median over frames."""
+    """Minimum sharpness, as the median over the sampled frames."""
     most_noise: Annotated[float, RecipeNumberUnit("grey levels")] = 15.0
-    """Median over frames."""
+    """Maximum noise, as the median over the sampled frames."""
     darkest: Annotated[float, RecipeNumberUnit("grey levels")] = 8.0
-    """Mean of the clip, 0 to 255."""
+    """Minimum mean grey level of the clip, 0 to 255."""
     lightest: Annotated[float, RecipeNumberUnit("grey levels")] = 247.0
-    """Mean of the clip, 0 to 255."""
+    """Maximum mean grey level of the clip, 0 to 255."""
     name: str = "quality"
 
     def judge(self, findings: ClipScreenInput) -> Judgement:
@@ -144,9 +144,9 @@ class LengthScreen:
     """Screen that removes clips that are too short to judge or too long to watch."""
 
     shortest_s: Annotated[float, RecipeNumberUnit("seconds")] = 1.0
-    """Minimum length."""
+    """Minimum length of a clip."""
     longest_s: Annotated[float, RecipeNumberUnit("seconds")] = 60.0
-    """Maximum length."""
+    """Maximum length of a clip."""
     name: str = "length"
 
     def judge(self, findings: ClipScreenInput) -> Judgement:
@@ -220,7 +220,7 @@ def run_screen_step(
             )
             if isinstance(judgement, RemoveClipDecision):
                 return piece.left_out("screen", judgement.screen, judgement.reason)
-            return replace(piece, shots=())  # nobody judges by them any more
+            return replace(piece, shots=())  # no later step needs the measurements
 
         sifted = work.shelf.sift("screen", map(judge, state.pieces))
     work.bench.place.put(QUEUE, folder.root / QUEUE)

@@ -21,10 +21,10 @@ from unreel.curation.step_execution import CurationStepRequest, VersionedCuratio
 from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, embed_sentences
 
 MOST_CLUSTERS: Final = 20
-"""The paper found 8 for 149 clips."""
+"""Maximum number of clusters; the paper found 8 for 149 clips."""
 _STARTS: Final = 10
 _SAME: Final = 1e-9
-"""Silhouettes closer than this are equal: the smaller number of groups wins."""
+"""Maximum difference of equal silhouettes, for which the smaller number of clusters is chosen."""
 _EXTRA: Final = "curate"
 _KMEANS: Final = LazyImport("sklearn.cluster:KMeans", _EXTRA)
 _SILHOUETTE: Final = LazyImport("sklearn.metrics:silhouette_score", _EXTRA)
@@ -38,7 +38,7 @@ class DescriptionClusters:
 
     groups: Mapping[str, int]
     silhouettes: Mapping[int, float]
-    """The mean silhouette for each number of groups that was tried."""
+    """Mean silhouette for each number of clusters that was tried."""
 
     @property
     def k(self) -> int:

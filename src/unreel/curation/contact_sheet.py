@@ -37,11 +37,11 @@ class ContactSheetCandidate:
 
     name: str
     location: str
-    """"" if unknown."""
+    """Path or URL of the file; "" if unknown."""
     at_us: int | None = None
-    """Which frame; None for the middle of the file."""
+    """Time of the frame; `None` for the middle of the file."""
     lines: tuple[str, ...]
-    """Lines below the picture, besides the name."""
+    """Lines of the caption below the name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +49,9 @@ class ContactSheetGroup:
     """Sampled clips and total count of a group: one split and label, or one exclusion step and reason."""
 
     part: str
-    """Split, or step."""
+    """Split, or exclusion step."""
     kind: str
-    """Label, or reason."""
+    """Label, or reason of the exclusion."""
     n_clips: int
     chosen: tuple[ContactSheetCandidate, ...]
 
@@ -102,7 +102,7 @@ def _sample_clips_by_group(
         counts[group] += 1
         rank = -int(digest("sheet", str(seed), row.name), 16)
         heap = heaps[group]
-        # The count keeps two rows of one name from being compared.
+        # The count makes names unique, so that candidates are never compared.
         item = (rank, f"{row.name}\0{counts[group]}", row)
         if len(heap) < limit:
             heapq.heappush(heap, item)
@@ -155,7 +155,7 @@ class ClipThumbnail:
     name: str
     lines: tuple[str, ...]
     src: str
-    """"" where there is no picture, and then `problem` says why."""
+    """Data URI of the picture; "" if there is none, for the reason in `problem`."""
     width: int = 0
     height: int = 0
     problem: str = ""
@@ -180,7 +180,7 @@ class WrittenContactSheet:
     n_left_out: int
     n_shown: int
     n_unseen: int
-    """Shown without a picture."""
+    """Number of clips that are shown without a picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,10 +188,10 @@ class ContactSheetSettings:
     """Settings of a contact sheet: clips per group, seed, and directories whose files may be opened."""
 
     most: int
-    """Clips of a group."""
+    """Maximum number of clips of a group."""
     seed: int
     roots: tuple[Path, ...]
-    """Files left out are opened below these; empty: wherever they lie."""
+    """Folders in which excluded files may be opened; empty for no restriction."""
 
 
 def write_contact_sheet_page(

@@ -102,7 +102,7 @@ def _build_splice_settings(recipe: CurationRecipe) -> SpliceSettings | None:
 
 
 def _build_render_settings(recipe: CurationRecipe) -> SegmentRenderSettings | None:
-    if recipe.splice is not None:  # a spliced video is encoded once
+    if recipe.splice is not None:  # spliced videos have the final format already
         return None
     if recipe.normalise is not None:
         return SegmentRenderSettings(form=recipe.normalise.form)
@@ -133,7 +133,7 @@ STEPS: Final[tuple[CurationStep[Any], ...]] = (
     CurationStep("audit", attrgetter("audit"), run_audit),
     CurationStep("freeze", attrgetter("freeze"), run_freeze),
 )
-"""All steps, in the order in which they are taken."""
+"""All steps, in the order of execution."""
 
 
 def list_recipe_steps(recipe: CurationRecipe) -> list[str]:

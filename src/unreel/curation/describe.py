@@ -48,7 +48,7 @@ _SMALL: Final = 96
 _BLOCK: Final = 5
 _FLAT_LEVELS: Final = 6.0
 _NOT_PLAIN: Final = 2
-"""Number of diversities besides length that make a clip hard."""
+"""Number of exceeded limits, other than length, that makes a clip hard."""
 _STEP: Final = re.compile(
     r"\b(then|next|afterwards?|after that|subsequently|finally|later|followed by|"
     r"before (?:turning|moving|picking|placing|putting|cutting|taking))\b",
@@ -132,7 +132,7 @@ def measure_background_detail(frames: Sequence[Rgb]) -> float:
 CONDITION: Final = Condition(
     sampling="uniform-8", prompt=f"storyboard-{digest(STORYBOARD.text)[:12]}"
 )
-"""The prompt's hash is part of every key: a changed word is another question."""
+"""Condition of the question. It contains the prompt's hash: a changed prompt changes every key."""
 _INSTRUMENT: Final = Instrument("storyboard", 1)
 
 

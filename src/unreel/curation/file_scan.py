@@ -44,9 +44,9 @@ class FileScanSettings:
     """Settings of the scan step: how to detect shots, and whether to compute fingerprints."""
 
     cutter: ShotDetectorSettings | None
-    """Without one no cuts are looked for."""
+    """Settings of cut detection; `None` for no detection."""
     prints: bool
-    """Whether fingerprints are taken."""
+    """Whether to compute fingerprints."""
 
 
 def run_scan_step(

@@ -46,13 +46,13 @@ class SourceClipCounts:
 
     path: str
     labels: Mapping[str, int]
-    """Clips that would be looked at, by label."""
+    """Number of usable clips by label."""
     left_out: Mapping[str, int]
-    """What would be excluded before anything is opened, by reason."""
+    """Number of clips that are excluded before any file is opened, by reason."""
     examples: tuple[str, ...] = ()
-    """Some of those, with what to do."""
+    """Some of the excluded clips, each with the reason."""
     problem: str = ""
-    """Why it cannot be read."""
+    """Reason why the source cannot be read; "" if it can."""
     remark: str = ""
 
     @property
@@ -67,7 +67,7 @@ class CurationStepForecast:
 
     step: str
     clips: int
-    """At most, unless files have cuts."""
+    """Maximum number of clips; cuts in files can increase it."""
     note: str
 
 
@@ -79,9 +79,9 @@ class CurationForecast:
     sources: tuple[SourceClipCounts, ...]
     steps: tuple[CurationStepForecast, ...]
     splits: Mapping[str, str]
-    """What each split would hold, if nothing more is excluded."""
+    """Text with the numbers of clips by split, if no further clip is excluded."""
     problems: tuple[str, ...]
-    """Why it could not run, each with what to do."""
+    """Problems that prevent the run, each with a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +292,7 @@ def _estimate_injected_twins(recipe: CurationRecipe, real: int) -> int:
 def _forecast_split_counts(
     recipe: CurationRecipe, members: Sequence[SplitCandidate]
 ) -> Counter[tuple[str, str]]:
-    """Count clips by split and label, with splits by clip name; the real ones use the content of clips."""
+    """Count clips by split and label. Splits depend on names here, on the content of clips in the run."""
     if recipe.freeze is None:
         return Counter()
     real = [member for member in members if member.label == Label.REAL]

@@ -41,7 +41,7 @@ _KNOWN: Final = frozenset(
         *("cdla-sharing-1.0", "c-uda", "etalab-2.0", "gfdl"),
     }
 )
-"""Identifiers that Hugging Face knows."""
+"""Licence identifiers that Hugging Face accepts."""
 _SAME: Final = {"cc0": "cc0-1.0", "cc-0": "cc0-1.0", "apache": "apache-2.0"}
 
 _OWN: Final = (
@@ -50,7 +50,7 @@ _OWN: Final = (
 )
 
 Tally = Mapping[tuple[str, str], int]
-"""Clips by licence and source."""
+"""Number of clips by licence and source."""
 
 
 def find_hub_licence_id(licence: str) -> str | None:
@@ -89,7 +89,7 @@ def format_licence_file(name: str, tally: Tally) -> str:
 HUB: Final = "hub"
 CITATION: Final = "CITATION.cff"
 _MOST: Final = 256 << 20
-"""Bytes of the checksums: about two million files."""
+"""Maximum size in bytes of a file that is read: checksums of about two million files."""
 _SIZES: Final = ("1K", "10K", "100K", "1M", "10M", "100M", "1B")
 _HUB_SPLITS: Final = {"train": "train", "val": "validation", "test": "test"}
 
@@ -111,9 +111,9 @@ class HubDatasetFolder:
     size_bytes: int
     licences: Mapping[str, int]
     remarks: tuple[str, ...]
-    """What a reader will miss."""
+    """Missing information, such as a citation or an audit."""
     commands: tuple[str, ...]
-    """What a person types to upload it."""
+    """Shell commands that upload the folder."""
 
 
 def write_hub_dataset(

@@ -20,7 +20,7 @@ from unreel.curation.step_execution import Given, VersionedCurationStep
 from unreel.engine.stage import Row
 
 TOO_SHORT: Final = -1
-"""In the place of a length: no wanted one is left that the clip could be trimmed to."""
+"""Placeholder for a missing target length: the clip is shorter than all that are left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,11 +28,11 @@ class ClipLengths:
     """Lengths of many clips in a compact form: the distinct lengths, and each clip's index among them."""
 
     lengths_s: Sequence[Fraction]
-    """Every length that occurs, once."""
+    """Distinct lengths."""
     own: NDArray[np.integer]
-    """For each clip, which of these is its own."""
+    """Index of each clip's length in `lengths_s`."""
     names: NDArray[Any]
-    """Tie-breaker among clips of one length."""
+    """Names of the clips, as tie-breaker among clips of one length."""
 
 
 def draw_target_lengths(
@@ -56,8 +56,8 @@ def draw_target_lengths(
     lengths = np.full(len(ranks), TOO_SHORT)
     free = array("q")
     above = len(ranks)
-    # From the longest down: a clip that can fill a length can fill every shorter one, so any draw among
-    # them leaves the best that is possible for the rest.
+    # The longest target first: a clip that is long enough for it is long enough for all others, so each
+    # choice leaves the largest possible number of clips for the rest.
     for index in reversed(range(len(targets))):
         if enough[index] < above:
             free.frombytes(by_length[enough[index] : above].astype(np.int64).tobytes())

@@ -70,7 +70,7 @@ def store_clip_by_hash(
 
 
 FRAME: Final = Box(0, 0, 1, 1)
-"""All of a frame."""
+"""Box of a whole frame."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class SegmentRenderSettings:
 
     form: NormalisedClipFormat | None
     step: str = RENDER
-    """Which step of a recipe does it."""
+    """Name of the recipe step that renders, used for its working tables."""
 
 
 def run_render_step(
@@ -173,7 +173,7 @@ def render_segments(
         finds=TypeAdapter(StoredClip),
     )
     look = partial(_render_clip, fmt=fmt, media=media)
-    # One run for clips and their cleaned copies: starting an engine costs seconds.
+    # One run for clips and their cleaned copies, because starting an engine takes seconds.
     results = work.bench.ask(
         step, ReiterableStream(lambda: _iter_render_requests(pieces, fmt)), look
     )

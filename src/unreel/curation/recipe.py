@@ -37,11 +37,11 @@ class AuditRecipeSection(RecipeSection):
     """`[audit]`: tests whether file properties reveal the labels; a leak prevents the freeze."""
 
     texts: bool = True
-    """Read texts on clips whose marks no earlier step looked for."""
+    """Whether to recognise text on clips that no earlier step searched for watermarks."""
 
 
 class ClusterRecipeSection(RecipeSection):
-    """`[cluster]`: groups descriptions by meaning and keeps equally many clips of each group."""
+    """`[cluster]`: groups descriptions by meaning and keeps the same number of clips of each group."""
 
 
 class CropRecipeSection(RecipeSection):
@@ -52,16 +52,16 @@ class DescribeRecipeSection(ReviewerSection):
     """`[describe]`: a vision model describes each real clip from 8 frames."""
 
     max_tokens: MaxTokens = 1024
-    """Most tokens of a story."""
+    """Maximum number of tokens of a description."""
     deadline_s: Deadline = 180.0
-    """For one question, retries included."""
+    """Timeout of one question, including retries."""
 
 
 class DuplicatesRecipeSection(RecipeSection):
     """`[duplicates]`: finds clips with the same content, also re-encoded, scaled or with overlays."""
 
     near: Literal["drop", "keep"] = "drop"
-    """`drop` keeps the largest of those with one label; `keep` keeps all, in one split."""
+    """Near-duplicates: `drop` keeps the largest clip of each label, `keep` keeps all of them in one split."""
 
 
 SPLITS: Final = ("train", "val", "test")
@@ -73,34 +73,34 @@ class CitationRecipeSection(RecipeSection):
     """`[freeze.citation]`: citation of the benchmark; the card lists missing fields."""
 
     authors: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
-    """Each as "Family, Given", or the name of a group."""
+    """Authors, each as "Family, Given", or the name of a group."""
     year: Year | None = None
-    """In which it is published."""
+    """Year of publication."""
     url: Text = ""
-    """Where it is published."""
+    """URL at which the benchmark is published."""
     doi: Text = ""
-    """Its DOI, such as 10.5281/zenodo.1."""
+    """DOI of the benchmark, such as 10.5281/zenodo.1."""
     bibtex: Text = ""
-    """A whole entry, in place of the one that is made from the other keys."""
+    """Complete BibTeX entry, used instead of the entry that is built from the other keys."""
 
 
 class FreezeRecipeSection(RecipeSection):
     """`[freeze]`: content of the frozen benchmark."""
 
     version: Text = "0.1.0"
-    """Of the benchmark."""
+    """Version of the benchmark."""
     shares: Annotated[tuple[Share, Share, Share], RecipeNumberUnit("parts")] = (8, 1, 1)
-    """Parts of train, val and test; a split with 0 is not made."""
+    """Relative sizes of the splits train, val and test; a split of size 0 is omitted."""
     labels: Annotated[tuple[Label, ...], Field(max_length=len(Label))] = tuple(Label)
-    """What every split must hold; a set of one label says so here."""
+    """Labels that every split must contain; a benchmark of one label names only that label."""
     first_frames: bool = False
-    """Publish the first frame of each clip as a picture too."""
+    """Whether to also publish the first frame of each clip, as a JPEG image."""
     media: Literal["copy", "in_place"] = "copy"
-    """`in_place` copies nothing: the manifest names where the files lie, for sets too large to hold twice."""
+    """`copy` copies the media files; `in_place` lists their original locations, for sets too large to store twice."""
     about: Text = ""
-    """A paragraph for the data card."""
+    """Paragraph about the benchmark for the data card."""
     citation: CitationRecipeSection | None = None
-    """How it is to be cited."""
+    """Citation of the benchmark."""
 
     @property
     def in_place(self) -> bool:
@@ -122,13 +122,13 @@ class InjectRecipeSection(RecipeSection):
     """`[inject]`: adds, for real clips, a twin with one known trace."""
 
     share: Annotated[float, Field(gt=0, le=1), RecipeNumberUnit("part")] = 1.0
-    """Of the real clips, that gain a twin."""
+    """Share of real clips that get a twin with a trace."""
     categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
         CATEGORIES
     )
-    """What may go wrong; one is drawn for each twin."""
+    """Categories of traces; each twin gets the first one, in a random order, that suits the clip."""
     strength: Annotated[float, Field(gt=0, le=1)] = 0.7
-    """How plain the trace is: 1 is seen at once."""
+    """Visibility of the injected trace; 1 is immediately visible."""
 
     @model_validator(mode="after")
     def _categories_can_be_injected(self) -> "InjectRecipeSection":
@@ -143,18 +143,18 @@ class LengthsRecipeSection(RecipeSection):
 
 
 class NormaliseRecipeSection(RecipeSection):
-    """`[normalise]`: one format for every clip, so that the encoding does not reveal its origin."""
+    """`[normalise]`: converts every clip to one format, so that the encoding does not reveal its origin."""
 
     width: Annotated[int, RecipeNumberUnit("pixels")] = 1280
-    """Even; the picture is fitted inside and centred on black."""
+    """Width of the output, an even number from 16 to 4096; pictures are fitted inside and centred on black."""
     height: Annotated[int, RecipeNumberUnit("pixels")] = 720
-    """Even."""
+    """Height of the output, an even number from 16 to 4096."""
     rate: Annotated[Exact, RecipeNumberUnit("frames a second")] = Fraction(24)
-    """Such as 24 or "30000/1001"."""
+    """Frame rate of the output, above 0 and at most 240, such as 24 or "30000/1001"."""
     crf: int = 18
-    """Quality of x264, 0 (best) to 51."""
+    """Quality of x264 (constant rate factor), from 0 (best) to 51."""
     sound: Literal["dropped", "kept"] = "dropped"
-    """`kept` gives every clip a track, silent where the clip was mute."""
+    """`dropped` removes the sound; `kept` gives every clip a sound track, silent if the clip has no sound."""
 
     @model_validator(mode="after")
     def _form_can_be_encoded(self) -> "NormaliseRecipeSection":
@@ -177,9 +177,9 @@ class ScreeningRecipeSection(RecipeSection):
     """`[screen]`: removes segments that cannot be judged; human decisions take precedence."""
 
     screens: dict[str, dict[str, Any]] = Field(default={"motion": {}}, max_length=MOST_PARTS)
-    """By name, each with its settings below `[screen.screens.NAME]`."""
+    """Screens to apply by name, each with its settings in `[screen.screens.NAME]`."""
     decisions: Text | None = None
-    """JSONL of people's decisions, lines of `queue.jsonl`; relative to the recipe's file."""
+    """Path of a JSONL file of human decisions, lines of `queue.jsonl`, relative to the recipe's file."""
 
 
 class SourceRecipeSection(RecipeSection):
@@ -190,25 +190,25 @@ class SourceRecipeSection(RecipeSection):
     """
 
     path: Text
-    """A folder, a table (CSV, JSONL, Parquet) or an `s3://` prefix; relative to the recipe's file."""
+    """Path of a folder, a table (CSV, JSONL, Parquet) or an `s3://` prefix, relative to the recipe's file."""
     name: Text = ""
-    """Goes before the names of its clips, for sources whose names meet."""
+    """Prefix of the names of the source's clips, to distinguish equal names in several sources."""
     layout: Text | None = None
-    """As in `unreel eval`; detected automatically. `files` takes every video below `path`."""
+    """Layout of the source, as in `unreel eval`, or `files` for all videos below `path`; detected by default."""
     columns: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
-    """The column of a field, for a table that has names of its own."""
+    """Mapping of fields to columns of the table, for column names that are not detected."""
     label: Label | None = None
-    """Label of clips whose table or folder does not give it."""
+    """Label of clips in a table without labels, or of all videos in the layout `files`."""
     creator: Text = ""
-    """Who made the generated clips, where the source is silent."""
+    """Creator of generated clips for which the source names none."""
     licence: Text = ""
-    """Of clips whose source names none, such as "CC BY 4.0"."""
+    """Licence of clips for which the source names none, such as "CC BY 4.0"."""
     source: Text = ""
-    """Where they were found, such as an address."""
+    """Origin of clips for which the source names none, such as a URL."""
     group: Text = ""
-    """Clips of one group show the same scene and share a split."""
+    """Group of clips that have none; clips of one group show the same scene and share a split."""
     limit: Annotated[Count, RecipeNumberUnit("clips")] | None = None
-    """The first clips only."""
+    """Maximum number of clips; only the first ones of the source are read."""
 
     @model_validator(mode="after")
     def _fields_are_known(self) -> "SourceRecipeSection":
@@ -220,34 +220,34 @@ class SourceRecipeSection(RecipeSection):
 
 
 class SpliceSection(RecipeSection):
-    """`[splice]`: joins real clips to long videos with generated segments, in the format of `[normalise]`."""
+    """`[splice]`: joins real clips into long videos with generated segments, in the format of `[normalise]`."""
 
     length_s: Annotated[Seconds, Field(ge=1, le=3600)] = Fraction(180)
-    """Of each video."""
+    """Length of each video."""
     segments: Annotated[Count, Field(le=100), RecipeNumberUnit("segments")] = 3
-    """At most so many generated segments in a video."""
+    """Maximum number of generated segments in a video."""
     share: Annotated[float, Field(gt=0, le=1), RecipeNumberUnit("part")] = 0.5
-    """Of the videos, that get generated segments; the others are made of real clips alone."""
+    """Share of videos that get generated segments; the others consist of real clips only."""
 
 
 class ShotSplitRecipeSection(RecipeSection):
-    """`[split]`: cuts clips into shots, where the colours of two consecutive frames differ too much."""
+    """`[split]`: splits clips into shots at the detected cuts."""
 
     detector: Literal["colour", "transnetv2"] = "colour"
-    """What finds cuts; `transnetv2` needs `unreel[transnet]`."""
+    """Method of cut detection; `transnetv2` needs `unreel[transnet]`."""
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """Of `colour`: Bhattacharyya distance of two frames' histograms."""
+    """Threshold of `colour`: Bhattacharyya distance of two frames' histograms above which there is a cut."""
     shortest_s: Seconds = Fraction(1)
-    """Shorter pieces are excluded."""
+    """Minimum length of a shot; shorter shots are excluded."""
 
 
 class WatermarkRecipeSection(RecipeSection):
     """`[watermark]`: finds and records overlaid texts and logos."""
 
     texts: bool = True
-    """Read texts; costs about a second of one core for each of several frames."""
+    """Whether to recognise text, which takes about a second of one core for each of several frames."""
     clean: bool = False
-    """Give every clip a copy without its marks, for `unreel eval --condition watermark=removed`."""
+    """Whether to make a copy of every clip without watermarks, for `unreel eval --condition watermark=removed`."""
 
 
 def _wrap_in_list(value: object) -> object:

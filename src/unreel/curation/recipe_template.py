@@ -172,9 +172,9 @@ _EXAMPLES: Final = {
 }
 """Example values of keys with an empty default."""
 _UNTOLD: Final = frozenset({"screen.screens"})
-"""Its sections are shown in its place."""
+"""Keys that are omitted, because their subsections are shown."""
 _REPEATED: Final = frozenset({"source.label", "source.creator", "source.licence"})
-"""What differs from source to source."""
+"""Keys that are shown for every source, because their values differ."""
 _PLAIN: Final = frozenset(
     {"text", "true or false", "table", "list: text", "number", "whole number"}
 )
@@ -250,7 +250,7 @@ _CHOSEN: Final[dict[str, Any]] = {
     "audit": {},
     "freeze": {},
 }
-"""Steps that need no choice: duplicates and watermarks take longer, traces and stories are for some sets only."""
+"""Steps that need no choice: duplicates and watermarks are slow, traces and descriptions suit only some sets."""
 
 
 def write_folder_recipe(path: Path, *, recipe: Path) -> RecipeSourceGuess:

@@ -35,7 +35,7 @@ class MeasuredShot:
     first_frame: int
     end_frame: int
     start_s: ExactSeconds
-    """From the file's first frame."""
+    """Start of the shot, relative to the file's first frame."""
     length_s: ExactSeconds
     borders: BorderWidths
     motion: float
@@ -88,24 +88,24 @@ class ClipSegment:
 
     entry: Entry
     clip: Clip
-    """The whole file."""
+    """Complete file of the segment."""
     source: ClipId
-    """The ingested file that it comes from: its unique source video."""
+    """Identifier of the ingested file, which is the unique source video."""
     cut: CroppedFrameRange = WHOLE
     start_s: Fraction = Fraction(0)
-    """When the piece begins, from the file's first frame."""
+    """Start of the segment, relative to the file's first frame."""
     length_s: Fraction
-    """How long the piece lasts."""
+    """Length of the segment."""
     cleaned: Clip | None = None
-    """A copy without its watermarks."""
+    """Copy of the clip without its watermarks."""
     first_frame: FileToPublish | None = None
     family: str = ""
-    """Near-duplicates share one; "" where it has none."""
+    """Identifier of the family of near-duplicates; "" if there are none."""
     shots: tuple[MeasuredShot, ...] = ()
-    """What the scan measured of its shots, for the steps that decide by it."""
+    """Shots with the measurements of the scan, which later steps use."""
     fingerprint: ClipFingerprint | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
-    """What steps found out about it, by step, in the values that JSON has: they go into the manifest."""
+    """Results of steps as JSON values, by step; they are written to the manifest."""
 
     @property
     def id(self) -> str:
@@ -140,9 +140,9 @@ class ExcludedSegment:
     reason: str
     detail: str
     location: str = ""
-    """Path of its file; "" if unknown."""
+    """Path or URL of the file; "" if unknown."""
     at_us: int | None = None
-    """Midpoint of the segment in its file; None if the file was not opened."""
+    """Midpoint of the segment in its file; `None` if the file was not opened."""
 
 
 def filter_segments(

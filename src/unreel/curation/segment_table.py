@@ -32,13 +32,11 @@ from unreel.media.fingerprint import ClipFingerprint
 
 Item = TypeVar("Item")
 PIECES: Final = ".pieces"
-"""Folder of the intermediate state, in the working folder. A run deletes its content, so its name
-is unusual.
-"""
+"""Name of the folder of intermediate tables. A run deletes its content, so the name is unusual."""
 _PIECE: Final = TypeAdapter(ClipSegment)
 _SHOTS: Final = TypeAdapter(tuple[MeasuredShot, ...])
 _APART: Final = {"shots", "fingerprint"}
-"""Large, and read by few steps: they have columns of their own."""
+"""Large fields that few steps read, stored in separate columns."""
 _WHOLE: Final = ("piece", "shots", "sketch", "hashes")
 
 

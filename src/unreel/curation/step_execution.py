@@ -54,13 +54,13 @@ from unreel.engine.table import LanceTable
 from unreel.media.reader import MediaReader
 
 Found = TypeVar("Found")
-"""What a step finds out about one subject: a frozen value of its own."""
+"""Result of a step for one request: a frozen value."""
 Given = Mapping[str, Any]
-"""What decides an answer besides the clip, as JSON."""
+"""JSON values that determine a result besides the clip."""
 Look = Callable[[MediaReader, Path, Given], Found | Failure]
-"""Finds out about the clip in a file, given what else the question says; it must pickle."""
+"""Function that computes the result from the clip's file and the other inputs; it must be picklable."""
 Decide = Callable[[], Callable[[int], Found]]
-"""Function that decides about a complete set, for the subject at an index."""
+"""Function that decides about a complete set, and returns a function from an index to the result."""
 
 TRANSIENT: Final = frozenset(
     reason.value
@@ -71,7 +71,7 @@ TRANSIENT: Final = frozenset(
         FailureReason.SERVER_ERROR,
     )
 )
-"""Failures of the hour, not of the clip: they are tried again."""
+"""Transient failures, which do not depend on the clip and are retried."""
 _TRIES: Final = 3
 _NO_ROW: Final = Failure(FailureReason.UNSTATED, "the step has no row for it")
 
@@ -81,7 +81,7 @@ class CurationStepRequest:
     """Request to a curation step about one file, with all other inputs that determine the result."""
 
     clip: ClipId
-    """The id of the file's bytes; "" where they are not known yet."""
+    """Hash of the file's bytes; "" if it is not known yet."""
     name: str
     location: str
     given: Given = field(default_factory=dict)
@@ -94,7 +94,7 @@ class VersionedCurationStep(Generic[Found]):
     name: str
     version: int
     finds: TypeAdapter[Found]
-    """Type of its results in the table."""
+    """Type of the results in the table."""
     settings: Given = field(default_factory=dict)
 
     def key(self, subject: CurationStepRequest) -> str:
@@ -140,7 +140,7 @@ class CurationContext:
     pace: CommitPace | None = None
     callbacks: JobCallbacks = NO_CALLBACKS
     on_taken: Callable[[str, int], None] = lambda _step, _pieces: None
-    """Called after a step with the number of remaining segments."""
+    """Callback after each step, with its name and the number of remaining segments."""
 
     def table(self, step: str) -> LanceTable:
         """Return the table with the results of the step `step`."""
@@ -179,7 +179,7 @@ class CurationContext:
         for _ in range(_TRIES):
             due = self._due(table, keys)
             if not due.any():
-                break  # starting an engine to learn this costs seconds
+                break  # starting an engine takes seconds
             self.callbacks.on_due(step.name, int(np.count_nonzero(due)))
             rows = (_build_step_row(step, subject) for subject in compress(subjects, due))
             failures = self._run(table, step.name, rows, stage, engine=self.engine)

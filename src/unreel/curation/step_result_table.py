@@ -62,7 +62,7 @@ FINDINGS: Final = TableSchema(
         "found": "string",
     },
 )
-"""One row for what a step of a job found out about a clip; `found` is JSON."""
+"""Schema of the results of a step, one row for each clip; `found` is JSON."""
 
 
 def find_step_table_row_fault(row: Row) -> str | None:

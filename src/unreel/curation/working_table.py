@@ -17,10 +17,10 @@ from unreel.core.output_files import OutputDirectory
 _RUN: Final = 20_000
 """Number of items that are sorted in memory."""
 _OPEN: Final = 16
-"""Runs that are read at once."""
+"""Maximum number of sorted files that are read at once."""
 
 Line = tuple[Any, ...]
-"""Values that JSON has; lines are in the order of such tuples."""
+"""Line of a sorted file: a tuple of JSON values. Lines are in the order of such tuples."""
 
 
 class SortedRunWriter:
@@ -73,10 +73,10 @@ def _parse_json_line(text: bytes) -> Line:
 
 
 Places = NDArray[np.int64]
-"""Rows that are read or written at once: with their fingerprints they take up a few megabytes."""
+"""Indices of rows in a file."""
 _OF_ONE_COLUMN: Final = 1 << 16
 _CACHE_BYTES: Final = 1 << 20
-"""What Lance gathers of a column before it writes; by default eight times as much."""
+"""Maximum size of the column data that Lance buffers before writing; its default is eight times as much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,7 +86,7 @@ class WorkingTable:
     file: Path | None = None
     n_rows: int = 0
     places: Places | None = None
-    """Which rows of the file these are, in their order; None for all of them."""
+    """Indices of the rows in the file, in order; `None` for all rows."""
 
     def __len__(self) -> int:
         return self.n_rows if self.places is None else len(self.places)

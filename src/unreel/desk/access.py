@@ -26,7 +26,7 @@ LOGIN: Final = "/login"
 STATIC: Final = "/static/"
 _MAX_USER: Final = 200
 _MAPPED: Final = "::ffff:"
-"""Prefix of an IPv4 address that connects to a server that listens on IPv6."""
+"""Prefix of the address of an IPv4 client at a server that listens on IPv6."""
 _HEADERS: Final = {
     b"cache-control": b"no-store",
     b"content-security-policy": b"frame-ancestors 'none'; object-src 'none'; base-uri 'none'",

@@ -44,7 +44,7 @@ from unreel.webapp.refusals import InvalidRequestError, RequestRefusedError
 _POLL_S: Final = 0.5
 _BEAT_S: Final = 15.0
 _MAX_STREAMS: Final = 50
-"""Streams of progress of one person."""
+"""Maximum number of concurrent progress streams per person."""
 _ROUTES: Final = APIRouter()
 
 
@@ -211,7 +211,7 @@ async def _iter_progress_events(
     sent: dict[str, dict[str, Any]] = {}
     silent_s = 0.0
     while cases:
-        # Before the rows: the last row of a case is that of its end.
+        # Determined before the rows, so that the last row of a case shows its end.
         unfinished = [case for case in cases if not (case.is_ended or case.is_deleted)]
         rows = {
             case.id: {

@@ -35,7 +35,7 @@ _TYPES: Final = {
     "webm": "video/webm",
 }
 _NO_SCRIPTS: Final = {"content-security-policy": "sandbox; default-src 'none'; media-src 'self'"}
-"""Policy of files that are no pages."""
+"""Content security policy of files that are not pages."""
 
 
 @ROUTES.post("/entries")

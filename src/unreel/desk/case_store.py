@@ -30,7 +30,7 @@ from unreel.report.review.index_page import ATTENTION_TITLES
 from unreel.report.review.review_result import Attention
 
 CaseStage = Literal["waiting", "working", "shown", "done", "failed"]
-"""`shown`: the evidence page exists, and the annotated copy does not."""
+"""Stage of a case; in `shown` the evidence page exists, but not yet the annotated copy."""
 ENDED: Final = frozenset({"done", "failed"})
 VERDICTS: Final = {"generated": "AI-generated", "real": "real", "not-known": "not known"}
 """Verdicts that a person may give, with their texts."""
@@ -42,7 +42,7 @@ _STAGES: Final[dict[str, CaseStage]] = {
     "failed": "failed",
     "again": "waiting",
 }
-"""Stages after an event; other events change none."""
+"""Stage of a case after each event; other events do not change it."""
 _CASES: Final = "cases"
 _ID: Final = re.compile(r"[0-9a-f]{16}")
 _MAX_NAME, _MAX_SUFFIX = 200, 20
@@ -65,7 +65,7 @@ class CaseRecord:
     id: str
     folder: Path
     name: str
-    """File name as the person gave it: untrusted text."""
+    """File name as uploaded, which is untrusted text."""
     clip: str
     """SHA-256 of the original."""
     size_bytes: int
@@ -79,7 +79,7 @@ class CaseRecord:
     sentence: str = ""
     claims: tuple[str, ...] = ()
     keyframes: tuple[dict[str, Any], ...] = ()
-    """Rows of `write_keyframes`."""
+    """Rows that `write_keyframes` returned."""
     entries: list[CaseNote] = field(default_factory=list)
     """Notes and verdicts, oldest first."""
     is_deleted: bool = False

@@ -33,9 +33,9 @@ from unreel.desk.signature import NAMESPACE, check_signature
 MANIFEST: Final = "manifest.json"
 SIGNATURE: Final = f"{MANIFEST}.sig"
 _PLAIN_PATH: Final = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
-"""Paths of bundles: no program that unpacks one writes outside of its folder."""
+"""Pattern of the paths in bundles, so that no program unpacks a file outside its folder."""
 _MAX_BYTES: Final = 64 << 20
-"""Bytes of a manifest or a signature."""
+"""Maximum size of a manifest or a signature in bytes."""
 _GUIDE: Final = f"""\
 {MANIFEST} lists the SHA-256 of every file of this bundle, and of the original clip.
 Check all of it:      unreel desk verify BUNDLE.zip

@@ -18,7 +18,7 @@ KEYFRAMES: Final = "keyframes"
 THUMB: Final = "thumb.jpg"
 _N_KEYFRAMES: Final = 8
 _ALIKE: Final = 0.05
-"""Distance of colours below which a further frame shows nothing new."""
+"""Minimum distance of colours for a further keyframe."""
 _THUMB_SIDE: Final = 240
 
 

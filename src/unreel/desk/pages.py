@@ -26,7 +26,7 @@ _ENGINES: Final = {
     "Yandex Images": "https://yandex.com/images/",
     "TinEye": "https://tineye.com/",
 }
-"""Reverse image search engines, which a person opens and gives a picture."""
+"""Reverse image search engines, where a person uploads a picture."""
 
 
 def render_case_list_page(

@@ -103,7 +103,7 @@ class _AnswerStoringReviewer:
 
 
 EVIDENCE: Final = "evidence"
-"""Folder of the evidence in that of a case."""
+"""Name of the evidence folder in the folder of a case."""
 PAGE_PARTS: Final = "page.json"
 _FIRST_ASK_S: Final = 0.2
 OnStep = Callable[[str], None]
@@ -154,7 +154,7 @@ async def review_case(
             on_opinion=report_answer,
         )
     )
-    # The questions first: reading the origin starts a process that slows them down.
+    # Send the questions first: reading the origin starts a process that slows them down.
     await asyncio.wait([review_task], timeout=_FIRST_ASK_S)
     origin = await asyncio.to_thread(
         check_file_origin,

@@ -42,7 +42,7 @@ _VIDEO: Final = VideoFacts(
 _TYPICAL: Final = Clip(
     id=UNKNOWN_CLIP, location="", facts=ClipFacts(container="", size_bytes=0, video=_VIDEO)
 )
-"""Clip that the cost is stated for."""
+"""Example clip for which the cost is stated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

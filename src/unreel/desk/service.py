@@ -22,9 +22,9 @@ from unreel.webapp.refusals import RequestRefusedError
 
 SEE_OTHER: Final = 303
 MAX_CLIPS: Final = 500
-"""Number of clips that one form may add."""
+"""Maximum number of clips per form."""
 MAX_TEXT: Final = 10_000
-"""Characters of a note."""
+"""Maximum number of characters of a note."""
 
 
 class DeskService:

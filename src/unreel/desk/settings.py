@@ -27,9 +27,9 @@ class ReviewerSet(RecipeSection):
 
     name: Line
     models: tuple[Text, ...] = ()
-    """Names as `--model` takes them; none for the findings in the file alone."""
+    """Model names as for `--model`; without models, only the file itself is examined."""
     protocols: tuple[Text, ...] = ()
-    """`trace` and `realism` unless set, or the protocols of a trained checkpoint."""
+    """Protocol names; by default `trace` and `realism`, or the protocols of a trained checkpoint."""
     condition: dict[str, Text] = Field(default_factory=dict)
     parser: Mode = "lenient"
     recorded: Path | None = None
@@ -63,17 +63,17 @@ class DeskSettings(RecipeSection):
     cases: Path = Path("desk-cases")
     reviewers: Annotated[tuple[ReviewerSet, ...], Field(min_length=1)] = (FILE_ONLY,)
     roots: tuple[Path, ...] = ()
-    """Folders of this machine whose clips the page may take."""
+    """Folders of this machine from which the page may add clips."""
     proxy: ProxySettings | None = None
     signing_key: Path | None = None
     """Private SSH key that signs bundles."""
     retain_days: Count | None = None
-    """Age in days at which cases are deleted; never unless set."""
+    """Age in days at which cases are deleted; by default they are kept."""
     max_mb: Count = 2048
-    """Largest upload in MB."""
+    """Maximum size of an upload in MB."""
     upload_s: Deadline = 600.0
     at_once: Connections = 2
-    """Number of cases in progress at the same time."""
+    """Maximum number of cases under review at the same time."""
 
     @property
     def max_request_bytes(self) -> int:

@@ -23,7 +23,7 @@ _N_DURATIONS: Final = 20
 _HOUR_S: Final = 3600.0
 _STOP_S: Final = 10.0
 _LONG_S: Final = 90.0
-"""Remaining time from which on minutes are shown."""
+"""Remaining seconds above which the time is shown in minutes."""
 
 
 class CaseReviewWorker:

@@ -119,7 +119,7 @@ def _parse_remote_location(address: str) -> AllowedLocation:
         msg = "it holds characters that no address has"
         raise InvalidValueError(msg)
     if scheme == "s3":
-        # Keys are taken as they are written: `#`, `?` and `%` are letters like any other.
+        # Keys are taken literally: `#`, `?` and `%` are ordinary characters.
         bucket, _, key = rest.partition("/")
         return AllowedLocation(scheme, _require_single_host(bucket), None, _split_safe_path(key))
     return _parse_web_location(address)

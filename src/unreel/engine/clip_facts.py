@@ -48,22 +48,22 @@ CLIPS: Final = TableSchema(
         "mark": "string",
     },
 )
-"""Schema: one row per file of a benchmark; `clip` is the id of its bytes, `facts` is JSON. The key
+"""Schema of clips: one row per file of a benchmark; `clip` is the id of its bytes, `facts` is JSON. The key
 of a file is its name in the benchmark, that of an object its URL, and `mark` identifies its
 bytes: a row with another mark replaces it, so that a run can be scored without its clips. Runs
 of earlier releases identify files by path and modification time.
 """
 _NAMED: Final = 512
-"""Files that are looked for at once, before the first of them goes on."""
+"""Number of entries whose files are located together, before the first of them is yielded."""
 _FACTS_LENGTH: Final = 1 << 20
-"""Characters; the facts of a clip with many tracks have a few thousand."""
+"""Maximum number of characters of a clip's JSON; a clip with many tracks has a few thousand."""
 
 
 _USUAL_LENGTH: Final = 2048
 _SIZE: Final = re.compile(
     r'(?P<before>\{"container":"[^"\\]*","size_bytes":)(?P<size>[1-9][0-9]{0,17})(?=,)'
 )
-"""How our own facts begin, up to the size of the file."""
+"""Pattern of the beginning of the JSON that this release writes, up to the file size."""
 _NOT_SURVEYED: Final = Failure(
     FailureReason.CLIP_CHANGED, "it was not surveyed: the benchmark has changed since"
 )

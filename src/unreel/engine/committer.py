@@ -25,24 +25,24 @@ from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
 
 COMPACT_EVERY: Final = 32
-"""Commits after which fragments are joined; a quarter of them are worth it at the end."""
+"""Number of commits between joins of fragments; at the end of a run, a quarter of them is enough to compact."""
 _CLEAN_EVERY_S: Final = 900.0
-"""To let old versions go, the manifests of all that stay are read."""
+"""Minimum seconds between deletions of old versions, for which the manifests of all others are read."""
 _FIRST_ROWS, _LARGEST_ROWS = 256, 100_000
 _FIRST_S: Final = 2.0
 _ROWS_A_SECOND_CUBED: Final = _FIRST_ROWS / _FIRST_S**3
 _WAITS_FOR_A_COMMIT, _LONGEST_S = 4, 60.0
-"""Commits take a fifth of the time at most: a store may be slow, and rows that replace others are looked for."""
+"""Ratio of interval to commit duration, up to 60 s: slow commits, as of replaced rows, take about a fifth of time."""
 _DEAR_USD, _DEAR_S = 0.01, 0.2
 _LARGEST_BYTES: Final = 32 * 2**20
 _PORTION_ROWS: Final = 1_024
 """Number of rows that are converted to Arrow at a time, to save memory."""
 _ROOM_ROWS, _ROOM_BYTES = 16 * _PORTION_ROWS, 32 * 2**20
-"""What may wait to become Arrow before the runner must."""
+"""Maximum number and text size of rows that wait for conversion to Arrow; if exceeded, the runner waits."""
 _SPARE_BYTES: Final = 2**20
-"""Of a disk: for manifests, and for the rows that are under way."""
+"""Free disk space that is kept for manifests and for the rows in flight."""
 _LOOK_S: Final = 0.1
-"""Between two looks at the disk."""
+"""Minimum seconds between checks of the free disk space."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class CommitPace:
 
 
 AddUp = Callable[[Sequence[Row], dict[str, float]], None]
-"""Adds what a job counts of rows to totals."""
+"""Function that adds a job's counts of new rows to totals."""
 
 
 @dataclass(slots=True)
@@ -268,7 +268,7 @@ class TableCommitter:
             try:
                 return [(portion, schema.batch(portion)) for portion in schema.portions(rows)]
             except InvalidValueError:
-                self._commit()  # the rows before these are finished: they shall not be lost
+                self._commit()  # commit the finished rows before these, so that they are not lost
                 raise
 
     def _commit(self) -> None:

@@ -48,7 +48,7 @@ class WorkerCrash:
 
     how: str
     began: bool
-    """Whether the row was begun: a worker that ends before it says nothing about the row."""
+    """Whether the row was started; a worker that ends before that says nothing about the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _build_quarantined_row(trial: CrashSuspectRow, died: WorkerCrash) -> Row:
 
 _BEGAN, _DONE = "began", "done"
 _PEACE_S: Final = 10.0
-"""How long a process that gave its row back may take to end."""
+"""Timeout for the exit of a process that has returned its row."""
 
 
 class IsolatedProcess:
@@ -137,7 +137,7 @@ class IsolatedProcess:
 
     async def __call__(self, row: Row) -> Row | WorkerCrash:
         """Run the row in a fresh process; return the finished row, or how the process crashed."""
-        # Spawned, because a fork of a process with threads may stand still for ever.
+        # Spawned, because a fork of a process with threads can deadlock.
         spawn = multiprocessing.get_context("spawn")
         pipe, child_end = spawn.Pipe()
         process = spawn.Process(
@@ -170,7 +170,7 @@ def _receive_child_messages(pipe: Any) -> tuple[list[str], Row | None]:
 
 
 def _run_stages_in_child(pipe: Any, stages: bytes, row: Row) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the driver decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C
     fcntl.fcntl(pipe.fileno(), fcntl.F_SETFD, fcntl.FD_CLOEXEC)
     threading.Thread(target=_exit_when_driver_ends, daemon=True).start()
     walk = StageChain(pickle.loads(stages))  # noqa: S301  made by the driver, a moment ago

@@ -38,7 +38,7 @@ class DownloadPolicy:
     max_bytes: int
     seconds: float
     public: bool = False
-    """Only from addresses of the open internet, whatever the name: for what a stranger named."""
+    """Whether only public internet addresses may be contacted, for a location from an untrusted source."""
 
 
 def download_public_file(location: str, into: IO[bytes], *, max_bytes: int, seconds: float) -> None:
@@ -71,7 +71,7 @@ def download_file(
             _write_within_limits(pieces, into, policy)
         into.flush()
         if time.monotonic() > until_s:
-            raise TimeoutError  # a line that was cut looks like an end
+            raise TimeoutError  # a connection that was shut down looks like the end of the file
     except (MediaError, InvalidValueError, OSError, http.client.HTTPException) as error:
         late = time.monotonic() > until_s
         raise _convert_to_download_error(error, location, late=late, policy=policy) from error
@@ -232,7 +232,7 @@ def _build_download_error(reason: FailureReason, detail: str) -> MediaError:
 def _convert_to_download_error(
     error: Exception, location: str, *, late: bool, policy: DownloadPolicy
 ) -> MediaError:
-    url = location.partition("?")[0]  # what follows may be a signature
+    url = location.partition("?")[0]  # the query may contain a signature
     if isinstance(error, MediaError):
         failure = error.failure
         return _build_download_error(failure.reason, f"{url}: {failure.detail}")

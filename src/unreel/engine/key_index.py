@@ -27,7 +27,7 @@ FRUGAL: Final = {
     "fragment_readahead": 2,
     "io_buffer_size": 8 * 2**20,
 }
-"""A scan of all keys reads ahead without bound otherwise."""
+"""Options that limit the read-ahead of a scan of all keys, which is unlimited by default."""
 STAMP_BYTES: Final = 32
 _TAKEN: Final = 4_096
 _AT_ONCE: Final = 65_536
@@ -76,7 +76,7 @@ class KeyHasher:
     """Hasher of keys to stamps (32 bytes) and marks (8 bytes); two hashers give different results."""
 
     def __init__(self) -> None:
-        # Secret on purpose, and no figure depends on it: a seed that is known could be prepared for.
+        # Secret, so that colliding keys cannot be prepared; no result depends on it.
         self._secret = secrets.token_bytes(32)
         self._addends = np.frombuffer(secrets.token_bytes(STAMP_BYTES), dtype=np.uint32)
 
@@ -172,7 +172,7 @@ class KeyHashIndex:
         """Return the union of both indexes."""
         marks = np.concatenate([self.marks, other.marks])
         slots = np.concatenate([self.slots, other.slots])
-        order = np.argsort(marks, kind="stable")  # linear for two that are in order
+        order = np.argsort(marks, kind="stable")  # linear time for two sorted arrays
         return KeyHashIndex(marks[order], slots[order])
 
     def twins(self) -> NDArray[np.uint32]:
@@ -193,12 +193,12 @@ class KeyIndex:
         default_factory=lambda: KeyHashIndex(np.empty(0, np.uint64), np.empty(0, np.uint32))
     )
     faces: tuple[tuple[Any, ...], ...] = ()
-    """Identity of the fragment of each range; empty if it is gone."""
+    """Identity of the fragment of each range; empty if the fragment is gone."""
     ids: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    """Where each stretch begins, and where the last one ends."""
+    """First slot of each fragment's range, then the end of the last range."""
     seen: tuple[Any, ...] = ()
-    """State of the table at the last check."""
+    """Identity of the table version that was indexed last."""
 
     @property
     def n_slots(self) -> int:

@@ -43,9 +43,9 @@ class LocalRunner:
             thread = threading.Thread(target=job.main, name="local-runner", daemon=True)
             thread.start()
             try:
-                # The loop has a thread of its own, so that Ctrl-C arrives here and not in a stage. What
-                # a signal raises within an event's wait may leave its lock held, and the loop's
-                # thread would wait for it for ever: here nothing but a sleep can be interrupted.
+                # The event loop has its own thread, so that Ctrl-C is raised here and not in a stage.
+                # A signal handler's exception within `Event.wait` could leave the event locked,
+                # which would block the other thread for ever. Only a sleep can be interrupted.
                 while not job.ended:
                     time.sleep(_SIGNAL_S)
             except BaseException:
@@ -92,7 +92,7 @@ class _LocalJob:
     async def _drive(self) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         async with AsyncExitStack() as stack:
-            # One thread of its own: among many, each would keep the memory of its largest look-up.
+            # A single thread, because each thread keeps the memory of its largest lookup.
             source = stack.enter_context(ThreadPoolExecutor(1, "source"))
             self._workers = [
                 await stack.enter_async_context(StageWorker(stage)) for stage in self._stages
@@ -166,5 +166,5 @@ class _LocalJob:
             while not self._sink.offer(row):
                 await asyncio.sleep(_POLL_S)
         except asyncio.CancelledError:
-            self._sink.add(row)  # It is finished, so it shall not be lost to an interrupt.
+            self._sink.add(row)  # a finished row must not be lost by an interrupt
             raise

@@ -57,21 +57,21 @@ def raise_if_store_unavailable(error: BaseError, uri: str) -> None:
 
 
 _PATIENCE_S: Final = 60
-"""How long a store may be away before a run stops: longer than a server takes to start again."""
+"""Seconds for which a store may be unavailable before a run stops; longer than a server needs to restart."""
 _TRIES: Final = 1_000
-"""Waits are drawn by chance, and ten may be over within a second: the time decides."""
+"""Maximum number of retries; delays are random and ten may pass within a second, so the timeout decides."""
 _PROBES: Final = 3
 _FIRST_PATIENCE_S: Final = 5
-"""The same before anything is begun: an address may be misspelt."""
+"""Timeout in seconds before a run starts, which is shorter because an address may be misspelt."""
 _CLIENT_OPTIONS: Final = ("allow_http", "timeout", "connect_timeout")
 _NOBODY: Final = {
     "aws_access_key_id": "anonymous",
     "aws_secret_access_key": "anonymous",
     "aws_skip_signature": "true",
 }
-"""Signs nothing. With no keys at all Lance asks the machine's metadata service for some all the same."""
+"""Options for unsigned requests; without any keys, Lance requests some from the machine's metadata service."""
 _REGION: Final = "us-east-1"
-"""Without a region Lance asks there too."""
+"""Default region; without a region, Lance also queries the metadata service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class StorageLocation:
     uri: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     root: str = field(default="", repr=False, compare=False)
-    """The named parent location; "" for that location itself."""
+    """URI of the location that the user named, if this one is below it; "" for the named location itself."""
 
     @property
     def is_local(self) -> bool:
@@ -210,7 +210,7 @@ class StorageLocation:
             "retry_timeout": timedelta(seconds=patience_s),
             "backoff": {"max_backoff": timedelta(seconds=5)},
         }
-        # Not `obstore.store.from_url`: it also opens files, and other stores with keys of their own.
+        # `obstore.store.from_url` would also open local files, and stores with other credentials.
         open_store: Any = obstore.store.S3Store.from_url
         return open_store(self.uri, config=config, client_options=client, retry_config=patience)
 
@@ -239,7 +239,7 @@ def require_conditional_puts(location: StorageLocation) -> None:
         UnreadableSourceError: The store ignores `If-None-Match` or `If-Match`, or is unreachable.
     """
     if location.is_local:
-        return  # Lance commits there by an exclusive link, which the kernel decides.
+        return  # Lance commits local tables by an exclusive hard link, which is atomic.
     store = location.objects(patience_s=_FIRST_PATIENCE_S)
     last_s = time.monotonic() + _FIRST_PATIENCE_S
     for tries_left in range(_PROBES)[::-1]:
@@ -247,7 +247,7 @@ def require_conditional_puts(location: StorageLocation) -> None:
             enforced = _enforces_conditional_writes(store)
             break
         except BaseError as error:
-            # A reply that was cut or lost says nothing of the store; who was silent had its time.
+            # A broken reply says nothing about the store; after a timeout no time is left.
             if tries_left and time.monotonic() < last_s:
                 continue
             remedy = "Check its address, bucket, keys and that you may write there"

@@ -23,7 +23,7 @@ from unreel.engine.table import LanceTable
 _FIRST_LOOK: Final = 64
 _LARGEST_LOOK: Final = 2_048
 _ABOUT_BYTES: Final = STAMP_BYTES // 2
-"""Of the stamp of a row's own mark."""
+"""Number of bytes that are kept of the stamp of a row's `mark`."""
 _PACKED: Final = 65_536
 _SIMILAR: Final = 2
 """Maximum ratio of the sizes of two packs that are joined."""
@@ -35,7 +35,7 @@ class _ExactKeySet:
 
     marks: KeyHashIndex
     stamps: NDArray[np.uint8]
-    """By slot."""
+    """Stamp of the key in each slot."""
 
     def find(
         self, marks: NDArray[np.uint64], stamps: NDArray[np.uint8]
@@ -70,7 +70,7 @@ class _IssuedQuestionKeys:
 
     def _pack(self) -> None:
         start, end = len(self._stamps), len(self._stamps) + len(self._last)
-        self._stamps.resize((end, STAMP_BYTES), refcheck=False)  # in place: a copy would double it
+        self._stamps.resize((end, STAMP_BYTES), refcheck=False)  # in place, to save memory
         packed = np.frombuffer(b"".join(self._last), dtype=np.uint8)
         self._stamps[start:] = packed.reshape(-1, STAMP_BYTES)
         self._last.clear()
@@ -152,7 +152,7 @@ class PendingQuestionFilter:
     def __init__(self, table: LanceTable, retry: Collection[str] = ()) -> None:
         self._table, self._retry = table, retry
         self.already = 0
-        """Questions that are not due, or came twice."""
+        """Number of questions that are not due, or are repeats."""
 
     @cached_property
     def _stored(self) -> _StoredKeys:

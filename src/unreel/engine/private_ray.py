@@ -25,7 +25,7 @@ from unreel.core.settings import override_environment, read_ray_address
 _TOKEN_BYTES: Final = 32
 _CLIENT: Final = "ray://"
 _UNKNOWN: Final = re.compile("InvalidAuthToken|AuthenticationError|[Aa]uthentication token")
-# Inner parts of Ray without types; the release is pinned, and a test watches what they bring about.
+# Internal modules of Ray without types; the release is pinned, and a test checks their effect.
 _RAYLET: Final[Any] = import_module("ray._raylet")
 _CONSTANTS: Final[Any] = import_module("ray._private.ray_constants")
 _UTILS: Final[Any] = import_module("ray._common.utils")
@@ -90,11 +90,11 @@ def _run_private_ray() -> Iterator[None]:
     parent = _UTILS.get_default_system_temp_dir()
     with TemporaryDirectory(prefix="ray-", dir=parent, ignore_cleanup_errors=True) as folder:
         try:
-            # The processes of this Ray inherit the token; ours remembers it, and its environment stays.
+            # Ray's processes inherit the token, and this process caches it.
             variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
             with override_environment(variables), _force_loopback_address():
                 _reload_ray_authentication()
-                # Below the private folder, because Ray opens the one that it is given to everybody.
+                # A subfolder, because Ray makes the given folder accessible to all users.
                 _start_ray(address="local", _temp_dir=f"{folder}/r")
             yield
         finally:
@@ -104,7 +104,7 @@ def _run_private_ray() -> Iterator[None]:
 
 def _start_ray(**options: Any) -> None:
     with _preserve_sigterm_handler(), warnings.catch_warnings():
-        # Lance fears every fork; Ray's are followed by an exec at once.
+        # Lance warns of every fork, but Ray's are followed by an exec at once.
         warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
         ray.init(
             include_dashboard=False,

@@ -14,13 +14,13 @@ class Progress:
     done: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     totals: dict[str, float] = field(default_factory=dict)
-    """Totals of the job over its rows, by name; missing while no row reports them, which is not 0."""
+    """Totals of the job over its rows, by name; missing (not 0) while no row reports them."""
 
     due: int | None = field(default=None, compare=False)
-    """Rows of this run, as soon as all its questions are read."""
+    """Number of rows of this run; `None` until all its questions are read."""
 
     note: str = ""
-    """What else the last of it says, such as the loss of a step."""
+    """Additional text about the last row, such as the loss of a training step."""
 
     @property
     def failed(self) -> int:
@@ -29,7 +29,7 @@ class Progress:
 
 
 OnStep = Callable[[str, Progress], None]
-"""Callback after rows of a part were committed, from another thread."""
+"""Callback after rows of a part were committed, called from another thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,23 +37,23 @@ class JobCallbacks:
     """Callbacks through which a job reports its progress."""
 
     on_begin: Callable[[str], None] = lambda _title: None
-    """Called with the name of the entrant whose turn begins."""
+    """Callback with the name of the entrant whose run begins."""
     on_due: Callable[[str, int], None] = lambda _part, _due: None
-    """Called with a part and the number of its rows to come; not if that cannot be known in time."""
+    """Callback with a part and its number of due rows; not called if that is not known in time."""
     on_step: OnStep = lambda _part, _progress: None
     on_phase: Callable[[str], None] = lambda _phase: None
-    """Called with the name of the work that begins between two parts."""
+    """Callback with the name of the activity that begins between two parts."""
     on_note: Callable[[str], None] = lambda _note: None
-    """Called with a note for the user about a run that goes on."""
+    """Callback with a message for the user about a run that continues."""
     observe: Callable[[str, int], None] = lambda _step, _rows: None
-    """Called with the steps of each commit, by part and name (`answers-written`): for tests that kill a job."""
+    """Callback with each step of a commit, by part and name (`answers-written`), for tests that kill a job."""
 
 
 NO_CALLBACKS: Final = JobCallbacks()
 
 
 COST: Final = "cost_usd"
-"""The total of a run that is money."""
+"""Name of the total that is the cost of a run."""
 _CAUSES: Final = 3
 _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600
@@ -74,7 +74,7 @@ class ProgressLine:
         self._due: int | None = None
         self._progress: Progress | None = None
         self.cost_usd: float | None = None
-        """What the rows so far cost; `None` where no price is known."""
+        """Cost of the rows so far; `None` if no price is known."""
         self._n_of_part: dict[str, int] = {}
         self._began_s = clock()
 

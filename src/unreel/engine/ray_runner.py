@@ -11,7 +11,7 @@ the workers have ended, the driver runs the row from that stage on in a separate
 
 After a crash the next worker repeats the whole block, so blocks are small in rows and bytes.
 The loss of a node counts as a crash of all its workers and loses the blocks in its object
-store. `cluster_size` sets the number of workers.
+store. `worker_pool_size` sets the number of workers.
 """
 
 import asyncio
@@ -56,13 +56,13 @@ from unreel.engine.worker_pool_size import (
 
 WINDOW_ROWS: Final = 100_000
 WINDOW_BYTES: Final = 64 * 2**20
-"""Questions given to Ray at a time, whichever is less: they lie in the store of the driver's node."""
+"""Maximum size of the questions that Ray gets at a time, besides `WINDOW_ROWS`: the driver's node stores them."""
 
-# An inner part of Ray without types; Ray Data reads there what an autoscaler may add.
+# Internal module of Ray without types, where Ray Data reads the maximum of an autoscaler.
 _STATE: Final[Any] = import_module("ray._private.state")
 _ROW: Final = "row"
 _SUSPECT_AT: Final = "_suspect_at"
-"""Scratch column of a suspect: the number of the stage that it is to go on from, alone."""
+"""Scratch column of a suspect row: number of the stage from which it continues in isolation."""
 
 
 class RayRunner:
@@ -162,7 +162,7 @@ def _iter_finished_rows(
         object_store_memory=compute_object_store_bytes(manned)
     )
     n_blocks = -(-len(window) // compute_rows_per_block(len(window), manned))
-    # From items, because from tables Ray measures each one in a task, in processes of its own.
+    # `from_items`, because tables are measured by Ray in a task each, in other processes.
     items = [{_ROW: row} for row in window]
     data: Any = ray.data.from_items(items, override_num_blocks=n_blocks)
     for number, post in enumerate(team):
@@ -231,7 +231,7 @@ class _IsolatedActor:
         try:
             row: Row = ray.get(self.done)
         except ray.exceptions.RayTaskError:
-            raise  # The worker lives: this is a mistake of ours, or of the stage's set-up.
+            raise  # The worker is alive: the error is a bug, or an error of a stage's `setup`.
         except ray.exceptions.RayError as error:
             return WorkerCrash(_format_error_summary(error), began=self._began())
         else:
@@ -336,7 +336,7 @@ class _StartLogWriter:
         """Record the start of `item`; return after the log has it."""
         self._begun.append(item)
         async with self._turn:
-            if item in self._begun:  # else it went with the call of one who came before
+            if item in self._begun:  # otherwise an earlier caller has already sent it
                 items, self._begun = self._begun, []
                 await self._book.begin.remote(items)
 
@@ -363,7 +363,7 @@ def _pickle_rows(rows: list[Row]) -> Any:
 
 
 def _unpickle_rows(block: Any) -> list[Row]:
-    # Rows that this run packed itself, in its own object store.
+    # Rows that this run pickled itself, in its own object store.
     return [pickle.loads(packed.as_py()) for packed in block.column(_ROW)]  # noqa: S301
 
 

@@ -45,7 +45,7 @@ class PrefetchedIterator(Generic[T]):
         self._source = iter(items)
         self.first = list(itertools.islice(self._source, _AHEAD))
         self.is_whole = len(self.first) < _AHEAD
-        """Whether the first items are all."""
+        """Whether `first` contains all items."""
 
     def __iter__(self) -> Iterator[T]:
         return itertools.chain(self.first, self._source)
@@ -56,10 +56,10 @@ class JobRunSummary:
     """Counts and duration of one call that ran the pending rows of a job."""
 
     already: int
-    """Questions that had a row before, or came twice."""
+    """Number of questions that already had a row, or are repeats."""
     done: int
     failures: Mapping[str, int]
-    """New failure rows by reason, quarantined ones among them."""
+    """Number of new failure rows by reason, including quarantined ones."""
     seconds: float
 
     @property
@@ -126,7 +126,7 @@ def run_pending_questions(  # noqa: PLR0913  two things to run, one place to kee
         observe=observe,
     )
     with committer as sink:
-        # The table is looked at by the first question, when nobody else can write it any more.
+        # The table is first read at the first question, when the lock excludes other writers.
         rows: Iterable[Row] = _count_rows(due.sift(questions), committer.progress)
         if on_due is not None:
             rows = ahead = PrefetchedIterator(rows)

@@ -34,15 +34,15 @@ class TableSalvageResult:
     """Result of the salvage of a damaged table: numbers of kept, unreadable and excluded rows."""
 
     kept: int
-    """Rows of the new table."""
+    """Number of rows of the new table."""
     found_again: int
-    """Of those: answers found in files that the damaged table no longer named."""
+    """Number of these rows that were found in files which the damaged table no longer referenced."""
     unreadable: int
     """Number of rows in unreadable files, as far as known."""
     set_aside: int
-    """Rows that were not right."""
+    """Number of invalid rows, which were passed to the `set_aside` callback."""
     doubled: int
-    """Rows whose key another row has too."""
+    """Number of rows that were removed because another row has the same key."""
 
 
 def salvage_table(

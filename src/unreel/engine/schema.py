@@ -75,7 +75,7 @@ _EVERY_TABLE: Final = (
     pa.field("failure_detail", pa.string()),
 )
 _LARGEST_BATCH: Final = 1 << 28
-"""Characters and bytes of all texts in one batch; Arrow's own end is at eight times as many bytes."""
+"""Maximum characters and bytes of all texts in one batch; Arrow's own limit is eight times as many bytes."""
 _TEXTS: Final = (str, bytes)
 _SEAL: Final = pa.field(SEAL_COLUMN, pa.int64())
 
@@ -92,7 +92,7 @@ class TableSchema:
     name: str
     version: int
     columns: Mapping[str, str]
-    """Their Arrow types by name, in order, for example `int64`."""
+    """Arrow types of the columns by name, in order, for example `int64`."""
     upgrades: Mapping[int, Callable[[Row], Row]] = field(default_factory=dict)
     later: frozenset[str] = frozenset({"mark"})
     """Columns that tables of earlier releases may lack; a writer adds them."""
@@ -119,7 +119,7 @@ class TableSchema:
                 the rows together are too large for one batch.
         """
         batch = self._unsealed(rows)
-        # Over what Arrow made of the values, because that is what a reader gets; empty ones do not count.
+        # Computed from Arrow's values, because readers get these; empty values are ignored.
         filled = {
             name: batch.column(name).to_pylist()
             for name in batch.schema.names
@@ -134,7 +134,7 @@ class TableSchema:
         complete = [{"attempt": 1} | row | fixed for row in rows]
         try:
             return _build_arrow_batch(complete, self.arrow)
-        except Exception as error:  # a value may do anything to its reader
+        except Exception as error:  # converting a value can run any code
             msg = f"a row does not fit the columns of {self.name}: {error}. Fix the stage"
             raise InvalidValueError(msg) from error
 

@@ -21,20 +21,20 @@ from unreel.media.access import open_media_reader
 Row = dict[str, Any]
 
 DETAIL_CHARACTERS: Final = 2_000
-"""A failure's detail is cut here: some libraries put whole bodies into their messages."""
+"""Maximum length of a failure's detail, because some libraries put whole bodies into their messages."""
 
 
 class InFlightLimitScope(StrEnum):
     """Scope of a stage's limit of rows in flight: per worker, per machine or for all workers."""
 
     WORKER = "worker"
-    """Each worker holds that many: weights on a GPU, a batch."""
+    """Limit per worker, as for weights on a GPU or a batch."""
     PROCESSORS = "processors"
-    """One machine holds that many, a processor each: a worker holds as many as it has processors."""
+    """Limit per machine, with one processor per row: a worker gets as many rows as it has processors."""
     SERVICE = "service"
-    """All workers together hold that many: whom they ask counts connections."""
+    """Limit for all workers together, because the queried service counts connections."""
     ALONE = "alone"
-    """One worker only, with that many rows in flight: it tracks the budget."""
+    """Limit of a single worker, which tracks the budget."""
 
 
 class StageServiceClient(Protocol):
@@ -136,7 +136,7 @@ class MediaStage(Stage):
     """Stage with a media reader from `setup` to `close`; the reader is not pickled."""
 
     opened: ClassVar[frozenset[str]] = frozenset({"_open", "_reader"})
-    """What `setup` opens, by attribute; a subclass that opens more says so."""
+    """Attributes that `setup` opens and that are not pickled; a subclass that opens more adds them."""
 
     def __init__(self, access: ClipAccessSettings, resources: WorkerResources) -> None:
         self.resources = resources

@@ -67,7 +67,7 @@ class StageWorker:
                 name = type(self._stage).__name__
                 detail = f"{name} must return a dict with the key it was given; it did not"
                 return convert_to_failed_row(row, Failure(FailureReason.STAGE_FAILED, detail))
-            # Whether a row is new or takes the place of another is not for a stage to say.
+            # A stage may not decide whether a row is new or replaces another.
             if "attempt" in row:
                 done = done | {"attempt": row["attempt"]}
             if not is_failed_row(done):

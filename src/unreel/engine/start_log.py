@@ -19,16 +19,16 @@ DEATHS_IN_COMPANY: Final = 2
 _REWRITE_BYTES: Final = 64 * 2**20
 _LARGEST_BYTES: Final = 2 * _REWRITE_BYTES
 _BEGIN, _BEGIN_ALONE, _FINISH = "+", "!", "-"
-"""Older ledgers hold starts of suspects under a sign of their own."""
+"""Signs of the log's lines; older logs mark starts of suspects with `!`."""
 SIGNS: Final = (_BEGIN, _BEGIN_ALONE, _FINISH)
-"""Each line begins with one of them."""
+"""First characters of valid lines."""
 
 
 @dataclass(slots=True)
 class _ItemCrashCount:
     deaths: int = 0
     open: bool = False
-    """Started and not finished, by the process that writes now."""
+    """Whether the present process has started the item and not finished it."""
 
 
 class ItemStartLog:
@@ -77,7 +77,7 @@ class ItemStartLog:
     def withdraw(self) -> None:
         """Delete the starts without a finish from the log, because their worker was stopped on purpose."""
         self._records = {item: record for item, record in self._records.items() if not record.open}
-        # Made shorter and not longer: this must work on a full disk, or its innocents are dead.
+        # Truncated in place, which works on a full disk; else these starts count as crashes.
         os.ftruncate(self._file, 0)
         self._write_records(self._file)
 
@@ -112,7 +112,7 @@ class ItemStartLog:
             raise UnreadableSourceError(source, problem, "Take it away and run again")
         with io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as file:
             for line in file:
-                # A line without its end was cut by a power failure: its start never came to pass.
+                # A line without its end was cut off by a power failure: its item never started.
                 if line.endswith("\n") and line[0] in SIGNS:
                     yield line[0], line[1:-1]
 

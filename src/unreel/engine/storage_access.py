@@ -31,7 +31,7 @@ class ClipAccessSettings:
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Options of the object store that holds clips: see `unreel.engine.location.StorageLocation`."""
     named: tuple[str, ...] = ()
-    """Stores that the job itself reads from, besides those of the setting `fetch_from`."""
+    """Stores from which the job itself reads, in addition to those of the setting `fetch_from`."""
 
     @property
     def reach(self) -> "DownloadPolicy":

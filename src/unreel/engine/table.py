@@ -26,16 +26,16 @@ from unreel.engine.schema import SEAL_COLUMN, TableSchema, compute_row_seals
 from unreel.engine.stage import Row
 
 _CACHE_BYTES: Final = 4 * 2**20
-"""The default of Lance caches up to a gigabyte of manifests of old versions."""
+"""Size of Lance's caches, which by default hold up to a gigabyte of manifests of old versions."""
 
 _BATCH_BYTES: Final = 256 << 20
-"""A batch of 1,024 answers, the longest of which have half a megabyte, stays below."""
+"""Maximum size of a batch; 1,024 answers are smaller, although the longest have half a megabyte."""
 
 _IDS: Final = ("clip", "second")
-"""Columns that hold ids of clips, in every kind of table that has them; empty where none is known."""
+"""Columns with ids of clips, in all tables that have them; empty if no id is known."""
 
 _FILE: Final = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
-"""What a commit leaves; a transaction without them belongs to one that never came to pass."""
+"""Pattern of the files of a commit; a transaction file without them belongs to an incomplete commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class StoredKeyState:
 
     attempt: int
     reason: str | None
-    """Why it failed; `None` for an answer."""
+    """Failure reason; `None` for an answer."""
 
 
 def convert_arrow_to_list(column: Any) -> list[Any]:
@@ -54,7 +54,7 @@ def convert_arrow_to_list(column: Any) -> list[Any]:
     if pa.types.is_string(column.type) or (
         pa.types.is_integer(column.type) and not column.null_count
     ):
-        with suppress(pa.ArrowException):  # a cell that is no text: the slow way says why
+        with suppress(pa.ArrowException):  # invalid text, for which `to_pylist` raises the error
             values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
             return values
     listed: list[Any] = column.to_pylist()

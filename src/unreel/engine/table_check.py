@@ -37,12 +37,12 @@ WRONG_CLIP: Final = "a clip id that is no hash"
 UNKNOWN_REASON: Final = "a failure with an unknown reason"
 _HINT: Final = "_versions/latest_version_hint.json"
 _NEWEST: Final = 2**64 - 1
-"""Lance names a manifest by how far its version is from this, so that the latest is listed first."""
+"""Minuend in Lance's manifest names, from which the version is subtracted so that the latest is listed first."""
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _REASONS: Final = frozenset(reason.value for reason in FailureReason)
 
 Judge = Callable[[Row], str | None]
-"""Returns the error of a stored row as a countable text; it must pickle."""
+"""Function that returns the error of a stored row as a countable text, or `None`; it must pickle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ class FragmentReference:
     """Reference to one Lance fragment of a table: rows that were committed or compacted together."""
 
     version: int
-    """A version of the table that it belongs to."""
+    """Version of the table that contains the fragment."""
     id: int
     files: tuple[str, ...]
-    """Below the table's folder."""
+    """Paths of the data files, relative to the table's folder."""
     deletions: str
-    """Which of its rows are gone, as Lance names it; empty for none."""
+    """Lance's description of the deleted rows; empty if there are none."""
     n_rows: int
-    """From the manifest."""
+    """Number of rows according to the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,9 @@ class FragmentCheckResult:
     """Result of the check of a fragment that could be read: its key hashes and row errors."""
 
     marks: NDArray[np.uint64] = field(repr=False)
-    """Of its keys: see `hash_key_to_int`."""
+    """Hashes of the keys: see `hash_key_to_int`."""
     faults: Mapping[str, int]
-    """Invalid rows, by error."""
+    """Number of invalid rows, by error."""
 
     @property
     def n_rows(self) -> int:
@@ -111,17 +111,17 @@ class TableCheckResult:
 
     table: LanceTable
     version: int | None
-    """The latest version that can be opened; None if there is none."""
+    """Latest version that can be opened; `None` if there is none."""
     problems: tuple[str, ...]
-    """Errors of later versions."""
+    """Errors of versions after `version`, and lost manifests."""
     pieces: tuple[tuple[FragmentReference, FragmentCheckResult | UnreadableFragment], ...]
-    """The fragments of `version`."""
+    """Fragments of `version`, each with the result of its check."""
     whole_version: int | None
-    """The latest version without any damage."""
+    """Latest version without any damage; `None` if there is none."""
     n_older: int
-    """Data files of older versions, which are kept for a while."""
+    """Number of data files of older versions, which are kept for a limited time."""
     loose: tuple[UnreferencedFile, ...]
-    """Data files that `version` does not name, those of older versions among them."""
+    """Data files that `version` does not reference, including those of older versions."""
 
     @property
     def exists(self) -> bool:
@@ -244,7 +244,7 @@ def check_stored_table(table: LanceTable, examiner: TableChecker, judge: Judge) 
             continue
         named.update(path for fragment in fragments for path in fragment.files)
         if intact is not None:
-            continue  # only which files older versions name is of interest
+            continue  # older versions are only searched for the files that they reference
         checked = []
         for fragment in fragments:
             rows = (fragment.files, fragment.deletions)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from unreel.engine.table import LanceTable
 
 _AT: Final = "_at"
-"""Scratch column of a question that is still only an address."""
+"""Scratch column with the row address of a question that is not loaded yet."""
 _SCANNED: Final = 8_192
 _FETCHED: Final = 256
 

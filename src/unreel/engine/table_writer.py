@@ -27,7 +27,7 @@ from unreel.engine.writer_lock import WriterLock
 
 FULL_ROWS: Final = 2**20
 FULL_BYTES: Final = 2**28
-"""Rows with long texts fill a fragment sooner: joining takes a while and as much memory, and a store takes whole files."""
+"""Size from which a fragment is full, reached first by long texts: joining takes as much time and memory."""
 _MOST_GONE: Final = 0.1
 """Fraction of replaced rows above which a fragment is rewritten without them."""
 
@@ -38,9 +38,9 @@ class TableFragment:
 
     id: int
     rows: int
-    """Those that are left."""
+    """Number of rows that are not deleted."""
     gone: int = 0
-    """Those that were replaced and still lie in its file."""
+    """Number of replaced rows that are still in its file."""
     n_bytes: int = 0
 
     @property
@@ -88,13 +88,13 @@ def _group_until_full(tail: list[TableFragment]) -> list[list[TableFragment]]:
 
 
 KEEP_VERSIONS: Final = timedelta(hours=1)
-"""A reader may go on with the version it opened for this long."""
+"""Time for which old versions are kept, so that readers can continue with the version they opened."""
 
 _READ_AHEAD_BYTES: Final = 64 * 2**20
-"""Lance's default reads two gigabytes ahead."""
+"""Size of Lance's read-ahead during compaction, which is two gigabytes by default."""
 _GROWTH_AT_WORK: Final = 8
 _GROWTH_AT_REST: Final = 2
-"""Rows come too fast to be copied often, and rest where nothing follows soon."""
+"""Minimum growth of the oldest fragment by a join after a run; larger during a run, to copy rows less often."""
 
 
 class TableWriter:
@@ -149,7 +149,7 @@ class TableWriter:
         before = self._dataset.version
         if self._dataset.latest_version == before:
             Compaction.commit(self._dataset, rewrites)
-        # One version keeps numbers free for the fragments, and the next has them.
+        # One version reserves ids for the new fragments, and the next one contains them.
         if self._dataset.version not in {before + 1, before + 2}:
             raise self._not_alone()
         self._observe("compacted", n_rewritten)
@@ -161,8 +161,8 @@ class TableWriter:
 
     def let_go(self, *, keep: timedelta = KEEP_VERSIONS) -> None:
         """Delete versions of the table older than `keep`, and files that no version references."""
-        # Data without a manifest is what a killed committer left: only the holder of the lock writes.
-        # Rewriting may have taken longer than a lease lasts, and this would delete the next one's.
+        # Data without a manifest is from a killed committer, because only the lock's holder writes.
+        # Rewriting may have outlasted the lease, and this would delete data of the next holder.
         self._lock.verify()
         older_than = keep + self._set_forward()
         self._dataset.cleanup_old_versions(older_than=older_than, delete_unverified=True)
@@ -224,7 +224,7 @@ class TableWriter:
         before = self._dataset.version
         if self._dataset.latest_version == before:
             self._dataset = lance.LanceDataset.commit(self._dataset, operation, read_version=before)
-        # Lance lets two appends both win, so a foreign version is the only sign of a second writer.
+        # Lance accepts two concurrent appends, so only a foreign version reveals a second writer.
         if self._dataset.version != before + 1:
             raise self._not_alone()
         self._observe("committed", n_rows)
@@ -237,7 +237,7 @@ class TableWriter:
     def _prepare(self) -> Any:
         location, schema = self._table.place, self._table.schema
         if location.is_local:
-            # Lance goes where links lead, and removes what it takes for leftovers there.
+            # Lance follows symbolic links, and deletes files there that it takes for leftovers.
             folder, name = location.inside()
             folder.make(name)
             location.require_plain(whole=True)

@@ -13,18 +13,18 @@ from unreel.core.errors import InvalidSettingError
 from unreel.engine.stage import InFlightLimitScope, WorkerResources
 
 BLOCK_BYTES: Final = 8 * 2**20
-"""What a stage gives is cut into blocks of this size, or of one row where that is larger."""
+"""Size of the blocks into which a stage's output is cut; a larger row is a block of its own."""
 BLOCKS_AT_WORK: Final = 2
-"""While one block waits for its slowest row, the next one fills the permits that fell free."""
+"""Number of blocks that a worker processes at once: one waits for its slowest row, the next uses the free permits."""
 BLOCKS_PER_WORKER: Final = 2 * BLOCKS_AT_WORK
-"""At work and waiting: what a worker that dies has to have repeated."""
+"""Number of blocks that a worker holds, active or waiting; they are repeated if it dies."""
 _SMALLEST_BLOCK: Final = 4
 _LARGEST_BLOCK: Final = 32
 _CONNECTIONS: Final = 32
-"""What one worker keeps busy: with a share for every processor, a pool that has not grown yet would leave most idle."""
+"""Number of connections per worker: with a share per processor, a pool that has not grown yet would leave most idle."""
 _LEAST_STORE: Final = 128 * 2**20
 _ROUND: Final = 100
-"""Ray counts processors in ten-thousandths: shares are cut to hundredths, so that they fit in sum."""
+"""Divisor to which CPU shares are rounded down: Ray counts in ten-thousandths, and the sum of the shares must fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def plan_worker_pools(
     Raises:
         InvalidSettingError: The stages need more GPUs than the cluster has.
     """
-    # The first worker of each stage must find room beside those of all others, or none ever starts.
+    # The first workers of all stages must fit on the cluster together, or none ever starts.
     gpus = sum(stage.gpus for stage in stages)
     if gpus > offer.gpus:
         problem = f"its workers need {gpus:g} GPUs and the Ray cluster offers {offer.gpus:g}"

@@ -26,7 +26,7 @@ from unreel.engine.location import StorageLocation
 
 LEASE_S: Final = 60.0
 _FLOCK: Final = "hhqqi4x"
-"""`struct flock` of Linux on 64 bits."""
+"""Format of `struct flock` of Linux on 64 bits."""
 _held_here: set[str] = set()
 _guard = threading.Lock()
 
@@ -55,9 +55,9 @@ class LockHolder:
     """Owner of a table's lock, as seen by a process that does not hold it."""
 
     name: str
-    """Its process and machine."""
+    """Process id and machine of the owner."""
     alive: bool | None
-    """None if it runs on another machine: only waiting decides."""
+    """Whether the process is alive; `None` if it runs on another machine, so that only waiting can show it."""
 
 
 def find_lock_holder(location: StorageLocation) -> LockHolder | None:
@@ -82,9 +82,7 @@ class _FolderLock:
 
     def __enter__(self) -> "_FolderLock":
         name = str(self._path.absolute())
-        with (
-            _guard
-        ):  # A record lock belongs to the process, so two threads must be told apart here.
+        with _guard:  # A record lock belongs to the process, so threads are distinguished here.
             if name in _held_here:
                 raise _build_busy_error(
                     str(self._path), f"pid {os.getpid()} of this machine, this process"
@@ -113,7 +111,7 @@ class _FolderLock:
 def _find_folder_lock_holder(path: Path) -> LockHolder | None:
     with _guard:
         if str(path.absolute()) in _held_here:
-            # Not opened: closing it here would let the lock go.
+            # The file is not opened, because closing it here would release the lock.
             return LockHolder(name=f"pid {os.getpid()} of this machine, this process", alive=True)
         try:
             file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -164,7 +162,7 @@ class _LeaseLock:
         self._stop.set()
         self._pulse.join()
         if not self._lost:
-            with contextlib.suppress(BaseError):  # The next run finds its holder gone.
+            with contextlib.suppress(BaseError):  # The next run finds that its holder is gone.
                 self._store.delete(self._name)
 
     def verify(self) -> None:
@@ -201,7 +199,7 @@ class _LeaseLock:
                 try:
                     self._renew()
                 except BaseError:
-                    continue  # The store is away: `verify` decides before the next commit.
+                    continue  # The store is unavailable: `verify` decides before the next commit.
 
     def find_holder(self) -> LockHolder | None:
         """Return the owner of the lease."""

@@ -15,7 +15,7 @@ from unreel.reviewers.contract import InputKind
 from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
 from unreel.reviewers.registry import REVIEWERS
 
-if TYPE_CHECKING:  # the learners take a second to load
+if TYPE_CHECKING:  # importing the baselines takes a second
     from unreel.reviewers.baselines.fitting import BaselineTrainingClip
 
 
@@ -66,5 +66,5 @@ def _iter_training_clips(
                     item.clip, file, reader=reader, condition=condition, wants=wants
                 )
             if isinstance(exhibit, Failure):
-                continue  # it has no features; its question ends as a failure of its own
+                continue  # a clip without features is skipped; its question ends as a failure
             yield BaselineTrainingClip(exhibit=exhibit, origin=item.origin, group=item.group)

@@ -46,9 +46,9 @@ class ComparedReviewer:
     reviewer: str
     condition: Condition
     instrument: Protocol[Any, Any]
-    """At the version that was asked."""
+    """Protocol, at the version of the stored answers."""
     names: Iterable[str]
-    """Of the entries, one for each row."""
+    """Name of the clip or pair of each row."""
     rows: Rows
 
 
@@ -88,7 +88,7 @@ def read_compared_reviewers(
     names = {condition: InternedTextColumn() for condition in run.scope.conditions}
     packed = run.recipe.instrument.packed if judge is None else None
     rows = {condition: ScoredQuestionColumns(packed) for condition in run.scope.conditions}
-    # Of a copy, so that where keys lie in its tables is forgotten before figures are made.
+    # A copy of the run, so that its cached key indexes are freed before the metrics are computed.
     for name, condition, row in iter_scored_rows(
         replace(run), mode=parser or run.recipe.reviewer.parser
     ):
@@ -253,7 +253,7 @@ def _compute_paired_metrics(
 ) -> _PairedMetrics:
     groups = JackknifeGroups()
     metrics = _compute_reviewer_metrics(first, SelectedRows(first.rows, pairs.ours), groups)
-    # A clip without its watermark has other bytes, and is the same clip here.
+    # A copy without watermark has another id, but counts as the same clip here.
     aligned = _AlignedRows(second.rows, pairs.theirs, first.rows, pairs.ours)
     return _PairedMetrics(metrics, _compute_reviewer_metrics(second, aligned, groups), groups)
 

@@ -60,9 +60,9 @@ class ReasonCosine:
 
     clip: str
     score: float | None
-    """`None` where there was nothing to compare, which is never 0."""
+    """Cosine similarity; `None`, never 0, if a text is missing or its vector has no direction."""
     why: str = ""
-    """Empty with a score; otherwise a countable reason."""
+    """Countable reason for a missing score, such as `no-truth`; empty if there is a score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ def _compute_reason_cosine(
     truth, predicted = vectors[pair.truth], vectors[pair.predicted]
     if truth is None or predicted is None:
         return ReasonCosine(clip=pair.clip, score=None, why=NO_DIRECTION)
-    # Rounding may carry a cosine past 1 by a hair.
+    # Rounding can give a cosine slightly above 1.
     return ReasonCosine(clip=pair.clip, score=float(np.clip(truth @ predicted, -1.0, 1.0)))
 
 
@@ -111,7 +111,7 @@ def _explain_missing_text(pair: ReasonPair) -> str:
 
 BESIDE: Final = ".rulings"
 Judge = Callable[[Sequence[ExplanationPair]], JudgeRulings]
-"""Gives its rulings on explanations, in order."""
+"""Function that returns rulings on explanations, in order."""
 
 
 def build_explanation_judge(model: str, store: JudgeRulingStore, *, key_hosts: str) -> Judge:

@@ -127,7 +127,7 @@ def _iter_unreadable_clip_rows(
     planned: UnreadableClip, instrument: Instrument, reviewer: str
 ) -> Iterator[Row]:
     if not planned.truths:
-        return  # half of a pair: no question was lost that anybody could count
+        return  # the clip belongs to a pair, and no question was planned for the pair
     for condition in planned.conditions:
         row = _build_empty_row(instrument, condition, reviewer)
         yield (

@@ -47,7 +47,7 @@ class CostForecast:
     input_usd: Decimal | None
     output_usd: Decimal | None
     input_by: str
-    """The formula, or the answers, that the input was reckoned by."""
+    """Formula for the number of input tokens, or the stored answers from which it was estimated."""
     output_by: str
 
 
@@ -60,14 +60,14 @@ class EvalForecast:
     n_questions: int
     n_answered: int
     n_due: int
-    """Questions that would be put."""
+    """Number of questions that the run would send."""
     failed: Mapping[str, int]
-    """Questions that failed before and would not be put again, by reason."""
+    """Number of questions that failed before and would not be sent again, by failure reason."""
     unreadable: Mapping[str, int]
     n_rejected: int
     drawn: BenchmarkSampleCounts | None
     bill: CostForecast | None
-    """`None` for a reviewer that counts no tokens."""
+    """Expected tokens and cost; `None` for a reviewer that counts no tokens."""
 
 
 @translate_store_errors()

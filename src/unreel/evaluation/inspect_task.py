@@ -71,7 +71,7 @@ except ModuleNotFoundError as error:
 
 LOG: Final = logging.getLogger(__name__)
 UNSHOWN: Final = "unreel:unshown"
-"""Where a sample's store keeps why its clip could not be shown."""
+"""Key in a sample's store for the failure, if the sample's clip could not be shown."""
 _FAILURE: Final = TypeAdapter(Failure)
 _VERDICT: Final[TypeAdapter[Verdict]] = TypeAdapter(Verdict)
 _RECIPE: Final = TypeAdapter(BenchmarkExportRecipe)
@@ -110,7 +110,7 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
         dataset=MemoryDataset(_build_samples(opened, recipe), name=opened.root.name),
         solver=[show_clips(str(opened.root.resolve())), generate()],
         scorer=verdict(),
-        # One lost question must not stop the others; it is scored as a failure.
+        # A failed sample must not stop the others; it is scored as a failure.
         fail_on_error=False,
         score_on_error=True,
         version=recipe.instrument.instrument.version,
@@ -155,7 +155,7 @@ def scorecard() -> Metric:
         listed = [_compute_scorecard_values(epoch) for epoch in epochs]
         if len(listed) == 1:
             return listed[0]
-        # Answers of several epochs are no independent answers: each epoch is measured by itself.
+        # Answers of several epochs are not independent, so each epoch is scored separately.
         return {f"epoch {i}: {k}": v for i, row in enumerate(listed, 1) for k, v in row.items()}
 
     return figures
@@ -257,7 +257,7 @@ def _parse_model_output(output: ModelOutput) -> str | Failure:
     content = output.message.content
     if isinstance(content, str):
         return content
-    # inspect_ai takes thoughts out of the text, and `realism` asks for reasons within them.
+    # inspect_ai separates reasoning from the text, but `realism` needs the reasons inside it.
     return "".join(
         f"<think>{part.reasoning}</think>" if isinstance(part, ContentReasoning) else part.text
         for part in content

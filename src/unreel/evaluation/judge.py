@@ -40,9 +40,9 @@ from unreel.reviewers.factory import ReviewerFactory
 from unreel.stats.agreement import cohen_kappa
 
 TRIES: Final = 3
-"""Answers that are taken from a judge before a pair stays unscored."""
+"""Maximum number of answers to request from a judge for one pair; without a readable one, it stays unscored."""
 PROMPT_VERSION: Final = digest(build_judge_prompt("", ""))[:16]
-"""Changes with every word of the judge's prompt and its examples."""
+"""Hash of the judge's prompt and its examples, which changes with every word of them."""
 NO_TRUTH, NO_PREDICTION, UNREADABLE = "no-truth", "no-prediction", "unreadable"
 IN_FLIGHT: Final = 16
 """Default number of concurrent pairs per judge."""
@@ -68,7 +68,7 @@ class ExplanationRuling:
     clip: str
     ruling: JudgeRuling
     cached: bool = False
-    """True when it was asked for in an earlier call."""
+    """Whether the ruling was stored by an earlier call."""
 
     @property
     def score(self) -> float | None:
@@ -90,9 +90,9 @@ class JudgeRulings:
     spent: SpendingSummary | None
     """Requests and cost of this call; `None` if incomplete."""
     tokens: Usage | None
-    """Tokens of all rulings, including earlier calls, each pair of texts once; `None` if not
+    """Tokens of all rulings, including earlier calls; each pair of texts counts once. `None` if not
     reported.
-    """
+"""
 
     @property
     def n_scored(self) -> int:
@@ -112,7 +112,7 @@ class JudgeAgreement:
     kappa: Measured
     n_both: int
     n: int
-    """All explanations, scored or not."""
+    """Number of all explanations, scored or not."""
 
 
 @runtime_checkable
@@ -131,7 +131,7 @@ class JudgeStage(Stage):
     def __init__(self, factory: ReviewerFactory, *, in_flight: int) -> None:
         self.resources = WorkerResources(in_flight=in_flight, limit=InFlightLimitScope.ALONE)
         self.spent: SpendingSummary | None = RequestBudget(price=factory.price).spending()
-        """What this process asked, once the stage is closed; `None`: the judge keeps no account."""
+        """Requests and cost of this process, set when the stage is closed; `None` if the judge counts none."""
         self.n_rows = 0
         self._opener = factory
 
@@ -200,7 +200,7 @@ def judge_explanations(
             retry_failed=ALL_FAILURES,
             pace=pace,
         )
-        # What was asked by a process of its own, after deaths, is in nobody's account.
+        # After crashes rows run in a separate process, whose cost is not in `stage.spent`.
         spent = stage.spent if stage.n_rows == summary.done + summary.failed else None
     rulings = store.stored(pairs)
     return _build_judge_rulings(factory.name, explained, rulings, cached=settled, spent=spent)
@@ -262,7 +262,7 @@ def _build_judge_row(key: str, pair: ExplanationPair, judge: str) -> Row:
 
 def _build_judge_request(row: Row, attempt: int) -> ReviewRequest:
     return ReviewRequest(
-        # A key of its own, or the server may repeat the answer that could not be read.
+        # A key per attempt, because the server may repeat the unreadable answer for the same key.
         key=digest(row["key"], str(attempt)),
         instrument=_INSTRUMENT,
         prompt=row["_prompt"],

@@ -25,12 +25,12 @@ class JudgeRuling:
     """Ruling of a judge on a pair of explanations: a score, or why there is none."""
 
     score: float | None
-    """0, 0.5 or 1; `None` is unscored, which is never 0."""
+    """Score 0, 0.5 or 1; `None`, never 0, for an unscored pair."""
     why: str = ""
-    """Empty with a score; otherwise a countable reason."""
+    """Countable reason for a missing score; empty if there is a score."""
     detail: str = ""
     usage: Usage | None = None
-    """Tokens of its replies, as far as reported."""
+    """Tokens of the judge's replies, as far as reported."""
 
     def __post_init__(self) -> None:
         if (self.score is None) != bool(self.why) or self.score not in (None, *_SCORES):
@@ -49,7 +49,7 @@ class JudgeRulingStore:
 
     table: LanceTable
     ledgers: Path
-    """A local folder for the ledger of starts."""
+    """Local folder of the ledger of started requests."""
 
     def ledger(self) -> Path:
         """Return the file that logs the starts and finishes of requests to judges."""

@@ -30,7 +30,7 @@ from unreel.reviewers.factory import ReviewerWithPrices
 
 SCANNED: Final = LOCATE.instrument.protocol
 _SHOWN: Final = 8
-"""Most frames that stand for all of a search on a page."""
+"""Maximum number of frames that represent a whole search on a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ class Opinion(AskedQuestionResult):
     """Opinion of one reviewer about one clip: the question, the input, the reply and its verdict."""
 
     verdict: Verdict | None
-    """What the text says; `None` without a text."""
+    """Verdict parsed from the reply; `None` if there is no reply."""
 
     @property
     def exhibit(self) -> ClipInput | None:
@@ -102,9 +102,9 @@ def build_opinion(result: AskedQuestionResult, mode: Mode) -> Opinion:
 State = Literal["steady", "unsure", "not known"]
 
 ASKED_TIMES: Final = 1 + len(get_args(VariantName))
-"""How often each question is put where a clip is perturbed: about the clip itself and each variant."""
+"""Number of times that each question is asked with perturbation: about the clip and about each variant."""
 _GRADES_APART: Final = 2
-"""Difference of scores that counts as another verdict."""
+"""Minimum difference between two realism scores that counts as a different verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class ClipVariantOpinions:
     variant: ClipVariant
     opinions: tuple[Opinion, ...]
     failure: Failure | None = None
-    """Reason why the variant could not be made or read; then no question was sent."""
+    """Reason why the variant could not be made or read; no question about it was sent."""
 
     @property
     def is_complete(self) -> bool:
@@ -129,11 +129,11 @@ class ComparedVariantAnswer:
     variant: ClipVariant
     headline: str
     problem: str | None
-    """Why there is no verdict."""
+    """Reason for a missing verdict; `None` if there is a verdict."""
     flips: bool | None
-    """Whether the verdict is another one; `None` where one of the two is missing."""
+    """Whether the verdict differs from that about the clip; `None` if one of the two is missing."""
     box_overlap: float | None
-    """Intersection over union of both boxes in the clip; `None` where one of them is missing."""
+    """Intersection over union of both boxes, in coordinates of the clip; `None` if one of them is missing."""
     cost_usd: float | None
 
     def to_json(self) -> dict[str, Any]:

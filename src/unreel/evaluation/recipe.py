@@ -26,7 +26,7 @@ _REVIEWER: Final = "reviewer"
 _FRESH: Final = frozenset(
     {"box_space", "gpus", "parser", "command", "url", "score_means", "threshold"}
 )
-"""Keys unknown to earlier releases: they are stored only if set."""
+"""Reviewer keys that earlier releases do not know; they are stored only if set."""
 
 
 class EvalRecipe(RecipeSection):
@@ -39,10 +39,10 @@ class EvalRecipe(RecipeSection):
     limit: Count | None = None
     """Maximum number of clips."""
     choice: Literal["balanced", "first"] = "balanced"
-    """Which ones `limit` takes: of both sides and all creators alike, by `seed`, or the first."""
+    """Sampling rule of `limit`: balanced over labels and creators and drawn by `seed`, or the first clips."""
     protocol: Text
     reviewer: ReviewerSection
-    """Its keys are also valid at the top level."""
+    """Settings of the reviewer; their keys are also valid at the top level."""
     condition: Annotated[
         tuple[ConditionSection, ...],
         Field(min_length=1, max_length=MOST_PARTS, validate_default=True),
@@ -59,7 +59,7 @@ class EvalRecipe(RecipeSection):
         loose = {name: values[name] for name in ReviewerSection.model_fields if name in values}
         section = values.get(_REVIEWER, {})
         if not isinstance(section, Mapping):
-            return values  # it is wrong itself, and said to be so
+            return values  # its own validation reports the error
         remaining = {name: value for name, value in values.items() if name not in loose}
         return remaining | {_REVIEWER: {**section, **loose}}
 
@@ -84,7 +84,7 @@ class EvalRecipe(RecipeSection):
         cls, sections: tuple[ConditionSection, ...], info: ValidationInfo
     ) -> tuple[ConditionSection, ...]:
         if not {"protocol", _REVIEWER} <= info.data.keys():
-            return sections  # one is wrong itself, and said to be so
+            return sections  # one of them is invalid, and its own error is reported
         instrument, reviewer = get_protocol(info.data["protocol"]), info.data[_REVIEWER]
         return tuple(reviewer.resolve(section, instrument) for section in sections)
 

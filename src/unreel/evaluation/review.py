@@ -46,7 +46,7 @@ from unreel.reviewers.contract import ClipInput, InputKind, ShownFrame
 from unreel.reviewers.factory import ReviewerFactory, ReviewerWithPrices
 
 FRAMES: Final = 4
-"""Of those that were shown; a notebook is saved with all that it shows."""
+"""Maximum number of frames in the HTML of an opinion, because a notebook stores everything it displays."""
 _BOX: Final = "position:absolute;border:2px solid #d00;box-sizing:border-box"
 
 
@@ -105,9 +105,9 @@ class ReviewQuestions:
     protocols: tuple[str, ...] = REVIEWED
     condition: Condition = field(default_factory=Condition)
     mode: Mode = "strict"
-    """How answers are read."""
+    """Mode of the parser of answers."""
     scan: WindowSearchLimits | None = None
-    """Limits of the search of long clips; `None`: long clips are asked about like others."""
+    """Limits of the search of long clips; `None` asks about long clips in the same way as about others."""
 
     def __post_init__(self) -> None:
         for name in self.protocols:
@@ -124,9 +124,9 @@ class Review:
     clip: Clip
     opinions: tuple[Opinion, ...]
     mode: Mode = "strict"
-    """How the answers were read."""
+    """Mode of the parser of answers."""
     trials: tuple[ClipVariantOpinions, ...] = ()
-    """Answers about variants of the clip; empty without `perturb`."""
+    """Opinions about variants of the clip; empty without `perturb`."""
 
     def __str__(self) -> str:
         lines = (f"stability, {stability}" for stability in self.stabilities)

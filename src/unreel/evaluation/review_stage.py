@@ -30,7 +30,7 @@ from unreel.reviewers.ask import AskedQuestionResult, ReviewDispatcher
 from unreel.reviewers.factory import ReviewerFactory
 
 CLIP_CLOCK: Final = "first frame"
-"""What noted instants count from; answers kept by earlier releases name nothing and count as their container."""
+"""Zero point of stored frame times; in answers of earlier releases, without it, times are those of the container."""
 _CONDITION: Final = TypeAdapter(Condition)
 
 
@@ -144,7 +144,7 @@ class CountedEntryStream:
         self.ahead = PrefetchedIterator(entries)
         self.n_entries = 0
         self.has_cleaned = any(entry.cleaned for entry in self.ahead.first)
-        """Whether one of those that went by, or are looked at, has a copy without its watermark."""
+        """Whether an entry that was yielded or read ahead has a copy without its watermark."""
         self.kept: list[Entry] = []
         self._keeps = keeps
 

@@ -80,9 +80,9 @@ class RunRecipeCheck:
     reviewer: str = ""
     instrument: str = ""
     problem: str = ""
-    """Empty when it can be used."""
+    """Reason why the recipe cannot be used; empty if it can be used."""
     is_later: bool = False
-    """Whether it is of another release, so that nothing is wrong with it."""
+    """Whether another release wrote the recipe, so that the problem is no damage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,17 +96,17 @@ class RunTableCheck:
     problems: tuple[str, ...]
     """Errors of the table as a whole."""
     unreadable: Mapping[str, str]
-    """Data files that cannot be read, and why."""
+    """Error of each data file that cannot be read, by path."""
     n_unreadable_rows: int
     faults: Mapping[str, int]
-    """Invalid rows, by error."""
+    """Number of invalid rows, by error."""
     n_doubled: int
     whole_version: int | None
-    """The latest version without damage, where this one has some."""
+    """Latest undamaged version, if the present one is damaged; otherwise `None`."""
     n_older_files: int
-    """Of versions that are kept for a while."""
+    """Number of data files of older versions, which are kept for a limited time."""
     n_leftover_files: int
-    """Of no version: a killed run wrote them and did not commit."""
+    """Number of data files of no version, written by a killed run that did not commit them."""
     writer: LockHolder | None
 
     @property
@@ -127,7 +127,7 @@ class StartLogCheck:
     name: str
     n_lines: int
     n_torn: int
-    """Lines that were cut or are none of ours; they are passed over."""
+    """Number of lines that are cut off or invalid; they are ignored."""
     problem: str = ""
 
 
@@ -137,7 +137,7 @@ class RunCheck:
 
     run: str
     recipe: RunRecipeCheck | None
-    """None for a folder of tables that is no run."""
+    """Check of the recipe; `None` if there is neither a recipe nor a table of answers."""
     tables: tuple[RunTableCheck, ...]
     ledgers: tuple[StartLogCheck, ...]
 
@@ -167,7 +167,7 @@ class StoredRunLocation:
     place: StorageLocation
     ledgers: Path
     steps: TableCheckRule
-    """For tables that are none of a run: the steps of a curation."""
+    """Rule for tables that do not belong to a run: the steps of a curation."""
 
     def rule(self, name: str) -> TableCheckRule:
         """Return the check rule for the table `name`."""

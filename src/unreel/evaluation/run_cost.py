@@ -19,7 +19,7 @@ from unreel.reviewers.endpoint.budget import (
 from unreel.reviewers.factory import ReviewerFactory
 
 ESTIMATED: Final = "usage_estimated"
-"""The column, and the total of `Progress`, of rows whose tokens the server did not report."""
+"""Name of the column, and of the total in `Progress`, of rows whose tokens the server did not report."""
 ESTIMATE_NOTE: Final = (
     "the server reported no token usage for some requests: their cost is estimated from the request "
     "and the token limit (usage_estimated in the answers)"

@@ -71,7 +71,7 @@ from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
 
 NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
-"""Questions that were not put: they are due in the next run, whatever is retried."""
+"""Failure reasons of questions that were not sent: the next run sends them, regardless of `retry_failed`."""
 DRIVER: Final = "run"
 """Name of the lock that the driver of a run holds."""
 
@@ -84,17 +84,17 @@ class EvalRun:
     recipe: EvalRecipe
     access: ClipAccessSettings
     ledgers: Path
-    """A local folder for the ledgers of starts; the next try on this machine finds it again."""
+    """Local folder of the ledgers of started rows, which the next call on this machine finds again."""
     asked: Instrument | None = None
-    """What it asked, where it was kept; `None`: what this release asks."""
+    """Protocol and version of the stored answers; `None` means the version of this release."""
     kept: StoredBenchmarkReference | None = None
-    """What it stores of its benchmark, where it was opened again."""
+    """Stored reference to the benchmark, if the run was opened again."""
     moved_to: Path | None = None
-    """Present location of its benchmark, if given."""
+    """Current path of the benchmark, if the user named it."""
     asked_outside: bool = False
-    """Whether its table names files outside its folder, which must be allowed again to open it."""
+    """Whether the stored run used `--allow-outside`, which is then needed again to open its benchmark."""
     accept_changed: bool = False
-    """Whether a person says that it goes on, or is scored, although it asked otherwise."""
+    """Whether the user accepts that the settings or the benchmark changed since the run asked its questions."""
 
     @cached_property
     def answers(self) -> LanceTable:
@@ -199,15 +199,15 @@ class EvalSummary:
     clips: JobRunSummary
     answers: JobRunSummary
     unreadable: Mapping[str, int] = field(default_factory=dict)
-    """Clips that no question could be put about, by reason."""
+    """Number of clips that could not be read for a question, by failure reason."""
     first_unreadable: str = ""
-    """The first of them, with its reason."""
+    """Name of the first unreadable clip, with its failure."""
     n_rejected: int = 0
-    """Rows of the benchmark that cannot be used, or lack the truth to compare with."""
+    """Number of benchmark rows that cannot be used, or lack the ground truth of the protocol."""
     rejected: tuple[Rejected, ...] = ()
-    """The first of them."""
+    """First rejected rows."""
     drawn: BenchmarkSampleCounts | None = None
-    """Sample counts of a limit; `None` without one, or if it takes the first rows."""
+    """Sample counts of a limit; `None` without a limit, or if it takes the first rows."""
 
 
 @translate_store_errors()

@@ -19,7 +19,7 @@ from unreel.evaluation.stored_recipe import RECIPE_FILE, find_run_recipe
 
 _TABLE: Final = ".lance"
 _TABLES: Final = ("clips.lance", "answers.lance")
-"""A frozen benchmark has a recipe too, and neither of them."""
+"""Tables that identify a run; a frozen benchmark also has a recipe, but neither of these tables."""
 
 
 def build_eval_run(

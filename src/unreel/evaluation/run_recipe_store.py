@@ -23,7 +23,7 @@ from unreel.reviewers.config import ReviewerSection
 
 _OUT: Final = "out"
 Identify = Callable[[StoredRecipe], BenchmarkIdentity | None]
-"""Returns the identity of the present benchmark, read with the run's settings."""
+"""Function that returns the identity of the current benchmark, read with the settings of the stored run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class RecipeSettingChange:
 
     told: str
     grows: bool
-    """Whether all that was asked before still is."""
+    """Whether the run with the change still includes all earlier questions."""
 
 
 def find_recipe_changes(before: EvalRecipe, now: EvalRecipe) -> list[RecipeSettingChange]:
@@ -84,11 +84,11 @@ class RunRecipeStore:
     recipe: EvalRecipe
     """The requested recipe."""
     outside: bool
-    """Whether its table may name files outside its folder."""
+    """Whether the benchmark's table may name files outside its folder."""
     accept_changed: bool
-    """Whether a person says that it goes on although it asked otherwise."""
+    """Whether the user accepts that the settings or the benchmark differ from those of the stored run."""
     before: StoredRecipe | None
-    """What the answers at `place` were asked with; `None` where there are none."""
+    """Recipe of the answers stored at `place`; `None` if there are no answers."""
 
     def take_up(
         self,

@@ -39,9 +39,9 @@ class RunRepairResult:
     run: str
     out: str
     check: RunCheck
-    """The damaged run, before."""
+    """Check of the damaged run before the repair."""
     tables: dict[str, TableSalvageResult]
-    """By name: what became of the rows."""
+    """Numbers of copied and lost rows, by table name."""
 
 
 def repair_run(
@@ -135,5 +135,5 @@ def _copy_start_logs(run: Path, out: Path) -> None:
         try:
             into.copy(file, file.name)
         except (UnreelError, OSError):
-            continue  # told by the check; without it every item is as good as new
+            continue  # reported by the check; without the log, no row counts as crashed
         ItemStartLog(out / file.name).close()

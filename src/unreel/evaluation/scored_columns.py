@@ -13,9 +13,9 @@ from unreel.protocols.protocol import ScoredQuestion
 
 T = TypeVar("T")
 _KINDS: Final = 1 << 16
-"""Texts are all different: no more values than this are looked through for an equal one."""
+"""Maximum number of interned values: free texts are all different, so further values are not compared."""
 _ONE_TEXT: Final = 2
-"""Ends that stand for one text."""
+"""Number of offsets in a column with a single distinct text."""
 _ID_BYTES: Final = 32
 _SOURCE: Final = "kept rows"
 _HEX: Final = 2 * _ID_BYTES
@@ -153,7 +153,7 @@ class InternedTextColumn:
         return self._text[self._ends[at] : self._ends[at + 1]].decode(errors="surrogatepass")
 
     def __iter__(self) -> Iterator[str]:
-        if len(self._ends) == _ONE_TEXT:  # mostly: no scene is named
+        if len(self._ends) == _ONE_TEXT:  # the usual case: no row names a scene
             return itertools.repeat(self[0], len(self._places))
         return map(self.__getitem__, range(len(self._places)))
 
@@ -164,7 +164,7 @@ class _ClipIdColumn:
     def __init__(self) -> None:
         self._first, self._second = bytearray(), bytearray()
         self._odd: dict[int, ClipId | Pair] = {}
-        """Values that are not pairs of ids, by index; surveyed clips have none."""
+        """Clips or pairs that do not fit the id columns, by row; surveyed clips have none."""
 
     def append(self, subject: ClipId | Pair) -> None:
         clips = list_subject_clips(subject)

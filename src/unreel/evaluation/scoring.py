@@ -37,7 +37,7 @@ def iter_questions_with_answers(
     answers = run.answers
     answers.check()
     reviewer = run.reviewer_name()
-    # What has no truth is left out here; `evaluate` tells of it.
+    # Rows without ground truth are skipped here; `evaluate` reports them.
     plan = (planned for planned in run.plan() if not isinstance(planned, Rejected))
     for chunk in iter_chunks(plan):
         keys = [
@@ -84,7 +84,7 @@ def _parse_box_space(notes: str) -> str:
     )
 
 
-@lru_cache(maxsize=1024)  # the notes of one reviewer seldom differ
+@lru_cache(maxsize=1024)  # the notes of one reviewer rarely differ
 def _parse_noted_box_space(notes: str) -> str:
     return str(parse_json_object(notes.encode())["box_space"])
 
@@ -92,7 +92,7 @@ def _parse_noted_box_space(notes: str) -> str:
 Rows = Sequence[ScoredQuestion[Any, Any]]
 OTHER_NAMES: Final = "other names"
 _MOST_NAMES: Final = 20
-"""Model names that are counted each: a server could give a new one with each answer."""
+"""Maximum number of model names that are counted separately: a server could return a new one per answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def score_run(
             names = model_counts[condition]
             names[name if name in names or len(names) < _MOST_NAMES else OTHER_NAMES] += 1
 
-    # Of a copy, so that where keys lie in its tables is forgotten before figures are made.
+    # A copy of the run, so that its cached key indexes are freed before the metrics are computed.
     for _, condition, row in iter_scored_rows(replace(run), mode=mode, on_answer=count_model):
         if row is None:
             missing[condition] += 1

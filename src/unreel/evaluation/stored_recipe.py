@@ -22,18 +22,18 @@ from unreel.evaluation.recipe import EvalRecipe, validate_eval_recipe
 from unreel.recipes.validation import Count, RecipeSection, Text, validate_recipe_sections
 
 _SHOWN: Final = 10
-"""Of a fingerprint: two that differ differ in these."""
+"""Number of characters of a fingerprint in messages, enough to distinguish two."""
 
 
 class StoredBenchmarkReference(RecipeSection):
     """Stored reference of a run to its benchmark: paths, fingerprint and number of entries."""
 
     at: Annotated[Text, Field(min_length=1)]
-    """Where it lay, from the root of the machine."""
+    """Absolute path of the benchmark when the recipe was stored."""
     from_run: Annotated[Text, Field(min_length=1)] | None = None
-    """The same seen from the run's folder, where it has one: it holds after both moved together."""
+    """Path relative to the run's folder, if that is local; it stays valid if both are moved together."""
     fingerprint: Annotated[str, Field(pattern=r"^[0-9]{1,4}-[0-9a-f]{64}$")] | None = None
-    """See `unreel.benchmarks.statistics`; `None` where it was not read to its end."""
+    """Fingerprint, see `unreel.benchmarks.statistics`; `None` if the benchmark was not read to its end."""
     n_entries: Count | None = None
 
     @property
@@ -122,14 +122,14 @@ class StoredRecipe:
     """Validated content of a run's recipe file."""
 
     reviewer: str
-    """The name that the run's answers carry."""
+    """Reviewer name in the run's answers."""
     instrument: Instrument
-    """What the run asked: this release's version, or an earlier one that it can still score."""
+    """Protocol and version of the run's questions: that of this release, or an earlier one that it can still score."""
     recipe: EvalRecipe
     benchmark: StoredBenchmarkReference | None
-    """Location and fingerprint of its benchmark; `None` if an earlier release began the run."""
+    """Location and fingerprint of the benchmark; `None` if an earlier release began the run."""
     outside: bool
-    """Whether its table may name files outside its folder; a person has to say so again."""
+    """Whether the benchmark's table may name files outside its folder; the user must allow it again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ class UnusableRecipe:
 
     problem: str
     other_release: bool
-    """Whether it can be read, so that another release may know what it means."""
+    """Whether the file is readable, so that another release may be able to use it."""
 
     def error(self, run: str) -> UnreadableSourceError:
         """Return the error for the unusable recipe of `run`, with a remedy."""

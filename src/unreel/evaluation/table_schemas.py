@@ -1,4 +1,4 @@
-"""Schemas of a run's tables of answers and of judges' rulings; `engine.survey` has that of clips."""
+"""Schemas of a run's tables of answers and of judges' rulings; that of clips is in `engine.clip_facts`."""
 
 from typing import Final
 
@@ -28,7 +28,7 @@ ANSWERS: Final = TableSchema(
     },
     later=frozenset({"answered_by", "reply_digest", "usage_estimated"}),
 )
-"""One row for a question put to a reviewer; `second` is the other clip of a pair, `notes` is JSON.
+"""Schema of answers: one row per question and reviewer; `second` is the other clip of a pair, `notes` is JSON.
 
 `answered_by` is the model that the response names if it is not the requested one, `reply_digest` a hash of
 the reply's text, checked when answers are scored.
@@ -46,10 +46,10 @@ RULINGS: Final = TableSchema(
         "output_tokens": "int64",
     },
 )
-"""One row for two texts before a judge: a score, or in `why` the word for which there is none.
+"""Schema of rulings: one row per judge and pair of texts, with a score, or in `why` the reason for a missing one.
 
-The key follows from the judge, its prompt and both texts, none of which is stored. Tokens are those of
-all replies behind the row.
+The key is a hash of the judge, its prompt and both texts; prompt and texts are not stored. Tokens are those of
+all replies for the row.
 """
 
 

@@ -16,15 +16,15 @@ from unreel.core.verdict import LocatedSegment
 
 Segments = tuple[LocatedSegment, ...]
 AskWindow = Callable[[TimeSpan], Awaitable[Segments | None]]
-"""Asks about one window; `None` if there is no readable answer."""
+"""Async function that asks about one window; it returns `None` if there is no readable answer."""
 
 LONG_US: Final = 60_000_000
-"""A longer clip is searched in windows."""
+"""Length in microseconds above which a clip is searched in windows."""
 SUPPRESSED: Final = 0.5
-"""Of two segments with at least this tIoU only the surer one stays."""
+"""Threshold of tIoU: of two segments that overlap at least that much, only the more confident one is kept."""
 _FINEST_US: Final = 100_000
 _FINE_PART: Final = 8
-"""The ends of a segment are known if frames are closer than this part of its length."""
+"""Divisor of a segment's length: its ends are precise enough if the distance of frames is at most the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +33,9 @@ class WindowSearchLimits:
 
     n_questions: int = 24
     n_frames: int = 8
-    """Frames in each question."""
+    """Number of frames per question."""
     overlap: float = 0.05
-    """Part of a window that the next one shows again."""
+    """Fraction of a window that overlaps with the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,9 +22,9 @@ def read_sample_clip(name: str) -> bytes:
 
 
 PATIENCE: Final[Mapping[str, int]] = {"normalise": 20, "render": 20, "scan": 20}
-"""Tasks that decode or encode a whole clip may take this many times as long as one that samples it."""
+"""Factor of the time limit for each task that decodes or encodes a whole clip; 1 for all other tasks."""
 _LONGEST_S: Final = 24 * 3600
-"""No copy takes longer, whatever length a file claims."""
+"""Maximum time limit of `annotate` in seconds, whatever duration a file declares."""
 
 
 def open_file_sandbox(
@@ -71,7 +71,7 @@ def open_media_reader(
     with open_file_sandbox(settings, needs=at_once) as sandbox:
         if at_once and not trusted:
             sandbox.wake()
-        from unreel.media.reader import MediaReader, run_trusted_task  # a third of a second
+        from unreel.media.reader import MediaReader, run_trusted_task  # takes 0.3 s
 
         run = run_trusted_task if trusted else _TimeLimitedSandbox(sandbox, settings.annotate_pace)
         yield MediaReader(run, settings.media_pixels)

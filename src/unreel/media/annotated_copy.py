@@ -32,7 +32,7 @@ _PIECE_FRAMES: Final = 12
 _MOST_STRETCH: Final = 8
 _MUTE: Final = "The sound of the clip cannot be read: this copy has none."
 OPTIONS: Final = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
-"""`benchmarks/annotated_copy.py` compares the presets."""
+"""Encoder options of the copy; `benchmarks/annotated_copy.py` compares the presets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +159,7 @@ class _SoundReader:
         self._left = np.empty((0, CHANNELS), np.int16)
         self._done = 0
         self.is_lost = False
-        """True where there is a sound that cannot be read."""
+        """Whether the clip has sound that cannot be read."""
         self.is_there = self._refill()
 
     def until(self, end_s: Fraction) -> Iterator[NDArray[np.int16]]:
@@ -173,7 +173,7 @@ class _SoundReader:
     def _refill(self) -> bool:
         try:
             self._left = next(self._parts, self._left[:0])
-        except MediaError:  # a clip whose sound is damaged or of a strange kind is still looked at
+        except MediaError:  # damaged or unsupported sound does not make the copy fail
             self._parts, self.is_lost = iter(()), True
         return bool(len(self._left))
 

@@ -16,7 +16,7 @@ from unreel.media.overlay import OverlayCommentary, OverlayTrace, ReviewerOverla
 from unreel.media.task_schemas import ClipWriteTaskRequest, Count, Micros, Size, StrictWireModel
 
 OnFrames = Callable[[int], None]
-"""Hears how many frames of a copy were drawn so far."""
+"""Callback that receives the number of frames drawn so far."""
 
 _LEAST_BYTES: Final = 64 << 20
 _BYTES_PER_S: Final = 16 << 20

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 import av
 import av.error
 import av.logging
-import av.subtitles.codeccontext  # PyAV loads it at the first subtitles, which a confined child cannot
+import av.subtitles.codeccontext  # a confined child cannot import it at the first subtitles
 import av.subtitles.stream
 from av.container import InputContainer
 from av.stream import Disposition
@@ -24,7 +24,7 @@ from unreel.core.errors import MediaError, UnreelError
 from unreel.core.failure import Failure, FailureReason
 
 FORMATS: Final = ("mov", "matroska", "webm", "avi", "mpegts", "gif")
-"""FFmpeg's demuxers that hold moving pictures in one file. None of them opens a second one."""
+"""Names of the allowed FFmpeg demuxers: formats with a whole video in one file. None opens a second file."""
 
 VIDEO_DECODERS: Final[Mapping[str, str]] = {
     "h264": "most clips on the web, and what nearly every generator writes",
@@ -37,8 +37,8 @@ VIDEO_DECODERS: Final[Mapping[str, str]] = {
     "mjpeg": "cameras and robots that store every frame as a JPEG",
     "gif": "galleries of early generators",
 }
-"""Decoders that may run, and why. Each is in wide use, hence fuzzed; rarer ones (MagicYUV, Cinepak,
-...) have been a way in and are rejected."""
+"""Allowed video decoders, with the use of each. All are in wide use and therefore fuzzed; rarer ones (MagicYUV,
+Cinepak, ...) have been attack vectors and are rejected."""
 
 AUDIO_DECODERS: Final[Mapping[str, str]] = {
     "aac": "mp4",
@@ -58,7 +58,7 @@ AUDIO_DECODERS: Final[Mapping[str, str]] = {
     "pcm_u8": "avi",
     "vorbis": "webm",
 }
-"""Sound decoders that may run, and where they are met."""
+"""Allowed sound decoders, with the containers or sources that use each."""
 
 _SHORT_NAMES: Final = {"mov,mp4,m4a,3gp,3g2,mj2": "mp4", "matroska,webm": "matroska"}
 _EXACT_SEEK: Final = frozenset({"mp4", "matroska", "avi"})
@@ -107,7 +107,7 @@ def open_clip(file: BinaryIO, *, max_pixels: int) -> Iterator[OpenClip]:
             _require_decodable_stream(stream, max_pixels=max_pixels)
             if not (stream.width and stream.height):
                 raise MediaError(Failure(FailureReason.UNDECODABLE, "no frame size can be read"))
-            # One file, one core: parallel work is across files, and threads cost memory each.
+            # One core per file: files are processed in parallel, and each thread costs memory.
             stream.codec_context.thread_count = 1
             stream.codec_context.options = {"max_pixels": str(max_pixels)}
             yield OpenClip(container, stream)
@@ -149,7 +149,7 @@ def _open_container(
                 "protocol_whitelist": "",
                 "codec_whitelist": ",".join(decoders),
             },
-            # Reaches the decoders that FFmpeg itself starts in order to learn about the streams.
+            # Also applies to the decoders that FFmpeg itself starts to analyse the streams.
             options={"max_pixels": str(max_pixels), "threads": "1"},
             metadata_errors="replace",
         )
@@ -189,7 +189,7 @@ def _require_decodable_stream(stream: VideoStream, *, max_pixels: int) -> None:
 
 def get_decoder_name(stream: av.stream.Stream) -> str:
     """Return the name of FFmpeg's decoder for `stream`; "unknown" if there is none."""
-    context: object = stream.codec_context  # None without a decoder, whatever the stubs say
+    context: object = stream.codec_context  # None without a decoder, unlike in the type stubs
     return "unknown" if context is None else stream.codec_context.name
 
 

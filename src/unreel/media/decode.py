@@ -17,7 +17,7 @@ from unreel.media.probe import get_clockwise_rotation
 from unreel.media.timeline import FrameTimeline
 
 Rgb = NDArray[np.uint8]
-"""Height x width x 3, red first."""
+"""Pixels of a picture: an array of height x width x 3, with red first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,8 +73,8 @@ def decode_frames(
                     )
                 return
         except MediaError:
-            # A jump may land beside its key frame, or on one that leans on earlier frames after
-            # all: the walk from the start decides whether the clip or the jump was at fault.
+            # A seek may miss its key frame, or reach one that depends on earlier frames:
+            # decoding from the start shows whether the clip or the seek was at fault.
             if walk is None or not walk.jumped:
                 raise
 
@@ -126,7 +126,7 @@ class _VerifyingDecoder:
         for frame in self._frames:
             at_s = _get_frame_time_s(frame)
             if self._landing and at_s is not None and at_s < planned_s:
-                continue  # Between the place where the jump landed and its key frame.
+                continue  # A frame between the position after the seek and the key frame.
             self._landing = False
             if at_s != planned_s:
                 detail = f"frame {self.position} came out at {at_s} s instead of {planned_s} s"

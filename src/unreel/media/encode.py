@@ -32,7 +32,7 @@ _OFFSETS: Final = {b"stco": (">I", 4), b"co64": (">Q", 8)}
 _HEAD: Final = 8
 _LONG_HEAD: Final = 16
 _TABLE: Final = 16
-"""Bytes of a table of offsets before its first one: head, version and flags, count."""
+"""Number of bytes in a table of offsets before the first offset: header, version and flags, count."""
 
 
 def move_mp4_index_first(mp4: bytes) -> bytes:
@@ -83,9 +83,9 @@ def _shift_sample_offsets(index: bytearray, start: int, end: int, *, by: int) ->
 SOUND_RATE_HZ: Final = 48_000
 
 _BT709: Final = 1
-# x264 signs its work in a message (SEI) of the first picture; nothing else is written there.
+# x264 writes its signature to an SEI message of the first picture, which has no other content.
 _UNSIGNED: Final = "filter_units=remove_types=6"
-# Its tree of block weights reads memory that it has not written: other bytes for the same clip.
+# x264's macroblock tree reads uninitialised memory, which gives other bytes for the same clip.
 _REPEATABLE: Final = {"x264-params": "mbtree=0"}
 
 
@@ -101,7 +101,7 @@ class VideoTrackSettings:
     pixel_format: str = "yuv420p"
     options: Mapping[str, str] = field(default_factory=dict)
     stored_turn_deg: int = 0
-    """Clockwise turn that the container asks a player to apply."""
+    """Clockwise rotation in degrees, stored in the container for players to apply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

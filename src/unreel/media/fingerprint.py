@@ -23,18 +23,18 @@ from unreel.media.messages import N_PICKED
 from unreel.media.scan import FULL, ClipScan, FrameSide, PickedFrame
 
 THINNEST_PX: Final = 2
-"""A thinner bar is what encoders leave at an edge."""
+"""Minimum width of a bar in pixels; encoders leave thinner ones at an edge."""
 STEADY: Final = 4
-"""Grey levels by which a bar may change over time."""
+"""Maximum change of a bar over time, in grey levels."""
 EMPTY_SHARE: Final = 0.01
-"""Part of a line inside a bar that may differ from the bar: what a codec does to it."""
+"""Maximum fraction of a line inside a bar that may differ from the bar, because of compression."""
 EDGE_SHARE: Final = 0.3
-"""Part of a line that must differ from the bar for the picture to begin there."""
+"""Minimum fraction of a line that must differ from the bar for the picture to begin there."""
 EDGE_PX: Final = 8
-"""Lines over which an edge may be smeared: one block of a codec."""
+"""Number of lines over which an edge may be blurred: one block of a codec."""
 STEP_PX: Final = 3
 STEP_SHARE: Final = 0.15
-"""Part of a line that may differ from the bar `STEP_PX` before the picture begins."""
+"""Maximum fraction of a line that may differ from the bar, `STEP_PX` lines before the picture begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ def _count_border_lines(frames: Sequence[PickedFrame], side: FrameSide) -> int:
     levels = [profile.level for profile in profiles]
     if max(levels) - min(levels) > STEADY:
         return 0
-    # The most that any frame shows there: a frame that is dark at its edge hides the edge.
+    # Maximum over the frames, because a frame that is dark at its edge hides the edge.
     shares = np.max([profile.content for profile in profiles], axis=0) / FULL
     filled = np.flatnonzero(shares >= EDGE_SHARE)
     if not len(filled) or filled[0] < THINNEST_PX:
@@ -98,11 +98,11 @@ TRIMS: Final = (
     (_PART, 0.0, 0.0, _PART),
     (0.0, 0.0, _PART, _PART),
 )
-"""Parts of a frame cut off before it is hashed: left, top, right, bottom. Against a cropped copy: each of
+"""Fractions of a frame cut off before it is hashed: left, top, right, bottom. To find cropped copies, each trimming of
 one clip is compared with each of the other."""
 _FIFTH: Final = 0.2
 UNSTAMPED: Final = ((0.0, 0.0, 0.0, _FIFTH), (0.0, _FIFTH, 0.0, 0.0))
-"""Parts left out against a stamped copy: compared with the same of the other clip."""
+"""Fractions cut off to find copies with a logo; each is compared with the same trimming of the other clip."""
 WAYS: Final = (*TRIMS, *UNSTAMPED)
 SKETCH_SIDE: Final = 8
 HASH_WORDS: Final = 4
@@ -131,7 +131,7 @@ class ClipFingerprint:
     sketch: Base64
     """Mean grey levels of an 8 x 8 grid, over the picked frames."""
     hashes: Base64
-    """256 bits for each of `WAYS` and each of `N_PICKED` frames."""
+    """Hashes of 256 bits, one for each of `WAYS` and each of `N_PICKED` frames."""
 
     def __post_init__(self) -> None:
         if len(self.sketch) != _SKETCH_BYTES or len(self.hashes) != _HASHES_BYTES:
@@ -161,7 +161,7 @@ def hash_picked_frames(scan: ClipScan, borders: BorderWidths) -> bytes:
 def _hash_trimmed_pictures(
     pictures: Sequence[Image.Image], ways: Sequence[tuple[float, float, float, float]]
 ) -> bytes:
-    # A clip of fewer frames than are picked shows each of them for longer.
+    # If a clip has fewer than `N_PICKED` frames, its frames are repeated.
     sampled = [pictures[index * len(pictures) // N_PICKED] for index in range(N_PICKED)]
     return b"".join(_compute_frame_hash(picture, way) for way in ways for picture in sampled)
 
@@ -193,7 +193,7 @@ _READ_AT_ONCE: Final = 4_096
 
 Places = NDArray[np.intp]
 Words = NDArray[np.uint64]
-"""Clips x ways x frames x words."""
+"""Frame hashes: an array with the axes clip, trimming, frame and 64-bit word."""
 
 
 class FingerprintSet(Protocol):

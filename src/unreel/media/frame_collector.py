@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 Encoding = Literal["jpeg", "rgb24"]
 MAX_FRAMES_BYTES: Final = 256 << 20
-"""Most bytes that the frames of one clip may take together, once encoded."""
+"""Maximum total size of the frames of one clip after encoding, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledFrame:
-    """One frame of a clip, as JPEG or as plain pixels."""
+    """One frame of a clip, as JPEG or as raw pixels."""
 
     index: int
     at_s: Fraction
-    """When it appears, after the clip's first frame."""
+    """Display time in seconds after the clip's first frame."""
     width: int
     height: int
     encoding: Encoding

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from unreel.media.fingerprint import HASH_WORDS
 
 CROWD: Final = 64
-"""Of more hashes than these that agree in a band not every pair is looked at."""
+"""Maximum number of hashes with the same key in a band of which all pairs are compared."""
 _WORD_BITS: Final = 64
 _SPARE_BITS: Final = 4
 _FEWEST_BITS: Final = 16
@@ -28,7 +28,7 @@ _LOW: Final = np.uint64(0xFFFFFFFF)
 _ONE: Final = np.uint64(1)
 
 Hashes = NDArray[np.uint64]
-"""Clips x words."""
+"""Array of 64-bit words: hashes with one row per clip, or a flat array of keys or entries."""
 Places = NDArray[np.intp]
 
 

@@ -17,12 +17,12 @@ from unreel.core.span import MICROSECONDS
 MAX_PIXELS: Final = 7680 * 4320
 
 MAX_PACKETS: Final = 10 * 3600 * (60 + 50)
-"""Ten hours at 60 frames and 50 sound packets a second: a bound on hostile files, not on people."""
+"""Maximum number of packets, a limit for hostile files: ten hours at 60 frames and 50 sound packets a second."""
 
 MOST_S: Final = 1 << 33
-"""272 years. Live streams count from 1970, QuickTime from 1904; a time beyond is damage or an attack."""
+"""Maximum time in seconds: 272 years. Live streams count from 1970, QuickTime from 1904; more is damage or attack."""
 FASTEST: Final = 1_000_000
-"""Frames per second of the fastest cameras."""
+"""Maximum frames per second: those of the fastest cameras."""
 
 MAX_TAGS: Final = 64
 MAX_NAME: Final = 64
@@ -30,18 +30,18 @@ MAX_VALUE: Final = 120
 
 SAMPLE_RATE_HZ: Final = 16_000
 MAX_SAMPLES: Final = SAMPLE_RATE_HZ * 3600
-"""One hour of sound, 115 MB: more than a model takes, and less than a child process may hold."""
+"""Maximum number of sound samples: one hour, 115 MB, more than a model accepts and less than a child may hold."""
 
 N_PICKED: Final = 8
-"""Pictures that a scan keeps."""
+"""Number of frames that a scan keeps as pictures."""
 
 JPEG_QUALITY: Final = 90
 
 
 LONGEST_SIDE: Final = 65_500
-"""Neither JPEG nor any video codec goes further."""
+"""Maximum side of a frame in pixels; neither JPEG nor any video codec supports more."""
 MOST_INSTANTS: Final = 64
-"""Frames that are asked for by their instants at once."""
+"""Maximum number of timestamps in one request of the task `instants`."""
 INSTANTS: Final = "instants"
 """Name of the sampling for frames requested by timestamp."""
 
@@ -117,7 +117,7 @@ def parse_request_fields(shape: type[Fields], request: Mapping[str, Any]) -> Fie
 def _require_integer_field(
     field: str, value: object, *, minimum: int = 1, maximum: int | None = None
 ) -> None:
-    # True and False are integers to Python.
+    # True and False are integers in Python.
     if type(value) is not int or value < minimum or (maximum is not None and value > maximum):
         bound = f"at least {minimum}" if maximum is None else f"{minimum} to {maximum}"
         _raise_invalid_field(field, value, f"must be an integer, {bound}")
@@ -136,11 +136,11 @@ class TaskReplyPayload:
 
 
 Parts = Generator[TaskReplyPayload, None, TaskReplyPayload]
-"""A result that would be long as a whole: parts on the way, what remains to be said at the end."""
+"""Generator for a long result: it yields the parts and returns the final payload."""
 Task = Callable[[BinaryIO, Mapping[str, Any]], TaskReplyPayload | Parts]
-"""Work on one opened file. It raises `MediaError` where the file is at fault."""
+"""Function that processes one opened file. It raises `MediaError` if the file is at fault."""
 OnPart = Callable[[TaskReplyPayload], None]
-"""Hears each part as it arrives; what it raises ends the task."""
+"""Callback that receives each part as it arrives; an exception that it raises ends the task."""
 
 
 def deliver_task_result(result: TaskReplyPayload | Parts, on_part: OnPart) -> TaskReplyPayload:
@@ -166,5 +166,5 @@ class MediaTaskRunner(Protocol):
         request: Mapping[str, Any],
         on_part: OnPart | None = None,
     ) -> TaskReplyPayload | Failure:
-        """Run `task` on the file; return its payload or failure, which parts are if `on_part` is `None`."""
+        """Run `task` on the file; return its payload or failure. A sandbox rejects parts if `on_part` is `None`."""
         ...

@@ -102,17 +102,17 @@ def open_frame_hash_file(
 
 
 MOST_BITS: Final = 38
-"""Of 256. Copies stay below it; takes of one scene by one camera were seen from 40 on."""
+"""Maximum distance of two copies, in bits of 256. Takes of one scene by one camera had distances from 40 on."""
 NEAR_BITS: Final = 64
-"""A pair is compared under all trims when it comes this near with one of the two untrimmed."""
+"""Maximum distance in bits, with one clip untrimmed or both without logo areas, to compare all trimmings."""
 LEAST_ALIKE: Final = 0.75
-"""Correlation of two sketches from which on two clips are compared by their hashes."""
+"""Minimum correlation of the sketches of two clips to compare their hashes."""
 FEW: Final = 16_384
-"""Clips of which all pairs are looked at."""
+"""Maximum number of clips of which all pairs are compared."""
 _FRAMES: Final = (1, 3, 4, 6)
-"""Frames that are cut into bands. A match needs four of the eight; the outer ones are often black."""
+"""Indices of the frames whose bands are compared. A match needs four of the eight frames; the outer are often black."""
 _BANDS: Final = 4
-"""For each of those frames and each way of hashing it."""
+"""Number of bands for each of these frames and each way of hashing it."""
 _THREADS: Final = 2
 _CODES_AT_ONCE: Final = 1 << 16
 _ALIKE_AT_ONCE: Final = 1 << 22
@@ -262,14 +262,14 @@ def _normalise_sketches(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Scale each sketch to mean 0 and length 1; all uniform sketches become the same vector."""
     sketches = grids.astype(np.float32)
     sketches -= sketches.mean(axis=1, keepdims=True)
-    # A picture without any structure is like every other one of its kind.
+    # All pictures without structure are similar to each other.
     sketches[~sketches.any(axis=1)] = 1
     sketches /= np.linalg.norm(sketches, axis=1, keepdims=True)
     return sketches
 
 
 def _compare_band_pairs(planes: FrameHashFile, judge: _ClipPairMatcher, seed: int) -> None:
-    """Judge all pairs that agree in a random band of a frame's hash, trimmed alike or one untrimmed."""
+    """Compare all pairs that agree in a random band of a frame's hash, trimmed alike or one untrimmed."""
     draw = np.random.default_rng(seed)
     n_bits = compute_band_bit_count(judge.n_clips)
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
@@ -293,7 +293,7 @@ def _iter_trimmed_hashes(planes: FrameHashFile) -> Iterator[tuple[Hashes, ...]]:
 
 
 def _find_near_pairs(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return a mask of pairs similar with one trimmed at most, a fifth of the work of `_bits`."""
+    """Return a mask of the pairs within `NEAR_BITS`, with a fifth of the work of `_compute_min_distance`."""
     trims = len(TRIMS)
     one_way = _compute_median_distance(first[:, :1, None], second[:, None, :trims])
     other_way = _compute_median_distance(first[:, :trims, None], second[:, None, :1])
@@ -322,7 +322,7 @@ def _compute_distance_without_logos(
 def _compute_median_distance(
     first: NDArray[np.uint64], second: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """Return each pair's median over frames; axes: pairs, trimmings, trimmings, frames, words."""
+    """Return each pair's smallest median over frames; axes: pairs, trimmings, trimmings, frames, words."""
     shape = np.broadcast_shapes(first.shape, second.shape)[:-1]
     apart = np.zeros(shape, np.uint16)
     for word in range(HASH_WORDS):

@@ -20,13 +20,13 @@ from unreel.media.sound import iter_sound_blocks
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 LONGEST_WITH_SOUND_S: Final = 900
-"""The sound of one clip is held in memory: 173 MB for this long."""
+"""Maximum duration of a clip whose sound is kept, in seconds. The sound is in memory: 173 MB for this duration."""
 
 MAX_FRAMES: Final = 200_000
-"""Two hours at 24 frames a second: a bound on files that claim to last for ever."""
+"""Maximum number of output frames, two hours at 24 frames a second: a limit for files that declare no end."""
 
 CHANNELS: Final = 2
-"""Sound is written in stereo."""
+"""Number of sound channels: sound is written in stereo."""
 _SIDES: Final = range(16, 4097, 2)
 _FINEST_CRF: Final = 51
 _FASTEST: Final = 240

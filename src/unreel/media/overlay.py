@@ -27,7 +27,7 @@ PALETTE: Final[tuple[Colour, ...]] = (
     (80, 160, 255),
     (255, 110, 199),
 )
-"""Differ in brightness as well as in hue, and stand out from dark and from light pictures."""
+"""Colours that differ in brightness as well as in hue, and are visible on dark and on light pictures."""
 NARROWEST: Final = 480
 """Minimum width of a panel in pixels, so that its text is readable."""
 
@@ -49,7 +49,7 @@ class OverlayTrace:
     span: TimeSpan
     track: tuple[BoxAt, ...] = ()
     ends: bool = True
-    """False if no end was named: then it is dashed."""
+    """Whether an end was named; if not, the trace is drawn dashed."""
 
     def box_at(self, at_us: int) -> Box | None:
         """Return the box at the time `at_us`; `None` outside the span or without boxes.
@@ -73,7 +73,7 @@ class ReviewerOverlayLane:
     """One reviewer's text and traces in the panel; `colour` is an index into the palette."""
 
     says: str
-    """Who it is and what it says, also where it marks nothing or gave no answer."""
+    """Name of the reviewer and its answer; also shown if it marks nothing or gave no answer."""
     colour: int = 0
     marks: tuple[OverlayTrace, ...] = ()
 
@@ -85,7 +85,7 @@ class OverlayCommentary:
     lanes: tuple[ReviewerOverlayLane, ...]
     duration_us: int
     notes: tuple[str, ...] = ()
-    """Sentences at the very bottom."""
+    """Sentences at the bottom of the panel."""
 
 
 class OverlayPainter:
@@ -125,11 +125,11 @@ class OverlayPainter:
     def _draw_playhead(self, panel: Rgb, at_us: int) -> None:
         bar, pen, scale = self._panel.bar, self._pen, self._panel.scale
         column, half = bar.column(at_us), max(1, pen.line // 2)
-        for top, bottom in self._panel.grooves:  # and not through the words between them
+        for top, bottom in self._panel.grooves:  # and not across the text between them
             panel[top - pen.line : bottom + pen.line, column - half : column + half] = _PAPER
         clock = pen.stamp(format_clock(at_us))
         rows, columns, _ = clock.shape
-        # Beside the two ends of the scale, never on them.
+        # Between the labels at both ends of the scale, without overlap.
         ends = round(pen.length(format_clock(bar.duration_us))) + pen.size
         low, high = bar.left + ends, bar.right - ends - columns
         if low <= high:
@@ -146,7 +146,7 @@ def draw_box_outline(
     left, top = int(box.x0 * width) - line, int(box.y0 * height) - line
     right, bottom = -int(-box.x1 * width) + line, -int(-box.y1 * height) + line
     edges = max(1, left), max(1, top), min(width - 1, right), min(height - 1, bottom)
-    for shade, wider in ((_INK, 1), (colour, 0)):  # a dark edge, for light pictures
+    for shade, wider in ((_INK, 1), (colour, 0)):  # a dark edge, visible on light pictures
         for spot in _iter_outline_slices(edges, line=line, wider=wider, dashed=dashed):
             rgb[spot] = shade
 
@@ -212,9 +212,9 @@ class _CaptionPanel:
     rgb: Rgb
     bar: _TimeAxis
     grooves: tuple[tuple[int, int], ...]
-    """First row of each lane's bar, and the one after its last."""
+    """First row of each lane's time bar, and the row after its last one."""
     scale: int
-    """First row of the scale."""
+    """First row of the time labels below the bars."""
 
 
 class OverlayPen:

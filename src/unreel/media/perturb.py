@@ -16,10 +16,10 @@ from unreel.media.render import OWN_CRF, CroppedFrameRange, PixelCrop
 VariantName = Literal["recompressed", "scaled", "cropped"]
 
 MESSENGER_CRF: Final = 34
-"""About what messengers make of a clip: blocks can be seen, the scene can be followed."""
+"""Quality (CRF) of a typical messenger app: blocks are visible, and the scene is recognisable."""
 HALF: Final = Fraction(1, 2)
 MOST_OF_IT: Final = Fraction(9, 10)
-"""Of the width and of the height."""
+"""Fraction of the width and of the height that a crop keeps."""
 _LEAST, _MOST = 16, 4096
 _FASTEST: Final = Fraction(240)
 _SLOWEST: Final = Fraction(1, 1000)
@@ -31,10 +31,10 @@ class ClipVariant:
 
     name: VariantName
     size: tuple[int, int]
-    """Of the clip's own frames."""
+    """Width and height of the original clip's frames in pixels."""
     way: NormalisedClipFormat | PixelCrop
     seed: int | None = None
-    """What chose the crop."""
+    """Seed of the crop's random position; `None` without a crop."""
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self.parameters.items())

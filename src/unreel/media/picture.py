@@ -55,6 +55,6 @@ def encode_png(rgb: "Rgb") -> bytes:
 
 
 def decode_jpeg(data: bytes) -> "Rgb":
-    """Return a JPEG's pixels; only for this process's own files, as a hostile 364 kB take over a minute."""
+    """Return a JPEG's pixels; only for this process's own files: a hostile one of 364 kB takes over a minute."""
     with Image.open(io.BytesIO(data), formats=["JPEG"]) as picture:
         return np.asarray(picture.convert("RGB"))

@@ -50,7 +50,7 @@ WRITERS: Final = frozenset(
         "writing_application",
     }
 )
-"""Tags that name a program or a format; of any other only its presence is reported."""
+"""Names of tags that identify a program or a format; of other tags only the presence is reported."""
 
 _UUID_BYTES: Final = 16
 _SIGNATURE: Final = re.compile(rb"(x26[45])[ -~]{0,400}")
@@ -78,7 +78,7 @@ def _iter_metadata_tags(metadata: Mapping[str, str], of: str = "") -> Iterator[F
 
 def _iter_encoder_signatures(first: VideoFrame) -> Iterator[FileTag]:
     """Yield the x264 and x265 signatures in the first frame, with their build number."""
-    # The stubs take it for a mapping of names; it goes over the pieces themselves.
+    # The type stubs declare a mapping of names; iteration yields the items themselves.
     for item in cast("Iterable[SideData]", first.side_data):
         if item.type.name != "SEI_UNREGISTERED":
             continue
@@ -94,7 +94,7 @@ def _truncate_printable(text: str, limit: int) -> str:
 
 
 _ROUNDING_S: Final = Fraction(1, 1000)
-"""Matroska and FLV keep whole milliseconds, and a copy elsewhere keeps their rounding."""
+"""Rounding of timestamps in seconds: Matroska and FLV store whole milliseconds, and copies keep this rounding."""
 
 
 def probe_clip(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
@@ -143,7 +143,7 @@ def _fits_constant_rate(timeline: FrameTimeline, rate: Fraction) -> bool:
     """Return whether every frame is at its time for `rate`, apart from the container's rounding."""
     slack_s = max(timeline.time_base, min(_ROUNDING_S, 1 / rate / 4))
     slack = slack_s / timeline.time_base
-    # Whole numbers throughout: a long clip has millions of frames.
+    # Only integers, for speed: a long clip has millions of frames.
     step, per = (1 / rate / timeline.time_base).as_integer_ratio()
     first, limit = timeline.ticks[0], int(slack * per)
     return all(

@@ -44,7 +44,7 @@ from unreel.media.messages import (
 )
 from unreel.media.sandbox.reply_format import sanitise_reply_text
 
-if TYPE_CHECKING:  # Each task loads its own part: probing needs neither numbers nor a decoder here.
+if TYPE_CHECKING:  # Each task imports its own modules: a probe needs no NumPy and no decoder.
     from pydantic import ValidationError
 
     from unreel.media.annotated_copy_messages import AnnotatedCopyReplyHeader, OnFrames
@@ -186,7 +186,7 @@ class MediaReader:
             )
             return payload if isinstance(payload, Failure) else read(payload)
         except (InvalidSettingError, MachineError, SandboxError, UnknownNameError):
-            raise  # The asker's mistake or the machine's lack, whatever the file.
+            raise  # An error of the caller or the machine, independent of the file.
         except Exception as error:  # noqa: BLE001  what a file leads to is that file's failure
             raise_if_machine_error(error)
             return _convert_error_to_failure(task, error)
@@ -210,7 +210,7 @@ def _convert_error_to_failure(task: str, error: Exception) -> Failure:
 
 
 def _format_first_field_error(error: "ValidationError") -> str:
-    # Without its words: they are the child's, and there may be many.
+    # Without the input values: they come from the child, and there may be many.
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(sanitise_reply_text(str(part)) for part in first["loc"])
     return f"{field}: {sanitise_reply_text(first['msg'])} ({error.error_count()} in all)"
@@ -236,7 +236,7 @@ def run_trusted_task(
         kind = "media task"
         raise UnknownNameError(kind, task, sorted(TASKS))
     try:
-        # A pipe or a device opened without O_NONBLOCK would wait for its other end.
+        # Without O_NONBLOCK, opening a pipe or a device would block until its other end opens.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -259,7 +259,7 @@ def _parse_facts_reply(payload: TaskReplyPayload, path: Path) -> ClipFacts:
 
     _require_valid_reply(not payload.blobs, "facts come without blobs")
     facts = ProbeReplyHeader.model_validate(payload.header).as_facts()
-    # Who reads the file into memory asks this number whether it may.
+    # Callers check this size before they read the file into memory.
     _require_valid_reply(facts.size_bytes == path.stat().st_size, "the file has another size")
     return facts
 

@@ -27,10 +27,10 @@ from unreel.media.normalise import (
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 OWN_CRF: Final = 14
-"""Quality of a segment with its own size and timestamps: visually lossless."""
+"""Quality (CRF) of a segment with its original size and timestamps: visually lossless."""
 OWN_SPEED: Final = Fraction(1)
 _FINE: Final = Fraction(1, 90_000)
-"""Instants of a piece that runs at another speed are rounded to it."""
+"""Tick in seconds to which the timestamps of a segment with another speed are rounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class CroppedFrameRange:
     first_frame: int = 0
     end_frame: int | None = None
     length_s: Fraction | None = None
-    """At most so long, from the first frame on; None: to the end."""
+    """Maximum length in seconds from the first frame on; `None` for no limit."""
     crop: PixelCrop | None = None
 
 
@@ -63,9 +63,9 @@ class _ScheduledPicture:
 
     tick: int
     index: int
-    """Of the source's frame."""
+    """Index of the frame in the source."""
     end_s: Fraction
-    """When the next one follows, from the start of the piece."""
+    """Time at which the next picture follows, in seconds from the start of the segment."""
 
 
 def render_clip_segment(
@@ -99,7 +99,7 @@ def render_clip_segment(
     if with_sound and end_s - start_s > LONGEST_WITH_SOUND_S:
         detail = f"the piece is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
-    # All of it before the first picture: both readers move through the same file.
+    # Read completely before the first picture, because both readers share the file's position.
     sound = None
     if with_sound:
         n = _count_samples_until(schedule[-1].end_s * speed)
@@ -149,7 +149,7 @@ def _schedule_at_original_rate(
     start, start_s = timeline.ticks[first], timeline.at_s(first)
     ticks_a_tick = timeline.time_base / speed / _get_output_time_base(timeline, speed)
     schedule: dict[int, _ScheduledPicture] = {}
-    for index in range(first, end):  # of two frames at one instant, the later one is seen
+    for index in range(first, end):  # of several frames with one tick, the last is shown
         tick = round((timeline.ticks[index] - start) * ticks_a_tick)
         schedule[tick] = _ScheduledPicture(
             tick=tick,
@@ -210,7 +210,7 @@ def _iter_output_pictures(
 
 
 def crop_picture(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
-    """Return the part of `rgb` inside `crop`; all of it without one."""
+    """Return the part of `rgb` inside `crop`; all of `rgb` if `crop` is `None`."""
     if crop is None:
         return rgb
     height, width, _ = rgb.shape

@@ -162,7 +162,7 @@ class VlmEvalKitRateSampling:
         n = max(1, int(timeline.n_frames / clip_fps * fps))
         step = clip_fps / fps
         last = timeline.n_frames - 1
-        if step <= 1:  # No frame is left out, however often the rule would name it.
+        if step <= 1:  # All frames are sampled, even if the rule repeats some of them.
             return range(min(int((n - 1) * step), last) + 1)
         return (min(int(i * step), last) for i in range(n))
 

@@ -32,29 +32,29 @@ Floats = NDArray[np.float32]
 
 PICKED_PLAN: Final = f"uniform-{N_PICKED}"
 PICKED_SIDE: Final = 448
-"""Longest side of a picked frame."""
+"""Longest side of a picked frame in pixels."""
 LEVELS: Final = 8
-"""Steps of red, of green and of blue in a histogram."""
+"""Number of levels of red, of green and of blue in a histogram."""
 HISTOGRAM_BINS: Final = LEVELS**3
 FULL: Final = 255
-"""What a share of 1 becomes in a histogram or a side's profile."""
+"""Integer that represents a fraction of 1 in a histogram or a side's profile."""
 MAX_SCANNED: Final = 200_000
-"""Two hours at 24 frames a second: a bound on files that claim to last for ever."""
+"""Maximum number of frames, two hours at 24 frames a second: a limit for files that declare no end."""
 
 SMALL_SIDE: Final = 96
-"""Longest side of the picture that histograms, lightness and changes are taken from."""
+"""Longest side, in pixels, of the picture from which histograms, lightness and changes are computed."""
 STIR_PART: Final = 100
 STIR_S: Final = Fraction(1, 2)
 _PAST_FRAMES: Final = 64
-"""Small frames kept to look back at: half a second up to 128 frames a second, and a bound on memory."""
+"""Maximum number of small past frames in memory: half a second at up to 128 frames a second."""
 FLAT_STD: Final = 3.0
-"""The outermost line of a filled border varies less than this, in grey levels; a codec adds some."""
+"""Maximum standard deviation of the outermost line of a border, in grey levels; a codec adds some variation."""
 STANDS_OUT: Final = 10
-"""Grey levels by which a pixel must differ from the outermost line to be content. Grey, because codecs
-smear colour over the edge of a bar."""
+"""Difference from the outermost line, in grey levels, above which a pixel is content. Colour is not compared, because
+codecs smear it over the edge of a bar."""
 _ROW_STEP: Final = 4
 _TO_SIGMA: Final = 0.6745 * 6**0.5
-"""Median of |a - 2b + c| over independent normal noise of deviation 1."""
+"""Median of |a - 2b + c| for independent normal noise with standard deviation 1."""
 
 
 class FrameSide(StrEnum):
@@ -73,7 +73,7 @@ class FrameSideProfile:
     level: int
     """Grey level of the outermost line."""
     content: NDArray[np.uint8]
-    """Share of each line's pixels that differ from `level` by more than `STANDS_OUT`, times `FULL`."""
+    """Fraction of each line's pixels that differ from `level` by more than `STANDS_OUT`, times `FULL`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -83,11 +83,11 @@ class PickedFrame:
     index: int
     at_s: Fraction
     rgb: Rgb
-    """At most `PICKED_SIDE` pixels wide and high."""
+    """Pixels of the small picture, at most `PICKED_SIDE` wide and high."""
     sharpness: float
-    """Root mean square of second differences along rows, in grey levels: blur lowers it."""
+    """Root mean square of second differences along rows, in grey levels; lower for a blurred frame."""
     noise: float
-    """Deviation of the grain, in grey levels, from the median second difference."""
+    """Standard deviation of the noise in grey levels, estimated from the median second difference."""
     sides: dict[FrameSide, FrameSideProfile]
     """Profiles of the sides whose outermost line is flat; a side that is absent has no border."""
 
@@ -109,18 +109,18 @@ class ClipScan:
     width: int
     height: int
     instants_s: tuple[Fraction, ...]
-    """When each frame appears, after the clip's first."""
+    """Display time of each frame, in seconds after the clip's first frame."""
     end_s: Fraction
-    """When the last one ends."""
+    """End of the last frame, in seconds after the start of the first."""
     histograms: NDArray[np.uint8]
-    """A row for each frame: square roots of the shares of `HISTOGRAM_BINS` colours, times `FULL`."""
+    """Histograms, one row per frame: square roots of the fractions of `HISTOGRAM_BINS` colours, times `FULL`."""
     lightness: Floats
     """Mean grey level of each frame, 0 to 255."""
     changes: Floats
-    """Mean grey-level difference of each frame to the one before, at a small size; 0 for the first."""
+    """Mean grey-level difference of each frame from the previous one, at a small size; 0 for the first."""
     stirs: Floats
-    """Mean grey-level difference in the liveliest hundredth of each frame to the one `STIR_S` before it,
-    or to the first. A small thing that moves in a still scene stirs without changing much."""
+    """Mean grey-level difference of each frame from the one `STIR_S` before it, or from the first, over the hundredth
+    of the pixels that differ most. A small moving object in a still scene raises this more than `changes`."""
     picked: tuple[PickedFrame, ...]
     packet_bytes: NDArray[np.int64]
     """Size of the packet of each frame."""
@@ -195,7 +195,7 @@ class FrameMeasurementCollector:
         self.lightness[index] = grey.mean()
         past = self._past
         if past and past[-1][1].shape != grey.shape:
-            past.clear()  # Some streams change their size on the way.
+            past.clear()  # Some streams change their frame size.
         if past:
             self.changes[index] = np.abs(grey - past[-1][1]).mean()
             while len(past) > 1 and at_s - past[1][0] >= STIR_S:
@@ -258,7 +258,7 @@ def compute_side_profile(lines: Luma) -> FrameSideProfile | None:
     if lines[0].std() > FLAT_STD:
         return None
     level = round(float(np.median(lines[0])))
-    # Wraps round on purpose: levels from level - STANDS_OUT on become 0, 1, 2, ...
+    # Wraps around deliberately: levels from level - STANDS_OUT on become 0, 1, 2, ...
     inner = lines[: max(1, len(lines) // 2)] - np.uint8((level - STANDS_OUT) % 256)
     shares = (inner > 2 * STANDS_OUT).mean(axis=1)
     return FrameSideProfile(level=level, content=np.rint(FULL * shares).astype(np.uint8))

@@ -76,7 +76,7 @@ def parse_scan_payload(payload: TaskReplyPayload) -> ClipScan:
         "there is not one measure for each frame",
     )
     ticks = np.frombuffer(blobs[0], "<i8")
-    # Compared, not subtracted: a difference of two such ticks may not fit.
+    # Compared, not subtracted: the difference of two such ticks may overflow.
     _require_valid_reply(bool(np.all(ticks[1:] >= ticks[:-1])), "frames are out of order")
     _require_valid_reply(int(ticks[0]) == 0, "its first frame does not appear at 0")
     lasts = int(ticks[-1]) + header.last_ticks

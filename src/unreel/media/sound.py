@@ -26,7 +26,7 @@ class ClipSound:
 
     samples: NDArray[np.int16]
     start_s: Fraction
-    """When the first sample is heard, after the clip's first frame; negative for one before it."""
+    """Time of the first sample, in seconds after the clip's first frame; negative if it is earlier."""
     rate_hz: int = SAMPLE_RATE_HZ
 
     @property
@@ -63,7 +63,7 @@ class SoundSampleBlock:
 
     samples: NDArray[np.int16]
     start_s: Fraction
-    """When the first sample of the first part is heard, on the container's clock."""
+    """Time of the first sample of the first block, in seconds on the container's clock."""
 
 
 def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | NoSound:

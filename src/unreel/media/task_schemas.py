@@ -34,7 +34,7 @@ from unreel.media.messages import (
     N_PICKED,
 )
 
-# FFmpeg counts 64-bit ticks of 32-bit fractions of a second.
+# FFmpeg stores times as 64-bit numbers of ticks, with a fraction of 32-bit integers as the tick.
 _EXACT: Final = re.compile(r"(-?[0-9]{1,30})/([1-9][0-9]{0,29})", re.ASCII)
 _SLOWEST: Final = 1 / Fraction(MOST_S)
 

@@ -47,7 +47,7 @@ def run_frames_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
 
     args = parse_request_fields(SampledFramesRequest, request)
     sampling = parse_sampling(args.sampling)
-    with closing(ExitStack()) as stack:  # an error of this code is then not taken for the clip's
+    with closing(ExitStack()) as stack:  # other errors then do not become `MediaError`
         clip = stack.enter_context(open_clip(file, max_pixels=args.max_pixels))
         timeline = read_open_clip_timeline(clip, file, max_pixels=args.max_pixels)
         plan = plan_frames(sampling, timeline)
@@ -67,7 +67,7 @@ def run_instants_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
 
     args = parse_request_fields(TimestampFramesRequest, request)
     timeline = read_frame_timeline(file, max_pixels=args.max_pixels)
-    # A frame's instant in whole microseconds may lie half of one before it.
+    # A frame's time, rounded to microseconds, may be up to half a microsecond too early.
     moments = (Fraction(2 * at_us + 1, 2 * MICROSECONDS) for at_us in args.at_us)
     indices = sorted({timeline.shown_at(moment) for moment in moments})
     for frame in decode_frames(file, timeline, indices=indices, max_pixels=args.max_pixels):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NO_FRAME: Final = Failure(FailureReason.NO_VIDEO, "the video stream gives no frame")
 _VP8_SHOWN: Final = 0x10
 _REORDERED: Final = frozenset({"h264", "hevc"})
-"""Decoders for which FFmpeg cannot work out the times that AVI does not keep; for MPEG-4 it can."""
+"""Decoders for which FFmpeg cannot compute the times that AVI does not store; for MPEG-4 it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +38,21 @@ class FrameTimeline:
     """
 
     time_base: Fraction
-    """Seconds per tick."""
+    """Duration of a tick in seconds."""
     ticks: tuple[int, ...]
-    """When each frame appears, on the container's clock."""
+    """Display time of each frame in ticks, on the container's clock."""
     last_ticks: int
-    """How long the last frame stays."""
+    """Duration of the last frame in ticks."""
     keys: tuple[int, ...]
     """Indices of the frames from which decoding can begin."""
     packet_bytes: tuple[int, ...] = ()
     """Size of the packet of each frame; empty for a timeline that was not read from a file."""
     declared_frames: int
-    """Number of frames in the container's header; 0 if missing. Other tools sample by it."""
+    """Number of frames in the container's header; 0 if missing. The samplings of other tools use it."""
     declared_rate: Fraction
-    """Frames per second as the container's header has it. Other tools sample by it."""
+    """Frames per second in the container's header; computed if missing. The samplings of other tools use it."""
     declared_s: Fraction
-    """Length of the video stream as the container's header has it. Other tools sample by it."""
+    """Length in seconds in the container's header; computed if missing. The samplings of other tools use it."""
 
     def __post_init__(self) -> None:
         if not self.ticks or self.last_ticks < 1 or self.time_base <= 0 or self.declared_rate <= 0:
@@ -115,12 +115,12 @@ class PacketTimes:
 
     shown: "array[int]" = field(default_factory=lambda: array("q"))
     sizes: "array[int]" = field(default_factory=lambda: array("q"))
-    """Bytes of each packet in `shown`."""
+    """Size in bytes of each packet in `shown`."""
     key_ticks: list[int] = field(default_factory=list)
     latest: int | None = None
     latest_lasts: int = 0
     sound_ticks: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """First and last instant of each sound stream, by the stream's index."""
+    """Start and end of each sound stream in ticks, by the stream's index."""
     first_frame: VideoFrame | None = None
     """First frame that the decoder returns, if it was requested."""
 
@@ -185,7 +185,7 @@ def read_packet_times(
 
     Args:
         clip: The clip, at its start.
-        streams: Streams whose packets count.
+        streams: Streams whose packets are read.
         max_packets: Number of packets above which the clip is rejected.
         decode_first: Whether to decode the first frame too; a clip without one is rejected.
     """
@@ -293,5 +293,5 @@ def _compute_key_frame_indices(ticks: tuple[int, ...], key_ticks: list[int]) -> 
 
 
 def _is_hidden_packet(packet: "Packet[Stream]", *, decoder: str) -> bool:
-    """Return whether a VP8 packet is a reference picture, never shown; VP9 packs them into others."""
+    """Return whether a VP8 packet is a hidden reference picture; VP9 stores those inside other packets."""
     return decoder == "vp8" and not memoryview(packet)[0] & _VP8_SHOWN

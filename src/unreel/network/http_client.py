@@ -1,7 +1,7 @@
 """HTTP clients that connect only to checked addresses, and replies with a size limit.
 
 No client follows redirects, keeps cookies or accepts a compressed body, which would grow after the limit. The proxy
-that the environment names is used, but not towards this machine: over https it sees no more than the host.
+from the environment is used, except for local servers; with HTTPS, the proxy sees only the host name.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.server_keys import ServerAddress
 
 _RESOLVED_S: Final = 60.0
-"""Lifetime of a resolved name, as a resolver's cache has it."""
+"""Lifetime of a resolved name in seconds, like that of a resolver's cache."""
 
 
 class CheckedAddressTransport(httpx2.AsyncBaseTransport):
@@ -94,7 +94,7 @@ def find_proxy(server: ServerAddress) -> str | None:
 
 
 REPLY_BYTES: Final = 2 << 20
-"""A JSON reply is a few kilobytes; a longer one is invalid."""
+"""Maximum size of a JSON reply; usual replies have a few kilobytes, and a longer one is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +184,6 @@ def convert_connection_error_to_failure(error: Exception) -> Failure:
     if isinstance(error, RefusedAddressError):
         return Failure(FailureReason.NOT_NAMED, str(error))
     raise_if_machine_error(error)
-    # Only the kind of error: its text may repeat the key, or an address with a password.
+    # Only the type of the error: its text may contain the key, or an address with a password.
     detail = f"the connection failed ({type(error).__name__})"
     return Failure(FailureReason.CONNECTION_LOST, detail)

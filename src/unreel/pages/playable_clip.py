@@ -20,7 +20,7 @@ INLINE_BYTES: Final = 16 << 20
 _MP4: Final = ("video/mp4", "evidence-clip.mp4")
 _WEBM: Final = ("video/webm", "evidence-clip.webm")
 BESIDE: Final = (_MP4[1], _WEBM[1])
-"""Name of a clip that is stored next to the page."""
+"""File names of a clip that is stored next to the page, one for each container."""
 _PLAYABLE: Final = {
     **{("mp4", codec): _MP4 for codec in ("h264", "vp9", "av1")},
     **{("matroska", codec): _WEBM for codec in ("vp8", "vp9", "av1")},
@@ -40,11 +40,11 @@ class PlayerVideo:
     height: int
     n_frames: int
     rate: Fraction | None
-    """Frames per second; `None` where they follow no one rate."""
+    """Frames per second; `None` if the rate varies."""
     first_us: int
-    """When the file itself presents its first frame: browsers keep its clock."""
+    """Timestamp of the first frame in the file, because browsers use the file's clock."""
     is_copy: bool
-    """True for a re-encoded copy, because browsers do not play the clip's own form."""
+    """Whether the video is a re-encoded copy, because browsers do not play the original format."""
 
     def instants_us(self) -> Iterator[int]:
         """Yield frame times in microseconds from the first; none if the rate varies or above 20,000 frames."""

@@ -17,13 +17,13 @@ from unreel.pages.playable_clip import PlayerVideo
 STYLE: Final = "unreel.pages:player.css"
 SCRIPT: Final = "unreel.pages:player.js"
 MOUNT: Final = "unreel.pages:mount.js"
-"""After `SCRIPT`: shows the spec at `SPEC_ID` in the element `player`, and lets buttons seek in it."""
+"""Script after `SCRIPT` that shows the spec at `SPEC_ID` in the element `player`, and makes buttons seek."""
 SPEC_ID: Final = "player-spec"
 SHORTEST_US: Final = MICROSECONDS // 10
-"""How long at least a trace is marked, so that it can be seen."""
+"""Minimum time for which a trace without an end is marked, so that it is visible."""
 _TRUTH_COLOUR: Final = 1
 _ANSWER_COLOURS: Final = (0, 2, 3, 4, 5)
-"""Of the overlay's palette: those that the player has for its answers, in the same order."""
+"""Colour indices of answers in the overlay's palette, in the same order as in the player."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +54,9 @@ class PlayerTraceSpec:
     end_us: int | None
     boxes: tuple[PlayerBoxSpec, ...]
     label: str
-    """A few words, on the timeline and on the picture."""
+    """Short text on the timeline and on the picture."""
     text: str
-    """Description that is shown when it is selected."""
+    """Description that is shown when the fault is selected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +67,9 @@ class PlayerTrackSpec:
     kind: Literal["truth", "answer"]
     traces: tuple[PlayerTraceSpec, ...]
     note: str = ""
-    """Text on its line if it has no trace: for example that the clip is called real."""
+    """Text on the line if it has no trace, for example that the clip is called real."""
     failed: bool = False
-    """True where the source gave nothing that could be read; `note` says why."""
+    """Whether the source gave no readable answer; `note` contains the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,20 +77,20 @@ class PlayerSpec:
     """Configuration of the player, as `player.js` reads it; timestamps count from the first frame."""
 
     src: str
-    """A `data:` address, or the path of a file from the page."""
+    """`data:` URL, or path of a file relative to the page."""
     width: int
     height: int
     duration_us: int
     first_us: int
-    """When the file presents its first frame: what its own clock is ahead."""
+    """Timestamp of the first frame on the file's own clock."""
     instants: tuple[int, ...]
-    """When each frame appears; empty where that is not known."""
+    """Time of each frame; empty if unknown."""
     shown_us: tuple[int, ...]
-    """Instants of the frames that were sent to reviewers."""
+    """Times of the frames that were sent to reviewers."""
     tracks: tuple[PlayerTrackSpec, ...]
     title: str
     opens_us: int | None = None
-    """Where the player opens; `None` at the start."""
+    """Initial position of the player; `None` for the start."""
 
 
 def build_player_spec(

@@ -52,7 +52,7 @@ class TextClause:
     text: str
     asks: bool
     opens: Literal["sentence", "turn", "clause"]
-    """Separation from the clause before: only the last lets a denial through."""
+    """Separator before the clause; an earlier negation continues only into a `clause`."""
 
 
 def split_clauses(text: str) -> Iterator[TextClause]:
@@ -129,9 +129,9 @@ def _build_answer_context(
 R = TypeVar("R")
 
 READABLE: Final = 120
-"""Maximum number of characters of a text that `Unparsed.found` repeats."""
+"""Maximum number of characters of a text that `Unparsed.found` quotes."""
 SHORT: Final = 200
-"""A piece that should hold one number, word or box is not read when it is longer than this."""
+"""Maximum number of characters of a piece that is parsed as one number, word or box."""
 
 _UNDERSTOOD: Final = (
     UnparsedReason.MISSING,
@@ -144,14 +144,14 @@ _THOUGHT: Final = re.compile(
     r"|<think(?:ing)?>|\u25c1think\u25b7|\[think\]|<\|begin_of_thought\|>",
     re.IGNORECASE | re.ASCII,
 )
-# The marks of GLM, of Qwen and DeepSeek, of InternVL, LaTeX's box, and a code fence.
+# Special tokens of GLM, of Qwen and DeepSeek, of InternVL, LaTeX boxes, and code fences.
 _WRAPPING: Final = re.compile(
     r"<\|(?:begin_of_box|end_of_box|box_start|box_end|det|/det|ref|/ref)\|>|</?(?:box|ref|bbox)>"
     r"|\\boxed\{(?P<boxed>[^{}]{0,200})\}|```\w{0,10}",
     re.IGNORECASE | re.ASCII,
 )
-# Where such a text names a label at all, it repeats the question instead of answering it. Phrases
-# that also open honest answers ("I cannot see any fault", "Unfortunately") are left out on purpose.
+# A label in such a text only repeats the question. Phrases that also begin genuine answers, such as
+# "I cannot see any fault" and "Unfortunately", are omitted.
 _NO_ANSWER: Final = re.compile(
     r"""[\W_]{0,10}(?:
       (?P<refusal>

@@ -30,9 +30,9 @@ class RealismCalibrationTable:
     """Calibration of a reviewer's realism scores: people's mean score for each score that it gave."""
 
     leniency: Measured
-    """Mean of the reviewer's score less people's: above 0, it finds clips more realistic."""
+    """Mean difference of the reviewer's and people's scores; above 0, the reviewer finds clips more realistic."""
     rungs: tuple[RealismCalibrationBin, ...]
-    """From the lowest score given to the highest."""
+    """Bins of the scores that the reviewer gave, in ascending order."""
 
 
 def measure_label_calibration(

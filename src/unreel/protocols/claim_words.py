@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 LETTER: Final = r"0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff\u0600-\u06ff"
-"""Chinese writes no blanks around a borrowed word, so its characters end one."""
+"""Characters within words, for word boundaries; Chinese ones are excluded, as no spaces separate them from words."""
 
 
 def compile_phrase_pattern(*phrases: Sequence[str] | str) -> re.Pattern[str]:
@@ -89,7 +89,7 @@ AFFIRMING_GLYPHS: Final = re.compile(
     r"毫无疑问|毫無疑問|无疑|無疑|不容置疑|非常|不仅仅?|不只|不但|不过|无论|不管|除非|間違い(?:なく|ない|ありません)|違いない|違いありません"
     r"|疑い(?:の余地)?[はがも]?(?:なく|ない|ありません)|に他な(?:らない|りません)|틀림\s?없\w{0,3}|의심의?\s?(?:할\s?)?여지\w?\s?없\w{0,3}|다름없\w{0,3}"
 )
-"""Taken out before anything is read: they hold a denial and deny nothing."""
+"""Phrases that contain a negation but negate nothing; they are removed before the text is parsed."""
 
 REFUTES: Final = compile_phrase_pattern(
     r"(?:it |that |this )?(?:would|will|might|could|is|['\u2019]d) (?:also |simply |just )?(?:be )?(?:an? )?(?:wrong|mistake|incorrect|inaccurate|unfair"
@@ -104,7 +104,7 @@ REFUTES: Final = compile_phrase_pattern(
     r"(?:argu\w{1,5}|speaks?|evidence|case|points?|counts?|everything|weighs?) (?:\w{1,12} ){0,2}against",
     r"spricht (?:\w{1,12} ){0,2}(?:gegen|dagegen)|(?:low|slim|small|little|minimal) (?:chance|probability|likelihood)",
 )
-"""Each is one denial, whatever it holds."""
+"""Phrases that each count as one negation, regardless of the words in them."""
 
 DENIES: Final = compile_phrase_pattern(
     r"not|never|neither|nor|nobody|no[ -]one|none|nothing|nowhere|cannot|hardly|barely|scarcely|unlikely|implausible"
@@ -125,7 +125,7 @@ DENIES_TOGETHER: Final = compile_phrase_pattern(
     r"не|нет|ни|никогда|ничто|ничего|никто|никак\w{0,3}|нельзя|отнюдь|сомневаюсь",
     r"ليس|ليست|ليسا|غير|لا|ولا|لم|لن|أشك",
 )
-"""Of these several in one clause deny once, as grammar wants it there."""
+"""Words that together count as one negation per clause, in languages with double negation."""
 DENIES_NOUN: Final = compile_phrase_pattern(
     r"no|without|lack of|lacks?|lacking|absence of|free (?:of|from)|devoid of|zero",
     r"kein(?:e[mnrs]?)?|keinerlei|ohne|geen|zonder",
@@ -142,7 +142,7 @@ DENYING_AFTER: Final = re.compile(
     re.IGNORECASE,
 )
 SPEAKS_BACKWARDS: Final = re.compile(r"[\u3040-\u30ff\uac00-\ud7af\u0900-\u097f]|değil")
-"""Japanese, Korean, Hindi and Turkish deny behind the word."""
+"""Script or word of languages with the negation after the word: Japanese, Korean, Hindi and Turkish."""
 
 EVIDENCE: Final = compile_phrase_pattern(
     r"evidence|signs?|indications?|indicators?|indicati(?:ve|on)|reasons?|hints?|proofs?|clues?|basis|grounds?|cause|chance|way|suspicion"
@@ -155,7 +155,7 @@ EVIDENCE: Final = compile_phrase_pattern(
 BRIDGES: Final = compile_phrase_pattern(
     r"that|to|which|dass|daß|um|darauf|dafür|que|qu['\u2019]\w{1,6}|che|di|что|чтобы|считать|полагать|أن|أنه|بأن|على أن|as|for|sugger\w{1,5}|call\w{0,3}"
 )
-"""What carries a denial on to the claim of a clip."""
+"""Words that extend a negation to the claim about the clip."""
 SUGGESTS: Final = compile_phrase_pattern(
     r"suggest(?:s|ed)?|indicat(?:e|es|ed)|point(?:s|ed)?|make|makes|made|mean|means|tell|tells|show|shows|prove|proves|impl(?:y|ies)"
     r"|support|supports|hint|hints|lead|leads|give|gives|convinces?|persuades?|justif(?:y|ies)|warrants?|speaks?|says?|betrays?|gives? away"
@@ -171,12 +171,12 @@ POLARITY: Final = compile_phrase_pattern(
     r"any|anything|anyone|anybody|anywhere|ever|at all|whatsoever|either|irgend\w{1,6}|jemals|alguna|alguno|algún|quelconque|alcun\w?"
     r"|qualsiasi|algum\w?|qualquer|какой-либо|какие-либо|что-либо|أي"
 )
-"""Words that live on a denial before them."""
+"""Words that require a negation before them, such as `any`."""
 
 ROMANCE: Final = compile_phrase_pattern(
     r"el|los|las|es|que|una|este|esta|se|hay|veo|creo|parece|puedo|encuentro|ha|de|il|di|che|un|na|em"
 )
-"""After one of these, `no` negates the verb, not the noun."""
+"""Words of Romance languages; in their presence `no` negates the verb, not the noun."""
 
 DOUBTS: Final = compile_phrase_pattern(
     r"whether|if|maybe|perhaps|possibly|might|may|could (?:be|also|have|pass)|either|would (?:be|mean|look|seem|have|indicate)"
@@ -215,7 +215,7 @@ REPORTS: Final = compile_phrase_pattern(
     r"(?:(?:road|street|shop|neon) sign|sign (?:reads|says)|caption|watermark|logo|banner|title|subtitle|poster|t?-?shirt|billboard|words?|letters?|inscription|overlay|hashtag|filename|description"
     r"|uploader|comments?|prompt|question|option|instructions?|schild|cartel|letrero|panneau|слово|надпись)",
 )
-"""Reported speech, or text in the picture, is not a claim of the answer, unless it is then denied."""
+"""Reported speech, or text in the picture; it is a claim of the answer only if the answer then denies it."""
 UNTRUE: Final = compile_phrase_pattern(
     r"wrong|untrue|unfounded|baseless|mistaken|incorrect|unlikely|untenable|falls? apart|collapses|nonsense|misplaced|unwarranted|fails|overstated|false|stretch|mistake|error|absurd|naive|premature|ridiculous|unfair|generous|optimistic|unjustified|misleading"
 )
@@ -225,7 +225,7 @@ INSTEAD: Final = re.compile(
     re.IGNORECASE,
 )
 ANYTHING_BUT: Final = compile_phrase_pattern(r"anything (?:but|other than|besides)|everything but")
-"""A denial whose `but` turns nothing."""
+"""Negations with a `but` that introduces no contrast."""
 
 
 _SPELLED: Final = (

@@ -84,7 +84,7 @@ _OPENS_JSON: Final = re.compile(r"^\s{0,8}[{\[]", re.MULTILINE)
 _MOST_TRIES: Final = 3
 _RULE: Final = re.compile(r"[\s|:+-]+")
 _LONGEST: Final = 20_000
-"""A longer text is prose at its ends, no form with fields."""
+"""Maximum number of characters of a text that is searched for fields; longer texts count as prose."""
 _N_COLUMNS: Final = 2
 
 

@@ -18,11 +18,11 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 PARTS: Final = ("difficulty=", "family=")
-"""Prefixes of the names of parts."""
+"""Prefixes of the names of a benchmark's parts."""
 _MOST_PARTS: Final = 20
-"""Maximum number of distinct values of a column of parts; other columns have no metrics."""
+"""Maximum number of parts; metrics are not computed for the parts of a benchmark with more."""
 UNCATEGORISED = "uncategorised"
-"""The group of traces whose annotators named no category."""
+"""Group of traces whose annotators named no category."""
 
 
 def compute_group_scorecards(
@@ -90,7 +90,7 @@ class SelectedRows(Sequence[ScoredQuestion[T, V]]):
 
     def __iter__(self) -> Iterator[ScoredQuestion[T, V]]:
         if np.array_equal(self._indexes, np.arange(len(self._rows))):
-            return iter(self._rows)  # in order, which rows that are held as columns do faster
+            return iter(self._rows)  # sequential access is faster for columns
         return map(self._rows.__getitem__, self._indexes.tolist())
 
 

@@ -44,7 +44,7 @@ _ANY_SUCH: Final = re.compile(
     r"\s(?:would|usually|typically|often|tends?|normally|rarely|always|does|do|don['\u2019]t|should|can|shows?|has|have)\b",
     re.IGNORECASE,
 )
-"""`A fake video usually shows` speaks of all of them, not of this one."""
+"""Words after a label in a general statement, such as `A fake video usually shows`, which is no claim."""
 _TOO: Final = re.compile(r"\btoo\s\w{1,15}\sto\sbe\W{0,3}$", re.IGNORECASE)
 _CALLING: Final = re.compile(
     r"\W{0,5}(?:(?:to\s(?:call|label|brand|declare|describe)|calling|labell?ing|branding|declaring|describing)\b)",
@@ -67,11 +67,11 @@ _OF_A_SAYING: Final = re.compile(r"的?(?:说法|观点|猜测|可能性|嫌疑)
 _LOW: Final = re.compile(r"[低小不没沒无未]|排除")
 
 _READ: Final = 10_000
-"""Of a longer text the two ends are read: an answer says at one of them what it claims."""
+"""Number of characters that are parsed at each end of a longer text; answers state their claim there."""
 _REACH: Final = 200
-"""How far before a word of its clause a denial or a doubt may stand: longer is no clause."""
+"""Number of characters around a label word in which negations and doubts about it are searched."""
 _SHORT_GAP: Final = 2
-"""Words that may stand between a noun's denial and the claim: `no obviously fake clip`."""
+"""Maximum number of words between the negation of a noun and the claim, as in `no obviously fake clip`."""
 
 
 def parse_claimed_label(text: str) -> Label | Unparsed:

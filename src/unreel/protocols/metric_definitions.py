@@ -7,11 +7,10 @@ from typing import Final, Literal
 
 Better = Literal["more", "less", "neither"]
 Unreadable = Literal["left out", "worst"]
-"""What becomes of an answer in which the part that is measured cannot be read. One that failed is always
-left out."""
+"""Treatment of an answer whose measured part cannot be read; failed questions are always excluded."""
 
 ALL_CLIPS: Final = "-all-clips"
-"""Ends the name of a metric in which unreadable answers and failures count as wrong."""
+"""Suffix of the names of metrics in which unreadable answers and failures count as wrong."""
 HABIT: Final = "habit"
 """Group of metrics of the answers' distribution: neither more nor less is better."""
 _POLARITY: Final[dict[Better, str]] = {
@@ -30,11 +29,11 @@ class MetricDefinition:
     """Definition of one metric: its name, meaning, unit, range and polarity."""
 
     metric: str
-    """Its name on a scorecard."""
+    """Name on a scorecard."""
     title: str
     meaning: str
     group: str
-    """The part of an answer that it measures."""
+    """Part of an answer that the metric measures."""
     better: Better = "more"
     unit: str = "%"
     range: tuple[float, float] = (0.0, 100.0)
@@ -66,27 +65,27 @@ class ProtocolMetrics:
 
     declared: tuple[MetricDefinition, ...]
     leading: tuple[str, ...]
-    """Columns of its leaderboard."""
+    """Metrics that are columns of the leaderboard."""
     ranking: str
-    """The metric that ranks its leaderboard."""
+    """Metric that ranks the leaderboard."""
     ranking_unjudged: str | None = None
-    """The same without scored explanations, for a protocol whose ranking needs a judge."""
+    """Metric that ranks a leaderboard without scored explanations; `None` if `ranking` needs no judge."""
     exported: tuple[str, ...]
-    """What a task of another kit reports; there is no judge of explanations there."""
+    """Metrics of exported tasks for other evaluation kits, which have no judge of explanations."""
     steps: tuple[str, ...] = ()
-    """From its easiest question to its hardest, where it asks several."""
+    """Metrics of the parts of its question, from the easiest to the hardest; empty if there is one part."""
     sides: tuple[str, ...] = ()
-    """The accuracies of its two sides, and the habit that pulls them apart."""
+    """Accuracies of the two possible truths, and the metric of the habit that shifts one against the other."""
     per_creator: str | None = None
-    """Metrics of its scorecard for each creator, as `METRIC: CREATOR`."""
+    """Metric that its scorecard has for each creator, as `METRIC: CREATOR`."""
     by_creator: tuple[str, ...] = ()
     """Metrics that are also computed for the clips of each creator."""
     by_category: tuple[str, ...] = ()
     """Metrics that are also computed for each kind of trace."""
     variants: tuple[tuple[str, str], ...] = ()
-    """Endings of a metric's name on the scorecard, and what such a metric counts otherwise."""
+    """Endings of metric names on the scorecard, each with a description of the difference."""
     by_part: tuple[str, ...] = ()
-    """Metrics for each part that the benchmark names, as `METRIC: difficulty=hard`."""
+    """Metrics that are also computed for each part of the benchmark, as `METRIC: difficulty=hard`."""
 
     def ranks_by(self, *, judged: bool) -> str:
         """Return the metric that ranks a leaderboard; it may be another one if no judge scored (`judged`)."""
@@ -125,14 +124,14 @@ ANSWERED_REAL: Final = MetricDefinition(
     formula="100 * answers that say real / answers",
 )
 FALSE_ALARMS: Final = {"tpr-at-fpr-5": 0.05, "tpr-at-fpr-1": 0.01}
-"""Figures of the generated clips caught, by the share of real ones that may be called generated."""
+"""Maximum false positive rate of each metric that is a true positive rate."""
 PART_VARIANTS: Final = (
     (
         ": difficulty=D",
         "of the clips whose difficulty the benchmark calls D, for some of the figures",
     ),
 )
-"""Endings of the metrics in `by_part`."""
+"""Entry of `variants` for the metrics in `by_part`."""
 F1: Final = MetricDefinition(
     metric="f1",
     title="F1",

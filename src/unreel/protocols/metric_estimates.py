@@ -45,15 +45,15 @@ class WeightedMean:
     """One term of a metric that sums weighted means: `factor` times a mean of values from 0 to 1."""
 
     name: str
-    """Rows of the mean, as text, for the reason why a metric is unmeasured."""
+    """Description of the mean's rows, for the reason why a metric is unmeasured."""
     factor: float
     values: Array
-    """One per row; undefined unless `held`."""
+    """Values of the rows; undefined for rows that are not in `held`."""
     held: BoolArray
-    """Which rows are part of this mean."""
+    """Mask of the rows that are part of this mean."""
     creator: str = ""
-    """The creator whose figure it is, where a figure is the mean over creators: with the creator's clips,
-    its parts are drawn or left out."""
+    """Creator of this term, if the metric is a mean over creators; a resample without the creator's clips
+    omits the term."""
 
     @classmethod
     def of(
@@ -190,7 +190,7 @@ def _build_sum_statistic(
     of the other creators.
     """
     columns = iter(sample.columns)
-    # Without the values of the rows, which would be held as long as the figure.
+    # `parts` is not captured below, so that the values of its rows can be freed.
     means = [(part.factor, part.creator, next(columns), next(columns)) for part in parts]
     masks = dict(zip(creators, columns, strict=True))
 
@@ -232,7 +232,7 @@ def _sort_counts_by_name(counts: Mapping[str, int]) -> Mapping[str, int]:
 
 Said = npt.NDArray[np.int8]
 CALLS: Final[Mapping[Label | None, int]] = {None: -1, Label.REAL: 0, Label.GENERATED: 1}
-"""Answers as numbers; `None`: unreadable."""
+"""Codes of answered labels; `None` is an unreadable answer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,7 +242,7 @@ class LabelPredictions:
     clips: Clusters
     generated: BoolArray
     said: Said
-    """As `CALLS` has it."""
+    """Answered labels as codes of `CALLS`."""
 
     @classmethod
     def of(

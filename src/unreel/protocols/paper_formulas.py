@@ -53,7 +53,7 @@ def round_as_printed(value: Fraction | float, places: int = 1) -> Decimal:
     finer = _round_half_up(exact * 10 ** (places + 1))
     steps = _round_half_up(Fraction(finer, 10))
     digits = tuple(map(int, str(abs(steps))))
-    return Decimal((int(steps < 0), digits, -places))  # built exactly, whatever the context
+    return Decimal((int(steps < 0), digits, -places))  # exact, independent of the decimal context
 
 
 def _round_half_up(value: Fraction) -> int:

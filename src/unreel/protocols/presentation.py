@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 
 LONGEST: Final = 8_000
-"""Maximum number of characters of one such text; an explanation is a sentence or two."""
+"""Maximum number of characters of a quoted text; an explanation has one or two sentences."""
 
-# Written out, because what Unicode calls a format character changes with Python's release, and with it
-# would change which prompts were asked. The two joiners stay: Persian and emoji are spelt with them.
+# Listed explicitly, because Unicode's class of format characters differs between Python releases,
+# which would change prompts. The two joiners are not listed, because Persian and emoji need them.
 _NOT_ON_A_LINE: Final = re.compile(
     "["
-    "\x00-\x1f\x7f-\x9f"  # controls, every newline of ASCII and Latin-1 among them
+    "\x00-\x1f\x7f-\x9f"  # controls, including all newlines of ASCII and Latin-1
     "\u2028\u2029"  # line and paragraph separators
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # direction
-    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u3164\ufeff\uffa0"  # unseen
-    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # notes, and letters that nobody sees
-    "\ud800-\udfff"  # half characters
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # direction marks
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u3164\ufeff\uffa0"  # invisible
+    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # annotation and tag characters
+    "\ud800-\udfff"  # surrogates
     "]"
 )
 _MARKER: Final = re.compile(r"(?<=<)(?=[^\s\d=<-])|(?<=\[)(?=/?[A-Z_]{2,20}\])")
-"""After the bracket of what may be a tag, or a model's own mark such as `<|im_end|>` and `[INST]`."""
+"""Position after the bracket of a possible tag or special token, such as `<|im_end|>` and `[INST]`."""
 
 
 def quote_text_for_prompt(text: str) -> str:
@@ -45,11 +45,11 @@ def quote_text_for_prompt(text: str) -> str:
 TimeFormat = Literal["seconds", "clock"]
 
 LONGEST_SIDE: Final = 1024
-"""Frames are scaled down to this before they are shown; models scale further on their own."""
+"""Maximum side of shown frames in pixels; larger frames are scaled down, and models may scale them again."""
 LEAST_PIXELS: Final = 16 * 16
-"""Frames are not scaled down to fewer, whatever is asked for."""
+"""Minimum of the setting `max_pixels`, to which frames are scaled down."""
 
-# What a space follows is a word of `trace`'s fine-tuning texts: their training puts the clip there.
+# Before a space, the mark is text of `trace`'s fine-tuning prompts, where training puts the clip.
 _PLACE: Final = re.compile(r"(?:<video ?>)+(?! )")
 
 
@@ -78,7 +78,7 @@ def format_frame_time(at_s: Fraction, times: TimeFormat = "seconds") -> str:
     seconds = f"{float(at_s):.2f}"
     if times == "seconds":
         return f"{seconds} s"
-    minutes, rest = divmod(Fraction(seconds), 60)  # after rounding: no minute has a second 60
+    minutes, rest = divmod(Fraction(seconds), 60)  # rounded before, so that seconds stay below 60
     return f"{minutes:02d}:{float(rest):05.2f}"
 
 

@@ -65,7 +65,7 @@ class ProtocolGroundTruth(Generic[T_co]):
     """Ground truth of a protocol: its type, and the function that finds it for a question."""
 
     kind: Any
-    """Type of one truth: its JSON follows from it."""
+    """Type of one ground truth, from which its JSON schema is derived."""
     of: GroundTruthFinder[T_co]
 
 
@@ -75,7 +75,7 @@ Part = TypeVar("Part")
 
 NO_VERDICT: Final = "no verdict"
 EVEN: Final = 0.5
-"""A belief above this one is that the clip is generated."""
+"""Probability of generated above which an answer is that the clip is generated."""
 
 
 def _return_no_details(_verdict: object) -> tuple[tuple[str, str], ...]:
@@ -91,20 +91,20 @@ class ProtocolTexts(Generic[TruthT, VerdictT]):
     """Functions of a protocol that format verdicts for display, and answers to its prompts."""
 
     decides: str
-    """The part of a verdict that it asks for before all else: without it there is no verdict."""
+    """Name of the main part of a verdict; there is no verdict if this part cannot be read."""
     say: Callable[[Any], str]
-    """Function that returns that part as a short text."""
+    """Function that formats the main part as a short text."""
     right: Callable[[TruthT], str]
-    """The answer that a truth calls for, in the form that is asked for."""
+    """Function that returns the correct answer for a ground truth, in the requested form."""
     phrase: Callable[[Sequence[float], str], str]
-    """The answer of someone who holds each clip shown to be generated with that probability, in the form
-    that the prompt of that name asks for."""
+    """Function that writes an answer in the form that a named prompt requests, from the probability of
+    generated of each shown clip."""
     details: Callable[[VerdictT], Iterable[tuple[str, str]]] = _return_no_details
-    """What else a readable verdict says, by name; what it excludes is named too."""
+    """Function that yields the further parts of a verdict as name and text, also unreadable parts."""
     teaches: frozenset[str] = frozenset()
-    """The prompts whose answers follow from a truth alone; the others ask for what no truth holds."""
+    """Names of the prompts whose answers follow from a ground truth; the others ask for parts that it lacks."""
     write: Callable[[TruthT, str, BoxSpace | None], str] = _return_no_answer
-    """The whole answer to the prompt of that name, as `teach` gives it."""
+    """Function that writes the complete training answer to a named prompt, for `teach`."""
 
     def teach(self, truth: TruthT, prompt: str, space: BoxSpace | None) -> str:
         """Return the training answer for `truth`, in the format that the prompt called `prompt` requests.
@@ -165,9 +165,9 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 Mode = Literal["strict", "lenient"]
-"""`strict` reads the form that was asked for; `lenient` reads that, or else its usual variations."""
+"""Mode of a parser: `strict` accepts only the requested form, `lenient` also its usual variations."""
 Subject = Literal["clip", "pair"]
-"""What a question is about."""
+"""Subject of a question: one clip, or a pair of clips."""
 
 
 def asks_to_think(prompt: str) -> bool:
@@ -181,10 +181,10 @@ class ProtocolPrompt:
 
     text: str
     source: str
-    """The paper that prints it, or the one that describes it."""
+    """Paper that prints or describes the prompt; `unreel` for our own prompts."""
     wording: Literal["paper", "derived", "own"] = "paper"
-    """`paper`: byte for byte as printed; `derived`: with sentences left out, swapped or added, or from a
-    quotation whose printed bytes are not at hand; `own`: written for unreel."""
+    """Origin of the wording. `paper`: byte for byte as printed; `derived`: with sentences omitted, swapped or
+    added, or from a quotation, without access to the printed bytes; `own`: written for unreel."""
 
     @property
     def asks_to_think(self) -> bool:
@@ -198,9 +198,9 @@ class AnswerContext:
 
     mode: Mode = "strict"
     prompt: str = "paper"
-    """Name of the variant that was asked: it decides which form the answer should have."""
+    """Name of the prompt variant that was sent, which defines the requested form of the answer."""
     space: BoxSpace | None = None
-    """Coordinates of the boxes, for a protocol that asks for one."""
+    """Coordinate space of the boxes, for a protocol that asks for one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +221,7 @@ class ScoredQuestion(Generic[T, V]):
     setting: str = ""
     """Setting of the creator."""
     difficulty: str = ""
-    """How hard its makers hold the clip to be, in their words; "" where they do not say."""
+    """Difficulty of the clip as the benchmark names it; "" if it names none."""
 
     @property
     def makers(self) -> tuple[str, ...]:
@@ -249,29 +249,29 @@ class Protocol(Generic[T, V]):
 
     instrument: Instrument
     title: str
-    """What it asks, for the head of a page."""
+    """Short form of the question, for headings."""
     prompts: Mapping[str, ProtocolPrompt]
     parse: Callable[[str, AnswerContext], V]
-    """Reads any text without raising; what the text does not hold is `Unparsed`."""
+    """Function that parses any text without raising; parts that the text lacks are `Unparsed`."""
     score: ProtocolScorer[T, V]
     truths: ProtocolGroundTruth[T]
     wording: ProtocolTexts[T, V]
     figures: ProtocolMetrics
     subject: Subject = "clip"
     tells_sides: bool = False
-    """Whether its answers say which side a clip is on, so that creators and reviewers can play by it."""
+    """Whether its answers say if a clip is real or generated, so that a season can use the protocol."""
     needs_box_space: bool = False
-    """Whether it asks for a box, so that the space of a reviewer's boxes must be declared."""
+    """Whether the protocol asks for a box, so that the coordinate space of a reviewer's boxes must be declared."""
     shows_times: bool = False
-    """Whether it asks for a time, so that each frame has its timestamp by default."""
+    """Whether the protocol asks for a time, so that each frame has its timestamp by default."""
     sampling: str = "uniform-8"
     """Default sampling plan."""
     packed: Callable[[], tuple[Any, Any]] | None = None
-    """Makes two columns, of truths and of outcomes, that hold what `score` needs and no words, where objects
-    would take too much memory; `None`: objects are held. See `unreel.evaluation.scored_columns`."""
+    """Function that creates compact columns of ground truths and of outcomes, without texts that `score` does
+    not need, to save memory; `None`: objects are stored. See `unreel.evaluation.scored_columns`."""
     reads_since: int | None = None
-    """The first version whose answers are read and scored by the rules of this one; `None`: this one. What
-    such versions asked is asked no more."""
+    """First version whose answers are parsed and scored by the rules of this one; `None`: this one. Questions
+    of earlier versions are no longer asked."""
 
     @property
     def n_clips(self) -> int:
@@ -313,7 +313,7 @@ REVIEWED: Final = ("trace", "realism")
 TASKED: Final = "reality"
 """Default protocol of an inspect_ai task."""
 VOTED: Final = "reality"
-"""What people's votes answer."""
+"""Protocol of the questions that people's votes answer."""
 
 
 @cache

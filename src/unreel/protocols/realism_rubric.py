@@ -28,8 +28,8 @@ from unreel.core.trace import Trace
 BAD, POOR, NORMAL, GOOD, EXCELLENT = 1, 2, 3, 4, 5
 MOST_MINOR_ERRORS: Final = 2
 
-# Corners are taken to a billionth of the frame: then 0.4 is 40 % and not a hair above it, areas are
-# exact integers, and no order of adding changes them.
+# Corners are rounded to a billionth of the frame, so that 0.4 is exactly 40 %, areas are exact
+# integers, and sums do not depend on their order.
 _GRID: Final = 10**9
 
 Interval = tuple[int, int]
@@ -41,9 +41,9 @@ class TraceCoverage:
 
     n_traces: int
     picture: Fraction
-    """Share of the frame under at least one box, at any time."""
+    """Fraction of the frame that at least one box covers at any time."""
     time: Fraction
-    """Share of the clip within at least one span."""
+    """Fraction of the clip's length within at least one span."""
 
     @property
     def level(self) -> int:

@@ -33,9 +33,9 @@ class RecipeKeyDescription:
     key: str
     kind: str
     unit: str
-    """ "" where it has none."""
+    """Unit of the number; "" if it has none."""
     default: str | None
-    """In TOML's spelling; "" where nothing is set, None where the key must be given."""
+    """Default value as TOML; "" if nothing is set by default, `None` if the key is required."""
     meaning: str
 
 
@@ -44,11 +44,11 @@ class RecipeSectionDescription:
     """Description of one recipe section with all its keys."""
 
     name: str
-    """With dots, as in its heading; "" for the top level."""
+    """Dotted name, as in the heading; "" for the top level."""
     about: str
     keys: tuple[RecipeKeyDescription, ...]
     many: bool = False
-    """Whether it may stand several times, as `[[name]]`."""
+    """Whether the section may occur several times, as `[[name]]`."""
 
 
 def iter_recipe_section_descriptions(

@@ -22,7 +22,7 @@ from unreel.core.input_files import RECIPE_BYTES
 
 LONGEST_TEXT: Final = 4096
 MOST_PARTS: Final = 256
-"""Conditions, sources, columns: people write them down one by one."""
+"""Maximum number of conditions, sources or columns in a recipe, which is written by hand."""
 _LONGEST_NUMBER: Final = 40
 LARGEST: Final = 10**12
 
@@ -48,7 +48,7 @@ class RecipeSection(BaseModel):
 def _parse_exact_number(value: object) -> Fraction:
     """Parse a number exactly as written in a recipe: 0.1 is a tenth, 30000/1001 is a fraction."""
     text = str(value) if isinstance(value, int | float | str | Fraction) else ""
-    # An exponent would let a few letters stand for a number of a gigabyte.
+    # With an exponent, a short text could represent a number of a gigabyte.
     if isinstance(value, bool) or len(text) > _LONGEST_NUMBER or "e" in text.lower():
         msg = "is no plain number"
         raise ValueError(msg)
@@ -68,7 +68,7 @@ def _require_single_line(text: str, info: ValidationInfo) -> str:
 
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 Line = Annotated[Text, Field(min_length=1), AfterValidator(_require_single_line)]
-"""A name as boards and tables show it."""
+"""Name on one line, as displayed on boards and in tables."""
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 MaxTokens = Annotated[int, Field(ge=1, le=10_000_000), RecipeNumberUnit("tokens")]
@@ -137,7 +137,7 @@ def validate_recipe_sections(
     try:
         return shape.model_validate(dict(values))
     except ValidationError as error:
-        # A misspelt key is missing under its own name too: the spelling is what to mend.
+        # A misspelt key may also be reported as missing: report the unknown key first.
         first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
         cause = first.get("ctx", {}).get("error")
         if isinstance(cause, UnreelError):

@@ -97,10 +97,10 @@ class AnsweredQuestion:
     """One question of a run: its clips, the rows that score it, and the stored answer."""
 
     key: str
-    """Id of the clip, or both of a pair joined with `+`."""
+    """Id of the clip, or both ids of a pair joined with `+`."""
     subjects: tuple[ReportClip, ...]
     rows: Rows
-    """One for each truth; all have the same outcome."""
+    """Scored rows, one for each known truth; all have the same outcome."""
     stored: Mapping[str, Any]
     """Row of the answers' table; empty if the question could not be sent."""
 
@@ -133,11 +133,11 @@ class ReportEntrant:
     """Part of the benchmark, as text; "" for all."""
     seed: int
     judged: bool
-    """Whether a judge of explanations was named."""
+    """Whether a judge model of explanations was given."""
     card: Scorecard
     n_not_asked: int
     n_rejected: int
-    """Rows of the benchmark that cannot be used."""
+    """Number of benchmark rows that cannot be used."""
     items: tuple[AnsweredQuestion, ...]
     fingerprint: str = ""
     """Fingerprint of the benchmark; "" if it was not read to its end."""
@@ -196,7 +196,7 @@ def _iter_run_items(
     for row in rows:
         key = "+".join(list_subject_clips(row.subject))
         clip = subjects[key].clip if key in subjects else None
-        if isinstance(clip, Clip):  # its id is in memory once
+        if isinstance(clip, Clip):  # share one copy of the id
             key, row = clip.id, replace(row, subject=clip.id)  # noqa: PLW2901
         by_key[key] = (*by_key.get(key, ()), row)
     for (key, group), answer in zip(by_key.items(), stored.find(by_key), strict=True):

@@ -29,7 +29,7 @@ from unreel.report.clips.clip_files import FAILED, RIGHT, UNREADABLE, WRONG
 from unreel.report.entrants import AnsweredQuestion, ReportEntrant
 
 LONGEST_REASON: Final = 300
-"""Letters of an explanation; the clip's entry in the report has all."""
+"""Maximum number of letters of an explanation; the clip's entry in the report has all."""
 _ORDER: Final = (WRONG, UNREADABLE, FAILED)
 WORDS: Final = {WRONG: "wrong", UNREADABLE: "unreadable", FAILED: "failed"}
 
@@ -129,7 +129,7 @@ def _shorten_text(text: str) -> str:
 
 
 MOST: Final = 200
-"""Mistakes that a page shows; its CSV has all."""
+"""Maximum number of mistakes on a page; the CSV file has all."""
 _CONFIDENCE: Final = "Confidence, %"
 HOME: Final = "../index.html"
 STYLES: Final = ("unreel.report:report.css",)

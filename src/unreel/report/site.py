@@ -51,7 +51,7 @@ from unreel.report.reviewer_page import build_reviewer_page_files
 
 PAGE: Final = "index.html"
 _OURS: Final = re.compile(r"\d+\.html|(board|reviewer)-\d+[a-z0-9-]*\.(csv|tex)")
-"""Names of files that an earlier report may have left."""
+"""Pattern of file names that an earlier report may have left."""
 CLIPS: Final = f"{TABLES}/clips.csv"
 STYLES: Final = (player.STYLE, "unreel.report:report.css")
 SCRIPTS: Final = (
@@ -71,7 +71,7 @@ class WrittenReport:
 
     page: Path
     size_bytes: int
-    """Of the page, without media."""
+    """Size of the page, without media."""
     n_boards: int
     n_entrants: int
     n_clips: int

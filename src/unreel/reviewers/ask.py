@@ -88,7 +88,7 @@ def _explain_unsupported_condition(condition: Condition, wants: frozenset[InputK
 OpenFile = Callable[[str], AbstractContextManager[Path]]
 """Function that provides a clip as a local file, within a context."""
 FindChange = Callable[[ClipId, Path], Failure | None]
-"""Check whether a file still has the bytes of the clip's id, after it was loaded."""
+"""Function that returns a failure if a file, after it was loaded, no longer has the bytes of the clip's id."""
 
 
 @contextmanager
@@ -109,12 +109,12 @@ class AskedQuestionResult:
     question: Question
     prompt: str
     exhibits: tuple[ClipInput, ...]
-    """Empty if the clips could not be loaded as the condition requires."""
+    """Inputs that were sent; empty if the clips could not be loaded as the condition requires."""
     box_space: str | None
-    """Space of the boxes in the reply; `None` if no input was sent."""
+    """Coordinate space of the boxes in the reply; `None` if no input was sent."""
     outcome: Reply | Failure
     cost_usd: Decimal | None
-    """`None` if tokens or price are unknown: unknown is not 0."""
+    """Cost of the request; `None`, not 0, if its tokens or their price are unknown."""
 
     @property
     def key(self) -> str:
@@ -155,7 +155,7 @@ class ClipInputLoader:
                 loaded = build_clip_input(
                     clip, file, reader=self.reader, condition=condition, wants=wants
                 )
-                # A reviewer without inputs uses the surveyed metadata.
+                # A reviewer that wants no inputs uses stored metadata, not the file.
                 changed = self.find_change(clip.id, file) if wants else None
             if changed is not None:
                 return changed
@@ -199,7 +199,7 @@ class ReviewDispatcher:
         find_change: FindChange = _report_no_clip_change,
     ) -> None:
         self._showing = ClipInputLoader(reader=reader, open_file=open_file, find_change=find_change)
-        # Decoding is work for processors, asking is waiting: only as many decode as can work.
+        # Unlike requests, decoding is CPU-bound: one thread per processor.
         self._decoders = ThreadPoolExecutor(os.cpu_count(), "decoder")
 
     async def ask(

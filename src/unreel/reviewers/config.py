@@ -54,13 +54,13 @@ from unreel.reviewers.local.input_format import CheckpointInputSpec, read_checkp
 from unreel.reviewers.message_parts import Showing
 from unreel.reviewers.registry import ENDPOINT, FITTED, RECORDED, REVIEWERS
 
-if TYPE_CHECKING:  # an endpoint's client takes its time to load
+if TYPE_CHECKING:  # the client of an endpoint is slow to import
     from unreel.core.retry import RetryPolicy
     from unreel.reviewers.endpoint.reviewer import ModelIOFormat
 
 _LOCAL_REVIEWER: Final = LazyImport("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
 OBJECT: Final = "python:"
-"""Prefix of the name of a reviewer that a Python program passed."""
+"""Prefix of the name of a reviewer object that a Python program passed."""
 _OUTSIDE_FIELDS: Final = {COMMAND: "command", HTTP: "url"}
 
 
@@ -68,42 +68,43 @@ class ReviewerSection(RecipeSection):
     """Config section of a reviewer: the settings that define the reviewer and its answers."""
 
     model: Text
-    """`provider/name`, `provider/name@URL`, `local/FOLDER`, `command:NAME`, `http:NAME`, or a name of
-    `unreel.reviewers.registry`."""
+    """Model: `provider/name[@URL]`, `local/FOLDER`, `command:NAME`, `http:NAME`, `recorded`, a baseline or plug-in."""
     recorded: Text | None = None
-    """The answers that the model `recorded` replays."""
+    """File of the answers that the model `recorded` replays."""
     max_tokens: MaxTokens = 2048
+    """Maximum number of tokens of an answer."""
     show: Showing = "frames"
-    """Its frames; these as one video for a model that vLLM serves; or the clip itself for a family that
-    takes video."""
+    """Input of the model: `frames`; `video`, the same frames as one video, for vLLM; or `clip`, the file, for a family
+    that accepts it. A checkpoint has the input of its training as default."""
     family: Text | None = None
-    """Family of a model whose name does not contain it."""
+    """Model family of a model behind a server, if its name does not contain it."""
     box_space: Text | None = None
-    """Coordinate space of its boxes, if it differs from its family's; `resized MIN-MAX` if only the
-    bounds of its processor's resize, in pixels, differ."""
+    """Coordinate space of the model's boxes, if not its family's: `pixel`, `unit`, `permille`, `model-input WxH`, or
+    `resized MIN-MAX` if only the processor's resize bounds, in pixels, differ."""
     parser: Mode = "strict"
-    """Mode of the parser of its answers."""
+    """Parser of answers: `strict` accepts only the requested form, `lenient` also its usual variations."""
     deadline_s: Deadline = 120.0
+    """Timeout of one question, including retries."""
     max_connections: Connections = 16
-    """Questions that are with the server at once."""
+    """Maximum number of concurrent questions."""
     max_requests: Count | None = None
-    """Maximum number of requests in one call."""
+    """Maximum number of requests to the server per invocation, including retries."""
     max_cost_usd: (
         Annotated[Decimal, Field(gt=0, le=10**9), RecipeNumberUnit("US dollars")] | None
     ) = None
-    """Most money, failures included; an eval or a season counts all its calls. It needs a price."""
+    """Maximum cost of all invocations for an eval or season, including failed requests; needs a price in `prices`."""
     prices: Text | None = None
-    """A TOML file of prices, needed for a cap on cost."""
+    """TOML file of token prices by model; required for `max_cost_usd`."""
     gpus: Annotated[float, Field(ge=0, le=64), RecipeNumberUnit("graphics cards")] = 0.0
-    """What each worker takes on a cluster, for a model that runs there; above 0 a program may open them."""
+    """Number of GPUs per worker with `--engine ray`, for `local/FOLDER`; above 0 a `command:` program may use them."""
     command: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
-    """The program of a model `command:NAME` and its arguments: it is given a clip's path and writes a score."""
+    """Program and arguments of a model `command:NAME`; it gets the path of a clip and prints a score as JSON."""
     url: Text | None = None
-    """The address of a model `http:NAME`: it is posted a clip, or its frames, and replies with a score."""
+    """URL of a model `http:NAME`; it gets a clip or its frames by POST and returns a score as JSON."""
     score_means: ScoreMeans = "generated"
-    """Label that a high score of theirs means."""
+    """Label that a high score of a `command:NAME` or `http:NAME` model means."""
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """Score from which a clip gets that label."""
+    """Score of such a model from which a clip gets the label `score_means`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -120,7 +121,7 @@ class ReviewerSection(RecipeSection):
         if model.startswith((COMMAND, HTTP)):
             return require_external_reviewer_name(model)
         if model.startswith(LOCAL):
-            return model  # whoever opens it looks for the folder: a stored run is read without
+            return model  # checked when the model is opened; a stored run is read without it
         if is_server_model(model) and not model.startswith(OBJECT):
             parse_model_address(model)
         elif not model.startswith(OBJECT) and (model == ENDPOINT or model not in REVIEWERS):
@@ -181,8 +182,7 @@ class ReviewerSection(RecipeSection):
             weak_cage: Whether programs may run in a weaker sandbox (environment setting `weak_cage`).
 
         Raises:
-            InvalidSettingError: A required setting is missing, or the reviewer is fitted on a
-                benchmark.
+            InvalidSettingError: A required setting is missing, or the reviewer is fitted on a benchmark.
         """
         if self.model.startswith(LOCAL):
             return self._local()
@@ -243,7 +243,7 @@ class ReviewerSection(RecipeSection):
     def thinking_problem(self, thinking: Switch, *, asked: bool) -> str | None:
         """Return why thinking cannot be set, or `None`; `asked`: the prompt asks for thoughts."""
         if self.model == RECORDED or self.model.startswith(OBJECT):
-            return None  # whoever recorded the answers, or wrote the program, knows
+            return None  # unknown here: it depends on the recording or the program
         family = self._family()
         if family is None:
             return f"{self.model} does not think" if thinking == "on" else None
@@ -363,7 +363,7 @@ def _find_training_input_spec(model: str) -> CheckpointInputSpec | None:
     try:
         return read_checkpoint_input_spec(folder) if model.startswith(LOCAL) else None
     except (UnreelError, OSError, ValueError):
-        return None  # whoever opens it says what is wrong: a stored run is read without
+        return None  # reported when the model is opened; a stored run is read without it
 
 
 def _open_endpoint_reviewer(

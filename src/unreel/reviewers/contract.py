@@ -52,7 +52,7 @@ class ClipInput:
     """One clip with the inputs that the reviewer wants and the condition allows."""
 
     clip: Clip
-    """Its location is for messages and for recorded answers, never sent to a server."""
+    """Clip; its location is used for messages and recorded answers, and never sent to a server."""
     frames: tuple[ShownFrame, ...] = ()
     sound_wav: bytes | None = field(default=None, repr=False)
     whole: WholeClip | None = None
@@ -69,13 +69,13 @@ class ReviewRequest:
     """One question to a reviewer: its prompt, and no clip, one clip, or two clips in order."""
 
     key: str
-    """`Question.key` for this reviewer."""
+    """Key of the question for this reviewer, as `Question.key` returns it."""
     instrument: Instrument
     prompt: str
     exhibits: tuple[ClipInput, ...]
     condition: Condition
     name: str = ""
-    """What a benchmark calls the clip or pair: for recorded answers, never sent to a server."""
+    """Name of the clip or pair in a benchmark, to find recorded answers; never sent to a server."""
 
     def __post_init__(self) -> None:
         if len(self.exhibits) > MOST_EXHIBITS:

@@ -27,12 +27,12 @@ class ReviewerFactory:
 
     name: str
     build: Callable[..., Reviewer]
-    """It must pickle: workers call it. With a cap on cost it takes `before`, a `EarlierSpending`."""
+    """Picklable constructor, which workers call; with a cost limit it accepts `before`, an `EarlierSpending`."""
     price: TokenPrice | None = None
     gpus: float = 0.0
-    """What a worker that opens it takes on a cluster."""
+    """Number of GPUs that each worker with this reviewer reserves on a cluster."""
     is_metered: bool = False
-    """Whether it counts what it spends and ends at a limit: a second one would spend as much again."""
+    """Whether the reviewer counts its requests or cost towards a limit; a second instance would have its own limit."""
     max_cost_usd: Decimal | None = None
 
     def after(self, before: EarlierSpending) -> "ReviewerFactory":

@@ -17,11 +17,11 @@ from unreel.protocols.presentation import (
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame, WholeClip
 
 WRITES_TIMES: Final = frozenset({"qwen3-vl", "videollama3"})
-"""Families whose processor writes the instants of a video into the prompt."""
+"""Families whose processor writes the timestamps of a video into the prompt."""
 TELLS_TIMES: Final = WRITES_TIMES | {"qwen2.5-vl"}
 """Families whose processor accepts timestamps of a video."""
 _PATCH: Final = 2
-"""Frames that share a temporal patch of Qwen's."""
+"""Number of frames in one temporal patch of Qwen models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def explain_unsupported_video(family: str, sheet: ReviewRequest) -> str:
 
 
 Showing = Literal["frames", "video", "clip"]
-"""Frames one by one, our frames as one video with the processor's own time marks, or the file itself."""
+"""Input form: single frames, these frames as one video with the processor's own timestamps, or the file itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 LINE_BYTES: Final = ROW_BYTES
 _DEEPEST: Final = 8
-"""Maximum number of path parts by which a file of answers may name a clip."""
+"""Maximum number of trailing path parts that can identify a clip in a file of answers."""
 _AND: Final = "\n"
 """Separator of protocol and clip; no name contains it."""
 _HELD: Final = (".csv", ".tsv", ".parquet")
@@ -54,7 +54,7 @@ class RecordedReviewer:
     name: str
     outcomes: RecordedOutcomeLookup = field(repr=False)
     declared_space: str = "pixel"
-    """The space of the boxes in the recorded texts."""
+    """Coordinate space of the boxes in the recorded texts."""
 
     @property
     def wants(self) -> frozenset[InputKind]:
@@ -81,9 +81,9 @@ class RecordedAnswersFile:
 
     path: Path
     _marks: NDArray[np.uint64]
-    """Hash of each key, sorted."""
+    """Hashes of the keys, sorted."""
     _offsets: NDArray[np.uint64]
-    """Byte offset of the line of each hash."""
+    """Byte offset of the line of each hash, in the order of the hashes."""
 
     def get(self, handle: str, /) -> Reply | Failure | None:
         """Read the outcome of the key `handle`, `None` if missing; a failure if the file changed since."""

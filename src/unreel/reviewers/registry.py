@@ -10,7 +10,7 @@ RECORDED: Final = "recorded"
 FITTED: Final = ("metadata", "motion")
 """Baselines that are fitted on the benchmark, without the creator of the scored clip."""
 FLOORS: Final = frozenset({"always-generated", "always-real", "coin", *FITTED})
-"""Reviewers that know nothing of the picture, or next to nothing: what every other one must beat."""
+"""Baselines that use little or nothing of the picture; every other reviewer should score higher."""
 
 REVIEWERS: Final[NamedObjectRegistry[Callable[..., Any]]] = NamedObjectRegistry(
     "reviewer",

@@ -18,7 +18,7 @@ from unreel.protocols.protocol import Mode
 from unreel.rewards.formula import get_real_probability
 from unreel.stats.bootstrap import bootstrap_mean
 
-if TYPE_CHECKING:  # the table format is an extra
+if TYPE_CHECKING:  # needs an optional dependency
     from unreel.evaluation.run_job import EvalRun
 
 Method = Literal["isotonic", "platt"]
@@ -26,7 +26,7 @@ FORM: Final = "unreel-reward-calibration@1"
 _MOST_BYTES: Final = 4 << 20
 _FOLDS: Final = 5
 _NEAREST: Final = 1e-3
-"""Distance from 0 and 1 at which the logit of a stated certainty is taken."""
+"""Minimum distance of stated probabilities from 0 and 1, so that the logit is finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +34,13 @@ class CalibrationFit:
     """Fitted parameters of a calibration, and its Brier scores on held-out scenes."""
 
     stated: tuple[float, ...]
-    """Isotonic: stated probabilities, rising. Platt: slope and intercept of the logit."""
+    """Stated probabilities in ascending order (isotonic), or slope and intercept of the logit (Platt)."""
     corrected: tuple[float, ...]
-    """Isotonic: the corrected probability of each; empty for Platt."""
+    """Corrected probability of each stated one (isotonic); empty for Platt."""
     brier: tuple[float, float, float]
     """Cross-fitted Brier score and its 95 % interval."""
     brier_before: tuple[float, float, float]
-    """The same of the stated probabilities."""
+    """Brier score of the stated probabilities and its 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class RewardCalibration(CalibrationFit):
 
     reviewer: str
     protocol: str
-    """With its version, for example `trace@1`."""
+    """Protocol with its version, for example `trace@1`."""
     condition: str
     parser: str
     method: Method

@@ -51,11 +51,11 @@ class QuestionClaimState(Enum):
     """State of a question without a stored answer after a process tried to claim it."""
 
     OURS = "ours"
-    """This process asks it now."""
+    """Claimed by this process, which must ask it now."""
     BUSY = "busy"
-    """Another process is asking it."""
+    """Claimed by another process that is asking it."""
     INTERRUPTED = "interrupted"
-    """The process that asked it ended before it stored the answer, and it must not be asked twice."""
+    """Claimed by a process that ended without storing the answer; the question must not be asked twice."""
 
 
 class AnswerStore(Protocol):
@@ -266,7 +266,7 @@ class RewardModel:
             task = asyncio.create_task(self._ask_once(key, question, clips, opened, inputs))
             self._under_way[key] = task
             task.add_done_callback(lambda _: self._under_way.pop(key, None))
-        # A caller that gives up does not end the question: its answer is stored for the next caller.
+        # A cancelled caller does not cancel the question: its answer is stored for the next caller.
         answer = await asyncio.shield(self._under_way[key])
         return ReviewerVerdict(reviewer, name, self._read(answer, name, clips[0]))
 
@@ -303,7 +303,7 @@ class RewardModel:
             loading = self._dispatcher.show(clips, question.condition, wants)
             inputs[wants] = asyncio.create_task(loading)
         clip_inputs = await asyncio.shield(inputs[wants])
-        if store is not None:  # claimed as late as possible: a kill before it loses nothing
+        if store is not None:  # claimed late, so that few claims are interrupted
             claimed = await asyncio.to_thread(store.claim, key)
             while claimed is QuestionClaimState.BUSY:
                 await asyncio.sleep(_POLL_S)

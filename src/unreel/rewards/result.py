@@ -28,7 +28,7 @@ class RewardMapTrace:
     box: Box
     start_us: int
     end_us: int | None = None
-    """`None`: the end of the clip."""
+    """End of the trace; `None` for the end of the clip."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +40,12 @@ class RewardMap:
     """
 
     traces: tuple[RewardMapTrace | None, ...]
-    """One for each reviewer; `None` for a reviewer that calls the clip real."""
+    """Trace of each reviewer; `None` for a reviewer that calls the clip real."""
     duration_us: int
     width: int
     height: int
     tubes: tuple[tuple[RewardMapTrace, ...], ...] = ()
-    """Boxes over time of each reviewer that located segments; where they overlap, they count once."""
+    """Boxes over time of each reviewer that located segments; overlaps count once."""
 
     def __post_init__(self) -> None:
         if not (self.traces or self.tubes) or min(self.duration_us, self.width, self.height) <= 0:
@@ -111,7 +111,7 @@ class Reward:
     value: float | None
     failure: Failure | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
-    """The measured ones of `PARTS`."""
+    """Measured parts, by their name in `PARTS`."""
     verdicts: tuple[ReviewerVerdict, ...] = ()
     calibrated: bool = False
     """Whether each probability in the value was calibrated."""

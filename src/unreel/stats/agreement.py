@@ -15,7 +15,7 @@ from unreel.stats.row_sample import Array, Clusters, IntArray, RowSample, weight
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
-# Disagreement below this share of the mean square is rounding.
+# Disagreement below this fraction of the mean square is rounding error.
 _ROUNDING: Final = 1e-12
 
 
@@ -88,7 +88,7 @@ def _build_rating_units(ratings: npt.ArrayLike) -> tuple[RowSample, IntArray, Ar
         return Unmeasured("no unit was rated by two raters")
     if len(values) == 1:
         return Unmeasured(f"all ratings are {values[0]:g}: agreement and chance look the same")
-    # A unit is the set of its ratings, whoever gave them: NaN sorts, and searches, after all values.
+    # The order of the raters has no effect, so each unit's ratings are sorted; NaN comes last.
     codes = np.searchsorted(values, np.sort(pairable, axis=0))
     sample = RowSample.of(tuple(codes.astype(np.float64)))
     units = np.stack(sample.columns, axis=1).astype(np.int64)
@@ -152,7 +152,7 @@ def _build_ordinal_alpha(counts: csr_array[np.float64, tuple[int, int]]) -> Stat
         sums = np.asarray(ranks @ by_value, dtype=np.float64)
         squares = np.asarray(ranks**2 @ by_value, dtype=np.float64)
         apart = 2 * (m * squares - sums**2) / (m - 1)
-        # Ranks count from the middle, so their mean is 0 and the square of their sum drops out.
+        # The mean rank is 0, because ranks are relative to the middle: the squared sum drops out.
         expected = 2 * n * np.einsum("rv,rv,rv->r", used, ranks, ranks)
         return _compute_alpha(n, np.einsum("ru,ru->r", weights, apart), expected)
 

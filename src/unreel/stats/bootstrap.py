@@ -37,7 +37,7 @@ from unreel.stats.row_sample import (
     weighted_sum,
 )
 
-# Spread below this share of the value is rounding.
+# A spread below this fraction of the value is rounding error.
 ROUNDING: Final = 1e-12
 
 
@@ -105,7 +105,7 @@ def _estimate_by_resampling(
 def _estimate_by_jackknife(
     statistic: Statistic, sample: RowSample, value: float, *, level: float
 ) -> JackknifeEstimate:
-    # The rows are not held as long as the figure, only what its groups have of them.
+    # The estimate stores only counts by group, so that the rows can be freed earlier.
     by_scene = sample.group_counts("scene")
     by_creator: tuple[JackknifeGroupCounts, JackknifeGroupCounts] | None = None
     crossing = (0.0, 1.0, 1.0)
@@ -117,7 +117,7 @@ def _estimate_by_jackknife(
         return np.concatenate([statistic(block) for block in counts.without_each()])
 
     def leave_out() -> JackknifeValues:
-        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
+        with np.errstate(divide="ignore", invalid="ignore"):  # if no row is left
             scenes = without(by_scene)
             if by_creator is None:
                 return JackknifeValues(scenes)
@@ -215,7 +215,7 @@ def compute_bootstrap_interval(
     tail = compute_tail_fraction(n_clusters, level=level)
     low, high = np.quantile(defined, (tail, 1 - tail))
     # A biased or very skewed statistic can have all of its percentiles on one side of the value.
-    # The value is the best single guess, so an interval without it would be absurd: widen.
+    # The interval is then widened, so that it always includes the value.
     return min(float(low), value), max(float(high), value)
 
 
@@ -227,7 +227,7 @@ def _compute_bounded_interval(
 
     width = limits.high - limits.low
     fraction = min(1.0, max(0.0, (value - limits.low) / width))
-    # Resampling k clips shows k - 1 parts of k of their variance.
+    # Resamples of k clips have (k - 1) / k of the variance.
     variance = float(replicates.var()) / width**2 * n_clusters / (n_clusters - 1)
     few = central_normal_quantile(level) / -float(stdtrit(n_clusters - 1, (1 - level) / 2))
     n_trials = max(fraction * (1 - fraction), ROUNDING) / variance * few**2
@@ -240,7 +240,7 @@ def compute_tail_fraction(n_clusters: float, *, level: float) -> float:
     from scipy.special import (
         ndtr,
         stdtrit,
-    )  # a third of a second that a single review does not need
+    )  # the import takes a third of a second, and a single review does not need it
 
     quantile = -float(stdtrit(n_clusters - 1, (1 - level) / 2))
     return float(ndtr(-math.sqrt(n_clusters / (n_clusters - 1)) * quantile))

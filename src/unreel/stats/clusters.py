@@ -22,9 +22,8 @@ from unreel.stats.label_digests import (
 
 NOBODY: Final = -1
 MANY: Final = 1 << 17
-"""Maximum number of labels in memory, numbered in their order. Of more, 16 bytes each are stored:
-their order has no effect, see `stats.sample`.
-"""
+"""Maximum number of labels that are stored as text, with numbers in their sorted order. For more labels, 16-byte
+digests are stored: the order has no effect, see `stats.row_sample`."""
 
 
 class LabelNumbering:
@@ -96,7 +95,7 @@ class ClusterIds:
 
     scene: Numbers
     creator: Numbers
-    """`NOBODY` (-1) if the creator is unknown."""
+    """Number of the creator of each row; `NOBODY` (-1) if unknown."""
     names: tuple[str, ...] = ()
     """Names of the creators, by number."""
 
@@ -119,7 +118,7 @@ class ClusterIds:
         return ties
 
     def only(self, chosen: npt.NDArray[Any]) -> "ClusterIds":
-        """Return the scene and creator of the rows in `chosen`, which holds indices or booleans."""
+        """Return the scene and creator of the rows in `chosen`, which contains indices or booleans."""
         return ClusterIds(self.scene[chosen], self.creator[chosen], self.names)
 
     @property
@@ -190,7 +189,7 @@ Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-# One binomial draw per kind costs about as much as this many single draws.
+# One binomial draw per kind costs about as much as this number of single draws.
 _BINOMIAL_COST: Final = 8
 
 
@@ -201,7 +200,7 @@ class ClusterResampler:
     sizes: IntArray
     """Number of observed groups of each kind."""
     holders: "_RowGroupCounts | None"
-    """Which kinds of group hold each distinct row; `None`: a group of kind i holds row i alone."""
+    """Kinds of group that contain each distinct row; `None` if groups of kind i contain only row i."""
     always: Array | float = 0.0
     """Weights of the distinct rows that are in every resample."""
 
@@ -249,10 +248,10 @@ class _RowGroupCounts:
     """Counts of each distinct row in each group of rows; sorted by row, then by group."""
 
     group: IntArray
-    """Rows of no group have the number after the last."""
+    """Group of each entry; rows without a group have the number `n_groups`."""
     times: Array
     starts: IntArray
-    """Index at which each distinct row starts."""
+    """Index of the first entry of each distinct row."""
     n_groups: int
 
     @classmethod

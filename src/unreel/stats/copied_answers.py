@@ -1,7 +1,7 @@
 """Detection of annotators whose answers agree more often than their accuracy explains.
 
-If people err independently, the agreement of two people beyond chance (Cohen's kappa) is the
-product of two factors, one per person. With four or more people, all other pairs predict the
+If annotators err independently, the agreement of a pair beyond chance (Cohen's kappa) is the
+product of two factors, one per annotator. With four or more annotators, all other pairs predict the
 product of a pair, so a pair with copied answers is an outlier.
 """
 
@@ -26,7 +26,7 @@ def hypergeometric_probabilities(n: int, first: int, second: int) -> Array:
     if not (0 <= first <= n and 0 <= second <= n):
         msg = f"{first} and {second} marks do not fit on {n} things. Check the counts"
         raise InvalidValueError(msg)
-    from scipy.special import gammaln  # scipy.stats has it too, and takes seconds to load
+    from scipy.special import gammaln  # scipy.stats has it too, but its import takes seconds
 
     n_both = np.arange(min(first, second) + 1, dtype=np.float64)
     neither = n - first - second + n_both
@@ -38,15 +38,15 @@ def hypergeometric_probabilities(n: int, first: int, second: int) -> Array:
 
 
 FEWEST_PEOPLE: Final = 4
-"""With three people any agreement of a pair is explained by an accuracy."""
+"""Minimum number of annotators: with three, accuracies can explain any agreement of a pair."""
 FEWEST_SHARED: Final = 20
-"""Tasks that both judged; with fewer a pair is not tested."""
+"""Minimum number of tasks that both annotators of a tested pair judged."""
 _ALARM_RATE: Final = 0.01
-"""Over all pairs together, by Bonferroni."""
+"""False-alarm rate over all pairs together, by Bonferroni's correction."""
 MOST_PEOPLE: Final = 12
-"""With more people pairs are not tested: the test compares each pair with all others."""
+"""Maximum number of annotators, because the test compares each pair with all others."""
 _N_DRAWS: Final = 100
-"""Bootstrap resamples of tasks, for the standard error."""
+"""Number of bootstrap resamples of tasks, for the standard error."""
 _N_ROUNDS: Final = 30
 _FIRST_FACTOR: Final = 0.7
 _LEAST_SPREAD: Final = 0.05
@@ -61,7 +61,7 @@ class CopyingAnnotatorPair:
     n_shared: int
     n_same: int
     n_expected: float
-    """Same answers that their accuracy explains."""
+    """Number of equal answers that the annotators' accuracies explain."""
 
 
 def find_copying_annotators(
@@ -93,12 +93,12 @@ class _AgreementMatrices:
     n_shared: Array
     n_same: Array
     by_chance: Array
-    """Share of same answers of two people who give their answers to any task."""
+    """Expected fraction of equal answers if both annotators answered independently of the task."""
     kappa: Array
 
 
 def _compute_agreement(answers: Array) -> _AgreementMatrices:
-    """Compute the agreement of all pairs from `answers[person, task, label]`, 1 for the given label."""
+    """Compute the agreement of all pairs from `answers[annotator, task, label]`, 1 for the given label."""
     is_answered = answers.sum(axis=2)
     n_shared = is_answered @ is_answered.T
     n_same = np.einsum("atl,btl->ab", answers, answers)
@@ -112,7 +112,7 @@ def _compute_agreement(answers: Array) -> _AgreementMatrices:
 def _iter_copying_annotators(
     agreement: _AgreementMatrices, kappas: Array, tested: IntArray
 ) -> Iterator[CopyingAnnotatorPair]:
-    """Yield the pairs of annotators who seem to copy, the surest first.
+    """Yield the pairs of annotators who seem to copy, the most certain first.
 
     A found pair is excluded from the fit of the others. `kappas[draw, i, j]` begins with the original
     tasks, followed by their resamples.
@@ -145,7 +145,7 @@ def _iter_copying_annotators(
 
 
 def _fit_factor_products(kappas: Array, weights: Array, i: int, j: int) -> Array:
-    """Return per draw the product of two persons' factors, fitted by weighted least squares."""
+    """Return per draw the product of two annotators' factors, fitted by weighted least squares."""
     factors = np.full(kappas.shape[:2], _FIRST_FACTOR)
     weighed = weights * kappas
     for _ in range(_N_ROUNDS):

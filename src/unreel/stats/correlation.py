@@ -1,4 +1,4 @@
-"""Correlation of scores with people's scores, and consistency with pairs that people put in an order."""
+"""Correlation of scores with human scores, and consistency with pairs that humans ordered."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from unreel.stats.row_sample import (
 
 
 def count_ordered_pairs(human: npt.ArrayLike) -> int:
-    """Count the pairs of clips to which people gave different scores; `human` has a score per clip."""
+    """Count the pairs of clips with different human scores; `human` has a score per clip."""
     (column,) = require_float_columns(human)
     _, tied = np.unique(column, return_counts=True)
     return int(len(column) ** 2 - (tied**2).sum()) // 2
@@ -34,7 +34,7 @@ def pair_consistency(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Compute the fraction of the pairs with different human scores that `scores` order as people do.
+    """Compute the fraction of the pairs with different human scores that `scores` order equally.
 
     A tie in `scores` counts as disagreement. The interval resamples clips, because the pairs of one
     clip are correlated; n counts rows.
@@ -65,7 +65,7 @@ class OrderedPairCounts:
     """Counts of pairs that the truth orders, that the scores order equally, and that the scores tie."""
 
     ordered: Array
-    """NaN where there are none."""
+    """Number of pairs that the truth orders; NaN if there are none."""
     same: Array
     tied: Array
 
@@ -92,7 +92,7 @@ class OrderedPairCounter:
         return cls(rank, tuple(_RankDigitPairs.of(rank, score, digit) for digit in range(n_digits)))
 
     def count(self, weights: Array) -> OrderedPairCounts:
-        """Count pairs for each line of `weights`, which holds how often each row occurs."""
+        """Count pairs for each line of `weights`, the number of times that each row occurs."""
         starts = np.flatnonzero(np.diff(self.rank, prepend=-1))
         by_truth = np.add.reduceat(weights, starts, axis=1)
         ordered = (weights.sum(axis=1) ** 2 - np.einsum("rt,rt->r", by_truth, by_truth)) / 2
@@ -108,15 +108,15 @@ class _RankDigitPairs:
     """Pairs of rows whose truth ranks differ first in one given binary digit."""
 
     lower: IntArray
-    """Rows of the lower halves by block, then by score."""
+    """Indices of the rows in the lower halves, sorted by block, then by score."""
     upper: IntArray
-    """Rows of the upper halves by block, then by score."""
+    """Indices of the rows in the upper halves, sorted by block, then by score."""
     block: IntArray
-    """For each upper row, how many lower rows come before its block."""
+    """Number of lower rows before the block of each upper row."""
     less: IntArray
-    """For each upper row, how many lower rows come before the first of its block not below its score."""
+    """Number of lower rows in earlier blocks, or in the same block with a lower score, for each upper row."""
     not_more: IntArray
-    """For each upper row, how many lower rows come before the first of its block above its score."""
+    """Number of lower rows in earlier blocks, or in the same block with no higher score, for each upper row."""
 
     @classmethod
     def of(cls, rank: IntArray, y_rank: IntArray, digit: int) -> "_RankDigitPairs":
@@ -139,7 +139,7 @@ class _RankDigitPairs:
             tied += np.einsum("ri,ri->r", upper, before.take(self.not_more, axis=1) - less)
 
 
-# A variance below this share of the mean square is rounding.
+# A variance below this fraction of the mean square is rounding error.
 _ROUNDING = 1e-12
 
 
@@ -188,7 +188,7 @@ def _explain_constant_scores(x: Array, y: Array) -> str:
 
 def _standardise_column(column: Array) -> Array:
     """Return the column centred and scaled, so that sums of products keep their precision."""
-    # The largest distance scales first: squares of tiny or huge scores leave the range of floats.
+    # Dividing by the largest distance first avoids overflow and underflow of the squares.
     centred = column - column.mean()
     centred /= np.abs(centred).max()
     scaled: Array = centred / centred.std()

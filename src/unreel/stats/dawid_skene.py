@@ -3,8 +3,8 @@
 Dawid and Skene 1979 (doi:10.2307/2346806): every annotator has a table of how often they give
 each label for each true label. The tables give the probabilities of the true labels, and these
 probabilities give new tables, until nothing changes. A weak prior stabilises the table of an
-annotator with few answers: without it, three answers that agree by chance would make the
-annotator infallible.
+annotator with few answers: without it, three answers that agree by chance would give the
+annotator an error rate of 0.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from unreel.stats.row_sample import Array, IntArray
 
 MOST_ROUNDS: Final = 200
 _STILL: Final = 1e-6
-"""No chance moves further than this in the last round."""
+"""Convergence threshold: maximum change of any probability in the last round."""
 _ERRORS: Final = 10
 """Ratio of the strengths of the priors for kinds of errors and for error rates."""
 _RARELY: Final = 1e-10
@@ -31,14 +31,14 @@ class DawidSkeneFit:
     """Fit of Dawid and Skene's model: label probabilities of each task, and annotators' error rates."""
 
     posterior: Array
-    """`[task, label]`: each line sums to 1."""
+    """Probability of each label of each task, `[task, label]`; each row sums to 1."""
     shares: Array
-    """`[label]`: frequency of each true label."""
+    """Frequency of each true label, `[label]`."""
     confusion: Array
-    """`[annotator, true label, said label]`: each line sums to 1."""
+    """Probability of each given label, `[annotator, true label, given label]`; each row sums to 1."""
     n_rounds: int
     settled: bool
-    """Whether nothing moved any more before the rounds ended."""
+    """Whether the iteration converged."""
 
     @property
     def accuracy(self) -> Array:
@@ -58,7 +58,7 @@ def dawid_skene(
 ) -> DawidSkeneFit:
     """Estimate annotator skills and true labels from the labels `[i]`.
 
-    `annotator`, `task` and `label` hold whole numbers from 0. The estimate starts at the label
+    `annotator`, `task` and `label` contain integers from 0. The estimate starts at the label
     shares of each task, so the order of the labels has no effect. `pull` is the strength of the
     prior, as a number of artificial tasks per true label; 0 gives the published method. `shape` is
     the number of annotators and of labels, in case the last of them do not occur in the data.
@@ -107,11 +107,11 @@ def _run_expectation_maximisation(
 
 
 def _estimate_confusion_tables(counts: Array, *, pull: float) -> Array:
-    """Return rows of `counts[annotator, true, said]` as fractions, with the prior.
+    """Return rows of `counts[annotator, true, given]` as fractions, with the prior.
 
-    A person's accuracy for a label is shrunk towards their overall accuracy, and their errors
-    towards the errors of all. The first prior is weak, because suspicious people are right about
-    one label only; the second is stronger, because errors are few and labels many.
+    An annotator's accuracy for a label is shrunk towards the annotator's overall accuracy, and the
+    errors towards the errors of all. The first prior is weak, because annotators who prefer one label
+    are right about that label only; the second is stronger, because errors are few and labels many.
     """
     if pull == 0 or counts.shape[-1] == 1:
         return np.maximum(_normalise_rows(counts), _RARELY)
@@ -152,16 +152,16 @@ def _require_index_column(column: npt.ArrayLike) -> IntArray:
 
 
 MANY_TASKS: Final = 1_000
-"""Number of tasks from which people are weighted without cross-fitting, as published."""
+"""Number of tasks from which annotators are weighted without cross-fitting, as published."""
 FEWEST_TASKS: Final = 10
-"""With fewer tasks the chance of an answer is its share of the votes."""
+"""Minimum number of tasks to fit a model; with fewer, the probability of a label is its fraction of the votes."""
 EQUAL_PULL: Final = 1e6
-"""Made-up tasks behind the prior that leave no difference between people."""
+"""Prior strength, in artificial tasks, that leaves no difference between annotators."""
 PULLS: Final = (2.0, 10.0)
-"""Priors under which people differ, the weakest first."""
+"""Prior strengths under which annotators may differ, the weakest first."""
 _N_FOLDS: Final = 5
 _MOST_ROUNDS: Final = 2_000
-"""Three people who differ need about 1,000 rounds to converge."""
+"""Maximum number of rounds; three annotators who differ need about 1,000 rounds to converge."""
 _LEAST_SHARE: Final = 1e-10
 
 
@@ -170,13 +170,13 @@ class CrossFittedDawidSkene:
     """Label probabilities of each task, accuracy of each annotator, and whether weights are justified."""
 
     posterior: Array
-    """`[task, label]`: each line sums to 1."""
+    """Probability of each label of each task, `[task, label]`; each row sums to 1."""
     accuracy: Array
-    """`[annotator]`: the same for all where people are not weighed."""
+    """Accuracy of each annotator, `[annotator]`; equal for all if annotators are not weighted."""
     weighs: bool
-    """Whether telling people apart predicts held-out answers better than one table for all."""
+    """Whether separate tables per annotator predict held-out answers better than one table for all."""
     converged: bool
-    """Whether Dawid-Skene converged; if not, people are not weighed."""
+    """Whether Dawid-Skene converged; if not, annotators are not weighted."""
 
 
 def cross_fit_dawid_skene(
@@ -245,7 +245,7 @@ class _HeldOutFit:
     pull: float
     posterior: Array
     log_likelihood: Array
-    """`[task]`: of its answers."""
+    """Log-likelihood of the answers of each task, `[task]`."""
     converged: bool
 
     @property
@@ -264,7 +264,7 @@ class _HeldOutFit:
             converged &= skills.settled
             tables = np.log(skills.confusion[answers.who[held_out], :, answers.said[held_out]])
             np.add.at(logs, answers.task[held_out], tables)
-            # Equal people count as in a majority, in which no label has a start.
+            # Equal annotators count as in a majority vote, in which all labels have the same prior.
             shares = skills.shares if pull < EQUAL_PULL else np.full(n_labels, 1 / n_labels)
             logs[np.unique(answers.task[held_out])] += np.log(np.maximum(shares, _LEAST_SHARE))
         top = logs.max(axis=1, keepdims=True)

@@ -33,7 +33,7 @@ from unreel.stats.row_sample import (
 )
 
 _WHOLE: Final = 1e-9
-"""A hundredth of 300 clips is 3 of them, whatever a float makes of it."""
+"""Tolerance for rounding errors: 1 % of 300 clips must count as 3 clips."""
 
 
 def auc(
@@ -176,7 +176,7 @@ class ReliabilityBin:
     p_mean: float
     """Mean reported probability of being generated."""
     generated: Estimate
-    """Share that was generated, with its interval; rows of one clip together count as one."""
+    """Fraction of generated rows, with its interval; the rows of one clip count as one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,11 +184,11 @@ class CalibrationMetrics:
     """Calibration of reported probabilities: calibration error, Brier score and reliability bins."""
 
     ece: Measured
-    """Expected calibration error: mean distance of reported and true over the bins, by rows."""
+    """Expected calibration error: mean distance of reported and true fractions over the bins, weighted by rows."""
     brier: Measured
-    """Mean squared distance of the probability and 0 or 1."""
+    """Mean squared difference between the probability and the truth, 0 or 1."""
     bins: tuple[ReliabilityBin, ...]
-    """From the lowest probabilities to the highest."""
+    """Bins from the lowest probabilities to the highest."""
 
 
 def measure_probability_calibration(

@@ -18,7 +18,7 @@ from unreel.core.estimate import Estimate
 from unreel.stats.label_digests import LabelDigestList
 
 MOST_GROUPS: Final = 100
-"""More groups would cost time and hardly narrow an interval."""
+"""Maximum number of groups; more would cost time and hardly narrow an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class JackknifeValues:
 
     scenes: npt.NDArray[np.float64]
     creators: npt.NDArray[np.float64] | None = None
-    """`None`: creators are too few to say anything about others."""
+    """Values without each group of creators; `None` if creators are too few to generalise."""
     cells: npt.NDArray[np.float64] | None = None
-    """Without what some creators made of some scenes."""
+    """Values without each group of cells, one scene by one creator."""
     crossing: tuple[float, float, float] = (0.0, 1.0, 1.0)
-    """How far creators and scenes cross, and how many of both: see `Sample.crossing`."""
+    """Degree to which creators and scenes cross, and the number of each: see `RowSample.crossing`."""
 
     def less(self, other: "JackknifeValues", groups: JackknifeGroups) -> "JackknifeValues":
         """Return these values minus `other`, for the groups that contain a scene or a creator."""
@@ -66,9 +66,9 @@ class JackknifeEstimate(Estimate):
     """Value of a metric, and its values without each group; it has no confidence interval."""
 
     leave_out: Callable[[], JackknifeValues]
-    """Computes it on demand: few metrics of a scorecard are compared."""
+    """Function that computes the values on demand, because few metrics of a scorecard are compared."""
     unit: float = 1.0
-    """What it is multiplied by."""
+    """Factor by which the values are multiplied."""
 
     @property
     def without(self) -> JackknifeValues:

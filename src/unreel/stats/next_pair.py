@@ -19,13 +19,13 @@ from unreel.core.errors import InvalidValueError
 from unreel.stats.row_sample import Array, IntArray
 
 SPREAD: Final = 1.5
-"""Standard deviation of strengths before anything is known: most pairs are then far from sure."""
+"""Prior standard deviation of strengths, with which most comparisons are far from certain."""
 _SPREADS: Final = (0.2, 5.0)
-"""Least and largest that results can make likely."""
+"""Minimum and maximum of the standard deviation of strengths that is estimated from results."""
 _DOUBT: Final = 0.4
-"""Standard deviation of the logarithm of the spread before anything is known: 0.7 to 3.3 in 95 of 100."""
+"""Prior standard deviation of the logarithm of the spread: 0.7 to 3.3 in 95 % of cases."""
 MOST: Final = 2000
-"""Competitors: the belief holds the square of their number."""
+"""Maximum number of competitors; the posterior stores the square of their number."""
 _STEPS: Final = 50
 _SETTLED: Final = 1e-9
 _PROBIT: Final = math.sqrt(math.pi / 8)
@@ -104,7 +104,7 @@ def _fit_strengths(
         weight = wins_expected * (1 - _divide_or_zero(wins_expected, n_results))
         precision = np.diag(weight.sum(axis=1) + 1 / spread**2) - weight
         step = np.linalg.solve(precision, slope)
-        # A long step overshoots where one side always wins.
+        # Limit long steps, which overshoot if one side always wins.
         mean = mean + step * min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))
         if np.abs(step).max() < _SETTLED:
             break

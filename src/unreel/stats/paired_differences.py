@@ -21,7 +21,7 @@ from unreel.stats.power import compute_detectable_difference
 from unreel.stats.resampling import compute_shared_variance
 
 FEWEST: Final = 6
-"""No fewer clips than this carry an interval at a level of 0.95."""
+"""Minimum number of clips for an interval at a level of 0.95."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +30,11 @@ class DifferenceTestResult:
 
     estimate: Estimate
     p: float
-    """Two-sided: below 0.05 exactly where the 95 % interval excludes 0."""
+    """Two-sided p-value, below 0.05 exactly if the 95 % interval excludes 0."""
     error: float
     """Standard error of the difference."""
     free: float
-    """Its degrees of freedom."""
+    """Degrees of freedom of the standard error."""
     reach: float
     """Maximum absolute difference."""
 
@@ -191,9 +191,9 @@ class PairedRowIndices:
     ours: Places
     theirs: Places
     shown: Places
-    """Index of the clips, for each pair of rows."""
+    """Index of the clip, or the pair of clips, of each pair of rows."""
     n_unshared: int
-    """Clips, or pairs of them, with a row that has no counterpart."""
+    """Number of clips, or pairs of clips, with a row that has no counterpart."""
 
     @property
     def n_shown(self) -> int:

@@ -8,7 +8,7 @@ from unreel.core.errors import InvalidValueError
 POWER: Final = 0.8
 """Probability of detecting a true difference of the reported size."""
 DISCORDANT: Final = 0.3
-"""Share of clips of which one of two reviewers is right and the other wrong, where nothing is known of them."""
+"""Default fraction of clips on which one of two reviewers is right and the other wrong, if unknown."""
 
 
 def compute_detectable_difference(

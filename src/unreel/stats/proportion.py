@@ -9,7 +9,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 
 _STEPS = 60
-"""Halvings: the ends are exact to the last digits of a float."""
+"""Number of bisection steps: the bounds are exact to the last digits of a float."""
 
 
 def estimate_proportion(successes: int, n: int, *, level: float = 0.95) -> Measured:
@@ -36,9 +36,9 @@ def mid_p_interval(share: float, n: float, *, level: float) -> tuple[float, floa
     often. Wilson's interval, which the mid-P interval replaces, covers 0.886 for 6 clips and a true
     share of 0.98.
     """
-    from scipy.special import betainc  # a third of a second that a single review does not need
+    from scipy.special import betainc  # imported late: it takes a third of a second
 
-    central_normal_quantile(level)  # refuses a level that cannot be
+    central_normal_quantile(level)  # rejects an invalid level
     tail, count = (1 - level) / 2, share * n
 
     def chance_above(p: float) -> float:
@@ -108,7 +108,7 @@ def sum_weighted_proportions(
         low=value - math.sqrt(below),
         high=value + math.sqrt(above),
         n=n,
-        # As Satterthwaite counts degrees of freedom: a share of few trials that makes most of the doubt decides.
+        # Satterthwaite's method: a share with few trials and most of the variance decides.
         n_clusters=round(spread**2 / doubt) if doubt else n,
         level=level,
     )

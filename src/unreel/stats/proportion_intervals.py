@@ -11,7 +11,7 @@ from unreel.stats.resampling import MOST_UNDEFINED, compute_min_clusters
 from unreel.stats.row_sample import Array
 
 _STEPS: Final = 14
-"""Of false position: the ends are exact to ten digits."""
+"""Number of steps of false position: the bounds are exact to ten digits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ def compute_proportion_intervals(
     )
     flat = ~few & still
     low, high = mid_p_intervals(values, np.where(flat, 1.0, trials), level=level)
-    # The end of the mid-P interval of a count of none.
+    # Upper bound of the mid-P interval of a count of 0.
     unseen = 1 - (1 - level) ** (1 / np.maximum(n_free, 1.0))
     low = np.where(flat, values - unseen * values, low)
     high = np.where(flat, values + unseen * (1 - values), high)

@@ -20,10 +20,10 @@ from unreel.stats.row_sample import Array, IntArray, RowSample
 _BRADLEY_TERRY: Final = LazyImport("evalica:bradley_terry", extra="arena")
 _WINNER: Final = LazyImport("evalica:Winner", extra="arena")
 
-# Far below any interval, and reached within a few hundred rounds unless one side nearly always wins.
+# Far below any interval width, reached in a few hundred rounds unless one side nearly always wins.
 _TOLERANCE: Final = 1e-8
 _MOST_ROUNDS: Final = 10_000
-# Names that one reason lists before it says "...".
+# Maximum number of names in one reason; "..." replaces the others.
 _NAMED: Final = 5
 
 
@@ -70,7 +70,7 @@ def bradley_terry(
     first = np.array([number[battle.first] for battle in battles])
     second = np.array([number[battle.second] for battle in battles])
     points = np.array([_POINTS[battle.outcome] for battle in battles])
-    # The order of a pair has no effect on strength: one order for all halves the table.
+    # The order of a pair has no effect on strengths: one order for all halves the table.
     points = np.where(first < second, points, 1 - points)
     pair = np.minimum(first, second), np.maximum(first, second)
     columns = (*(column.astype(np.float64) for column in pair), points)

@@ -25,9 +25,9 @@ from unreel.stats.row_sample import Array, ClusterIds, ClusterResampler, Cluster
 Statistic = Callable[[Array], Array]
 
 RESAMPLES: Final = 2_000
-# What is counted twice is the smallest part of a variance, and may be known less exactly.
+# The variance that is counted twice is the smallest part, so fewer resamples are sufficient.
 _CELL_RESAMPLES: Final = 500
-# An interval that leaves out more resamples than this would describe another question.
+# Maximum fraction of undefined resamples; an interval without more of them would be misleading.
 MOST_UNDEFINED: Final = 0.1
 
 
@@ -37,8 +37,8 @@ class ResampledStatistic:
 
     values: Array
     n_clusters: Array
-    """How many independent clusters, drawn again, would be as sure of the spread: the scenes, or fewer
-    where creators, which are few, make most of it."""
+    """Number of independent clusters with the same uncertainty of the spread: the number of scenes, or fewer if a
+    few creators cause most of the spread."""
 
 
 def resample_statistic(
@@ -64,7 +64,7 @@ def compute_min_clusters(level: float) -> int:
     No resample leaves the range of the clusters, and the range of k clusters misses the median of all
     clusters once in 2 ** (k - 1) times.
     """
-    central_normal_quantile(level)  # refuses a level that cannot be
+    central_normal_quantile(level)  # rejects an invalid level
     return 1 + math.ceil(-math.log2(1 - level))
 
 
@@ -98,7 +98,7 @@ def _widen_replicates(
     cells = sample.cells
     per_cell = _draw_replicates(statistic, cells, _CELL_RESAMPLES, block=sample.block, rng=rng)
     by_scene = _compute_row_variance(values) * _compute_bias_correction(sample.n_clusters)
-    # Leaving out one of k shows as much as drawing k, made k - 1 times smaller (the jackknife).
+    # Jackknife: the variance of k leave-one-out values, times k - 1, is that of resamples of k.
     by_creator = _compute_row_variance(without) * (len(without) - 1)
     by_cell = _compute_row_variance(per_cell) * _compute_bias_correction(cells.n_groups)
     twice = compute_shared_variance(by_scene, by_creator, by_cell, sample.crossing)

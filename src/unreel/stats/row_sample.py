@@ -36,9 +36,9 @@ __all__ = (
     "weighted_sum",
 )
 
-# Elements of one block of weights: a few temporaries of this size stay near the processor.
+# Number of weights in one block: a few temporaries of this size fit into the processor's cache.
 _BLOCK: Final = 2**15
-# Whole numbers up to here are ranked by counting, in a byte each.
+# Maximum integer that is ranked by counting, in one byte each.
 _FEW: Final = 255
 
 
@@ -69,11 +69,11 @@ class RowSample:
     """
 
     columns: tuple[Array, ...]
-    """The distinct rows, column by column, sorted by the first column, then the second, ..."""
+    """Distinct rows, column by column, sorted by the first column, then the second, ..."""
     starts: IntArray
-    """Index at which each distinct row starts among all rows, sorted so."""
+    """Index at which each distinct row starts among all rows in sorted order."""
     ties: ClusterIds
-    """The scene and the creator of every row, sorted so."""
+    """Scene and creator of every row in sorted order."""
     scenes: ClusterResampler
 
     @classmethod
@@ -120,7 +120,7 @@ class RowSample:
 
     @property
     def crossing(self) -> tuple[float, float, float]:
-        """Return how far creators and scenes cross (1: all made all; 0: none shared), and their numbers."""
+        """Return the degree to which creators and scenes cross (1: all made all; 0: none), and their numbers."""
         generated = self.ties.only(self.ties.creator != NOBODY)
         n_cells, n_scenes, n_creators = (
             count_distinct_values(_compute_cell_ids(generated)),
@@ -133,7 +133,7 @@ class RowSample:
     def group_counts(self, kind: Literal["scene", "creator", "cell"]) -> "JackknifeGroupCounts":
         """Count the distinct rows in each jackknife group of scenes, of creators, or of both (`cell`)."""
         scene, creator = self.ties.scene, self.ties.creator
-        # A step that spreads the cells of a scene, and those of a creator, over all groups.
+        # The factor 37 spreads the cells of a scene, and those of a creator, over all groups.
         numbers = {"scene": scene, "creator": creator, "cell": scene + 37 * creator}[kind]
         group = numbers % MOST_GROUPS
         if kind != "scene":
@@ -159,11 +159,11 @@ class JackknifeGroupCounts:
     observed: Array
     """Weights of the distinct rows with all groups, shaped as one resample."""
     row: npt.NDArray[np.int32]
-    """Distinct rows that a group has, group by group."""
+    """Indices of the distinct rows in each group, group by group."""
     times: npt.NDArray[np.int32]
-    """Number of times that the group has the row."""
+    """Number of times that the group contains the row, for each entry of `row`."""
     starts: IntArray
-    """Index in `row` at which each group starts, and the end of the last one."""
+    """Index in `row` at which each group starts, and the end of the last group."""
     block: int
     """Number of lines of weights in one block."""
 
@@ -205,7 +205,7 @@ class DistinctRowIndices:
     """Index of each row among the distinct rows, computed column by column to save memory."""
 
     code: npt.NDArray[Any]
-    """Index of every row among the distinct ones, in the smallest type that fits."""
+    """Index of every row among the distinct rows, in the smallest type that fits."""
     distinct: tuple[Array, ...]
     counts: IntArray
     """Number of rows per distinct row."""

@@ -1,4 +1,4 @@
-"""Sequential tests whose false-alarm rate holds over all looks at a growing series.
+"""Sequential tests whose false-alarm rate is valid over all checks of a growing series.
 
 Each test is an e-process: a series of evidence values whose expectation is at most 1 at any
 stopping time if the null hypothesis is true. By Ville's inequality, the probability that the
@@ -20,18 +20,18 @@ import numpy as np
 from unreel.stats.row_sample import Array
 
 START_EVERY: Final = 5
-"""Values from one start of a test to the next."""
+"""Number of values between two starts of a test."""
 SLOPE_SD: Final = 0.3
-"""Prior deviation of a slope, in deviations of the noise for each value."""
+"""Prior standard deviation of a slope per value, in standard deviations of the noise."""
 SHIFT_SD: Final = 1.0
-"""Prior deviation of a shift, in deviations of the noise."""
+"""Prior standard deviation of a shift, in standard deviations of the noise."""
 BETS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
-"""Fractions of the evidence that one value of 0 costs; the test averages over them."""
+"""Fractions of the evidence that is lost by one value of 0; the test averages over them."""
 _HALVINGS: Final = 20
 _ROUNDING: Final = 1e-12
 
 Interval = tuple[float, float, float]
-"""Value, low and high; infinite ends if there are too few values."""
+"""Value, lower and upper bound; the bounds are infinite if there are too few values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class SequentialTestEvidence:
 
     log_evidence: Array
     starts: tuple[int, ...]
-    """After each value, the index of the start with most of the evidence."""
+    """Index of the start with most of the evidence, after each value."""
 
     def first_above(self, log_limit: float) -> int | None:
         """Return the index at which the evidence first reaches the limit; `None` if it never does."""

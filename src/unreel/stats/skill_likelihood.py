@@ -10,7 +10,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.stats.row_sample import Array, BoolArray, IntArray
 
 REAL: Final = -1
-"""Instead of a creator: the clip is real."""
+"""Value of `creator` for a real clip."""
 _LEAST: Final = 1e-12
 
 
@@ -20,12 +20,12 @@ class SkillAnswerColumns:
 
     reviewer: IntArray
     creator: IntArray
-    """`REAL` if the clip is real."""
+    """Index of the creator; `REAL` for a real clip."""
     scene: IntArray
     generated: BoolArray
     """Whether the answer is "generated"."""
     nuisance: Array
-    """A row for each answer, a column for each nuisance, in standard deviations."""
+    """Nuisance variables in standard deviations, `[answer, nuisance]`."""
 
     def __post_init__(self) -> None:
         columns = (self.creator, self.scene, self.generated, self.nuisance)
@@ -75,13 +75,13 @@ class EqualProbabilityCounts:
     shape: SkillTermLayout
     reviewer: IntArray
     creator: IntArray
-    """0 if the clip is real; see `made`."""
+    """Index of the creator; 0 if the clip is real, see `made`."""
     made: Array
-    """1 where the clip is generated, else 0."""
+    """1 if the clip is generated, otherwise 0."""
     nuisance: Array
     n: Array
     said: Array
-    """Answers of `n` that say generated."""
+    """Number of the `n` answers that are "generated"."""
 
     @classmethod
     def of(cls, answers: SkillAnswerColumns, shape: SkillTermLayout) -> "EqualProbabilityCounts":

@@ -42,13 +42,13 @@ Test's counts, where some recognise Sora's watermark and some do not.
 """
 _COIN: Final = 0.5
 SPREAD: Final = 3.0
-"""Standard deviation of every term before an answer is seen: 95 of 100 lie within 6 log-odds."""
+"""Prior standard deviation of every term: 95 % lie within 6 log-odds."""
 _NEARLY_CONSTANT: Final = 2 * MOST_GUESS
-"""Slips alone can make the rarer answer this common, as the mean of its shares of real and of generated clips."""
+"""Maximum fraction of the rarer answer that slips alone can cause, as the mean over real and generated clips."""
 _CLEAR_GAIN: Final = 3.3
-"""In log-likelihood, for one term more: chance alone gives as much in 1 of 100."""
+"""Minimum gain in log-likelihood of one more term; chance alone gives as much in 1 % of cases."""
 _CLEAR_LOSS: Final = -1.0
-"""Of terms against one chance for every clip, which they can nearly imitate where creators are alike."""
+"""Minimum gain over one chance for every clip, which the terms can nearly imitate if creators are alike."""
 _LEAST_CHANCE: Final = 1e-12
 _STEPS: Final = 200
 _SETTLED: Final = 1e-8
@@ -63,7 +63,7 @@ class SkillModelTerms:
     ability: Array
     realism: Array
     sway: Array
-    """Of each nuisance."""
+    """Coefficient of each nuisance variable."""
 
     @classmethod
     def of(cls, vector: Array, shape: SkillTermLayout) -> "SkillModelTerms":
@@ -78,7 +78,7 @@ class SkillModelFit:
     terms: SkillModelTerms
     errors: SkillModelTerms
     blind: BoolArray
-    """The reviewers whose answers one chance for every clip explains better."""
+    """Whether one probability for every clip explains the answers of each reviewer better."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +96,7 @@ class SkillModelPrior:
     """Prior assumptions of the skill model: guess rate and spread of the terms."""
 
     guess: float | None = None
-    """The guess rate; `None`: fitted to the answers."""
+    """Guess rate; `None` to fit it to the answers."""
     spread: float = SPREAD
 
     def __post_init__(self) -> None:
@@ -306,10 +306,10 @@ class _ConnectedEntrants:
     reviewers: BoolArray
     creators: BoolArray
     n_real: IntArray
-    """Answers of each reviewer about real clips."""
+    """Number of answers of each reviewer about real clips."""
     n_made: IntArray
     n_about: IntArray
-    """Answers about each creator."""
+    """Number of answers about each creator."""
 
     @classmethod
     def of(cls, answers: SkillAnswerColumns, shape: SkillTermLayout) -> "_ConnectedEntrants":

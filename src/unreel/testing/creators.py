@@ -88,7 +88,7 @@ class CreatorKit:
     repeatable: ClassVar[bool] = True
     """Whether the same brief and seed always give the same bytes."""
     free: ClassVar[bool] = False
-    """Whether every clip costs nothing, and says so."""
+    """Whether every clip has a reported cost of 0."""
 
     def briefs(self, folder: Path, creator: Creator) -> list[ClipBrief]:
         """Return its briefs; it must be able to make at least one. Override it for other scenes."""

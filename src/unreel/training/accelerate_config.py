@@ -18,9 +18,9 @@ _LAYERS: Final[Mapping[FamilyName, str]] = {
     "qwen3-vl": "Qwen3VLTextDecoderLayer,Qwen3VLVisionBlock",
     "videollama3": "Qwen2DecoderLayer,VideoLlama3VisionEncoderLayer",
 }
-"""What FSDP splits a model at."""
+"""Transformer layer classes at which FSDP splits a model, by model family."""
 LAUNCHED: Final = "unreel.cli.train.accelerate_worker"
-"""The module that each process runs."""
+"""Module that each process runs."""
 _MASTER: Final = "MASTER"
 
 
@@ -30,7 +30,7 @@ class AccelerateLaunchCommands:
 
     config: Path
     commands: tuple[str, ...]
-    """One for each machine."""
+    """Launch command of each machine."""
 
 
 def build_accelerate_config(

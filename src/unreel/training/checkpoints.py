@@ -20,7 +20,7 @@ from unreel.core.safe_names import require_relative_path
 
 SEAL: Final = "seal.json"
 INNER: Final = "training"
-"""The part of a checkpoint that only a training reads: optimiser, schedule, random states."""
+"""Subfolder of a checkpoint with the training state: optimiser, schedule and random states."""
 _SEAL_BYTES: Final = 4 << 20
 _STEPS: Final = "checkpoints"
 _NAME: Final = re.compile(r"step-(\d{6,12})")
@@ -42,7 +42,7 @@ class TrainingCheckpointStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        # Weights are handed on, so whoever may read the folder may read them.
+        # Weights are shared, so the files follow the permissions of the folder.
         self._folder = OutputDirectory(folder, published=True)
 
     def draft(self, name: str) -> Path:

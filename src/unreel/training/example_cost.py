@@ -27,9 +27,9 @@ from unreel.reviewers.endpoint.token_estimate import CHARACTERS
 from unreel.reviewers.local.input_format import FamilyName, Form
 
 _TURNS: Final = 24
-"""Tokens of a chat template around one question and its answer."""
+"""Number of tokens of a chat template around one question and its answer."""
 _BRACKETS: Final = 2
-"""Tokens before and after each picture or stretch of video."""
+"""Number of tokens before and after each image or group of video frames."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +38,15 @@ class VisionTokenRule:
 
     patch: int
     merge: int
-    """Patches on a side that become one token."""
+    """Number of patches per side that are merged into one token."""
     frames: int = 1
-    """Of a video, that share their patches."""
+    """Number of consecutive video frames that share their patches."""
     per_frame: int = 16384
-    """Tokens of a frame, at most; it is scaled down above that."""
+    """Maximum number of tokens of a frame; a larger frame is scaled down."""
     in_all: int | None = None
-    """Tokens of a video, at most, each frame counted on its own."""
+    """Maximum number of tokens of a video, with each frame counted separately; `None` for no limit."""
     mark: str = ""
-    """What the processor writes before each stretch of a video, for an instant."""
+    """Sample of the timestamp that the processor writes before each group of video frames."""
 
     def seen(self, width: int, height: int, n_frames: int) -> tuple[int, int]:
         """Return the size to which the processor resizes `n_frames` frames of `width` x `height` pixels."""
@@ -106,9 +106,9 @@ class ExampleCost:
     answer_tokens: int
     patches: int
     patches_at_once: int
-    """That see each other: those of one frame, or of two that share theirs."""
+    """Number of patches that attend to each other: those of one frame, or of frames that share patches."""
     decoded: float
-    """Pixels that must be decoded to get at the frames."""
+    """Number of pixels that must be decoded to extract the frames."""
 
     @property
     def tokens(self) -> int:

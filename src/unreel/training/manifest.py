@@ -13,7 +13,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.training.checkpoints import TrainingCheckpoint, TrainingCheckpointStore
 
 Ended = Literal["done", "early", "asked"]
-"""End after all steps, by patience, or by a stop request."""
+"""Reason of the end: all steps are done, patience is over, or a stop was requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,28 +24,28 @@ class TrainingResult:
     model: Path | None
     """Folder of the model; `None` if the training was stopped."""
     step: int
-    """Step of the model; the last step if there is none."""
+    """Step of the model; the last step if there is no model."""
     n_steps: int
     loss: float | None
     """Loss of the last step."""
     held_out_loss: float | None
     ended: Ended
     went_on_from: int | None
-    """Step of the checkpoint from which the training resumed."""
+    """Step of the checkpoint from which the training resumed; `None` if it did not."""
     unshown: dict[str, list[str]] = field(default_factory=dict)
-    """Name, failure reason and detail of the examples that could not be read."""
+    """Name, failure reason and detail of each example that could not be read, by key."""
     gain: Measured | None = None
-    """With `[reward]`: increase of the reward on held-out questions."""
+    """Increase of the reward on held-out questions, only after a GRPO training."""
 
 
 FILE: Final = "training.json"
 _MOST_BYTES: Final = 4 << 20
 _FREE: Final = ("watch.", "optimise.workers", "devices.", "published.")
-"""What may change on the way: who watches and who decodes, and where the same clips lie."""
+"""Prefixes of the settings that may change before a resume; the paths of benchmarks may change too."""
 _TOLD: Final = 6
 
 Going = Literal["resume", "fresh", "either"]
-"""Whether a training must resume, must start again, or either."""
+"""Whether a training must resume (`resume`), must start again (`fresh`), or either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +54,9 @@ class TrainingManifest:
 
     recipe: Mapping[str, Any]
     data: str
-    """Digest of the examples, of their answers, and of which are held out."""
+    """Hash of the examples, of their answers, and of which examples are held out."""
     base: str
-    """Digest of the weights that it starts from."""
+    """Hash of the initial weights."""
     n_devices: int
 
     def differences(self, before: "TrainingManifest") -> Iterator[str]:

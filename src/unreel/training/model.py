@@ -66,11 +66,11 @@ class BaseModelFolder:
     """The local folder of a base model, with its name, hash and licence."""
 
     name: str
-    """As its makers call it, or its folder."""
+    """Name of the model's folder, or its name on the Hugging Face Hub."""
     folder: Path
     digest: str
     licence: str
-    """As it declares it; "" where it does not."""
+    """Licence that the model declares; "" if none."""
 
 
 def find_base_model(section: TrainedModelSection) -> BaseModelFolder:
@@ -97,7 +97,7 @@ _EYES: Final[Mapping[FamilyName, tuple[str, ...]]] = {
     "qwen3-vl": ("visual",),
     "videollama3": ("vision_model", "projector"),
 }
-"""The parts that see, with what carries their sight to the words."""
+"""Modules of the vision encoder and of its projection to the language model, by model family."""
 
 
 def load_trainable_model(
@@ -106,7 +106,7 @@ def load_trainable_model(
     """Load the model in `start` for training, with a new LoRA adapter or the given `adapter`."""
     dtype = torch.float32
     if section.tune == "lora" and section.precision == "bf16":
-        dtype = torch.bfloat16  # Only the adapters learn, and they stay exact.
+        dtype = torch.bfloat16  # Only the adapters are trained, and they stay in full precision.
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = load_local_model(start, device=device, dtype=dtype)
     if section.tune == "full":

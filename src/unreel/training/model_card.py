@@ -39,11 +39,11 @@ class CheckpointModelCard:
     data: Mapping[str, Any]
     """Digest and counts of the training data and the holdout."""
     base: Mapping[str, Any]
-    """The model that it started from: name, digest and licence."""
+    """Base model: name, digest and licence."""
     licences: Sequence[str]
-    """Of the clips, as their benchmarks declare them; "" where some declare none."""
+    """Licences of the clips as declared by their benchmarks; includes "" if some declare none."""
     look: Mapping[str, Any] | None
-    """The last look at the held-out part, with intervals; `None` where nothing was held out."""
+    """Last validation result, with intervals; `None` if nothing was held out."""
     unshown: Mapping[str, Sequence[str]] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     not_for: tuple[str, ...] = LIMITS

@@ -44,7 +44,7 @@ class TrainedModelSection(RecipeSection):
     """`[model]`: the model to train."""
 
     name: Text
-    """A folder, or a name that transformers knows."""
+    """Folder of the model, or its name on the Hugging Face Hub; a model of the Hub must be downloaded already."""
     revision: Text | None = None
     family: FamilyName
     tune: Literal["full", "lora"] = "lora"
@@ -52,7 +52,7 @@ class TrainedModelSection(RecipeSection):
     lora_alpha: Count = 16
     lora_dropout: Share = 0.05
     vision: Literal["trained", "frozen"] = "frozen"
-    """Whether the part that sees learns too."""
+    """Whether the vision encoder and its projection to the language model are trained too."""
     precision: Literal["bf16", "fp32"] = "bf16"
     gradient_checkpointing: bool = True
 
@@ -61,9 +61,9 @@ class ExpectedClipsSection(RecipeSection):
     """`[[data.expected]]`: expected number and size of clips, for an estimate without the files."""
 
     examples: Count
-    """Annotation rows, or clips where each is one question."""
+    """Number of annotation rows, or of clips if each clip is one question."""
     seconds: Positive
-    """Of a clip."""
+    """Length of a clip in seconds."""
     width: Annotated[Count, RecipeNumberUnit("pixels")]
     height: Annotated[Count, RecipeNumberUnit("pixels")]
     rate: Annotated[Positive, RecipeNumberUnit("frames a second")] = 24.0
@@ -74,17 +74,17 @@ class TrainingDataSection(RecipeSection):
     """`[[data]]`: a benchmark with ground truth, and its questions."""
 
     benchmark: Text | None = None
-    """A folder or a table; a shipped recipe leaves it to the user."""
+    """Path of the benchmark, a folder or a table. Shipped recipes omit it: set it with `--data PATH`."""
     layout: Text | None = None
     mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
     split: Text | None = "train"
-    """Of a benchmark that names any; one that names none is taken whole."""
+    """Split that is trained on; a benchmark without splits is used completely."""
     protocol: Text
     condition: Annotated[ConditionSection, Field(validate_default=True)] = ConditionSection()
     weight: Positive = 1.0
-    """How often each of its examples comes in an epoch: twice for 2, in every other epoch for 0.5."""
+    """Number of times that each example occurs per epoch: 2 is twice, 0.5 is once in every second epoch."""
     expected: Annotated[tuple[ExpectedClipsSection, ...], Field(max_length=MOST_PARTS)] = ()
-    """What `unreel train plan` counts with where the benchmark is not here."""
+    """Expected number and size of clips, for `unreel train plan` if a benchmark is not on this machine."""
 
     @field_validator("protocol")
     @classmethod
@@ -97,7 +97,7 @@ class TrainingDataSection(RecipeSection):
         cls, section: ConditionSection, info: ValidationInfo
     ) -> ConditionSection:
         if "protocol" not in info.data:
-            return section  # it is wrong itself, and said to be so
+            return section  # the protocol is invalid, which is reported by itself
         instrument = get_protocol(info.data["protocol"])
         resolved = section.resolved(instrument)
         if resolved.prompt not in instrument.wording.teaches:
@@ -135,7 +135,7 @@ class UnseenBenchmarkSection(RecipeSection):
     """`[[holdout.benchmarks]]`: a benchmark that the checkpoint will be scored on."""
 
     benchmark: Text | None = None
-    """Absent: the benchmarks of the data themselves, of which `split` is scored."""
+    """Path of the benchmark, a folder or a table; unset: the benchmarks of `[[data]]`, of which `split` is scored."""
     layout: Text | None = None
     mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
     split: Text | None = None
@@ -164,18 +164,17 @@ class TrainingHoldoutSection(RecipeSection):
     """`[holdout]`: data excluded from training, and the benchmarks that must stay unseen."""
 
     share: Share = 0.1
-    """Of the source videos, where no split is named."""
+    """Fraction of the source videos (scenes) that is held out for validation, if `split` is not set."""
     split: Text | None = None
-    """A split of the data's own benchmarks that is held out instead."""
+    """Split of the benchmarks of `[[data]]` that is held out for validation instead of `share`."""
     benchmarks: Annotated[
         tuple[UnseenBenchmarkSection, ...],
         Field(max_length=MOST_PARTS),
         BeforeValidator(_convert_to_unseen_sections),
     ] = ()
-    """What the checkpoint will be scored on: no clip of them, nor a near-duplicate, may be trained on."""
+    """Benchmarks that the checkpoint will be scored on: training on their clips, or near-duplicates, is an error."""
     near_duplicates: bool = True
-    """Whether clips that show the same stay on one side, however they were encoded: every clip is decoded
-    once for that."""
+    """Whether clips with the same content, even re-encoded, stay on one side; if so, every clip is decoded once."""
 
 
 class OptimiserSection(RecipeSection):
@@ -184,7 +183,7 @@ class OptimiserSection(RecipeSection):
     epochs: Positive = 1.0
     max_steps: Count | None = None
     batch_size: Count = 1
-    """Examples that one device holds at once."""
+    """Number of examples that one device processes in one batch."""
     accumulate: Count = 1
     learning_rate: Positive = 1e-5
     schedule: Literal["constant", "linear", "cosine"] = "cosine"
@@ -193,7 +192,7 @@ class OptimiserSection(RecipeSection):
     betas: tuple[Share, Share] = (0.9, 0.999)
     max_grad_norm: Positive = 1.0
     workers: Annotated[int, Field(ge=0, le=256)] = 2
-    """Processes that decode while the model learns."""
+    """Number of processes per device that decode clips during training; 0 decodes in the training process."""
 
 
 class ValidationSection(RecipeSection):
@@ -202,11 +201,11 @@ class ValidationSection(RecipeSection):
     every: Annotated[Count, RecipeNumberUnit("steps")] = 100
     save_every: Annotated[Count, RecipeNumberUnit("steps")] = 100
     keep: Count = 2
-    """Checkpoints."""
+    """Number of newest checkpoints that are kept; the best checkpoint is kept in addition."""
     clips: Count = 64
-    """Held-out clips that are asked each time."""
+    """Maximum number of held-out questions that the model answers in each validation."""
     patience: Count | None = None
-    """Looks without a better held-out loss after which it stops."""
+    """Number of consecutive validations without a lower held-out loss after which training stops; unset: never."""
     log_to: Annotated[tuple[Literal["tensorboard", "wandb"], ...], Field(max_length=2)] = ()
 
 
@@ -220,27 +219,28 @@ class AnswerRewardSection(RecipeSection):
     span: Share = 0.0
     format: Share = 0.2
     false_alarm: Annotated[float, Field(ge=1, le=100)] = 1.0
-    """Cost of a false alarm relative to a miss. Above 1, calling every clip real earns more than calling every clip generated."""
+    """Cost of a false alarm relative to a miss. Above 1, always answering real earns more than always generated."""
     onset_within: Annotated[Share, Field(gt=0)] = 0.25
-    """Part of the clip's length from the true onset at which a named one is worth nothing."""
+    """Distance from the true onset at which an onset earns nothing, as a fraction of the clip's length."""
     bar: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
-    """IoU from which evidence is paid; absent: what the best constant answer reaches on the training clips."""
+    """Closeness (IoU) above which evidence raises the reward; unset: the training clips' best constant answer's."""
     generations: Annotated[int, Field(ge=2, le=256)] = 8
     temperature: Positive = 1.0
     kl: Annotated[float, Field(ge=0, le=10)] = 0.0
+    """Weight of the penalty on the distance from the initial checkpoint (GRPO); 0: no penalty."""
     keep_from: Share = 0.5
-    """Of rejection sampling: what the best answer to a question must earn to be learned."""
+    """Minimum reward with which rejection sampling trains on the best answer to a question."""
 
 
 class PublishedResultSection(RecipeSection):
     """`[published]`: the published result that the recipe reproduces."""
 
     source: Text
-    """The paper, and the table of `unreel published` that holds the number."""
+    """Paper, and name of the table of `unreel published` that contains the result."""
     row: Text
-    """Of that table."""
+    """Name of the row in that table."""
     figures: dict[str, float] = Field(min_length=1, max_length=MOST_PARTS)
-    """By column."""
+    """Published values by column of that table."""
     minutes: Positive | None = None
     devices: Text | None = None
 
@@ -260,7 +260,7 @@ class TrainRecipe(RecipeSection):
     seed: Seed = 0
     input: Form = "frames"
     max_tokens: MaxTokens = 512
-    """Of an answer."""
+    """Maximum number of tokens of an answer that the model generates in validation and reward training."""
     model: TrainedModelSection
     data: Annotated[
         tuple[TrainingDataSection, ...],
@@ -272,7 +272,7 @@ class TrainRecipe(RecipeSection):
     watch: ValidationSection = ValidationSection()
     devices: TrainingDevicesSection = TrainingDevicesSection()
     reward: AnswerRewardSection | None = None
-    """Absent: supervised training alone."""
+    """Rewards of sampled answers; unset: supervised training only."""
     published: PublishedResultSection | None = None
 
     @property

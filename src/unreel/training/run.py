@@ -68,11 +68,11 @@ class TrainingProcessInfo:
     """Number of processes of a training, whether this one is the first, and its number of devices."""
 
     n: int
-    """How many there are, on all machines."""
+    """Number of processes on all machines."""
     is_first: bool
-    """Whether it is the process that reads, writes and reports."""
+    """Whether this is the process that reads, writes and reports."""
     n_devices: int
-    """Of this machine; 0 where only its processors can compute."""
+    """Number of GPUs of this machine; 0 if the training uses its CPU."""
 
 
 def read_training_process_info() -> TrainingProcessInfo:
@@ -85,7 +85,7 @@ def read_training_process_info() -> TrainingProcessInfo:
 
 
 GALLERY_BYTES: Final = 2 << 30
-"""Maximum size of the cache of inputs; an epoch of 8 frames a clip takes about 200 kB each."""
+"""Maximum size of the cache of clip inputs; a clip with 8 frames takes about 200 kB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

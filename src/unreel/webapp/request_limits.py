@@ -116,7 +116,7 @@ class _LimitedRequestBody:
         self.max_bytes = self.n_bytes = 0
 
     async def __call__(self) -> "Message":
-        if self._is_complete:  # the server waits here for the end of the connection
+        if self._is_complete:  # the server waits here until the connection ends
             return await self._receive()
         try:
             async with asyncio.timeout(max(0.0, self._until_s - time.monotonic())):

@@ -1,4 +1,4 @@
-"""One web application in this process."""
+"""Server of one web application in this process."""
 
 from collections.abc import Callable
 from typing import Any

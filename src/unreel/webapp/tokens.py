@@ -28,11 +28,11 @@ class TokenSettings(RecipeSection):
     """SHA-256 of the token in hexadecimal; the token itself is stored nowhere."""
     scopes: tuple[Scope, ...] = ("reward",)
     rate: float = Field(default=200.0, gt=0)
-    """Requests per second, with a burst of twice as many."""
+    """Maximum requests per second, with a burst of twice as many."""
     concurrency: int = Field(default=256, ge=1)
-    """Requests at the same time."""
+    """Maximum number of concurrent requests."""
     max_mb: float | None = Field(default=None, gt=0)
-    """Largest request in MB; the limit of the service if it is lower."""
+    """Maximum size of a request in MB; a lower limit of the service has precedence."""
 
 
 class TokenFile(RecipeSection):

@@ -121,15 +121,15 @@ class AnswerProbabilities:
     """Probability of each possible answer to each task, and the weight of each annotator."""
 
     chances: Mapping[str, Mapping[str, float]]
-    """By task, then by answer."""
+    """Probability of each answer, by task id and answer."""
     weights: Mapping[str, float]
-    """By annotator, the assumed share of right answers."""
+    """Assumed accuracy of each annotator."""
     weighs: bool = False
-    """Whether people count by their weights; if not, majorities stand."""
+    """Whether annotators are weighted by `weights`; otherwise majorities are used."""
     pairs: tuple[tuple[str, str], ...] = ()
-    """People who count as one voice."""
+    """Pairs of annotators who copy each other's answers and count as one."""
     notes: tuple[str, ...] = ()
-    """Decisions about weights and pairs, as sentences."""
+    """Sentences that explain the decisions about weights and pairs."""
 
     def tally(
         self, opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, *, count: Tally

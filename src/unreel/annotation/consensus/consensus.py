@@ -167,7 +167,7 @@ def _build_consensus_rating(
     """
     same = {who: rating for who, rating in ratings.items() if rating.score == score}
     mean = Fraction(sum(rating.score for rating in ratings.values()), len(ratings))
-    # Those who gave the very score speak for it; without any, whoever is closest to the mean.
+    # Prefer annotators who gave exactly this score; if there are none, the one closest to the mean.
     texts = [(who, f"{r.problem}\n{r.adherence}".strip()) for who, r in (same or ratings).items()]
     words_of = choose_consensus_text_author(
         task, texts, distance=lambda who: float(abs(ratings[who].score - mean))

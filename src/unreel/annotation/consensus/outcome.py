@@ -10,7 +10,7 @@ from unreel.annotation.judgements import AnyValue
 from unreel.core.errors import InvalidSettingError
 
 SAME_FAULT: Final = 0.2
-"""Tube IoU from which two marks mean the same fault: in a consensus, in agreement and on known clips."""
+"""Minimum tube IoU of marks of the same fault, in a consensus, in agreement and on known clips."""
 
 
 class ConsensusMethod(StrEnum):
@@ -27,16 +27,16 @@ class ConsensusRule:
     """Conditions under which the answers to a task become a consensus."""
 
     quorum: int = 2
-    """How many people must say the same, or mark the same fault."""
+    """Minimum number of annotators who give the same answer, or mark the same fault."""
     min_overlap: int = 2
-    """How many people must have judged a task before it is settled at all."""
+    """Minimum number of annotators who must have judged a task before it can have a consensus."""
     method: ConsensusMethod = ConsensusMethod.MAJORITY
     same_fault: float = SAME_FAULT
     sure: float = 0.5
-    """How likely Dawid-Skene's answer must be for the task to be settled; at most so likely is not enough."""
+    """Minimum probability of the answer by Dawid-Skene; exclusive with weights, inclusive with majorities."""
 
     reviews: int = 0
-    """Number of people who did not judge a task and must have accepted its consensus."""
+    """Number of reviewers who must have accepted the consensus of a task; its annotators do not count."""
 
     def __post_init__(self) -> None:
         if self.reviews < 0:
@@ -53,7 +53,7 @@ class ConsensusRule:
 
 
 Dissent = tuple[str, AnyValue]
-"""Who said otherwise, and what."""
+"""Annotator's name and answer; in a settled task, an answer that differs from the consensus."""
 
 
 class TaskSettlementMethod(StrEnum):
@@ -63,7 +63,7 @@ class TaskSettlementMethod(StrEnum):
     ROUNDED_MEAN = "rounded-mean"
     DAWID_SKENE = "dawid-skene"
     REVIEW = "review"
-    """A reviewer took one annotator's word."""
+    """Choice of one annotator's answer by a reviewer."""
 
 
 class NoConsensusReason(StrEnum):
@@ -73,12 +73,12 @@ class NoConsensusReason(StrEnum):
     TIE = "no-majority"
     NO_QUORUM = "no-quorum"
     NO_COMMON_FAULT = "no-common-fault"
-    """People agree that the clip is generated, and not on any fault of it."""
+    """Agreement that the clip is generated, but not on any of its faults."""
     UNSURE = "not-sure-enough"
     SENT_BACK = "sent-back"
-    """A reviewer asked for it to be judged again."""
+    """Request by a reviewer to judge the task again."""
     NOT_REVIEWED = "not-reviewed"
-    """Something would stand, and fewer reviewers than the rule wants have looked at it."""
+    """Consensus that fewer reviewers have accepted than the rule requires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,20 +87,20 @@ class SettledTask:
 
     value: AnyValue
     support: tuple[str, ...]
-    """People who said this, by name; for traces, who marked one of the faults that stand."""
+    """Names of the annotators who gave this answer; for traces, of those who marked a fault in `value`."""
     dissent: tuple[Dissent, ...] = ()
-    """Kept and shown: other answers, and faults that too few people marked."""
+    """Other answers, and faults that too few annotators marked."""
     method: TaskSettlementMethod
     words_of: str = ""
     """Author of the rationale or explanation in `value`; "" if there is none, or for several
     faults.
     """
     backing: tuple[tuple[str, ...], ...] = ()
-    """For traces: who marked each of the value's faults, in their order."""
+    """Annotators who marked each trace of `value`, in the order of the traces."""
     p_right: float | None = None
-    """How likely the answer is by Dawid-Skene, where that was asked."""
+    """Probability of the answer by Dawid-Skene; `None` if it was not computed."""
     accepted_by: tuple[str, ...] = ()
-    """Reviewers who looked at this very value and let it stand."""
+    """Names of the reviewers who accepted exactly this value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +110,9 @@ class OpenTask:
     why: NoConsensusReason
     detail: str
     judgements: tuple[Dissent, ...]
-    """All judgements, by name."""
+    """All judgements of the task, sorted by annotator."""
     proposed: SettledTask | None = None
-    """What would stand once enough reviewers accept it."""
+    """Consensus that becomes valid once enough reviewers accept it."""
 
 
 Outcome = SettledTask | OpenTask
@@ -125,11 +125,11 @@ class CampaignConsensus:
     interface: AnnotationInterface
     rule: ConsensusRule
     tasks: Mapping[str, Outcome]
-    """By the task's id, in the order of ids."""
+    """Outcome of each judged task, by task id in sorted order."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """By annotator, the share of right answers that Dawid-Skene reckons with; empty for majorities."""
+    """Assumed accuracy of each annotator for Dawid-Skene; empty for majorities."""
     notes: tuple[str, ...] = ()
-    """Whether people were weighed and which pairs count as one voice, as sentences; for Dawid-Skene."""
+    """Sentences about the weights and about pairs that count as one annotator, for Dawid-Skene."""
 
     @property
     def settled(self) -> Mapping[str, SettledTask]:

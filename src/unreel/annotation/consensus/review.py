@@ -29,7 +29,7 @@ class ConsensusReviewDecision(StrEnum):
 
     ACCEPT = "accept"
     TAKE = "take"
-    """One annotator's answer is used."""
+    """Choice of one annotator's answer as the consensus."""
     SEND_BACK = "send-back"
 
 
@@ -66,9 +66,9 @@ class ConsensusReview:
     verdict: ConsensusReviewDecision
     why: str
     of: str = ""
-    """Which value was accepted or taken: `hash_answer` of it."""
+    """Hash of the accepted or taken answer, by `hash_answer`."""
     annotator: str = ""
-    """Whose word is taken."""
+    """Annotator whose answer is taken."""
     at_us: int
 
     @property

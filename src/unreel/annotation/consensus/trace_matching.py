@@ -22,11 +22,11 @@ class TraceTube:
 
     span: TimeSpan
     first: int
-    """Number of its first frame."""
+    """Number of the first frame."""
     end: int
-    """Number of the frame after its last one."""
+    """Number of the frame after the last one."""
     corners: Corners | None
-    """Of each of its frames; `None` where the trace does not say where it is."""
+    """Corners of the box on each frame; `None` for a trace without boxes."""
 
 
 def build_trace_tube(trace: Trace, copy: AnnotatorClipCopy) -> TraceTube:
@@ -83,7 +83,7 @@ def _compute_frame_overlaps(a: TraceTube, b: TraceTube) -> Corners | None:
     return compute_box_ious(left, right)
 
 
-# Faults at one place and time are told apart by what is said of them. Place and time come first.
+# Weights of categories and text, which only separate faults at the same place and time.
 _SAME_KINDS = 0.05
 _SAME_WORDS = 0.001
 
@@ -97,7 +97,7 @@ class AnnotatorTrace:
 
 
 Cluster = tuple[AnnotatorTrace, ...]
-"""Marks of different people that mean one fault."""
+"""Traces by different annotators that mark the same fault."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,12 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.safe_names import make_safe_file_name
 
 MOST_FRAMES: Final = 10_000_000
-"""Four days at 29.97 frames a second."""
+"""Maximum number of frames of a video: four days at 29.97 frames per second."""
 MOST_TRACKS: Final = 10_000
 MOST_MARKS: Final = 1_000_000
-"""Of one track; more is no person's work."""
+"""Maximum number of key frames of a track, more than a person can draw."""
 MOST_LETTERS: Final = 20_000
-"""Of one answer."""
+"""Maximum number of characters of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class KeyFrameBox:
 
     frame: int
     box: Box | None
-    """`None` for a mask whose position is not in the file."""
+    """Bounding box; `None` for a mask whose position is not in the file."""
     mask: str = ""
-    """Location of its mask: a URL, or a position in the input file."""
+    """Location of the mask: a URL, or a position in the input file; "" without a mask."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,7 +59,7 @@ class FieldAnswer:
     question: str
     answers: tuple[str, ...]
     written: bool = False
-    """Free text instead of a choice; CVAT does not distinguish them."""
+    """Whether the answer is free text instead of a choice; CVAT does not distinguish them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +69,9 @@ class ObjectTrack:
     id: str
     label: str
     stretches: tuple[FrameSpan, ...]
-    """In order, with frames between them on which the thing is not seen."""
+    """Frame ranges in which the object is visible, in order and with gaps between them."""
     marks: tuple[KeyFrameBox, ...] = ()
-    """In order; empty where a time was marked and no place. Each stretch begins with one, else."""
+    """Key frames in order, one at the start of each frame range; empty if only times were annotated."""
     said: tuple[FieldAnswer, ...] = ()
 
     def box_at(self, frame: int) -> Box | None:
@@ -106,9 +106,9 @@ class AnnotatedVideo:
 
     name: str
     by: str = ""
-    """Who marked it, in the words of the file."""
+    """Annotator as named in the file."""
     origin: str = ""
-    """Which annotation of which tool it is."""
+    """Identifier of the annotation, with the name of its tool."""
     rate: Fraction | None = None
     n_frames: int | None = None
     width: int | None = None
@@ -140,7 +140,7 @@ class AnnotatedVideo:
 
 
 Found = AnnotatedVideo | Rejected
-"""What a reader gives for each part of a file."""
+"""Result of a reader for each part of a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +226,7 @@ def _join_adjacent_spans(
         if inside and inside[0].frame > stretch.first:
             inside.insert(0, replace(inside[0], frame=stretch.first))
         if joined and joined[-1].last + 1 == stretch.first:
-            # Two stretches that touch are one; the box must not begin to move before it jumps.
+            # Adjacent ranges are merged; an added key frame keeps the box still until it jumps.
             if key_frames and key_frames[-1].frame < joined[-1].last:
                 key_frames.append(replace(key_frames[-1], frame=joined[-1].last))
             joined[-1] = FrameSpan(joined[-1].first, stretch.last)
@@ -288,7 +288,7 @@ def _interpolate_boxes(before: Box, after: Box, part: Fraction) -> Box:
         (after.x0, after.y0, after.x1, after.y1),
         strict=True,
     )
-    # Rounding must not carry a box out of the frame.
+    # Rounding must not move a box out of the frame.
     return Box(*(min(1.0, max(0.0, a + (b - a) * weight)) for a, b in pairs))
 
 
@@ -299,7 +299,7 @@ def iter_videos_with_file_names(
     used: set[str] = set()
     for video in videos:
         stem = make_safe_file_name(video.name)
-        # Some file systems take capitals and small letters for the same.
+        # Some file systems are case-insensitive.
         names = (stem if n == 1 else f"{stem}-{n}" for n in itertools.count(1))
         name = next(name for name in names if name.casefold() not in used)
         used.add(name.casefold())

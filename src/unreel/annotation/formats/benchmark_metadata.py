@@ -46,7 +46,7 @@ from unreel.core.trace import BoxAt, Category, Trace
 
 FILE: Final = "metadata.jsonl"
 MASKS: Final = "masks.jsonl"
-"""Where masks lie that traces were drawn from: a trace itself has no place for them."""
+"""File name for the locations of masks, which a trace itself cannot contain."""
 EXPLANATION: Final = "explanation"
 _CATEGORIES: Final = {category.value: category for category in Category}
 
@@ -208,7 +208,7 @@ def _find_declared_count(row: Mapping[str, Any], key: str) -> int | None:
 def _build_track(id_: str, trace: Trace, video: AnnotatedVideo) -> ObjectTrack:
     clock = _build_clip_copy_of_trace(trace, video)
     stretch = FrameSpan(clock.frame_at(trace.span.start_us), clock.frame_at(trace.span.end_us - 1))
-    # Boxes of finer steps than frames fall on one frame: the last one stands.
+    # Several boxes may fall on the same frame; the last one is used.
     boxes = {
         frame: KeyFrameBox(frame, at.box)
         for at in trace.track

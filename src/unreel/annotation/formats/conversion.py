@@ -16,7 +16,7 @@ from unreel.core.registry import LazyImport
 
 _HEAD: Final = 1 << 20
 _SEEN: Final = 200
-"""Maximum number of rejected rows in the output; all are counted."""
+"""Maximum number of rejected items in the result; all are counted."""
 
 Reader = Callable[[Path, VideoPropertyDefaults], Iterator[Found]]
 Writer = Callable[[Iterable[AnnotatedVideo], OutputDirectory], Iterator[Rejected]]
@@ -50,7 +50,7 @@ _SIGNS: Final = (
     (b'"file_name"', AnnotationFormat.UNREEL),
     (b'"traces"', AnnotationFormat.UNREEL),
 )
-"""What only rows of that format hold near their beginning, the surest first."""
+"""Strings near the beginning of a file that identify its format, the most reliable first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class FormatConversionResult:
     n_tracks: int
     n_rejected: int
     rejected: tuple[Rejected, ...]
-    """The first of them."""
+    """First rejected items, at most `_SEEN`."""
 
 
 def detect_annotation_format(path: Path) -> AnnotationFormat:

@@ -43,7 +43,7 @@ from unreel.core.output_files import OutputDirectory, open_regular_user_file
 from unreel.core.safe_text import sanitise_lines
 
 MASK: Final = "mask"
-"""The attribute by which our own writer keeps the place of a mask."""
+"""Name of the attribute in which `write_cvat` stores the location of a mask."""
 _MOST_BYTES: Final = 1 << 30
 _SHAPES: Final = frozenset({"box", "mask", "polygon"})
 _OTHERS: Final = frozenset({"polyline", "points", "ellipse", "cuboid", "skeleton"})
@@ -161,7 +161,7 @@ class _CvatTaskCollector:
             )
 
     def _shape(self, track: _CvatTrack, name: str, attributes: Mapping[str, str]) -> None:
-        # Frames between key frames say nothing, and are most of a large file.
+        # Frames between key frames contain no information, and are most of a large file.
         is_between = attributes.get("keyframe") == "0" and name in _SHAPES
         if track.problem or (is_between and track.shapes and track.shapes[0].is_key):
             return
@@ -179,7 +179,7 @@ class _CvatTaskCollector:
         frame = parse_count(attributes.get("frame"), "its frame")
         outside = attributes.get("outside", "0") == "1"
         size = self._size(self._task_of(track))
-        # Where a thing is not seen any more, its box means nothing.
+        # The box of a hidden object has no meaning.
         box = None if outside else _parse_box(name, attributes, size)
         reference = f"{self._source}#track={track.attributes.get('id', '')}&frame={frame}"
         return _CvatShape(
@@ -374,7 +374,7 @@ def _format_box_element(
     box = mark.box or Box(0, 0, 1, 1)
     edges = (box.x0 * size[0], box.y0 * size[1], box.x1 * size[0], box.y1 * size[1])
     keys = ("xtl", "ytl", "xbr", "ybr")
-    # CVAT itself writes hundredths of a pixel, and reads whatever it is given.
+    # CVAT itself writes hundredths of a pixel, and reads any precision.
     corners = " ".join(f'{key}="{edge:.6f}"' for key, edge in zip(keys, edges, strict=True))
     mask = (
         f'<attribute name="{MASK}">{_escape_xml_text(mark.mask)}</attribute>' if mark.mask else ""

@@ -124,7 +124,7 @@ def _build_frame_object(
 
 
 def _build_classification(track: ObjectTrack) -> dict[str, Any]:
-    """Return a track without boxes as a classification: its label asks, other questions are nested."""
+    """Return a track without boxes as a classification: its label is the question, others are nested."""
     chosen = [s for s in track.said if s.question == track.label and not s.written]
     labels = [word for field in chosen for word in field.answers]
     others = [field for field in track.said if field not in chosen]

@@ -124,7 +124,7 @@ def _iter_bounded_chunks(file: IO[bytes], most: int) -> Iterator[bytes]:
 
 
 MOST_PIXELS: Final = 65_536
-"""Across or down."""
+"""Maximum width and height of a frame in pixels."""
 _LEAST: Final = 1e-9
 """Minimum side of a box, as a fraction of the frame."""
 
@@ -197,8 +197,8 @@ _MOST_OF_ONE: Final = 128 << 20
 _BLANK: Final = b" \t\r\n"
 _MARK: Final = b"\xef\xbb\xbf"
 _HEAD: Final = 4096
-# A string as a whole, so that brackets in it do not count, or one bracket, or a comma. A string without
-# an end runs to the file's: else every quote in it would be tried as another beginning.
+# A complete string, so that brackets in it do not count, or one bracket, or a comma. A string
+# without an end extends to the end of the file; else each quote in it would be tried as a start.
 _PARTS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 
 
@@ -256,7 +256,7 @@ def _iter_json_lines(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
 def _iter_array_items(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
     data = file.read(_MOST_OF_ARRAY + 1)
     if len(data) > _MOST_OF_ARRAY:
-        # Told by the caller as one document that is too large.
+        # The caller reports it as one document that is too large.
         yield "array", data
         return
     start, depth, number = data.index(b"[") + 1, 0, 1

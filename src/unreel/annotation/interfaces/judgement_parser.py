@@ -39,7 +39,7 @@ _RELATION: Final = "relation"
 _LONGEST_ID: Final = 200
 
 Answers = Mapping[str, dict[str, Any]]
-"""The value of each control that was answered, by the control's name."""
+"""Value of each answered control, by control name."""
 
 
 class InvalidSubmissionError(InvalidValueError):
@@ -56,7 +56,7 @@ class ParsedScreenAnswers:
 
     whole: Answers
     regions: Mapping[str, Answers]
-    """By the box's id, in the order of their first mention."""
+    """Answers about each box, by region id in the order of first occurrence."""
 
 
 def reject_submission(reason: QuarantineReason, detail: str) -> NoReturn:
@@ -89,7 +89,7 @@ def parse_results_by_control(
     regions: dict[str, dict[str, dict[str, Any]]] = {}
     for result in results:
         if isinstance(result, dict) and result.get("type") == _RELATION:
-            continue  # lines between boxes: no screen asks for them, and they say nothing of any box
+            continue  # relations between boxes, which no screen requires and no answer uses
         control, value = _parse_control_value(result, controls)
         group = regions.setdefault(_parse_region_id(result), {}) if control.per_region else answers
         if control.name in group:
@@ -176,7 +176,7 @@ MOST_BOXES: Final = 200
 MOST_KEY_FRAMES: Final = 20_000
 """Maximum number of key frames of all boxes together."""
 _FARTHEST: Final = 1_000.0
-"""Percent of the picture: a box may hang over its edge, but not lie in another town."""
+"""Maximum absolute coordinate or side of a box in percent of the picture; a box may extend over the edge."""
 _SQUARE_DEG: Final = 0.01
 
 
@@ -232,7 +232,7 @@ def _parse_preference_answer(sent: _SubmittedAnnotation) -> PreferenceAnswer:
 
 def _parse_rating_answer(sent: _SubmittedAnnotation) -> RatingAnswer:
     answers, controls = sent.said.whole, sent.controls
-    # A clip that was scored first and discarded then keeps its score on the screen: hidden, not meant.
+    # A clip that was scored and then discarded still has its score, which the screen hides.
     if get_selected_choices(answers, controls["discard"]):
         return RatingAnswer(rating=None)
     score = int(sent.one("score"))
@@ -377,7 +377,7 @@ def _parse_box_number(entry: dict[str, Any], side: str, *, default: float | None
         reject_submission(
             QuarantineReason.MALFORMED, f"a box's {side} is {format_submitted_value(number)}"
         )
-    if not -_FARTHEST <= number <= _FARTHEST:  # nor what is no number
+    if not -_FARTHEST <= number <= _FARTHEST:  # also rejects NaN
         reject_submission(
             QuarantineReason.OUT_OF_RANGE, f"a box's {side} is beyond {_FARTHEST:.0f} %"
         )

@@ -44,7 +44,7 @@ INTERFACE_OF: Final[Mapping[str, AnnotationInterface]] = {
     "voted": AnnotationInterface.REALITY,
     "passed": AnnotationInterface.PASS_FAIL,
 }
-"""Where each kind of value is said."""
+"""Interface of each kind of answer."""
 _VERDICTS: Final = {Label.GENERATED: "traces", Label.REAL: "looks-real", None: "cannot-tell"}
 
 
@@ -135,7 +135,7 @@ def _build_key_frame_entry(key: ScreenKeyFrame, copy: AnnotatorClipCopy) -> dict
         "y": box.y0 * 100,
         "width": (box.x1 - box.x0) * 100,
         "height": (box.y1 - box.y0) * 100,
-        "time": float(key.frame / copy.rate),  # one frame late, as the screen writes it
+        "time": float(key.frame / copy.rate),  # one frame late, as Label Studio writes it
     }
 
 
@@ -169,7 +169,7 @@ def build_prefilled_results(task: AnnotationTask, *, swapped: bool) -> list[Resu
 
 
 TASK_KEY: Final = "unreel_task"
-"""Where a task on the server says which of ours it is."""
+"""Key of the task id in the field `data` of a Label Studio task."""
 POSITION_KEY: Final = "position"
 _PLACES: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
     1: (("video", "fps"),),

@@ -23,10 +23,10 @@ class ScreenKeyFrame:
     """Key frame of a moving box on an annotation screen of Label Studio."""
 
     frame: int
-    """Counts from 1."""
+    """Number of the frame, from 1."""
     box: Box
     enabled: bool
-    """Whether the box is seen on the frame after this one."""
+    """Whether the box is visible on the frame after this one."""
 
 
 def convert_key_frames_to_traces(
@@ -102,14 +102,14 @@ class ScreenControl:
 
     name: str
     about: str
-    """The video that it is about."""
+    """Name of the video element to which the control belongs."""
     kind: str
-    """What its results say to be: `choices`, `textarea` or `videorectangle`."""
+    """Type of the control's results: `choices`, `textarea` or `videorectangle`."""
     per_region: bool
     several: bool
-    """Whether more than one of its words may be chosen."""
+    """Whether more than one choice may be selected."""
     words: frozenset[str]
-    """What may be chosen; empty for texts and boxes."""
+    """Allowed choices; empty for texts and boxes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,11 +118,11 @@ class AnnotationScreen:
 
     interface: AnnotationInterface
     config: str
-    """Label Studio's label configuration, XML."""
+    """Label configuration of Label Studio, in XML."""
     guidelines: str
-    """What to read before the first task, HTML without pictures from elsewhere."""
+    """Default guidelines, shown before the first task: HTML without external images."""
     hotkeys: Mapping[str, str]
-    """What each key chooses."""
+    """Choice that each key selects, by key."""
 
     @property
     def version(self) -> str:
@@ -197,7 +197,7 @@ def _require_valid_question(interface: AnnotationInterface, question: str) -> No
         problem = f"pass-fail asks one question, got {len(question)} characters"
         remedy = f"Give a question of up to {LONGEST_QUESTION} characters that yes answers"
         raise InvalidSettingError(setting, problem, remedy)
-    # Label Studio puts a task's own data in the place of a word behind `$`.
+    # Label Studio replaces a word after `$` with the value of that name in the task's data.
     if "$" in question or sanitise_line(question) != question:
         problem = f"a screen cannot show {question!a}"
         raise InvalidSettingError(setting, problem, "Write plain words on one line, without `$`")

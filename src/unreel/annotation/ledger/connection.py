@@ -20,10 +20,10 @@ from unreel.core.settings import EnvironmentSettings
 
 _SCRIPTS: Final = Path(__file__).parent / "migrations"
 _LOCK: Final = 0x756E7265656C01
-"""Number of our PostgreSQL advisory lock, the same in every release."""
+"""Number of the PostgreSQL advisory lock for migrations, the same in every release."""
 
 _one_thread = threading.Lock()
-"""What Alembic runs finds its connection through a name of the whole process."""
+"""Lock for migrations: Alembic passes the connection to its scripts by a process-wide name."""
 
 
 def migrate_ledger(engine: Engine, name: str) -> None:
@@ -64,7 +64,7 @@ def _read_schema_revision(
 
 
 _WAIT_S: Final = 30
-"""How long a writer waits for another."""
+"""Timeout in seconds of a writer that waits for another, and of PostgreSQL connections."""
 _OPTION: Final = "--ledger"
 _ALMOST: Final = ("postgres:", "postgresql:", "sqlite:")
 """Prefixes of a URL that lacks a slash; unlikely file names."""
@@ -128,7 +128,7 @@ def _open_sqlite_engine(url: URL) -> Engine:
         problem = "a ledger in memory would be lost with the command"
         raise InvalidSettingError(_OPTION, problem, _EXAMPLES)
     path = Path(url.database).resolve()
-    if not path.exists():  # SQLite would make a file that everybody may read
+    if not path.exists():  # SQLite would create a file that all users can read
         os.close(OutputDirectory(path.parent).open(path.name, os.O_RDWR))
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
@@ -141,7 +141,7 @@ def _open_sqlite_engine(url: URL) -> Engine:
 
 
 def _open_postgresql_engine(url: URL) -> Engine:
-    # Without these a machine that is gone is waited for for hours.
+    # Without these settings a lost server is detected only after hours.
     patience = {"connect_timeout": _WAIT_S, "keepalives_idle": _WAIT_S, "keepalives_count": 3}
     engine = create_engine(
         url,
@@ -159,12 +159,12 @@ def _set_lock_timeout(connection: Any, record: object) -> None:  # noqa: ARG001 
 
 
 def _set_sqlite_pragmas(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
-    connection.isolation_level = None  # the driver would leave tables outside of transactions
+    connection.isolation_level = None  # otherwise the driver creates tables outside of transactions
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         connection.execute(f"PRAGMA {pragma}")
 
 
 def _begin_sqlite_transaction(connection: Connection) -> None:
-    """Begin an SQLite transaction; a writing one locks now, since one that reads first could not wait."""
+    """Begin an SQLite transaction; a write transaction locks at once, as it could not wait after a read."""
     is_reading = connection.get_execution_options().get(READING, False)
     connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")

@@ -23,9 +23,9 @@ from unreel.core.errors import (
 
 T = TypeVar("T")
 _AT_ONCE: Final = 1000
-"""Rows that are in memory at a time, of reading and of writing."""
+"""Maximum number of rows that are in memory at a time, for reading and writing."""
 _ORDER: Final = 0x756E7265656C02
-"""PostgreSQL's advisory lock of writers: numbers come up in the order in which rows can be seen."""
+"""Number of the PostgreSQL advisory lock of writers; with it, rows become visible in order of their numbers."""
 _CAMPAIGN: Final = "campaign"
 _FIXED: Final = ("interface", "benchmark", "overlap", "seed")
 

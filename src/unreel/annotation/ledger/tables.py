@@ -44,14 +44,14 @@ _REMEDIES: Final = {
     "permission denied": "Let this user make tables there: GRANT ALL ON SCHEMA public TO the user",
     "too many": f"Let the server take more connections, or end others. {GO_ON}",
 }
-"""By words of the complaint, of SQLite and of PostgreSQL."""
+"""Remedies, by a part of the error message of SQLite or PostgreSQL."""
 _OUTSIDE: Final = {
     "OperationalError",
     "InterfaceError",
     "InsufficientPrivilege",
     "ReadOnlySqlTransaction",
 }
-"""Complaints for which the database is to blame rather than the statement."""
+"""Names of error classes that are caused by the database and not by the statement."""
 _OTHERWISE: Final = f"Start its server again, or see that it can be reached. {GO_ON}"
 
 
@@ -90,9 +90,9 @@ def _get_error_class_names(error: DBAPIError) -> set[str]:
 
 
 VERSION: Final = "ledger_version"
-"""The table in which Alembic keeps how far a ledger has come."""
+"""Name of the table in which Alembic stores the schema revision of the ledger."""
 READING: Final = "unreel_reading"
-"""Execution option of a transaction that writes nothing: readers never wait for a writer."""
+"""Execution option of read-only transactions, which never wait for a writer."""
 TABLES: Final = MetaData()
 _SEQUENCE: Final = BigInteger().with_variant(Integer, "sqlite")
 
@@ -113,7 +113,7 @@ annotators: Final = Table(
     _build_not_null_column("email"),
     Column("login", Text, nullable=False, unique=True),
 )
-"""`login` is the address in lower case: one login is one person."""
+"""Table of annotators; `login` is the e-mail address in lower case, which identifies a person."""
 campaigns: Final = Table(
     "ledger_campaigns",
     TABLES,
@@ -179,7 +179,7 @@ annotations: Final = Table(
     _build_not_null_column("outcome"),
     Index("ledger_annotations_in_order", "campaign", "seq"),
 )
-"""Neither annotator nor task must be known: what a stranger sent is kept too, as quarantined."""
+"""Table of records; annotator and task may be unknown, as foreign submissions are stored as quarantined."""
 notices: Final = Table(
     "ledger_notices",
     TABLES,

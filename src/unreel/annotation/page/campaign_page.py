@@ -75,11 +75,11 @@ class AnnotatorProgressRow:
     n_assigned: int
     n_judged: int
     n_unreadable: int
-    """Number of their unreadable answers."""
+    """Number of tasks whose newest answer is quarantined."""
     seconds: Measured
-    """Mean time on a task."""
+    """Mean time per task in seconds."""
     excluded: str
-    """Why nothing of theirs counts; "" where it does."""
+    """Reason why the annotator is excluded; "" if the annotator is not excluded."""
 
     @property
     def share(self) -> float:
@@ -107,7 +107,7 @@ PAGE: Final = "index.html"
 TASKS: Final = "tasks.csv"
 MEDIA: Final = "media"
 SHOWN: Final = 200
-"""Maximum number of disagreements on the page; the table next to it has all tasks."""
+"""Default maximum number of disagreements on the page; the table next to it contains all tasks."""
 _UNREADABLE: Final = 100
 _COLUMNS: Final = ("clips", "task", "settled", "distance", "outcome", "said")
 
@@ -117,11 +117,11 @@ class CampaignPageSettings:
     """Settings of the HTML page of a campaign: clips, links, annotator scores and number of tasks."""
 
     media: Path | None
-    """Folder with the copies that annotators saw; `None` for a page without clips."""
+    """Folder of the browser copies; `None` for a page without clips."""
     links: dict[By, str] = field(default_factory=dict)
-    """Addresses of tasks on the server, by annotator and task."""
+    """URLs of tasks on the server, by annotator and task id."""
     people: Sequence[AnnotatorScoreRow] = ()
-    """What each annotator is worth."""
+    """Scores of each annotator and of the majority."""
     most: int = SHOWN
     seed: int = 0
 
@@ -135,7 +135,7 @@ class CampaignPageResult:
     n_judged: int
     n_settled: int
     n_disputed: int
-    """Number of tasks without consensus, or with dissent."""
+    """Number of tasks without consensus, or with differing answers."""
     n_shown: int
     n_media: int
 

@@ -24,7 +24,7 @@ from unreel.core.trace import Trace
 from unreel.pages.player import PlayerBoxSpec, PlayerSpec, PlayerTraceSpec, PlayerTrackSpec
 
 _SCALE: Final = 4
-"""From the lowest score to the highest."""
+"""Difference between the highest and the lowest score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +33,10 @@ class TaskDisagreement:
 
     task: AnnotationTask
     said: tuple[AnnotatorOpinion, ...]
-    """By name."""
+    """Opinions on the task, sorted by annotator."""
     outcome: Outcome
     distance: float
-    """How far apart people are, 0 to 1."""
+    """Amount of disagreement, from 0 to 1."""
 
     @property
     def is_settled(self) -> bool:
@@ -97,9 +97,9 @@ def _compute_trace_agreement(a: TraceAnswer, b: TraceAnswer, copy: AnnotatorClip
 
 
 COLOURS: Final = 6
-"""Number of colours of the player; then they repeat."""
+"""Number of colours of the player; further annotators reuse them."""
 _MOST_INSTANTS: Final = 1800
-"""A page holds many clips: of a longer one, the player steps by time and not by frame."""
+"""Maximum number of frame times per clip on a page of many clips; the player steps longer clips by time."""
 
 
 def build_task_player_data(
@@ -170,15 +170,15 @@ class DisplayedAnswer:
 
     annotator: str
     colour: str
-    """Class of the player's colour for this person."""
+    """CSS class of the annotator's colour in the player."""
     answer: str
     texts: tuple[str, ...]
     seconds: str
-    """Time on task; "" if unknown."""
+    """Time spent on the task, as text; "" if unknown."""
     arm: str
-    """Whether they saw earlier marks; "" in a campaign without any."""
+    """Study arm: whether the annotator saw earlier annotations; "" outside a study."""
     link: str
-    """Link to the task; "" if there is none."""
+    """URL of the task; "" if there is none."""
 
 
 def iter_displayed_answers(

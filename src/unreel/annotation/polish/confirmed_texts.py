@@ -49,7 +49,7 @@ class PolishedText:
     similarity: float | None
     standing: PolishedTextState
     by: str = ""
-    """Who confirmed or rejected it."""
+    """Name of the person who confirmed or rejected the text."""
 
 
 def store_polished_texts(
@@ -123,7 +123,7 @@ _PARTS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _MARKS: Final = " \t\r\n-*#:"
-"""Of lists and headings, which models put around the parts."""
+"""Whitespace and markup of lists and headings, which models add around the parts."""
 
 
 @dataclass(frozen=True, slots=True)

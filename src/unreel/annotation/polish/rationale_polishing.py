@@ -31,7 +31,7 @@ class OriginalRationales:
     """Annotators' rationales for the consensus score of one clip."""
 
     task: str
-    """The task's id."""
+    """Identifier of the task."""
     name: str
     score: int
     problems: tuple[str, ...]
@@ -115,9 +115,9 @@ def _join_rationale_texts(texts: tuple[str, ...]) -> str:
 
 LEAST_COSINE: Final = 0.5
 LEAST_OVERLAP: Final = 0.5
-"""Of the originals' content words."""
+"""Minimum fraction of the originals' content words in the polished text."""
 LONGEST: Final = 4
-"""Times as many words as the originals have; short ones may take 120."""
+"""Maximum length as a multiple of the originals' number of words; 120 words are always allowed."""
 _SHORT: Final = 120
 _PARTS: Final = ("problem description", "standard adherence", "conclusion")
 _CONCLUSION: Final = re.compile(r"conclusion\W+(.*)", re.IGNORECASE | re.DOTALL)
@@ -132,13 +132,13 @@ class PolishedTextFlag(StrEnum):
     """Reason why a person should check a polished text. The values are stored: add, never rename."""
 
     SCORE = "score"
-    """Its conclusion is another score's word, or none."""
+    """Conclusion that names another score, or none."""
     STRUCTURE = "structure"
-    """A part is missing."""
+    """Missing part of the text."""
     NUMBERS = "numbers"
-    """It contains a number that is in no original, or omits one."""
+    """Number that is in no original, or omission of a number."""
     NEGATION = "negation"
-    """It adds or omits a negation."""
+    """Added or omitted negation."""
     SIMILARITY = "similarity"
     LENGTH = "length"
 
@@ -149,11 +149,11 @@ class PolishedTextCheck:
 
     flags: tuple[PolishedTextFlag, ...]
     similarity: float | None
-    """Similarity to the texts about problems, or about the rubric, whichever is lower; `None`
-    without texts.
+    """Lower of the similarities to the problem descriptions and to the standard adherences; `None`
+    without such texts.
     """
     by: str
-    """What measured it: a checkpoint, or `overlap`."""
+    """Method that measured the similarity: name of a checkpoint, or `overlap`."""
 
 
 def load_sentence_encoder() -> SentenceEncoder | None:

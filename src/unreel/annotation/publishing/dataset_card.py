@@ -20,7 +20,7 @@ from unreel.protocols.protocol import get_protocol
 
 CARD: Final = "README.md"
 _LISTED: Final = 200
-"""Clips that are named one by one; the files have all."""
+"""Maximum number of excluded clips that are listed by name; `consensus.jsonl` has all tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +29,11 @@ class CampaignCardContent:
 
     edition: PublishableCampaign
     entries: Sequence[Entry]
-    """Clips as their makers describe them, before people's word was put in."""
+    """Original entries of the benchmark, before the consensus was added."""
     n_clips: int
-    """Of those, how many are in the benchmark."""
+    """Number of clips in the published benchmark."""
     n_undecided: int = 0
-    """Of these, on how many people did not settle."""
+    """Number of published clips without a consensus."""
     left_out: Sequence[Rejected]
     people: Sequence[AnnotatorScoreRow]
 

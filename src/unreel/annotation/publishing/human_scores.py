@@ -107,11 +107,11 @@ def _get_span_ends(trace: Trace) -> tuple[int, int]:
 
 
 MAJORITY: Final = "majority"
-"""What all people together are called."""
+"""Name of the consensus of all annotators in the scores."""
 Truths = Mapping[str, AnyValue]
-"""Ground truth of tasks, by their ids."""
+"""Ground truth of tasks, by task id."""
 Measuring = Callable[[AnnotationTask, AnyValue | None, AnyValue | None], Iterator[tuple[Any, Any]]]
-"""Maps a task, its ground truth and an answer to pairs of truth and verdict."""
+"""Function that maps a task, its ground truth and an answer to pairs of truth and verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +123,10 @@ class AnnotatorScoringInput:
     opinions: Sequence[AnnotatorOpinion]
     consensus: CampaignConsensus
     entries: Mapping[str, Entry]
-    """By name."""
+    """Benchmark entries by name."""
     seed: int
     swapped: frozenset[tuple[str, str]] = frozenset()
-    """Annotators and tasks for whom a pair was shown with its second clip on the left."""
+    """Annotator and task id of each assignment whose second clip was shown on the left."""
 
     @property
     def annotators(self) -> list[str]:
@@ -174,7 +174,7 @@ def compute_consensus_of_others(poll: AnnotatorScoringInput, annotator: str) -> 
 def _iter_scores_against_origin(
     poll: AnnotatorScoringInput, protocol: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[AnnotatorScoreRow]:
-    """Yield the scores of each annotator and of the majority, where the clips' origin is the truth."""
+    """Yield the scores of each annotator and of the majority, with the clips' origin as truth."""
     for annotator in poll.annotators:
         yield from _iter_score_rows(poll, protocol, annotator, {}, measuring, against="origin")
     yield from _iter_score_rows(poll, protocol, None, {}, measuring, against="origin")
@@ -196,7 +196,7 @@ def _iter_scores_against_truth(
     for annotator in poll.annotators:
         truths = compute_consensus_of_others(poll, annotator)
         yield from _iter_score_rows(poll, asked, annotator, truths, measuring, against="others")
-    # Nobody is left to settle what all together are held against: only what origins tell gives a row.
+    # The majority cannot be scored against itself; only the clips' origins give a row.
     yield from _iter_score_rows(poll, asked, None, {}, measuring, against="origin")
 
 

@@ -39,13 +39,13 @@ from unreel.protocols.trace import TRACE
 
 Media = Literal["copy", "link"]
 UNDECIDED: Final = "undecided"
-"""Column of `metadata.jsonl`: people did not settle, and the row says what the clip's makers say."""
+"""Column of `metadata.jsonl`: whether the clip has no consensus and keeps its original truth."""
 _DRAFT: Final = f"{PART}publishing"
 _PROTOCOLS: Final = {
     AnnotationInterface.TRACE: TRACE.instrument,
     AnnotationInterface.REALISM: REALISM.instrument,
 }
-"""Other campaigns settle no truth but the label."""
+"""Protocol of each interface whose consensus is ground truth; the others confirm only the label (`reality`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +55,9 @@ class PublicationResult:
     folder: Path
     n_clips: int
     protocol: str
-    """The protocol with the same question, or the nearest one."""
+    """Name of the protocol with the same question as the campaign, or of the nearest one."""
     n_undecided: int = 0
-    """Clips that people did not settle, kept with what their makers say."""
+    """Number of published clips without a consensus, which keep their original truth."""
     left_out: tuple[Rejected, ...]
     people: tuple[AnnotatorScoreRow, ...]
 

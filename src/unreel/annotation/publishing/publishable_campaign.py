@@ -26,7 +26,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
 
 _MAKERS_TRUTH: Final = {AnnotationInterface.REALITY, AnnotationInterface.PASS_FAIL}
-"""Questions whose answers do not become ground truth."""
+"""Interfaces whose answers do not become ground truth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,21 +35,21 @@ class PublishableCampaign:
 
     campaign: Campaign
     tasks: Mapping[str, AnnotationTask]
-    """All that were pushed, by id."""
+    """All pushed tasks, by id."""
     opinions: Sequence[AnnotatorOpinion]
-    """The newest of each person on each task, without those of people who are excluded."""
+    """Newest judgement of each annotator on each task, without excluded annotators."""
     consensus: CampaignConsensus
     agreement: CampaignAgreement = field(default_factory=lambda: CampaignAgreement(overall={}))
     polished: Mapping[str, PolishedRationale] = field(default_factory=dict)
-    """By the task's id: rationales that a model merged and people confirmed."""
+    """Rationales that a model merged and people confirmed, by task id."""
     n_quarantined: int = 0
-    """Annotations that could not be read."""
+    """Number of quarantined annotations."""
     n_excluded: int = 0
-    """People whose judgements do not count."""
+    """Number of excluded annotators."""
     swapped: frozenset[tuple[str, str]] = frozenset()
-    """Annotators and tasks for whom a pair was shown with its second clip on the left."""
+    """Annotator and task id of each assignment whose second clip was shown on the left."""
     keep_undecided: bool = False
-    """Clips that people did not settle are published with what their makers say."""
+    """Whether clips without a consensus are published with their original truth."""
 
     def __post_init__(self) -> None:
         interface = self.campaign.interface
@@ -127,7 +127,7 @@ def build_annotator_scoring_input(
 CONSENSUS: Final = "consensus.jsonl"
 ANNOTATIONS: Final = "annotations.jsonl"
 REVIEWER: Final = "reviewer"
-"""Placeholder for a person who decided without being an annotator."""
+"""Placeholder name for a person who decided but is not an annotator."""
 
 
 def write_consensus_and_answers(
@@ -185,7 +185,7 @@ def _iter_annotation_rows(
 def _convert_answer_to_json(value: AnyValue) -> Any:
     plain = VALUES.dump_python(value, mode="json")
     for trace in plain.get("traces", ()):
-        trace["categories"].sort()  # a set has no order, and a file has one
+        trace["categories"].sort()  # sets have no order; sorted for reproducible files
     return plain
 
 

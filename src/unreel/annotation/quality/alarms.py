@@ -22,9 +22,9 @@ from unreel.stats.row_sample import Array, IntArray, RowSample
 MIN_INFORMED_ANSWERS: Final = 20
 """Minimum number of answers for the classification as a spammer."""
 _RARELY: Final = 1e-6
-"""A label that is true so seldom says nothing of who says it."""
+"""Minimum total weight of the answers with a true label; the recall of a rarer label is not estimated."""
 LOOKS: Final = 0.4
-"""Minimum informedness of an annotator who looks."""
+"""Minimum informedness of an annotator who looks at the clips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +137,11 @@ def _build_informedness_statistic(sample: RowSample, n_labels: int) -> Statistic
 
 
 FAR: Final = 3.5
-"""Robust standard deviations of the logarithm from which a time is out of the ordinary (Iglewicz and Hoaglin 1993)."""
+"""Threshold of unusual times, in robust standard deviations of the logarithm (Iglewicz and Hoaglin 1993)."""
 _NORMAL: Final = 1.4826
-"""Standard deviation of a normal curve in parts of its median distance from the median."""
+"""Ratio of standard deviation and median absolute deviation of a normal distribution."""
 _LEAST_SPREAD: Final = 0.1
-"""Of the logarithm: times that hardly differ make no outlier of the next."""
+"""Minimum standard deviation of the logarithm, so that nearly equal times give no outliers."""
 MIN_TIMED_TASKS: Final = 10
 
 
@@ -171,10 +171,10 @@ class AnnotatorSpeed:
     n: int
     median_us: int
     fast: tuple[str, ...]
-    """Tasks answered much faster than this person's others, by id."""
+    """Identifiers of tasks answered much faster than the annotator's other tasks."""
     slow: tuple[str, ...]
     unseen: tuple[str, ...]
-    """Tasks answered in less time than half of the clip takes to play."""
+    """Identifiers of tasks answered in less than half of the clip's duration."""
 
 
 def measure_annotator_speeds(judgements: Sequence[TimedJudgement]) -> Mapping[str, AnnotatorSpeed]:
@@ -202,9 +202,9 @@ def _measure_annotator_speed(rows: Sequence[tuple[str, int, int]]) -> AnnotatorS
 
 
 ALARM: Final = 0.01
-"""Probability of a false alarm for each of the two statistics."""
+"""Significance level: probability of a false alarm for each of the two statistics."""
 MIN_DRIFT_ANSWERS: Final = 20
-"""Answers without which nothing is said."""
+"""Minimum number of answers for a result."""
 _SHUFFLES: Final = 2_000
 
 
@@ -214,7 +214,7 @@ class AnswerDrift:
 
     what: str
     p_chance: float
-    """Share of random orders of the same answers in which a change as large is seen."""
+    """P-value: fraction of random orders of the same answers with a change at least as large."""
     since: int
     """Number of answers before the largest change."""
     n: int
@@ -264,7 +264,7 @@ def _measure_drift(what: str, values: Array, *, seed: int) -> AnswerDrift:
     heights, since = _compute_largest_shifts(values[np.newaxis])
     shuffled = rng.permuted(np.tile(values, (_SHUFFLES, 1)), axis=1)
     chance, _ = _compute_largest_shifts(shuffled)
-    # The order that was seen is one of the possible ones.
+    # The observed order is one of the possible orders.
     p_chance = (1 + int((chance >= heights[0] - 1e-12).sum())) / (1 + _SHUFFLES)
     at = int(since[0])
     return AnswerDrift(

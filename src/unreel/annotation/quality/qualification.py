@@ -87,9 +87,9 @@ def score_against_known_answer(task: AnnotationTask, answer: AnyValue) -> float:
 
 
 UNANIMOUS: Final = 0.9
-"""VideoRealBench: three annotators agree unanimously on at least 90 % ..."""
+"""Minimum fraction of unanimous clips, as in VideoRealBench, where three annotators must agree."""
 UNANIMOUS_CLIPS: Final = 100
-"""... of 100 clips."""
+"""Minimum number of clips for that fraction, as in VideoRealBench."""
 PASSING: Final = 0.8
 
 
@@ -98,16 +98,16 @@ class QualificationResult:
     """Annotators who qualify by their accuracy on known clips, and the agreement of all annotators."""
 
     right: Mapping[str, Measured]
-    """By annotator, the share of right answers to known clips."""
+    """Accuracy of each annotator on clips with known answers."""
     qualified: tuple[str, ...]
-    """Those whose share is at least the passing one."""
+    """Annotators whose accuracy is at least the passing threshold."""
     unanimity: Measured
     n_shared: int
-    """Clips that all of them judged."""
+    """Number of clips that all annotators judged."""
     unanimous: bool
-    """Whether they agree unanimously on 90 % of at least 100 clips that all of them judged."""
+    """Whether all annotators agree on at least 90 % of at least 100 clips that all of them judged."""
     beyond_chance: Mapping[str, Measured]
-    """Alpha and kappa: unanimity alone is high wherever one answer is common."""
+    """Alpha and kappa; unanimity alone is high if one answer is common."""
 
 
 def qualify_annotators(

@@ -35,7 +35,7 @@ from unreel.stats.row_sample import Array, RowSample, weighted_sum
 
 
 class StudyArmJudgement(Protocol):
-    """Protocol of a judgement that knows whether the annotator saw prefilled annotations."""
+    """Protocol of a judgement with its study arm: whether prefilled annotations were shown."""
 
     @property
     def task(self) -> AnnotationTask:
@@ -107,9 +107,9 @@ class PersonQuality:
 
     n_judged: int
     right: Measured
-    """Share of right answers to known clips."""
+    """Accuracy on clips with known answers."""
     qualified: bool | None
-    """Whether that is enough; `None` where no clip is known."""
+    """Whether the accuracy reaches the passing threshold; `None` without clips with known answers."""
     looking: AnnotatorInformedness
     same_answer: Measured
     pace: AnnotatorSpeed | None
@@ -136,7 +136,7 @@ class CampaignQuality:
     agreement: CampaignAgreement
     qualification: QualificationResult
     pull: Measured
-    """What marks shown beforehand change."""
+    """Bias by prefilled annotations: change of the agreement with them."""
 
 
 def measure_annotator_quality(

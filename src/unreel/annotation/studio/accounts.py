@@ -95,6 +95,6 @@ def _sign_up_account(client: LabelStudioClient, login: str, *, password: str) ->
             problem = f"the account of {login} was not made ({type(error).__name__})"
             raise MachineError(problem, "Run the same command again") from None
     if page.status_code in _FORM_PAGE and reply.status_code in {*_DONE, *_FORM_PAGE}:
-        return  # a form that comes back is told by the account that is not there
+        return  # if it was the form again, the caller finds that the account is missing
     problem = f"Label Studio answers {reply.status_code} to the sign-up of {login}"
     raise MachineError(problem, "Make the account there by its invite link, then run this again")

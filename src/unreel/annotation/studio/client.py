@@ -20,7 +20,7 @@ from unreel.core.server_keys import ServerAddress, parse_server_url
 from unreel.network.http_client import open_blocking_http_client, read_blocking_http_body
 
 DEADLINE_S: Final = 600.0
-"""An import of a thousand tasks with marks takes the better part of a minute on a busy machine."""
+"""Timeout in seconds; an import of 1000 tasks with annotations takes almost a minute on a busy machine."""
 CAP_BYTES: Final = 64 * 1024 * 1024
 _WAITS_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 _OK: Final = range(200, 300)
@@ -40,7 +40,7 @@ class LabelStudioReply:
     status: int
     body: bytes | None = field(repr=False)
     date: str = ""
-    """When it was sent, by the server's clock, as HTTP writes it."""
+    """Time of the reply by the server's clock, in the format of the HTTP header `Date`."""
 
     @property
     def is_ok(self) -> bool:
@@ -177,7 +177,7 @@ class LabelStudioClient:
                 return LabelStudioReply(response.status_code, body, date)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             raise_if_machine_error(error)
-            # Only the kind of error: its text may repeat the token.
+            # Only the class of the error: its text may contain the token.
             problem = f"Label Studio at {self.address} does not answer ({type(error).__name__})"
             remedy = f"See that it runs (`unreel annotate up`) and can be reached. {GO_ON}"
             raise MachineError(problem, remedy) from None

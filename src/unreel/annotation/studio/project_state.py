@@ -17,7 +17,7 @@ from unreel.core.content_ids import digest
 from unreel.core.errors import MachineError
 
 PUSHED: Final = "pushed"
-"""Kind of the ledger's memory of them."""
+"""Kind under which the ledger stores pushed states."""
 SETTINGS: Final = (
     "title",
     "description",
@@ -33,7 +33,7 @@ SETTINGS: Final = (
     "evaluate_predictions_automatically",
     "model_version",
 )
-"""Settings of a project that decide what an annotator sees."""
+"""Settings of a project that determine what an annotator sees."""
 _SIGNED: Final = "X-Amz-Signature="
 
 
@@ -42,15 +42,15 @@ class PushedProjectState:
     """Settings, tasks and prefilled annotations of a Label Studio project, as they were pushed."""
 
     settings: dict[str, Any]
-    """Of the project."""
+    """Pushed settings of the project, by name."""
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Data of each task by its id in the ledger."""
+    """Data of each task, by task id."""
     marks: dict[str, str] = field(default_factory=dict)
-    """Digest of the marks that a task shows beforehand, by its id; none for a task without any."""
+    """Hash of the prefilled annotations of each task, by task id; tasks without any are omitted."""
     numbers: dict[str, str] = field(default_factory=dict)
-    """The task's id by its number on the server."""
+    """Task id, by the number of the task on the server."""
     restored: dict[str, str] = field(default_factory=dict)
-    """When the server said that a task (by its number) or the project ("") was restored."""
+    """Server time of the restoration of each task, by task number, and of the project, under the key ""."""
 
     def remember(self, ledger: Ledger, campaign: str, room: str) -> None:
         """Store the pushed state of a project in the ledger, under the project key `room`."""
@@ -131,7 +131,7 @@ def _normalise_setting(value: object) -> object:
 
 
 LISTED: Final = ("data", "updated_at", "annotations_ids", "predictions")
-"""Fields of every task that are read at every pull."""
+"""Fields of each task that every pull reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,17 +140,17 @@ class ProjectAlteration:
 
     room: str
     settings: tuple[str, ...] = ()
-    """Names of the project's settings."""
+    """Names of the changed settings of the project."""
     changed_tasks: int = 0
-    """Other data or other marks."""
+    """Number of tasks with changed data or changed prefilled annotations."""
     added_tasks: int = 0
-    """Tasks that were not pushed; they are deleted."""
+    """Number of tasks that were not pushed; they are deleted."""
     missing_tasks: int = 0
-    """Deleted tasks; the next push sends them again."""
+    """Number of deleted tasks; the next push sends them again."""
     quarantined: int = 0
-    """Answers given since the last look at which the room was as pushed."""
+    """Number of quarantined answers, given since the project was last found unchanged."""
     problem: str = ""
-    """Why it could not be restored; "" where it was."""
+    """Error that prevented the restoration; "" if the project was restored."""
 
 
 @dataclass(slots=True)
@@ -160,9 +160,9 @@ class ProjectDifferences:
     state: PushedProjectState
     settings: tuple[str, ...] = ()
     changed: dict[str, str] = field(default_factory=dict)
-    """Words for the change of each task, by its number."""
+    """Description of the change of each task, by task number."""
     listed: set[str] = field(default_factory=set)
-    """Numbers of all tasks that are there."""
+    """Numbers of all tasks on the server."""
 
     def see_project(self, project: Mapping[str, Any]) -> None:
         """Add the names of the settings in which `project` differs from the pushed state."""

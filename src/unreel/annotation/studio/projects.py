@@ -13,12 +13,12 @@ from unreel.annotation.studio.client import LabelStudioClient
 from unreel.core.content_ids import digest
 
 ROOM: Final = "room"
-"""Kind of the ledger's memory of them."""
+"""Kind under which the ledger stores projects."""
 PREFILLED: Final = "before"
-"""Name by which Label Studio knows marks that were there before."""
+"""Model version under which Label Studio stores prefilled annotations."""
 _PAGE: Final = 100
 _TITLE: Final = 50
-"""Label Studio takes no longer one."""
+"""Maximum length of a title in Label Studio."""
 _SEQUENTIAL: Final = "Sequential sampling"
 
 
@@ -38,7 +38,7 @@ class LabelStudioProject:
     number.
     """
     is_new: bool = False
-    """Nothing can be in it yet."""
+    """Whether the project was just created and is still empty."""
 
     @property
     def key(self) -> str:
@@ -191,7 +191,7 @@ class AnnotatorProjectLink:
     login: str
     batch: int
     url: str
-    """Asks for the login first; no password and no token is in it."""
+    """URL that asks for the login first; it contains no password and no token."""
 
 
 def build_studio_project_url(address: str, project: int) -> str:

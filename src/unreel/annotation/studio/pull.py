@@ -59,17 +59,17 @@ from unreel.annotation.studio.projects import (
 )
 
 SEEN: Final = "seen"
-"""Kind of the ledger's memory of each task's version in each room."""
+"""Kind under which the ledger stores the version of each task of each project at the last pull."""
 STRANGER: Final = "somebody-else"
-"""Placeholder for an account that wrote into another's project."""
+"""Placeholder name for an account that wrote into another annotator's project."""
 _AUTHORS: Final = ("completed_by", "updated_by")
-"""Fields of the claimed author, which any account may write, and of the last sender."""
+"""Fields of the claimed author, which any account may write, and of the last editor."""
 _KEPT: Final = ("id", "task", *_AUTHORS, "result", "was_cancelled", "created_at", "updated_at")
 _FIELDS: Final = ("annotations", "lead_time", *_KEPT[1:])
 _LONGEST_S: Final = 10**9
 _LONGEST_ID: Final = 100
 _MEANWHILE_US: Final = 60_000_000
-"""A restoration takes less."""
+"""Tolerance in microseconds for answers that are saved during a restoration, which takes less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,14 +78,14 @@ class CampaignPullResult:
 
     rooms: int = 0
     seen: int = 0
-    """Annotations that the server showed."""
+    """Number of fetched annotations."""
     new: int = 0
     quarantined: int = 0
-    """Of those seen."""
+    """Number of fetched annotations that are quarantined."""
     gone: tuple[str, ...] = ()
     """Projects deleted on the server; earlier answers are kept."""
     altered: tuple[ProjectAlteration, ...] = ()
-    """Projects with a changed screen or changed tasks."""
+    """Projects with changed settings or tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class ProjectPullContext:
     tasks: Mapping[str, AnnotationTask]
     assigned: Mapping[str, TaskAssignment]
     kept: Collection[str] = frozenset()
-    """Origins of the campaign's records."""
+    """Origins of the campaign's records in the ledger, without creation times."""
 
     def marks_of(self, task: str) -> Sequence[Result]:
         """Return the prefilled annotations that the annotator sees on a task; empty if there are none."""
@@ -190,7 +190,7 @@ def pull_project_annotations(
                 client, room.project, fields=fields, numbers=changed[first : first + PAGE]
             )
         )
-        # Behind the answers: those that were given before a look at which all is as pushed count.
+        # Checked after the answers are read: if the project is still as pushed, they count.
         look.see_project(_read_project(client, room))
         for task in page:
             look.see_task(task)
@@ -199,7 +199,7 @@ def pull_project_annotations(
         quarantined += len(fresh)
         suspects += [json.loads(record.raw)["id"] for record in fresh]
         total = _store_records(ledger, records, total)
-    for annotation in suspects:  # kept above; without it the annotator is asked again
+    for annotation in suspects:  # already stored; deletion reopens the task
         client.delete(f"/api/annotations/{annotation}/")
     if look.is_altered:
         altered = look.alteration(room, quarantined=quarantined)
@@ -207,7 +207,7 @@ def pull_project_annotations(
         total = replace(total, altered=(*total.altered, replace(altered, problem=problem)))
     if look.is_altered or n_bound != len(look.state.numbers):
         look.state.remember(ledger, campaign, room.key)
-    # Behind the records: a kill between the two reads them again.
+    # Stored after the records: if the process is killed in between, they are fetched again.
     now_seen = {str(task["id"]): _format_task_version(task) for task in listed}
     if now_seen != versions:
         ledger.remember(campaign, SEEN, room.key, json.dumps(now_seen))
@@ -281,7 +281,7 @@ def _iter_task_records(
     claimed = str(data.get(TASK_KEY, ""))[:_LONGEST_ID] if isinstance(data, dict) else ""
     id_ = look.state.numbers.get(str(task["id"]), claimed)
     if "annotations" not in task:
-        # The server has more to say of this task than a reply may hold.
+        # The annotations of this task exceed the size limit of a reply.
         note = {"id": f"task-{task['id']}", "created_at": "", "updated_at": ""}
         outcome = SubmissionQuarantine(
             QuarantineReason.TOO_LARGE, "the task's annotations are too much"

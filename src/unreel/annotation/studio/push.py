@@ -41,9 +41,9 @@ from unreel.annotation.studio.pull import (
 )
 
 CHUNK: Final = 5000
-"""Number of tasks per import: each import makes Label Studio count the complete project again."""
+"""Maximum number of tasks per import; after each import Label Studio counts the complete project again."""
 CHUNK_BYTES: Final = 16 * 1024 * 1024
-"""With marks from before a chunk is full sooner."""
+"""Size in bytes at which an import is sent; reached before `CHUNK` by tasks with prefilled annotations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +55,9 @@ class AssignmentPushRequest:
     campaign: Campaign
     screen: AnnotationScreen
     accounts: Mapping[str, int]
-    """Number of each annotator's account, by name."""
+    """Number of each annotator's account, by annotator name."""
     find_urls: Callable[[AnnotationTask], Sequence[str]]
-    """Where a browser finds the copies of a task."""
+    """Function that returns the URLs of the browser copies of a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,17 +67,17 @@ class AssignmentPushResult:
     rooms: int
     sent: int
     there: int
-    """Tasks that were in their rooms already."""
+    """Number of tasks that were already in their projects."""
     altered: tuple[ProjectAlteration, ...] = ()
-    """Projects with a changed screen or changed tasks."""
+    """Projects with changed settings or tasks."""
 
 
 def push_assignments(
     delivery: AssignmentPushRequest, *, on_sent: Callable[[int], None]
 ) -> AssignmentPushResult:
-    """Upload every assigned task to the project of its annotator; tasks that are there are skipped.
+    """Upload every assigned task to the project of its annotator; existing tasks are skipped.
 
-    `on_sent` is called with the number of tasks that are in their projects so far.
+    `on_sent` is called with the number of tasks in their projects so far.
 
     Raises:
         MachineError: The server is unreachable or rejects a request. Uploaded tasks stay, so the
@@ -85,7 +85,7 @@ def push_assignments(
     """
     name = delivery.campaign.name
     tasks = {task.id: task for task in delivery.ledger.tasks(name)}
-    # Read to its end first: a push lasts, and PostgreSQL may be gone before the last of them.
+    # Read completely first: a push is long, and PostgreSQL may be unreachable before its end.
     assignments = list(delivery.ledger.assignments(name))
     marked = cache(partial(find_marked_projects, delivery.client))
     states = read_pushed_project_states(delivery.ledger, name)
@@ -103,7 +103,7 @@ def push_assignments(
         )
         batch_tasks = list(group)
         if room.is_new:
-            # As the server keeps it: Label Studio may write a text of guidelines in another form.
+            # As stored by the server: Label Studio may change the format of the guidelines.
             project = delivery.client.get(f"/api/projects/{room.project}/")
             present, state = set[str](), build_pushed_project_state(project, ())
         else:
@@ -185,7 +185,7 @@ def _import_task_chunk(
         state.numbers |= zip(map(str, numbers), ids, strict=True)
         state.remember(delivery.ledger, campaign, room.key)
     if is_marked:
-        # Label Studio shows marks of the version that a project names, and of no other.
+        # Label Studio shows only predictions of the model version that the project names.
         client.patch(f"{path}/", {"model_version": PREFILLED})
 
 

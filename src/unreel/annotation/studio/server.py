@@ -24,7 +24,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import build_child_environment
 
 UP_S: Final = 900.0
-"""The first start makes 300 tables, which takes minutes on a busy machine."""
+"""Start timeout in seconds; the first start creates 300 tables, which takes minutes on a busy machine."""
 _LOG: Final = "studio.log"
 _INSTALL: Final = (
     "Install it in an environment of its own, `python -m venv env && env/bin/pip install "

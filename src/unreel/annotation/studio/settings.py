@@ -17,11 +17,11 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings, read_secret_variable
 
 TOKEN: Final = "LABEL_STUDIO_API_KEY"  # noqa: S105  the variable's name
-"""Variable of the token of another server; Label Studio's own SDK reads it too."""
+"""Environment variable with the token of another server; Label Studio's own SDK reads it too."""
 LEAD: Final = "unreel@localhost"
-"""The account by which commands speak."""
+"""Login of the account that the commands use."""
 CLIPS: Final = "media/clips"
-"""Folder below the state folder: Label Studio serves subfolders of its root, not the root itself."""
+"""Folder of clip copies below the state folder; Label Studio serves subfolders of its root, not the root itself."""
 _CONNECTION: Final = "studio.json"
 _SECRETS: Final = "secrets.json"
 _NAMES: Final = "names.json"
@@ -49,11 +49,11 @@ class LabelStudioServerSettings:
 
     program: Path
     folder: Path
-    """Its state: secrets, data, log, and the copies that it serves."""
+    """State folder of the server: secrets, data, log, and the clip copies that it serves."""
     host: str = "127.0.0.1"
     port: int = 8080
     database: str = field(default="", repr=False)
-    """A PostgreSQL of its own, with the password; "" for a file of SQLite."""
+    """URL of a separate PostgreSQL database, with the password; "" for an SQLite file."""
 
     @property
     def address(self) -> str:
@@ -69,7 +69,7 @@ class LabelStudioConnection:
     address: str
     token: str = field(repr=False)
     media: Path | None = None
-    """Folder of copies that the server serves; `None` where that is not on this machine."""
+    """Folder of the clip copies that the server serves; `None` for a server given by its URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def load_studio_secrets(folder: Path) -> LabelStudioSecrets:
     """Read the secrets of the Label Studio server in `folder`; create them (mode 0600) if missing."""
     stored = _read_json_object(folder, _SECRETS)
     if stored is None:
-        # 40 hexadecimal digits are the only form of token that can be set before the first start.
+        # Before its first start, Label Studio accepts only a token of 40 hexadecimal digits.
         stored = {"password": secrets.token_urlsafe(24), "token": secrets.token_hex(20)}
         OutputDirectory(folder).write(_SECRETS, json.dumps(stored).encode())
     try:

@@ -11,11 +11,11 @@ from unreel.core.errors import InvalidValueError
 from unreel.stats.row_sample import BoolArray
 
 NOBODY: Final = -1
-"""In the place of a creator: the clip is real."""
+"""Index in place of a creator or control: the clip has none."""
 SAID_REAL: Final = 0
 SAID_GENERATED: Final = 1
 SILENT: Final = -1
-"""Asked, and no answer that could be read: a failure, or a text that says neither."""
+"""Code of a question without a readable answer: a failure, or a text without a label."""
 
 REAL: Final = ""
 """Placeholder for the creator of real clips."""
@@ -29,23 +29,23 @@ class SeasonClips:
     """Clips of a season as columns of equal length: creator, scene, control, nuisance properties."""
 
     clips: tuple[str, ...]
-    """Names, unique."""
+    """Unique names of the clips."""
     creators: tuple[str, ...]
-    """`CREATOR` or `CREATOR/SETTING`, sorted."""
+    """Names of the creators, `CREATOR` or `CREATOR/SETTING`, sorted."""
     scenes: tuple[str, ...]
-    """Source clips, sorted; the units of resampling."""
+    """Names of the scenes, sorted; scenes are the units of resampling."""
     creator: Indices
     """Index in `creators`, or `NOBODY` (-1) for real clips and controls."""
     scene: Indices
-    """Place in `scenes`."""
+    """Index in `scenes`."""
     control: Indices
     """Index in `controls`, or `NOBODY` (-1)."""
     controls: tuple[str, ...] = ()
-    """Names of controls: real clips, changed."""
+    """Names of the controls, which are modified real clips."""
     nuisances: tuple[str, ...] = ()
-    """What else may sway a reviewer: length, resolution, motion, sound."""
+    """Names of other properties that may influence a reviewer, for example length, resolution or sound."""
     nuisance: Floats
-    """A row for each clip, a column for each of `nuisances`; NaN where it is not known."""
+    """Values of `nuisances`: a row for each clip, a column for each property; NaN if unknown."""
 
     def __post_init__(self) -> None:
         columns = (self.creator, self.scene, self.control, self.nuisance)
@@ -76,15 +76,15 @@ class SeasonAnswerTable:
 
     lineup: SeasonClips
     condition: str
-    """As the season names it."""
+    """Title of the condition in the season."""
     reviewers: tuple[str, ...]
-    """Sorted."""
+    """Titles of the reviewers, sorted."""
     floors: frozenset[str] = frozenset()
-    """Those that are shown for comparison and take no rank."""
+    """Reviewers without a rank, shown for comparison: baselines, and single people."""
     reviewer: Indices
     clip: Indices
     said: npt.NDArray[np.int8]
-    """`SAID_REAL`, `SAID_GENERATED` or `SILENT`."""
+    """Code of each answer: `SAID_REAL`, `SAID_GENERATED` or `SILENT`."""
 
     def __post_init__(self) -> None:
         if not len(self.reviewer) == len(self.clip) == len(self.said):

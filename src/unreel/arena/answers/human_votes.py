@@ -38,7 +38,7 @@ class HumanClipVote:
     """Vote of one person about one clip."""
 
     clip: str
-    """Its name in the set of the season."""
+    """Name of the clip in the season's clip set."""
     voter: str
     label: Label
 
@@ -47,9 +47,9 @@ class StoredSeasonVotes(RecipeSection):
     """The votes of people that are stored in a season's folder."""
 
     source: Text
-    """Source of the votes, for the board."""
+    """Description of the source of the votes."""
     ballots: tuple[tuple[str, str, Label], ...] = Field(default=())
-    """Clip, voter, and what they say."""
+    """Clip, voter and label of each vote."""
 
 
 def iter_benchmark_votes(entries: Iterable[Entry]) -> Iterator[HumanClipVote]:

@@ -61,11 +61,11 @@ class ResampledAnswerCounts:
 
     asked: Array
     valid: Array
-    """Readable."""
+    """Number of readable answers."""
     generated: Array
-    """Readable, and say generated."""
+    """Number of readable answers "generated"."""
     scene_asked: Array
-    """As it was: a line for each scene."""
+    """Observed number of questions: a row for each scene, a column for each clip source."""
     scene_valid: Array
 
 
@@ -76,13 +76,13 @@ class ResampledAnswerTable:
     play: SeasonAnswerTable
     sources: ClipSourceColumns
     clips: IntArray
-    """Clips of each source."""
+    """Number of clips of each source."""
     weights: Array
-    """How often each scene is in each resample: a line for each, the play as it was first."""
+    """Number of times each scene (column) is drawn in each resample (row); row 0 is the observed data."""
     cell: IntArray
-    """Of each answer: its clip's scene and source as one number."""
+    """Scene and source of each answer's clip as one number: `scene * n_sources + source`."""
     rows: tuple[IntArray, ...]
-    """Of each reviewer: the places of its answers."""
+    """Indices of each reviewer's answers."""
 
     @classmethod
     def of(cls, play: SeasonAnswerTable, *, seed: int, resamples: int) -> "ResampledAnswerTable":

@@ -43,7 +43,7 @@ from unreel.evaluation.scoring import iter_questions_with_answers, parse_stored_
 from unreel.evaluation.stored_recipe import find_run_recipe
 
 NUISANCES: Final = ("length", "resolution", "sound")
-"""Logarithms of seconds and of pixels, and whether it can be heard."""
+"""Properties of a clip: logarithm of seconds, logarithm of pixels, and whether it has sound."""
 
 
 def read_season_clips(folder: SeasonFolder, *, retired: bool = False) -> SeasonClips:
@@ -105,11 +105,10 @@ class SeasonAnswer(NamedTuple):
     """One stored answer of a reviewer: the question, the stored row, and the parsed verdict."""
 
     planned: PlannedQuestion[Clip]
-    """The question."""
     row: Mapping[str, Any]
-    """As the table of answers holds it."""
+    """Row of the answers table."""
     read: Verdict | Failure
-    """What it says."""
+    """Parsed verdict, or the reason why there is none."""
 
 
 def open_season_folder(path: Path | str | SeasonFolder) -> SeasonFolder:

@@ -43,9 +43,9 @@ CAUGHT: Final = "caught"
 ALARMS: Final = "said generated"
 AS_FILMED: Final = "as filmed"
 _Told = tuple[str, str, str, str]
-"""Knob, first, second, figure."""
+"""Setting that differs, its first and its second value, and the metric."""
 Knobs = Mapping[str, Mapping[str, str]]
-"""What each condition is set to, by its name."""
+"""Settings of each condition, by the condition's title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class AblationEffect:
     """Effect of one changed setting on one metric: first minus second, in percentage points."""
 
     knob: str
-    """What differs: `audio`, `sampling`, ..., `generation setting`, `degradation`."""
+    """Setting that differs: `audio`, `sampling`, ..., `generation setting`, `degradation`."""
     first: str
     second: str
     reviewer: str
@@ -62,10 +62,10 @@ class AblationEffect:
     difference: Measured
     p: float | None = None
     p_corrected: float | None = None
-    """Among all differences that are shown, by Holm's correction."""
+    """P-value with Holm's correction for all differences that are shown."""
     n_pairs: int
     n_left_out: int
-    """Pairs without two readable answers."""
+    """Number of pairs without two readable answers."""
 
 
 def measure_ablation_effects(
@@ -187,7 +187,7 @@ class _PairedReviewerScores:
     second: Grid
     scene: IntArray
     side: IntArray
-    """Which half of a balanced figure a pair counts for; 0 throughout where there are no halves."""
+    """Clip class of each pair: 1 generated, 0 real; always 0 if the metric is not balanced."""
 
     def ablations(self, names: Sequence[str], floors: Collection[str]) -> Iterator[AblationEffect]:
         yield self._of(EVERYBODY, [n for n, name in enumerate(names) if name not in floors])

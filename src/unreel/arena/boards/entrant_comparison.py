@@ -22,7 +22,7 @@ Figure = Callable[[Array], Array]
 """Function from sums, one set per row, to values; NaN if undefined."""
 _EVEN: Final = PERCENT / 2
 CLEAR_BELOW: Final = 0.05
-"""What stays below it after correction is called a difference."""
+"""Maximum corrected p-value of a significant difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def estimate_by_scene_jackknife(
     groups = np.arange(len(sums)) % MOST_GROUPS
     left = np.zeros((min(len(sums), MOST_GROUPS), sums.shape[1]))
     np.add.at(left, groups, sums)
-    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
+    with np.errstate(divide="ignore", invalid="ignore"):  # empty sums
         value = float(figure(total)[0])
         without = figure(total - left)
     if not math.isfinite(value):
@@ -98,7 +98,7 @@ def apply_holm_correction(p_values: Sequence[float | None]) -> list[float | None
 SURE: Final = 0.05
 """Family-wise error rate of the claims."""
 _ALIKE_PLACES: Final = 9
-"""Means that agree so far differ by rounding alone: they share a place."""
+"""Number of decimal places at which means are compared: smaller differences are rounding errors."""
 
 
 def rank_means(values: Sequence[float], *, better: Literal["high", "low"]) -> list[int]:
@@ -204,6 +204,6 @@ def _compute_p_values(observed: Array, draws: Array, *, n_scenes: int) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(gap == 0, 0.0, np.abs(gap) / spread)
     chance = 2 * stdtr(n_scenes - 1, -np.nan_to_num(t, posinf=np.inf))
-    # Nothing is surer than that all scenes point one way.
+    # No p-value is below that of a sign test in which all scenes agree.
     raised: Array = np.maximum(chance, 2.0 ** (1 - n_scenes))
     return raised

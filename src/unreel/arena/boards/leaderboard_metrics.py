@@ -7,7 +7,7 @@ from typing import Final, Literal
 from unreel.core.errors import UnknownNameError
 
 REAL_CLIPS: Final = "real clips"
-"""Among the opponents that a reviewer lacks: it was not asked about all of them."""
+"""Name of the real clips on leaderboards, for example in `LeaderboardRow.lacks`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,12 +17,12 @@ class LeaderboardMetric:
     name: str
     title: str
     words: str
-    """One sentence for people who read the board."""
+    """Description of the metric in one sentence, for readers of the board."""
     board: Literal["reviewers", "creators"]
     better: Literal["high", "low", "neither"]
     unit: Literal["percent", "logit"] = "percent"
     decides: bool = False
-    """Whether the board is ranked by it."""
+    """Whether the board is ranked by this metric."""
 
 
 def _select_leaderboard_metrics(

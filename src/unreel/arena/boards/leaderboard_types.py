@@ -16,21 +16,21 @@ class LeaderboardRow:
     name: str
     kind: Literal["reviewer", "creator", "floor", "control"]
     figures: Mapping[str, Measured]
-    """By the names of `arena.figures`: accuracy, balanced, all-clips, fakeness, said-real, ability, realism, ..."""
+    """Metrics by the names in `leaderboard_metrics`: accuracy, balanced, said-real, ability, fakeness, realism, ..."""
     rank: int | None = None
-    """By unrounded means; `None` for baselines, controls, and entrants with missing cells."""
+    """Rank by unrounded means; `None` for baselines, controls, and entrants with missing cells."""
     first_class: bool = False
-    """Whether it is leading: the first does not beat it (paired differences, Holm), and as a
-    reviewer it beats the coin. A board of one has no leader.
+    """Whether the entrant leads: the first one does not significantly beat it (paired differences,
+    Holm), and a reviewer also beats the coin. A board with one entrant has no leader.
     """
     lacks: tuple[str, ...] = ()
-    """Opponents that it did not meet completely. A reviewer with missing opponents has no rank and
+    """Opponents without complete answers. A reviewer with missing opponents has no rank and
     does not affect other ranks; a creator is ranked by the complete reviewers.
     """
     above: Mapping[str, float] = field(default_factory=dict)
-    """Fraction of resamples in which it is above each other complete entrant of the board."""
+    """Fraction of resamples in which the entrant is above each other complete entrant of the board."""
     surely_above: tuple[str, ...] = ()
-    """Entrants that it beats after correction for all pairs of the board (Holm)."""
+    """Entrants that this one significantly beats, corrected for all pairs of the board (Holm)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +40,11 @@ class ReviewerCreatorCell:
     reviewer: str
     creator: str
     caught: Measured
-    """Percent of the creator's readable answers that say generated."""
+    """Percentage of "generated" among the readable answers about the creator's clips."""
     accuracy: Measured = _NO_CREATOR
-    """Percent of readable answers that are right, real clips pooled with the creator's."""
+    """Percentage of right answers among the readable ones, real clips pooled with the creator's."""
     balanced: Measured = _NO_CREATOR
-    """The mean of both sides."""
+    """Mean of the accuracies on real clips and on the creator's clips, in percent."""
     n_asked: int
     n_silent: int
 
@@ -55,12 +55,12 @@ class SeasonLeaderboard:
 
     condition: str
     reviewers: tuple[LeaderboardRow, ...]
-    """Ranked ones first, best first; then those with missing cells, then baselines."""
+    """Rows of reviewers: ranked ones, best first; then those with missing cells, then baselines."""
     creators: tuple[LeaderboardRow, ...]
-    """Ranked first, least caught first; then controls."""
+    """Rows of creators: ranked ones, least caught first; then unranked ones, then controls."""
     cells: tuple[ReviewerCreatorCell, ...]
-    """Creators, then controls, for each reviewer in turn; those that were never asked are excluded."""
+    """Cells by reviewer, creators before controls; combinations without a question are omitted."""
     n_scenes: int
     n_resamples: int
     sway: Mapping[str, Measured] = field(default_factory=dict)
-    """Log-odds of "generated" that one standard deviation of each nuisance adds; empty where none was asked for."""
+    """Effect of one standard deviation of each nuisance on the log-odds of "generated"; empty without nuisances."""

@@ -53,7 +53,7 @@ class PairAnswerTable:
     second: Indices
     scene: Indices
     took: npt.NDArray[np.int8]
-    """Which was taken for real: `TOOK_FIRST`, `TOOK_SECOND` or `SILENT`."""
+    """Clip that was taken for real: `TOOK_FIRST`, `TOOK_SECOND` or `SILENT`."""
 
     def __post_init__(self) -> None:
         columns = (self.reviewer, self.first, self.second, self.scene)
@@ -71,9 +71,9 @@ class PreferenceRates:
 
     condition: str
     creators: tuple[LeaderboardRow, ...]
-    """By strength; real clips stand among them, unranked, as the mark to reach."""
+    """Rows of creators by strength; the real clips have a row without a rank, for comparison."""
     reviewers: tuple[LeaderboardRow, ...]
-    """By the share of pairs with a real clip in which they find it."""
+    """Rows of reviewers by the fraction of pairs with a real clip in which they find it."""
 
 
 def rank_entrants_by_pair_answers(play: PairAnswerTable, *, seed: int) -> PreferenceRates:
@@ -122,7 +122,7 @@ def rank_entrants_by_pair_answers(play: PairAnswerTable, *, seed: int) -> Prefer
 
 
 _Rows = tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
-"""Pairs that count for an entrant, and those that it won."""
+"""Masks of the pairs that count for an entrant, and of the pairs that it won."""
 
 
 def _group_wins_by_creator(play: PairAnswerTable) -> dict[str, _Rows]:
@@ -153,7 +153,7 @@ def _resample_win_rates(
 
 
 def _build_clip_battles(play: PairAnswerTable) -> list[ClipBattle]:
-    names = (*play.creators, REAL_CLIPS)  # the last is the place NOBODY
+    names = (*play.creators, REAL_CLIPS)  # NOBODY is the last index
     outcomes = {TOOK_FIRST: BattleOutcome.FIRST, TOOK_SECOND: BattleOutcome.SECOND}
     columns = (play.first, play.second, play.took, play.scene)
     return [
@@ -235,7 +235,7 @@ def _rank_leaderboard_rows(
 KNOB: Final = "pair against single"
 RIGHT: Final = "right"
 _Cell = tuple[str, str]
-"""A creator and a scene."""
+"""Creator and scene."""
 _Scores = Mapping[_Cell, float]
 
 

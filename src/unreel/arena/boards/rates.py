@@ -21,9 +21,9 @@ class ResampledRates:
     """Several rates (columns), observed and on each resample, and their number of answers by scene."""
 
     values: Array
-    """A line for each resample, a column for each share."""
+    """Values: a row for each resample (row 0: observed), a column for each rate."""
     by_scene: Array
-    """Answers: a line for each scene, a column for each share."""
+    """Number of answers: a row for each scene, a column for each rate."""
 
     @classmethod
     def beside(cls, *rates: "ResampledRates") -> "ResampledRates":
@@ -67,9 +67,9 @@ class ReviewerSourceRates:
     """Rates of one reviewer on the clips of each source."""
 
     caught: list[Measured]
-    """For every source: creators, real clips, controls."""
+    """Rate of "generated" for every source: creators, real clips, controls."""
     accuracy: list[Measured]
-    """For every creator."""
+    """Accuracy on real clips pooled with one creator's clips, for every creator."""
     balanced: list[Measured]
 
 
@@ -79,7 +79,7 @@ class LeaderboardRates:
 
     reviewers: Sequence[Mapping[str, Measured]]
     accuracy: Array
-    """By which reviewers are ranked: a line for each resample, a column for each."""
+    """Accuracy, which ranks the reviewers: a row for each resample, a column for each reviewer."""
     cells: list[ReviewerSourceRates]
     creators: Sequence[Mapping[str, Measured]]
     fakeness: Array
@@ -173,7 +173,7 @@ class _CorrectAnswerCounts:
     real: int
     made: IntArray
     right: Array
-    """Right answers: a column for real clips, then one for each of `made`."""
+    """Number of right answers: a column for real clips, then one for each of `made`."""
 
     @classmethod
     def of(

@@ -22,7 +22,7 @@ from unreel.protocols.paper_formulas import PERCENT
 from unreel.stats.row_sample import Array
 
 _HALF: Final = 0.5
-"""Added to each count of a side (Hautus 1995), so that a reviewer that never errs has a finite distance."""
+"""Correction of each count (Hautus 1995), so that a reviewer without errors has a finite sensitivity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +32,11 @@ class ReviewerBias:
     condition: str
     reviewer: str
     said_real: Measured
-    """Percent of its answers, each side counting half: 50 leans to neither side."""
+    """Percentage of answers "real", mean over real and generated clips; 50 is unbiased."""
     sensitivity: Measured
-    """d': how far apart real and generated clips lie for it, in standard deviations; 0 is guessing."""
+    """Sensitivity d': distance between real and generated clips in standard deviations; 0 is guessing."""
     criterion: Measured
-    """c: above 0 it calls a clip real when in doubt, below 0 generated."""
+    """Criterion c: above 0 the reviewer calls doubtful clips real, below 0 generated."""
 
 
 def measure_reviewer_biases(play: SeasonAnswerTable) -> tuple[ReviewerBias, ...]:

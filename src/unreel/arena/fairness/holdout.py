@@ -117,14 +117,14 @@ class HiddenSceneGap:
     name: str
     kind: Literal["reviewer", "creator"]
     known: Measured
-    """Balanced accuracy of a reviewer; share of answers that called a creator's clips real."""
+    """Balanced accuracy of a reviewer, or fraction of answers that call a creator's clips real."""
     hidden: Measured
     gap: Measured
-    """Known less hidden: what an entrant owes to having seen the scenes."""
+    """Difference known minus hidden: the advantage of an entrant that has seen the scenes."""
     p: float | None = None
     p_corrected: float | None = None
     flagged: bool = False
-    """Whether it is better on known scenes, chance being excluded."""
+    """Whether the entrant is significantly better on known scenes."""
 
 
 def compare_hidden_and_known_scenes(
@@ -213,13 +213,13 @@ class CanaryTestResult:
 
     reviewer: str
     followed: Measured
-    """Percentage of its answers that repeat the published, wrong labels."""
+    """Percentage of the reviewer's answers that repeat the published, wrong labels."""
     expected: Measured
-    """Percent of its errors on all other clips of the same sides: what it follows by its own mistakes."""
+    """Percentage of errors on all other clips with the same true labels, for comparison with `followed`."""
     p: float | None = None
     p_corrected: float | None = None
     flagged: bool = False
-    """Whether it repeats published labels more often than its own errors explain."""
+    """Whether the reviewer repeats published labels more often than its own errors explain."""
 
 
 def measure_canary_answers(

@@ -30,18 +30,18 @@ from unreel.stats.paired_differences import adjust_p_values_by_holm
 from unreel.stats.row_sample import Array, IntArray
 
 LEAST_SHARED: Final = 0.8
-"""Minimum fraction of common errors among the clips on which one of two errs."""
+"""Minimum fraction of shared errors among the clips on which at least one of two reviewers errs."""
 LEAST_ERRORS: Final = 5
-"""Fewer errors in common are shared by chance, whatever their p-value."""
+"""Minimum number of shared errors of a suspected pair, whatever the p-value."""
 ALARM_BELOW: Final = 0.01
 _STRATA: Final = 5
-"""Shares of the others that err, on each side."""
+"""Number of strata by the fraction of other reviewers that err, for each label."""
 _MOST_PAIRS: Final = 20_000
-"""Pairs that are looked at in simulated seasons, in all."""
+"""Maximum number of pairs in all simulated seasons, above `_FEWEST_SEASONS` seasons."""
 _FEWEST_SEASONS: Final = 20
 _MOST_SEASONS: Final = 200
 _PULL: Final = 1.0
-"""Answers that are added to each count when a season is simulated, so that no chance is 0 or 1."""
+"""Number of pseudo-answers added to each count of a simulation, so that no probability is 0 or 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,16 +51,16 @@ class ReviewerPairSimilarity:
     first: str
     second: str
     n_common: int
-    """Clips that both answered readably."""
+    """Number of clips with readable answers of both."""
     agreement: Measured
-    """Percent of these on which they say the same."""
+    """Percentage of these clips with equal answers."""
     shared_errors: Measured
-    """Of the clips on which at least one errs, the percent on which both do."""
+    """Percentage of clips on which both err, among those on which at least one errs."""
     expected_shared: float
-    """Errors in common that chance brings, given how hard each clip is for the others."""
+    """Number of shared errors expected by chance, given the other reviewers' errors on each clip."""
     n_shared: int
     p_corrected: float
-    """Chance of as many errors in common or more, among all pairs of the season."""
+    """Probability of at least as many shared errors by chance, corrected for all pairs (Holm)."""
     suspected: bool
 
 
@@ -69,9 +69,9 @@ class ReviewerSimilarities:
     """Similarity of every two reviewers of a season, and the rate of false alarms."""
 
     pairs: tuple[ReviewerPairSimilarity, ...]
-    """The most alike first."""
+    """Pairs of reviewers, most similar first."""
     false_alarms: Measured
-    """Percent of simulated seasons of this shape, with honest reviewers, in which any pair is suspected."""
+    """Percentage of simulated seasons of this size, with independent reviewers, in which any pair is suspected."""
 
     @property
     def suspected(self) -> tuple[ReviewerPairSimilarity, ...]:
@@ -157,7 +157,7 @@ def _compute_clip_strata(n_erring: IntArray, n_others: IntArray, made: Mask) -> 
     """Return each clip's stratum: label, and fifth by the fraction of other reviewers that err."""
     hard = np.where(n_others > 0, n_erring / np.maximum(n_others, 1), 0.5)
     order = np.argsort(np.argsort(hard, kind="stable"), kind="stable")
-    # Clips that are equally hard stay together, whatever their order.
+    # Equally hard clips belong to the same stratum.
     _, same = np.unique(hard, return_inverse=True)
     first = np.full(same.max(initial=0) + 1, len(hard))
     np.minimum.at(first, same, order)
@@ -206,7 +206,7 @@ def _estimate_false_alarm_rate(grid: Grid, lineup: SeasonClips, *, seed: int) ->
 
 def _has_suspicious_pair(errs: Mask, read: Mask) -> bool:
     """Return whether any two reviewers share most of their errors: a fast test before the exact one."""
-    # No matrix product: the threads of a BLAS spin against other processes, see `stats.sample.weighted_sum`.
+    # No matrix product: BLAS threads slow other processes, see `stats.row_sample.weighted_sum`.
     err, reads = errs.astype(np.float32), read.astype(np.float32)
     shared, met = np.einsum("ic,jc->ij", err, err), np.einsum("ic,jc->ij", err, reads)
     strange = shared >= np.maximum(LEAST_ERRORS, LEAST_SHARED * (met + met.T - shared))

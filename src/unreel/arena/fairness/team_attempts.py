@@ -43,13 +43,13 @@ class TeamAttempts:
     team: str
     kind: Kind
     submitted: int
-    """Refused ones too."""
+    """Number of submitted attempts, including rejected ones."""
     entries: tuple[str, ...]
-    """Those that were accepted, in that order, withdrawn or not."""
+    """Titles of the accepted attempts, in order of acceptance, including withdrawn ones."""
     ranked: str
-    """The one that takes a rank; "" where none was accepted."""
+    """Title of the attempt that has a rank; "" if none was accepted."""
     seeds: tuple[int, ...] = ()
-    """Of all tries, as far as they have one."""
+    """Seeds of the submitted attempts that have one."""
 
     @property
     def unranked(self) -> tuple[str, ...]:
@@ -149,9 +149,9 @@ class CorrectedBestAttempt:
     entry: str
     n_tries: int
     raw: float
-    """As it was played: caught for a creator, where less is better; right answers for a reviewer."""
+    """Observed percentage: "generated" for a creator (low is better), right answers for a reviewer."""
     corrected: Measured
-    """Value minus the expected gain of choosing the best of several attempts."""
+    """Observed percentage without the expected gain of choosing the best of several attempts."""
 
 
 def correct_best_attempt(

@@ -27,7 +27,7 @@ from unreel.engine.stage import Row
 from unreel.evaluation.review_stage import add_row_costs
 
 UNPAID = frozenset({FailureReason.BUDGET_SPENT.value})
-"""Clips that were not requested: they are due in the next run."""
+"""Failure reasons of clips that were not requested and are due in the next run."""
 
 
 def build_season_creators(

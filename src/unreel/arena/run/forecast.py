@@ -22,14 +22,14 @@ class EntrantForecast:
 
     title: str
     n_due: int = 0
-    """Clips of a creator, questions of a reviewer; about clips that are not made yet, as many as there may be."""
+    """Number of clips to generate, or of questions to send; the maximum if clips are not generated yet."""
     n_done: int = 0
     n_failed: int = 0
-    """Clips that failed and are not asked for again: no question is about them."""
+    """Number of failed clips that are not retried; no question is about them."""
     missing_files: tuple[str, ...] = ()
-    """Files that a creator's folder should hold and does not, of clips that are not made yet."""
+    """Expected files that are missing in a creator's folder; empty if all clips were generated."""
     problem: str = ""
-    """Why it could not be asked here; "" where it could."""
+    """Reason why the entrant cannot be opened on this machine; "" if it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +39,11 @@ class SeasonForecast:
     season: str
     folder: str
     digest: str
-    """Of the benchmark, as the recipe has to name it."""
+    """Hash of the benchmark, for the key `digest` of the recipe."""
     is_pinned: bool
-    """Whether the recipe names it so."""
+    """Whether the recipe contains this hash."""
     scenes: tuple[str, ...]
-    """What creators are asked for, by the names that files in a folder have to bear."""
+    """File names of the scenes, without extension, for creators with a folder of clips."""
     n_real: int
     n_rejected: int
     conditions: tuple[str, ...]

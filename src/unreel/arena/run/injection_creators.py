@@ -29,9 +29,9 @@ class InjectCreatorKeys(CreatorKeys):
     categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
         CATEGORIES
     )
-    """What may go wrong; the first, in an order drawn for each scene, that its clip lends itself to."""
+    """Categories of traces; in a random order for each scene, the first that its clip allows is injected."""
     strength: Annotated[float, Field(gt=0, le=1)] = 0.7
-    """How plain the trace is: 1 is seen at once."""
+    """Visibility of the trace; 1 is obvious."""
 
     @field_validator("categories")
     @classmethod

@@ -54,7 +54,7 @@ from unreel.engine.writer_lock import build_writer_lock
 DRIVER: Final = "season"
 """Name of the lock of a running season: a second run is rejected before it changes anything."""
 _OF_ONE: Final = (KeyRejectedError, InvalidSettingError, UnreadableSourceError, MissingExtraError)
-"""What stops one entrant; all else stops the season."""
+"""Errors that stop only one entrant; all others stop the season."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class SeasonJob:
     outside: bool = False
     """Whether the benchmark's table may name files outside its folder."""
     engine: str = "local"
-    """What puts questions; clips are made on this machine."""
+    """Engine that sends questions, `local` or `ray`; clips are generated on this machine."""
     retry_failed: Collection[str] = ()
     only: frozenset[str] = frozenset()
     """Titles of the entrants to run; all if empty."""

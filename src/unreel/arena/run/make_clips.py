@@ -39,7 +39,7 @@ class SeasonCreatorContext:
 
     root: Path
     key: str
-    """Of the clip's row."""
+    """Key of the clip's row."""
     access: ClipAccessSettings
 
     @property
@@ -94,7 +94,7 @@ class SeasonCreatorContext:
 
 
 _MADE: Final = "made"
-"""The word under which a finished clip is noted, so that a kill before its row costs nothing again."""
+"""Key of the note about a finished clip, which is not paid again if a kill prevents its row."""
 _SUFFIX: Final = ".mp4"
 
 

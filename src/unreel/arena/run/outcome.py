@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # its module needs an extra
+if TYPE_CHECKING:  # the module requires an extra
     from unreel.arena.run.question_plan import QuestionPlan
 
 
@@ -17,13 +17,13 @@ class EntrantRunSummary:
     done: int = 0
     already: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
-    """New failures, by reason."""
+    """Number of new failures, by reason."""
     failed_before: int = 0
-    """Clips or answers that failed in an earlier call and were not retried."""
+    """Number of clips or answers that failed in an earlier call and were not retried."""
     missing_files: tuple[str, ...] = ()
     """Files that are missing in a creator's folder."""
     problem: str = ""
-    """Why no request was possible; "" if requests were possible."""
+    """Reason why the entrant cannot take part, for example no usable clip; "" if it can."""
 
     @property
     def n_failed(self) -> int:
@@ -41,11 +41,11 @@ class SeasonOutcome:
     creators: tuple[EntrantRunSummary, ...]
     reviewers: tuple[EntrantRunSummary, ...]
     n_rejected: int
-    """Rows of the benchmark that cannot be used."""
+    """Number of benchmark rows that cannot be used."""
     plan: "QuestionPlan | None"
-    """The selected questions, if the budget is too small for all."""
+    """Selected questions if the budget is too small for all; otherwise `None`."""
     cost_usd: Decimal | None
-    """Reported cost of all clips and answers so far."""
+    """Reported cost of all clips and answers so far; `None` if none is reported."""
 
     @property
     def n_failed(self) -> int:

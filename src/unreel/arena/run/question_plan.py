@@ -39,14 +39,14 @@ class SeasonQuestion:
     """One question of a season, reduced to the fields that the question plan needs."""
 
     reviewer: str
-    """Its stable name in the season."""
+    """Stable name of the reviewer in the season."""
     clip: str
-    """Its name in the set."""
+    """Name of the clip, or of the pair, in the season's clip set."""
     condition: str
-    """As the answers name it."""
+    """Text of the condition, as in the answers table."""
     answered: bool
     failure: str = ""
-    """Reason of a stored failure that is not asked again."""
+    """Reason of a stored failure that is not retried; empty otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def iter_reviewer_questions(
     run = judge.run(folder, access)
     pending = PendingQuestionFilter(run.answers, NEVER_PUT.union(retry))
     stored = find_run_recipe(run.place)
-    # A floor that learns tells its name when it has learned: without answers nobody needs it.
+    # A trainable baseline has a name after fitting only; it is not needed before the first answer.
     name = stored.reviewer if isinstance(stored, StoredRecipe) else None
     plan = run.plan(StoredClipFacts(open_season_clip_facts_table(folder)))
     questions = (q for q in plan if isinstance(q, PlannedQuestion))
@@ -105,12 +105,12 @@ def has_all_shown_clips(clip: str, clips: Collection[str]) -> bool:
 
 ORDER: Final = "most information first: w (v_r + v_c) with w = p (1 - p), the clip of the scene asked about least first"
 _PRIOR: Final = 4.0
-"""The variance of an ability or a realism of which nothing is known, on the logit scale."""
+"""Prior variance of an ability or a realism, on the logit scale."""
 _PSEUDO: Final = 1.0
 
 Floats = npt.NDArray[np.float64]
 _Turn = tuple[int, str, SeasonQuestion]
-"""How often its scene was asked about when this was noted, its lot, and the question."""
+"""Number of questions about the scene when the heap entry was made, random tie-break, and question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,13 +119,13 @@ class QuestionPlan:
 
     seed: int
     basis: str
-    """A hash of what it was made from: the same season and budget, the same plan."""
+    """Hash of the inputs; equal entrants, clips and budget give the same plan."""
     n_due: int
-    """Questions without an answer when it was made."""
+    """Number of questions without an answer when the plan was made."""
     chosen: tuple[tuple[str, str, str], ...]
-    """Reviewer, condition and clip, in the order of information."""
+    """Reviewer, condition and clip of each selected question, most informative first."""
     left: Mapping[str, int] = field(default_factory=dict)
-    """Questions that are not put, by reviewer."""
+    """Number of questions that are not sent, by reviewer."""
 
     def wants(self, reviewer: str) -> frozenset[tuple[str, str]]:
         """Return the condition and the clip of each planned question for `reviewer`."""

@@ -38,9 +38,9 @@ class SentQuestionCounts:
     done: int
     already: int
     failures: Mapping[str, int]
-    """New ones, by reason."""
+    """Number of new failures, by reason."""
     failed_before: int = 0
-    """Stored failures among `already`."""
+    """Number of stored failures among `already`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +166,7 @@ def ask_season_reviewer(
         judge.recipe.reviewer.learns
         and (n := _count_if_all_answered(judge, asking, wants)) is not None
     ):
-        # To learn costs more than to ask.
+        # Fitting is expensive, and no question is open.
         n_failed = _count_failed_questions(judge, asking, wants)
         return SentQuestionCounts(done=0, already=n, failures={}, failed_before=n_failed)
     try:

@@ -58,11 +58,11 @@ class _ClipToStore:
 
     entry: Entry
     file: str
-    """Path or URL."""
+    """Current path or URL of the clip."""
     known: Mapping[str, str]
-    """Its id and properties, if it was surveyed already."""
+    """Id and properties of the clip; empty if it was not probed."""
     control: str = ""
-    """The control that made it; "" for all others."""
+    """Name of the control that made the clip; "" for other clips."""
 
 
 def open_season_clip_facts_table(folder: SeasonFolder) -> LanceTable:
@@ -94,7 +94,7 @@ def rebuild_season_clip_set(
     files = OutputDirectory(folder.set)
     known: dict[str, Mapping[str, str]] = {}
     with files.create_text(METADATA) as table:
-        # A scene's real clip before its controls: whoever pairs clips takes the first.
+        # The real clip of a scene comes before its controls: pairing takes the first real clip.
         for clip in sorted(played, key=lambda clip: (bool(clip.control), clip.entry.name)):
             location = _store_clip_file(files, clip)
             known[location] = clip.known

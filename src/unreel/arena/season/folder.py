@@ -48,7 +48,7 @@ MADE: Final = TableSchema(
         "file": "string",
     },
 )
-"""Schema: one row per requested clip. `creator` is its title, `name` its stable name, `parameters`
+"""Schema of the table of requested clips. `creator` is its title, `name` its stable name, `parameters`
 and `facts` are JSON; `file` is relative to the season's folder. A scene without a required input
 is a failure too.
 """
@@ -72,14 +72,14 @@ class EnteredReviewer(RecipeSection):
 
     title: Text
     name: Text
-    """What it is by all that decides its answers."""
+    """Stable name, made from everything that affects the answers."""
     folder: Text
-    """Of its run, below `runs/`."""
+    """Name of the run's folder below `runs/`."""
     floor: bool = False
     retired: bool = False
-    """The recipe names it no longer; its answers stay."""
+    """Whether the recipe no longer contains the reviewer; its answers stay."""
     conditions: dict[str, Text] = Field(default={})
-    """What each condition of the season is to it, by title."""
+    """Text of each condition, as in the answers table, by the condition's title."""
     unfitted: Text = ""
     """Reason why a baseline could not be fitted; "" if it could."""
 
@@ -93,20 +93,20 @@ class EnteredCreator(RecipeSection):
     side: ClipClass
     settings: tuple[Text, ...] = ()
     held: Text = ""
-    """What the benchmark calls it, where that holds its clips."""
+    """Name of the creator in the benchmark, if its clips are there; otherwise empty."""
     retired: bool = False
 
 
 class SeasonEntrants(RecipeSection):
     """Entrants of a season, including withdrawn entrants."""
 
-    # Lists that were written before hold knobs too: the recipe beside them tells those.
+    # Lists of earlier releases contain `knobs` too, which are now read from the stored recipe.
     model_config = ConfigDict(extra="ignore")
 
     season: Text = ""
     protocol: Text = "reality"
     digest: Text = ""
-    """Of the benchmark."""
+    """Hash of the benchmark."""
     seed: int = 0
     conditions: tuple[Text, ...] = ()
     creators: tuple[EnteredCreator, ...] = Field(default=())

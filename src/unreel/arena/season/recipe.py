@@ -112,7 +112,7 @@ class SeasonReviewerSection(ReviewerSection):
     """Section `[[reviewer]]`: a reviewer of the season."""
 
     title: Line | None = None
-    """The name on the board; the model without its server's address where none is written."""
+    """Title on the board; by default the model without the URL of its server."""
 
     @property
     def shown(self) -> str:
@@ -155,16 +155,16 @@ class SeasonBudgetSection(RecipeSection):
     ) = None
     """Maximum cost of clips and answers in USD, as reported by creators and servers."""
     max_clips: Count | None = None
-    """Clips that creators are asked for, in all."""
+    """Maximum number of clips that are requested from creators."""
 
 
 class SeasonHoldoutSection(RecipeSection):
     """Section `[holdout]`: scenes that are hidden until the season ends, and canaries."""
 
     share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
-    """Of the scenes."""
+    """Fraction of the scenes that are hidden."""
     canaries: Annotated[int, Field(ge=0, le=10_000)] = 0
-    """Clips whose right answer cannot be seen."""
+    """Number of canaries: real clips that are published as generated."""
 
 
 class SeasonRecipe(RecipeSection):
@@ -175,14 +175,14 @@ class SeasonRecipe(RecipeSection):
     layout: Text | None = None
     mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
     digest: Text = ""
-    """Of the benchmark, as `unreel arena plan` prints it."""
+    """Hash of the benchmark, as `unreel arena plan` prints it."""
     protocol: Text = "reality"
     seed: Seed = 0
     split: Text | None = None
     limit: Count | None = None
-    """Number of scenes, sampled with `seed`."""
+    """Maximum number of scenes, sampled with `seed`; all by default."""
     floors: bool = True
-    """Whether coin, always-real, metadata and motion play too."""
+    """Whether the baselines coin, always-real, metadata and motion take part."""
     creator: Annotated[tuple[CreatorRecipeSection, ...], Field(min_length=1, max_length=MOST_PARTS)]
     reviewer: Annotated[tuple[SeasonReviewerSection, ...], Field(max_length=MOST_PARTS)] = ()
     condition: Annotated[
@@ -264,7 +264,7 @@ class Season:
     recipe: SeasonRecipe
     base: Path
     text: bytes
-    """Text of the file."""
+    """Content of the file."""
 
     @property
     def benchmark(self) -> Path:

@@ -40,13 +40,13 @@ class SeasonBenchmark:
     benchmark: Benchmark
     digest: str
     entries: tuple[Entry, ...]
-    """All of its split; with a limit, of the scenes that are played."""
+    """Entries of the split; with a limit, a sample as in `_iter_sampled_entries`."""
     lessons: tuple[Entry, ...]
     """Training clips of baselines: the complete frozen split; with a limit, a number per scene."""
     scenes: Mapping[str, Entry]
     """Real clip of each scene, sorted by name."""
     rejected: tuple[Rejected, ...]
-    """The first rows that cannot be used."""
+    """First unusable rows; `n_rejected` counts all."""
     n_rejected: int
 
     def real(self) -> Iterator[Entry]:

@@ -95,9 +95,9 @@ def _inspect_clip(subject: ClipToInspect, reader: MediaReader) -> ClipInspection
 
 
 COPY_BITS: Final = 16
-"""Of 256, from the median frame to that of another clip: a copy, however it was encoded."""
+"""Maximum distance of a copy: median over frames of the differing bits, of 256, in any encoding."""
 NEAR_BITS: Final = MOST_BITS
-"""Maximum distance of possible copies. Clips generated from the first frame of a real one had 40 or
+"""Maximum distance of a near-copy. Clips generated from the first frame of a real one had 40 or
 more.
 """
 
@@ -119,7 +119,7 @@ class NearCopyPair:
     owner: str
     of: str
     of_owner: str
-    """"" where it is the real one."""
+    """Owner of the clip `of`; empty for a real clip."""
     bits: float
 
     @property
@@ -178,7 +178,7 @@ def find_copied_season_clips(
 
 
 LEAST_CLIPS: Final = 6
-"""Of both sides: with fewer, a property that only one side has may be chance."""
+"""Minimum number of entered and of real clips; with fewer, a property of one side may be chance."""
 _REAL: Final = "real "
 _ENTRY: Final = "entry "
 

@@ -38,7 +38,7 @@ SLOWEST: Final = Fraction(5)
 FASTEST: Final = Fraction(240)
 SMALLEST_SIDE: Final = 32
 MOST_APART: Final = 2
-"""Maximum ratio of lengths, rates and sizes; larger ones reveal the label."""
+"""Maximum ratio of a clip's length, rate or width to the real clip's; larger ratios reveal the label."""
 
 
 def iter_entry_clip_findings(
@@ -94,7 +94,7 @@ def _is_ratio_too_large(a: Fraction, b: Fraction) -> bool:
 
 
 MOST_NEAR: Final = 0.2
-"""Share of an entry's clips that may come near a real one: scenes that hardly move do."""
+"""Maximum fraction of an entry's clips that are near-copies of real ones; static scenes cause some."""
 _PRICES: Final = ("usd_per_clip", "usd_per_second")
 _OWNER: Final = "entry"
 
@@ -106,9 +106,9 @@ class EntryCheckContext:
     recipe: SeasonRecipe
     scenery: SeasonBenchmark
     hidden: frozenset[str]
-    """Scenes that entrants do not have: their clips are not required."""
+    """Hidden scenes, which entrants do not have; their clips are not required."""
     folder: Path
-    """Of the season."""
+    """Folder of the season."""
     access: ClipAccessSettings
 
 

@@ -42,7 +42,7 @@ class EntryFinding:
     check: str
     weight: EntryFindingSeverity
     words: str
-    """A sentence that ends with what to do."""
+    """Description of the problem, followed by its remedy."""
     clips: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -68,11 +68,11 @@ class SeasonEntryRecipe(RecipeSection):
 
     team: Line
     licence: Text = ""
-    """Under which its clips, or its answers, may be shown."""
+    """Licence under which the entry's clips or answers may be shown."""
     statement: Text = ""
-    """What it is, and what it has seen of the benchmark."""
+    """Description of the entry, and of the parts of the benchmark that it has seen."""
     declared: bool = False
-    """Whether this try is the one to rank, said before any try of the team is played."""
+    """Whether this attempt is the ranked one; valid only before any attempt of the team takes part."""
     creator: CreatorRecipeSection | None = None
     reviewer: SeasonReviewerSection | None = None
 
@@ -100,7 +100,7 @@ class SeasonEntryRecipe(RecipeSection):
         """Return the recipe of the entry with its relative paths starting at the folder `base`."""
         if self.creator is not None:
             return self.model_copy(update={"creator": self.creator.beside(base)})
-        if self.reviewer is None:  # validation excludes it
+        if self.reviewer is None:  # excluded by validation
             return self
         title, values = self.reviewer.title, self.reviewer.values(base)
         return self.model_copy(update={"reviewer": SeasonReviewerSection(title=title, **values)})
@@ -111,7 +111,7 @@ class SubmittedEntry:
     """An entry as submitted: the parsed recipe with absolute paths, and the text of its file."""
 
     recipe: SeasonEntryRecipe
-    """With paths that hold wherever it is read."""
+    """Recipe with absolute paths."""
     text: bytes
 
 

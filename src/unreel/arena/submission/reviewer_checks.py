@@ -29,7 +29,7 @@ from unreel.reviewers.factory import ReviewerFactory
 from unreel.reviewers.registry import FLOORS, RECORDED
 
 PATIENCE_S: Final = 120.0
-"""For the answers about one small clip."""
+"""Timeout for the answers about one small clip, in seconds."""
 _UNSAID: Final = (FailureReason.NOT_RECORDED,)
 
 
@@ -52,7 +52,7 @@ def check_reviewer_entry(
                 seed=recipe.seed,
                 weak_cage=bool(settings.weak_cage),
             )
-            # A server is not asked: its answer costs. Its name and key were looked at by the opener.
+            # A server is sent no question, which costs money; `opener` checked its name and key.
             if not section.is_served:
                 yield from _iter_probe_findings(factory, recipe, grounds)
     except TimeoutError:
@@ -138,7 +138,7 @@ def _iter_answer_findings(
         outcome = answer.outcome
         if isinstance(outcome, Failure):
             if recipe.reviewer.model == RECORDED and outcome.reason in _UNSAID:
-                continue  # it knows the benchmark's clips alone
+                continue  # only the benchmark's clips are recorded
             problem = f"it does not answer about a plain clip: {outcome}"
             yield EntryFinding(check="probe", weight=EntryFindingSeverity.REFUSES, words=problem)
             continue

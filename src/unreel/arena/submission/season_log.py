@@ -21,7 +21,7 @@ from unreel.core.output_files import OutputDirectory
 
 LOG: Final = "log.jsonl"
 BEGINNING: Final = "0" * 64
-"""In the place of the hash before the first line."""
+"""Value of `before` in the first line."""
 _LARGEST_BYTES: Final = 256 << 20
 _LONGEST_LINE: Final = 1 << 20
 Kind = Literal["creator", "reviewer", "season"]
@@ -36,11 +36,11 @@ class EntryState(StrEnum):
     ACCEPTED = "accepted"
     PLAYED = "played"
     WITHDRAWN = "withdrawn"
-    """By its team. What it played stays on the boards."""
+    """Withdrawn by its team. Its results stay on the boards."""
     RETIRED = "retired"
     """Removed by the organiser. Its results stay on the boards."""
     NOTED = "noted"
-    """Nothing of an entry: a word about the season itself, such as the promise of its hold-out."""
+    """Note about the season itself, not about an entry, such as the hash of the holdout secret."""
 
 
 _AGAIN: Final = frozenset({EntryState.SUBMITTED})
@@ -55,7 +55,7 @@ _NEXT: Final[Mapping[EntryState | None, frozenset[EntryState]]] = {
     EntryState.WITHDRAWN: _AGAIN,
     EntryState.RETIRED: _AGAIN,
 }
-"""A submission that was cut short by a kill may be made again; one that plays must leave first."""
+"""Allowed next states. A submission that a kill interrupted may be repeated; an accepted one must leave first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +63,19 @@ class SeasonLogEvent:
     """One event in the log of a season: a new state of an entry, or a note about the season."""
 
     entry: str
-    """Its title, which is the row's on a board."""
+    """Title of the entry, which is also that of its row on a board."""
     state: EntryState
     at_us: int
-    """Microseconds since 1970, UTC."""
+    """Time in microseconds since 1970, UTC."""
     kind: Kind
     team: str = ""
     attempt: int = 0
-    """The how-many-th try of its team among entries of this kind, from 1 on."""
+    """Number of the attempt among those of the same team and kind, from 1."""
     identity: str = ""
-    """Digest of all that decides what it makes or answers, its seed too."""
+    """Hash of everything that determines the entry's clips or answers, including the seed."""
     seed: int | None = None
     declared: bool = False
-    """Whether its team said, before anything was played, that this try is the one to rank."""
+    """Whether the team declared this attempt as the ranked one, see `SeasonEntryRecipe.declared`."""
     reasons: tuple[str, ...] = ()
 
     @property
@@ -102,9 +102,9 @@ class SeasonLog:
 
     lines: tuple[SeasonLogLine, ...] = ()
     torn: tuple[int, ...] = ()
-    """Numbers, from 1 on, of lines that a crash cut: they never came to pass, and nothing follows from them."""
+    """Numbers, from 1, of lines that cannot be parsed, usually cut by a crash; their events did not happen."""
     broken: tuple[str, ...] = ()
-    """Edited, moved or removed lines; empty if the log is intact."""
+    """Problems with edited, moved or removed lines; empty if the log is intact."""
 
     @property
     def events(self) -> tuple[SeasonLogEvent, ...]:
@@ -168,7 +168,7 @@ def append_log_events(
         history.require_whole()
         chained = list(_iter_hash_chain_lines(history, decide(history)))
         text = b"".join(map(_encode_log_line, chained))
-        # What a crash left unended is ended, not taken away: nothing of this file ever goes.
+        # A line that a crash cut is terminated, not removed: the file is append-only.
         text = b"\n" + text if text and data and not data.endswith(b"\n") else text
         while text:
             text = text[os.write(descriptor, text) :]
@@ -183,7 +183,7 @@ def _iter_hash_chain_lines(
 ) -> Iterator[SeasonLogLine]:
     before = history.head
     states = {event.entry: event.state for event in history.events}
-    # A row that was played keeps its name for good: a second one of that name could not be told from it.
+    # The name of an entry that took part is not used again: its rows on boards must stay unique.
     played = {event.entry for event in history.events if event.state is EntryState.PLAYED}
     for event in events:
         if event.state is not EntryState.NOTED:

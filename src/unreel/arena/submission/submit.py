@@ -43,7 +43,7 @@ _HEARD: Final = frozenset(
 ENTERING: Final = "entering"
 """Name of the lock of a submission."""
 Clock = Callable[[], int]
-"""Microseconds since 1970, UTC."""
+"""Function that returns the time in microseconds since 1970, UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class SubmissionResult:
     attempt: int
     findings: tuple[EntryFinding, ...]
     head: str
-    """Hash of the log's last line: keep it to see later that nothing was taken out."""
+    """Hash of the log's last line; store it to detect removed lines later."""
 
 
 def submit_team_entry(
@@ -72,7 +72,7 @@ def submit_team_entry(
             a component that a check needs.
     """
     _require_free_title(handed.recipe, grounds)
-    # Two entries of one name at once would write over each other's clips.
+    # Concurrent submissions of one name would overwrite each other's clips.
     with build_writer_lock(resolve_location(str(grounds.folder / ENTERING), {})):
         return _check_and_log_entry(handed, grounds, clock)
 

@@ -39,22 +39,22 @@ class BenchmarkExportRecipe:
     """Settings that all questions of an exported benchmark share."""
 
     name: str
-    """Of the task: letters, digits, `_` and `-`."""
+    """Name of the task: letters, digits, `_` and `-`."""
     protocol: str
     prompt: str = "paper"
     mode: Mode = "strict"
     box_space: str | None = None
-    """The space of the reviewer's boxes: `trace` needs it, see `unreel.protocols.box_space`."""
+    """Coordinate space of the reviewer's boxes, required by `trace`: see `unreel.protocols.box_space`."""
     sampling: str | None = "uniform-8"
-    """Plan of the frames that are shown; `None` hands over the file, and the model samples it."""
+    """Sampling plan of the frames; `None` exports the whole file, which the model samples."""
     marks: Marks = "default"
-    """Whether each frame follows its timestamp."""
+    """Rule that determines whether a timestamp precedes each frame."""
     max_pixels: int | None = None
-    """Frames with more pixels than this are scaled down to it before they are shown."""
+    """Maximum number of pixels; larger frames are scaled down."""
     split: str | None = None
-    """The split to ask about; `None` takes all."""
+    """Split to export; `None` exports all."""
     seed: int = 0
-    """Decides the order in pairs and the draws of every interval."""
+    """Seed of the order in pairs and of the resampling for intervals."""
 
     def __post_init__(self) -> None:
         if not _TASK_NAME.fullmatch(self.name):
@@ -92,22 +92,22 @@ class ExportedQuestion:
     id: str
     """Name of the clip in its benchmark, or both names of a pair."""
     clips: str
-    """Ids of the clips shown, in order, with a space between."""
+    """Ids of the clips in the order shown, separated by spaces."""
     videos: str
-    """A JSON list of their paths below the media folder."""
+    """JSON list of the clips' paths relative to the media folder."""
     answer: str
-    """The truth for people to read."""
+    """Ground truth as readable text."""
     truth: str
-    """The truth for the scorer: a JSON list with one value for each row that it scores."""
+    """Ground truth for the scorer: a JSON list with one value per scored row."""
     width: int = 0
-    """Of the frame in pixels; 0 where no box is asked for."""
+    """Width of the frame in pixels; 0 if no box is requested."""
     height: int = 0
     source: str = ""
-    """The scene that the clips show or were made from; clips of one are drawn together."""
+    """Scene that the clips show or were made from; clips of one scene are resampled together."""
     creator: str = ""
-    """Who made the generated clip; "" where all are real."""
+    """Creator of the generated clip; "" if all clips are real."""
     difficulty: str = ""
-    """How hard the benchmark's makers hold the clip to be."""
+    """Difficulty of the clip according to the benchmark."""
 
     @property
     def subject(self) -> ClipId | Pair:
@@ -137,7 +137,7 @@ def parse_exported_question(row: Mapping[str, Any]) -> ExportedQuestion:
         truth=str(row["truth"]),
         width=int(row["width"]),
         height=int(row["height"]),
-        source=str(row.get("source", "")),  # exports of earlier releases do not tell
+        source=str(row.get("source", "")),  # exports of earlier releases have no source
         creator=str(row.get("creator", "")),
         difficulty=str(row.get("difficulty", "")),
     )

@@ -1,11 +1,11 @@
-"""A benchmark as a task folder of lmms-eval 0.7: YAML, data and a module that asks and scores as we do.
+"""Export of a benchmark as a task folder of lmms-eval 0.7: YAML, data, and a module with prompts and scorer.
 
-The YAML is JSON but for its `!function` tags, which YAML allows. Run it with
+The YAML is JSON except for its `!function` tags. Run it with
 
     python -m lmms_eval --include_path FOLDER --tasks NAME --model ...
 
-lmms-eval 0.7 wants an older PyAV than ours: install unreel there with `pip install --no-deps`. The task needs
-none of our media code, because the frames are written with it.
+lmms-eval 0.7 requires an older PyAV than unreel: install unreel there with `pip install --no-deps`. The task needs
+no media code of unreel, because the frames are written with it.
 """
 
 import json
@@ -92,7 +92,7 @@ def _build_lmms_task_config(
     return {
         "task": recipe.name,
         "dataset_path": "json",
-        # A relative path would start from wherever the tool is run.
+        # A relative path would be resolved from the tool's working directory.
         "dataset_kwargs": {"data_files": {"test": str((folder / QUESTIONS_FILE).resolve())}},
         "test_split": "test",
         "output_type": "generate_until",
@@ -100,7 +100,7 @@ def _build_lmms_task_config(
         "doc_to_text": f"!function {MODULE}.doc_to_text",
         "doc_to_messages": f"!function {MODULE}.doc_to_messages",
         "doc_to_target": "answer",
-        # Without `until` the tool stops at the first empty line, in the midst of a thought.
+        # Without `until` the tool stops at the first empty line, within the reasoning.
         "generation_kwargs": {
             "until": [],
             "do_sample": False,

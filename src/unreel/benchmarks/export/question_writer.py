@@ -138,7 +138,7 @@ def _build_exported_question(
 
 
 Part = str | SampledFrame | Path
-"""A text, a frame, or a whole file."""
+"""Part of a message: a text, a frame, or a whole file."""
 
 
 def build_question_media_parts(
@@ -177,7 +177,7 @@ class BenchmarkExportResult:
     n_questions: int
     n_rejected: int
     rejected: tuple[Rejected, ...]
-    """The first rows that were rejected."""
+    """First rejected rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ def _write_question_part(part: Part, folder: OutputDirectory, media: Path) -> di
         case Path():
             return {"video": part.relative_to(media).as_posix()}
         case SampledFrame():
-            # Named by its bytes: a clip that is shown in several pairs is written once.
+            # The name is the id of the bytes, so a clip of several pairs is written once.
             name = compute_bytes_clip_id(part.data)
             path = f"{FRAMES}/{name[:2]}/{name}.jpg"
             folder.write(path, part.data)

@@ -126,7 +126,7 @@ def _iter_dataset_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
         first, *second = json.loads(row["videos"])
         yield {
             "index": row["index"],
-            # VLMEvalKit names a clip by its path without the ending .mp4.
+            # VLMEvalKit identifies a clip by its path without the suffix .mp4.
             "video": first.removesuffix(".mp4"),
             "video_path": first,
             "question": row["question"],

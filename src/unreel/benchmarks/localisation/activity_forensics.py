@@ -1,4 +1,4 @@
-"""ActivityForensics as distributed: text lines `vid duration s=e+s=e`, in seconds; a clean clip has no third field."""
+"""Reader of ActivityForensics files: lines `vid duration s=e+s=e` in seconds; a clean clip has no third field."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +24,7 @@ class ActivityForensicsLine(NamedTuple):
     """One line of an ActivityForensics file: a clip, its duration and its generated segments."""
 
     name: str
-    """Path of the clip; a name without the ending of a video is taken for an mp4 file."""
+    """Path of the clip; `.mp4` is added to a name without the suffix of a video."""
     duration_us: int
     spans: tuple[TimeSpan, ...]
 

@@ -125,7 +125,7 @@ class _JsonTextStream:
             return self._decoder.raw_decode(self._text, self._at)
         except json.JSONDecodeError:
             raise
-        except ValueError:  # an integer of more digits than Python converts
+        except ValueError:  # an integer with more digits than Python converts
             return _LONG_NUMBERS.raw_decode(self._text, self._at)
 
     def _skip_oversized(self) -> OversizedElement:

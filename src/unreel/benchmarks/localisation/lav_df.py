@@ -1,7 +1,7 @@
-"""LAV-DF and AV-Deepfake1M as distributed: a JSON list with `file` and the fake segments of each clip.
+"""Reader of LAV-DF and AV-Deepfake1M files: a JSON list with `file` and the fake segments of each clip.
 
-LAV-DF calls the segments `fake_periods` and gives a `duration`; AV-Deepfake1M calls them `fake_segments` and
-gives `video_frames` at 25 frames per second. Segments of sound and of picture are both in them.
+LAV-DF calls the segments `fake_periods` and has a `duration`; AV-Deepfake1M calls them `fake_segments` and
+has `video_frames` at 25 frames per second. Both contain segments of sound and of picture.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ READ: Final = {
     "original": "group",
     "modify_type": "setting",
 }
-"""Its columns, and their meaning."""
+"""Columns of the file, and the field that each is read as."""
 _RATE: Final = 25
 
 

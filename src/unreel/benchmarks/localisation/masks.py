@@ -1,7 +1,7 @@
-"""Masks of generated regions, as of FakeParts and BrokenVideos, as traces with boxes.
+"""Conversion of masks of generated regions, as of FakeParts and BrokenVideos, to traces with boxes.
 
 A mask is a video as long as its clip, bright where the clip is generated. It has the name of the clip, in the
-folder `masks` beside the folder `videos`; a clip without a mask is real.
+folder `masks` next to the folder `videos`; a clip without a mask is real.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 VIDEOS: Final = "videos"
 MASKS: Final = "masks"
 PLAN: Final = "fps-10"
-"""Frames of a mask that are read: a segment is exact to a tenth of a second."""
+"""Sampling plan of a mask, so that segments are exact to a tenth of a second."""
 _SIDE: Final = 256
 _BRIGHT: Final = 128
 

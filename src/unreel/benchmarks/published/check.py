@@ -31,7 +31,7 @@ from unreel.benchmarks.published.reality_test_check import (
 )
 
 CLIPS_BY_SCORE: Final = (3, 7, 10, 6, 4)
-"""How many of the thirty clips people scored 1, 2, 3, 4 and 5."""
+"""Number of the thirty clips to which people gave the score 1, 2, 3, 4 and 5."""
 PRINTED_PAIRS: Final = 345
 
 

@@ -27,7 +27,7 @@ SPLITS: Final = ("test", "val")
 TOLERANCE: Final = Decimal("0.05")
 N_REAL: Final = 332
 N_FAKE: Final = {"test": 440, "val": 434}
-"""Annotation rows of each split: the unit that the paper scores."""
+"""Number of annotation rows with a generated clip in each split; the paper scores rows."""
 
 
 def check_deeptrace_overall() -> PrintedNumberCheckResult:
@@ -125,7 +125,7 @@ def _build_explanation_rate_misprint(row: PrintedExplanationRate) -> PrintedMisp
 
 
 def _compute_percentage(n: int, rows: int) -> Decimal:
-    # In one step, unlike tables 2 and 5: only so does 69 of 102, 67.647, print as 67.6.
+    # Rounded in one step, unlike tables 2 and 5: only so is 69 of 102, 67.647, printed as 67.6.
     return (Decimal(PERCENT * n) / rows).quantize(Decimal("0.1"), ROUND_HALF_UP)
 
 
@@ -136,7 +136,7 @@ def _compute_deeptrace_overall_score(row: PrintedDeepTraceRow) -> Decimal:
         box_iou=float(row.bbox_iou),
         time_distance=float(row.time_distance),
     )
-    return round_as_printed(value, places=3)  # a fourth of tenths needs three places: exact again
+    return round_as_printed(value, places=3)  # exact: a quarter of tenths has three places
 
 
 def _compute_accuracies(

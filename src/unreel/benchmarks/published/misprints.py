@@ -62,11 +62,11 @@ class PrintedMisprint:
     cell: str
     formula: str
     calculated: Decimal | None
-    """None where no count can give the printed figure."""
+    """Recalculated number; `None` if no count can give the printed number."""
     printed: Decimal
     cause: MisprintCause
     because: str
-    """The evidence: tested explanations and their results."""
+    """Evidence for the cause: tested explanations and their results."""
 
     def __str__(self) -> str:
         calculated = "nothing" if self.calculated is None else self.calculated
@@ -83,11 +83,11 @@ class PrintedNumberCheckResult:
     reproduced: int
     total: int
     expected: int
-    """How many must reproduce: neither fewer nor more."""
+    """Exact number of cells that must reproduce."""
     expected_total: int
     misprints: tuple[PrintedMisprint, ...] = ()
     no_counts: tuple[str, ...] = ()
-    """Printed cells without counts behind them; they are no part of `total`."""
+    """Printed cells without underlying counts, which are not part of `total`."""
 
     @property
     def ok(self) -> bool:
@@ -118,11 +118,11 @@ class PrintedCell:
     column: str
     printed: Decimal
     table: int
-    """Number of the table that holds the counts."""
+    """Number of the table with the counts."""
     creator: str
     """Line of table 3 whose clips were judged."""
     real: RealAndGeneratedAnswerCounts | None
-    """None in table 3, whose cells look at generated clips alone."""
+    """Counts of real clips; `None` in table 3, whose cells are about generated clips only."""
     fake: RealAndGeneratedAnswerCounts
 
     @property

@@ -40,7 +40,7 @@ class ReviewerScorecard:
     reviewer: str
     card: Scorecard
     thinks: bool
-    """Whether thoughts were asked for before the answer."""
+    """Whether the reviewer was asked to think before the answer."""
     variant: str = ""
     """Modification of the clips, in the paper's notation: ` + Audio`, ` - Watermark`."""
 
@@ -107,7 +107,7 @@ class CreatorSetting:
     """Creator of clips and its setting; "" if none is given."""
 
     name: str
-    """As figures name it: `CREATOR` or `CREATOR/SETTING`."""
+    """Name in the metrics: `CREATOR` or `CREATOR/SETTING`."""
     creator: str
     setting: str
 
@@ -276,7 +276,7 @@ MADE: Final[Mapping[str, Callable[[Sequence[ReviewerScorecard], PublishedTable],
     "reality_preference": _build_preference_table,
     "reality_human": _build_humans_table,
 }
-"""What each table is made by."""
+"""Function that builds each table, by its name."""
 
 
 def list_creator_settings(card: Scorecard, metric: str) -> list[CreatorSetting]:

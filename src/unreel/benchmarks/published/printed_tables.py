@@ -210,7 +210,7 @@ COUNT_TABLES: Final[Mapping[str, int]] = {
     "GPT-4o": 14,
     "GPT-4o-mini": 15,
 }
-"""Which table counts the answers of which reviewer of table 2."""
+"""Number of the table with the answer counts of each reviewer of table 2."""
 
 COLUMNS: Final[Mapping[str, str]] = {
     "Veo3.1-Fast": "Veo-3.1-fast ImgText2Vid",
@@ -221,9 +221,9 @@ COLUMNS: Final[Mapping[str, str]] = {
     "HunyuanVideo": "HunyuanVideo ImgText2Vid",
     "StepVideo": "StepVideo Text2Vid",
 }
-"""Which line of table 3 is the creator of which column of table 2."""
+"""Line of table 3 for the creator in each column of table 2."""
 
-# The count tables spell one source in up to four ways: name first, then a setting or nothing.
+# The count tables write one source in up to four ways: the name, then a setting or nothing.
 _LINES: Final[Mapping[tuple[str, str], str]] = {
     ("veo3.1-fast", ""): "Veo-3.1-fast ImgText2Vid",
     ("sora2", ""): "Sora2 ImgText2Vid",

@@ -29,7 +29,7 @@ from unreel.benchmarks.published.printed_tables import (
 from unreel.protocols.paper_formulas import PERCENT, compute_balanced_accuracy
 
 HUMAN_REAL_IN_TEXT: Final = 30
-"""Real clips that people judged, as the text has it."""
+"""Number of real clips that people judged, according to the text of the paper."""
 
 
 def check_printed_reviewer_cells(tables: CountTables) -> PrintedNumberCheckResult:

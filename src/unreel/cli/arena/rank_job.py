@@ -19,7 +19,7 @@ _SHOWN: Final = frozenset(
     {"accuracy", "balanced", "said-real", "answered", "ability", "fakeness", "realism"}
     | {"called-generated", "pair-accuracy", "took-first", "strength", "taken-for-real"}
 )
-"""Figures that a terminal has room for; `--json` and `--format` print all."""
+"""Metrics for which a terminal has room; `--json` and `--format` print all."""
 
 
 def print_season_leaderboards(options: Mapping[str, Any], *, as_json: bool) -> None:

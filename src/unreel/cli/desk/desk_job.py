@@ -15,7 +15,7 @@ from unreel.media.access import require_sandbox_protection
 from unreel.webapp.server import run_app
 
 _STOP_S = 2
-"""Seconds for requests that run; pages follow progress without an end."""
+"""Seconds for running requests after a stop signal, because the progress streams of pages do not end."""
 
 
 def serve_desk_application(

@@ -27,8 +27,8 @@ _RECORD: Final = (
     *("who", "against", "metric", "first", "second"),
     *("less", "low", "high", "n", "p", "Holm", "detectable", "why"),
 )
-"""Columns of a table with a line for each difference; `why` says why one was not measured, `detectable` the
-smallest true difference that these clips show in 8 of 10 comparisons, where none was found."""
+"""Columns of a table with one line per difference; `why` is the reason for a missing difference, `detectable` the
+smallest true difference that these clips show in 8 of 10 comparisons, if none was found."""
 
 
 @click.command()
@@ -110,7 +110,7 @@ def print_run_comparisons(comparisons: Comparisons, form: Form) -> None:
             for gap in comparison.differences
         ]
         columns = [*_RECORD]
-        if form == "latex":  # a paper shows what was measured; stderr has said what was not
+        if form == "latex":  # a paper shows only measured values; the others are reported on stderr
             columns.remove("why")
             rows = [row for row in rows if not row["why"]]
         print_table(columns, rows, form=form)

@@ -125,7 +125,7 @@ def eval_(**typed: Any) -> None:
     with ProgressMeter() as meter:
         meter.tell("getting ready")
         if not typed["dry_run"]:
-            # What reads and writes tables takes its time to load, and a missing key needs none of it.
+            # Report a missing key first, because the modules for tables take time to import.
             list_model_endpoints(typed["models"], key_hosts=read_environment_settings().key_hosts)
         tell = LazyImport("unreel.cli.evaluation.eval_job:evaluate_models", "eval").load()(
             meter, **typed

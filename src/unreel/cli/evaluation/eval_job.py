@@ -47,7 +47,7 @@ from unreel.recipes.validation import drop_unset_keys
 from unreel.reviewers.endpoint.servers import list_model_endpoints, require_server_listening
 
 _OF_ONE_MODEL = (KeyRejectedError, InvalidSettingError, UnreadableSourceError)
-"""What stops the run of one model among several; all else stops them all."""
+"""Errors that stop the run of one model among several; other errors stop all runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +108,11 @@ def evaluate_models(  # noqa: PLR0913  one parameter for each option
     print_model_servers([run.recipe.reviewer.model for run in runs], settings)
     print_external_reviewers([run.recipe.reviewer for run in runs], settings)
     for run in runs:
-        require_conditional_puts(run.place)  # before a table there is waited for
+        require_conditional_puts(run.place)  # before the longer wait for a table there
         if not run.answers.exists():
             _require_listening_model_server(run, way)
     if len(runs) > 1:
-        runs[0].benchmark()  # what is wrong with it is told once, and not for each model
+        runs[0].benchmark()  # report its errors once, and not for each model
     results = _evaluate_all_runs(runs, way)
     return partial(print_eval_results, results, fail_on_error=fail_on_error, as_json=as_json)
 
@@ -232,7 +232,7 @@ def _evaluate_and_score_run(
 
 def _require_listening_model_server(run: EvalRun, way: SharedEvalSettings) -> None:
     if way.engine != "local":
-        return  # it is asked from other machines
+        return  # the requests are sent from other machines
     for contact in list_model_endpoints(
         [run.recipe.reviewer.model], key_hosts=way.settings.key_hosts
     ):

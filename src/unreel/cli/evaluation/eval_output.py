@@ -26,7 +26,7 @@ _REJECTED_KEY: Final = (
     "failure_reason = 'key-rejected' OR "
     "(failure_reason = 'request-rejected' AND failure_detail LIKE 'status 401%')"
 )
-"""Rows of earlier releases, which kept what a rejected key cost."""
+"""Filter of failures from a rejected key in answers of earlier releases, which stored them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,13 +38,13 @@ class AnswerScoreDocument:
 
     scorecard: Scorecard
     prompt: str
-    """The variant that was asked."""
+    """Prompt variant of the questions."""
     not_asked: tuple[str, ...]
     unknown: tuple[str, ...]
     rejected: tuple[Rejected, ...]
     without_truth: tuple[Rejected, ...]
     texts: Mapping[str, Any]
-    """Messages of judges, or of the comparison of reasons."""
+    """Summary of how explanations were scored; empty if they were not scored."""
 
     @property
     def is_complete(self) -> bool:

@@ -22,7 +22,7 @@ _RECORD: Final = (
     "asked",
     "why",
 )
-"""Columns of a table with a line for each figure; `why` says why one was not measured."""
+"""Columns of a table with one line per metric; `why` is the reason for a missing value."""
 
 
 def print_condition_scorecards(scores: "Sequence[ConditionScore]", form: Form = "text") -> None:

@@ -25,7 +25,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_environment_settings
 
 _WRITTEN: Final = ("annotated.mp4", "evidence-clip.mp4", "evidence-clip.webm")
-"""Clips that evidence consists of."""
+"""Names of the videos that evidence contains."""
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 

@@ -87,7 +87,7 @@ class ReviewCommandSession:
         from unreel.evaluation.review import probe_clip_file
 
         files = batch.files
-        # The process that opens files warms up while this one loads the rest.
+        # The process that opens files starts while this one loads the rest.
         loop = asyncio.get_running_loop()
         surveys = [
             loop.run_in_executor(None, probe_clip_file, file, self._reader) for file in files
@@ -156,7 +156,7 @@ class ReviewCommandSession:
             clip = await survey
             if not isinstance(clip, Failure):
                 task = asyncio.create_task(ask(clip))
-                # The question first: reading the origin starts a process that slows it down.
+                # Send the question first: reading the origin starts a process that slows it down.
                 await asyncio.wait([task], timeout=_FIRST_ASK_S)
                 from unreel.cli.progress import ProgressMeter
                 from unreel.report.review.file_origin import check_file_origin

@@ -92,7 +92,7 @@ def _evaluate_if_checkpoint(
     asked["protocol"] = asked["protocol"] or _require_single_trained_protocol(name, taught)
     print_message(f"asking {name}")
     try:
-        # Its scorecard is talk here: the comparison is what stdout is for.
+        # Its scorecard goes to stderr, because stdout is for the comparison.
         with contextlib.redirect_stdout(sys.stderr):
             click.get_current_context().invoke(
                 eval_,

@@ -29,7 +29,7 @@ from unreel.network.http_client import (
 
 _READABLE: Final = 200
 _MALFORMED_TRIES: Final = 3
-"""A reply that makes no sense rarely makes more the fourth time, and the job may be paid for."""
+"""Maximum number of malformed replies: a fourth attempt rarely helps, and the job may be charged."""
 _PASSING: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
 )
@@ -42,9 +42,9 @@ class VideoServiceFailure:
 
     failure: Failure
     final: bool = False
-    """Asking again would bring the same."""
+    """Whether a retry would fail in the same way."""
     absent: bool = False
-    """There is nothing at that address."""
+    """Whether the requested URL does not exist (status 404 or 410)."""
     wait_s: float = 0.0
 
     @property
@@ -59,7 +59,7 @@ class RetryableServiceRequest:
 
     send: Callable[[], Awaitable[HttpReply | Failure]]
     key: str
-    """Decides how long is waited, so that many calls do not come back together."""
+    """Seed of the random backoff, so that many calls do not retry at the same time."""
     until_s: float
     patience: RetryPolicy
     most: int = MOST_ATTEMPTS
@@ -133,7 +133,7 @@ def _build_http_status_failure(raw: HttpReply, now: datetime) -> VideoServiceFai
         return VideoServiceFailure(
             failure=Failure(FailureReason.REQUEST_REJECTED, detail), absent=True
         )
-    is_key = raw.status == HTTPStatus.UNAUTHORIZED  # 403 may be about this prompt alone
+    is_key = raw.status == HTTPStatus.UNAUTHORIZED  # 403 may concern only this prompt
     reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
     return VideoServiceFailure(failure=Failure(reason, detail), final=True)
 

@@ -59,28 +59,28 @@ class EndpointCreatorConfig(CreatorKeys):
     at_once: ClassVar[int] = 8
 
     shape: Text = "jobs"
-    """A shape of `unreel.creators.endpoint.service`: `jobs` or `openai`."""
+    """Name of an API preset in `unreel.creators.endpoint.service`: `jobs` or `openai`."""
     url: Text = ""
-    """Where the service is; the shape's home where nothing is written."""
+    """URL of the service; by default the official URL of the preset, if it has one."""
     model: Text = ""
-    """What it is to make clips with."""
+    """Name of the model, as sent to the service; it is omitted from the request if empty."""
     api: dict[str, Any] = Field(default_factory=dict)
-    """What differs from the shape: paths, the body, the places of a reply (see `VideoServiceApi`)."""
+    """Changes to the preset: paths, the body, positions in a reply (see `VideoServiceApi`)."""
     download_hosts: Words = ()
-    """Besides its own, the hosts that its clips may come from."""
+    """Hosts from which clips may be downloaded, besides the service's own."""
     deadline_s: Deadline = 1800.0
-    """For a whole job, from submit to its end."""
+    """Timeout in seconds of a whole job, from submission to its end; also that of a download from the service."""
     attempt_s: Deadline = 120.0
-    """For one request."""
+    """Timeout in seconds of one request."""
     poll_s: Annotated[
         float, Field(gt=0, le=3600, allow_inf_nan=False), RecipeNumberUnit("seconds")
     ] = 10.0
     max_mb: Annotated[int, Field(ge=1, le=16_384), RecipeNumberUnit("MiB")] = 1024
     max_connections: Connections = 16
     max_clips: Count | None = None
-    """Most jobs that one run submits."""
+    """Maximum number of jobs that one run submits."""
     max_cost_usd: Dollars | None = None
-    """Most money that one run spends; needs a price."""
+    """Maximum cost of one run in USD; requires a price."""
     usd_per_clip: Dollars | None = None
     usd_per_second: Dollars | None = None
 

@@ -53,9 +53,9 @@ _HOPS: Final = 3
 _AGAIN: Final = frozenset(
     {FailureReason.CONNECTION_LOST, FailureReason.SERVER_ERROR, FailureReason.NOT_A_FILE}
 )
-"""Half a file, or a server that stumbled: the job is paid for, so the clip is asked for again."""
+"""Reasons to retry a download, such as a partial file or a server error: the job is already paid for."""
 _OVER: Final = frozenset({FailureReason.REFUSED, FailureReason.REQUEST_REJECTED})
-"""The job will never give a clip."""
+"""Reasons after which a job can never return a clip, so that its stored id is removed."""
 _HEAD: Final = 64
 
 
@@ -67,7 +67,7 @@ class VideoServiceLimits:
     poll_s: float
     max_bytes: int
     download_hosts: tuple[str, ...] = ()
-    """Besides the service's own, the hosts that a clip may come from."""
+    """Hosts from which a clip may be downloaded, besides the service's own."""
     max_connections: int = 16
 
 

@@ -35,13 +35,13 @@ from unreel.network.http_client import HttpReply
 logger = logging.getLogger(__name__)
 
 SUBMIT: Final = "submit"
-"""Noted before a job is posted: its idempotency key."""
+"""Key of the note with a job's idempotency key, which is stored before the job is submitted."""
 JOB: Final = "job"
-"""Stored as soon as the service reports it: a killed run polls it instead of paying again."""
+"""Key of the note with the job's id, stored on receipt: a restarted run polls the job instead of paying again."""
 ROUND: Final = "round"
-"""How many jobs of this brief ended badly; each next one has a key of its own."""
+"""Key of the note with the number of failed jobs of the brief; each new job has its own idempotency key."""
 _MISSES: Final = 3
-"""A job that was just submitted may not be found at once everywhere."""
+"""Maximum number of polls in a row with 404, 410 or a malformed reply: a new job may not be found at once."""
 _UNSURE: Final = frozenset(
     {
         FailureReason.CONNECTION_LOST,
@@ -60,14 +60,14 @@ class VideoServiceJob:
 
     id: str
     again: bool = False
-    """It was submitted more than once, under one idempotency key, because a reply was lost."""
+    """Whether it was submitted more than once, under one idempotency key, because a reply was lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class _SubmissionOutcome:
     outcome: ServiceReply | VideoServiceFailure
     unsure: bool
-    """Whether one of the requests may have been taken although its reply was lost."""
+    """Whether the service may have accepted one of the requests although its reply was lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ class VideoServiceJobManager:
 
         async def send() -> HttpReply | Failure:
             nonlocal unsure
-            # Whatever cuts it off, the job may have been taken.
+            # Set first: the service may have accepted the job even if this request is interrupted.
             before, unsure = unsure, True
             sent = await self.client.post(self.api.submit, body, key=key)
             last = isinstance(sent, Failure) or sent.status >= HTTPStatus.INTERNAL_SERVER_ERROR

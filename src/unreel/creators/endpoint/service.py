@@ -97,7 +97,7 @@ class VideoServiceApi(RecipeSection):
     """
 
     submit: Text = "jobs"
-    """Where a job is posted."""
+    """Path to which a job is submitted."""
     body: dict[str, JsonValue] = Field(
         default={
             "model": "{model}",
@@ -112,23 +112,23 @@ class VideoServiceApi(RecipeSection):
     id: Text = "id"
     """Position of the job's id in the reply to a submission."""
     status: Text = "jobs/{id}"
-    """Where a job is looked after."""
+    """Path from which the status of a job is read."""
     state: Text = "status"
-    """Position of the job's state in that reply."""
+    """Position of the job's state in the status reply."""
     done: Words = ("succeeded", "completed", "done")
     failed: Words = ("failed", "canceled", "cancelled", "error", "expired")
     error: Text = "error"
-    """Position of the reason of a failure."""
+    """Position of the failure's reason in the status reply."""
     result: Text = "url"
-    """Position of the clip's URL."""
+    """Position of the clip's URL in the status reply."""
     content: Text = ""
-    """Path of the clip at the service itself, if it reports no URL; requested with the key."""
+    """Path of the clip at the service itself, requested with the API key; used instead of `result` if set."""
     version: Text = "model"
-    """Position of the model's version."""
+    """Position of the model's version in the status reply."""
     sizes: Words = ()
-    """The sizes that it makes, such as `1280x720`; any where none is named."""
+    """Supported sizes, such as `1280x720`; every size if empty."""
     seconds: Annotated[tuple[int | str, ...], Field(max_length=MOST_PARTS)] = ()
-    """The lengths that it makes, as it wants them written; any whole one where none is named."""
+    """Supported lengths in seconds, as the number or text that the service expects; every whole number if empty."""
     key_header: Text = "Authorization"
     key_prefix: Text = "Bearer "
 
@@ -174,7 +174,7 @@ class VideoServiceApiPreset:
     api: VideoServiceApi
     home: str = ""
     home_key: str = ""
-    """Variable of the key that the home is sent."""
+    """Environment variable of the API key for the official URL."""
 
 
 OPENAI: Final = VideoServiceApi(
@@ -200,4 +200,4 @@ SHAPES: Final[Mapping[str, VideoServiceApiPreset]] = {
         api=OPENAI, home="https://api.openai.com/v1", home_key="OPENAI_API_KEY"
     ),
 }
-"""`openai` follows the reference of the Videos API: POST /videos, GET /videos/{id} and .../content."""
+"""API presets by name. `openai` follows the Videos API: POST /videos, GET /videos/{id} and .../content."""

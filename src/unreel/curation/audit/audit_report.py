@@ -18,7 +18,7 @@ from unreel.curation.audit.label_leaks import (
 )
 
 AUDIT_JSON: Final = TypeAdapter(LabelLeakAudit)
-"""`dump_json` and `validate_json` keep an audit and bring it back."""
+"""Serialiser of audits: `dump_json` stores an audit, `validate_json` restores it."""
 
 _SIGHTS: Final = {
     AuditFeatureSet.METADATA: "the file alone: container, codec, bit rate, size, rate, length, sound, tags",
@@ -37,7 +37,7 @@ ALARMS: Final = (
     "set) in which any model tells as much. A model is called leaking at {rate} or less, so at most {rate:.0%} of sets whose "
     "files have nothing to do with their labels give an alarm."
 )
-"""What p is, in the words of the card."""
+"""Explanation of p on the data card."""
 QUESTIONS: Final = (
     "AUC answers two questions: can a reviewer that has seen these creators tell the label of a new scene from this alone (seen "
     "creators; this decides), and does that carry over to creators that it has not seen (unseen creators; this does not decide). "
@@ -48,7 +48,7 @@ UNGROUPED: Final = (
     "whose scenes of two or five clips were not declared, {alarms} gave a false alarm."
 )
 UNGROUPED_ALARMS: Final = "6 and 27 of 100"
-"""Measured by `benchmarks/audit_alarms.py --sizes`."""
+"""False alarms for undeclared scenes of two and of five clips, by `benchmarks/audit_alarms.py --sizes`."""
 
 
 def format_audit_markdown(audit: LabelLeakAudit) -> str:

@@ -30,14 +30,14 @@ class ClipAuditData:
     """Input data of a label audit for one clip. A part that could not be read is a `Failure`."""
 
     clip: str
-    """Name or id, as reports should call it; unique."""
+    """Unique name or identifier of the clip for reports."""
     creator: str | None
-    """Who made it; `None` for a real clip."""
+    """Creator of the clip; `None` for a real clip."""
     group: str = ""
-    """Clips of one group show one scene or share one source; "" for a clip on its own."""
+    """Scene or source that the clip shares with others; "" if it shares none."""
     facts: ClipFacts | Failure
     frame: Features | Failure
-    """`compute_frame_features` of the frame in the middle."""
+    """Features of the middle frame, from `compute_frame_features`."""
     watermarks: WatermarkSearchResult | Failure
 
 
@@ -46,18 +46,18 @@ class WindowAuditData:
     """Input data of a temporal audit for one window of a clip."""
 
     clip: str
-    """Name of the clip and start of the window; unique."""
+    """Unique name of the window: name of the clip and start of the window."""
     creator: str | None
     """`SEGMENT` for a window of which half or more is generated; `None` for a real one."""
     group: str
-    """Windows of one group show one scene or share one source."""
+    """Scene or source that the window shares with others."""
     pair: str
-    """Windows of one pair come from two parts of a clip, one with a segment and one without, as many from each."""
+    """Pair of parts of a clip, one with a segment and one without, with the same number of windows each."""
     features: Features
 
 
 SEGMENT: Final = "segment"
-"""In the place of a creator, for windows inside generated segments."""
+"""Creator of windows inside generated segments."""
 
 
 def read_clip_audit_data(
@@ -90,7 +90,7 @@ def read_clip_audit_data(
 
 N_BINS: Final = 5
 LEAST_HOLDERS: Final = 3
-"""A feature that fewer clips have teaches nothing about the others."""
+"""Minimum number of clips with a nonzero value of a feature; rarer features are omitted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,9 +101,9 @@ class FeatureTable:
     """
 
     names: tuple[str, ...]
-    """Of the columns; the fifths of a feature have its name."""
+    """Names of the columns; the quintiles of a feature have its name."""
     raw: Array
-    """Measured value; for a quintile, whether the clip is in it."""
+    """Measured values; for a quintile, whether the clip is in it."""
     is_bin: tuple[bool, ...]
 
     @property
@@ -154,7 +154,7 @@ class AuditFeatureSet(StrEnum):
     FRAME = "frame"
     WATERMARK = "watermark"
     WINDOW = "window"
-    """Of windows of long clips, not of clips."""
+    """Features of windows of long clips, not of whole clips."""
 
 
 _FAMILIES: Final[Mapping[str, str]] = {

@@ -95,16 +95,16 @@ def swap_labels_of_pairs(pairs: Sequence[str], made: Mask, *, seed: int) -> Numb
 
 
 LEAST_CREATORS: Final = 6
-"""With fewer creators nothing is known of how much creators differ: the interval goes by scenes alone."""
+"""Minimum number of creators to estimate their variance; with fewer, the interval uses scenes alone."""
 _LEVEL: Final = 0.95
 _CHANCE: Final = 0.5
 _DIGITS: Final = 9
-"""Clips that are alike get the same lean, whatever order their features were added up in."""
+"""Decimals to which scores are rounded, so that equal clips get equal scores in any order of summation."""
 _BLOCK: Final = 2**18
-"""Values that are judged at once under several labellings."""
+"""Number of values that are processed at once for several permutations."""
 _TINY: Final = 1e-300
 _ROUNDING: Final = 1e-9
-"""Sums are taken by leaving out, so a gap of nothing is not quite nothing."""
+"""Mean differences below this are 0: sums are computed by subtraction, which leaves rounding errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,13 +117,12 @@ class CrossFitPairWins:
 
     made: Mask
     won: Array
-    """Pairs of the clip in which the generated clip seemed more generated, ties counted half."""
+    """Number of the clip's pairs in which the generated clip scores higher; ties count half."""
     met: Array
-    """Number of pairs of the clip; 0 if no model could be fitted without it, or there was no
-    opponent.
-    """
+    """Number of pairs of the clip; 0 if no model could be fitted without it, or if the other label
+    is missing in its fold."""
     weights: Array
-    """By fold, part and feature."""
+    """Model weights, as an array of folds x parts x features."""
     creators_held_out: bool
 
     @property
@@ -184,7 +183,7 @@ class CrossFitPairWins:
             len({own.scene for own in owners if (own.creator is None) is real})
             for real in (False, True)
         )
-        return 3 * made * real / (made + real + 1)  # the rank test's, under chance
+        return 3 * made * real / (made + real + 1)  # as in the rank test, under chance
 
 
 def _estimate_cluster_variance(influence: Array, clusters: Sequence[str]) -> float:
@@ -214,7 +213,7 @@ def compute_permuted_aucs(
 
     A permutation contains, for each clip, the index of the clip whose label it gets.
     """
-    if not values.size:  # nothing to tell by, under any labels
+    if not values.size:  # without features all labels give chance
         return np.full(len(labels), _CHANCE)
     told = []
     step = max(1, _BLOCK // max(values.size, len(rows) ** 2 // (4 * folding.n_folds)))

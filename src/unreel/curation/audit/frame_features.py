@@ -27,7 +27,7 @@ from unreel.reviewers.baselines.fitting import Features
 Floats = NDArray[np.float32]
 
 SIDE: Final = 512
-"""Spectrum and noise are taken from a square of this side in the middle, at the frame's own scale."""
+"""Side in pixels of the central square, at full scale, for the measurement of spectrum and noise."""
 _FLOOR: Final = 1e-4
 _OCTAVES: Final = 4
 _DARK: Final = 20

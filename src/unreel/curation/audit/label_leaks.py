@@ -40,22 +40,22 @@ from unreel.stats.bootstrap import ROUNDING
 from unreel.stats.row_sample import Array
 
 LEAK_FROM: Final = 0.60
-"""AUC above which a model leaks; see docs/decisions/0019-alarms-by-relabelling.md."""
+"""AUC above which labels leak; see docs/decisions/0019-alarms-by-relabelling.md."""
 ALARM_RATE: Final = 0.05
-"""Share of sets whose labels mean nothing in which any view may be called leaking."""
+"""Maximum rate of false alarms: share of sets with meaningless labels in which any view is called leaking."""
 CLEAN_BELOW: Final = 0.70
-"""A set is called clean only where its interval stays below this."""
+"""Upper bound of the confidence interval of a clean set."""
 CHANCE: Final = 0.50
 LEAST_PER_SIDE: Final = 20
-"""With fewer clips of either side nothing is decided, whatever the number."""
+"""Minimum number of clips of each label; with fewer the finding is inconclusive."""
 TOLD_FROM: Final = 0.95
-"""Fraction of the other label from which a revealing clip is separated."""
+"""Minimum fraction of the other label's clips from which a revealing clip is separated."""
 MOST_LEAKS: Final = 8
 MOST_GIVEAWAYS: Final = 10
 MOST_REASONS: Final = 3
 CLIP_VIEWS: Final = (AuditFeatureSet.METADATA, AuditFeatureSet.FRAME, AuditFeatureSet.WATERMARK)
 MOST_PER_SIDE: Final = 1_000
-"""Clips of either side that are judged: the interval is then 0.03 wide, and the cost stays flat."""
+"""Maximum number of clips of each label: the interval is then 0.03 wide, and the cost is bounded."""
 
 
 class LabelLeakFinding(StrEnum):
@@ -83,9 +83,9 @@ class LabelRevealingClip:
     clip: str
     label: Label
     told_from: float
-    """Share of the other side's clips."""
+    """Share of the other label's clips in its fold from which the model separates the clip."""
     because: tuple[str, ...]
-    """The properties that pushed most."""
+    """Properties that contributed most to the score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,24 +95,24 @@ class FeatureSetAudit:
     view: AuditFeatureSet
     finding: LabelLeakFinding
     auc: Measured
-    """On scenes that the model did not learn from, by creators that it did: this decides."""
+    """AUC on unseen scenes of creators in the training data; the finding depends on it."""
     transfer: Measured | None = None
-    """On scenes and creators that it did not learn from. `None` in audits stored before both were measured: there
-    `auc` has this meaning."""
+    """AUC on unseen scenes of unseen creators. `None` in audits stored before both were measured:
+    there `auc` has this meaning."""
     n_real: int
     n_generated: int
     n_creators: int
     n_unread: int = 0
-    """Clips that could not be shown to the model."""
+    """Number of clips whose features could not be read."""
     n_unjudged: int = 0
-    """Clips without whose scene nothing was left to learn from."""
+    """Number of clips that no model could score: no training data remain without their scene."""
     p_value: float | None = None
-    """Fraction of permuted datasets in which a view reaches this AUC."""
+    """Fraction of the labellings, permuted and true, in which any view reaches this AUC."""
     leaks: tuple[PropertyLeak, ...] = ()
-    """The most informative single properties, the strongest first."""
+    """Single properties that predict the labels best, the strongest first."""
     giveaways: tuple[LabelRevealingClip, ...] = ()
     n_giveaways: int = 0
-    """All clips that give themselves away; `giveaways` lists the first."""
+    """Number of all revealing clips; `giveaways` lists the first ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +120,13 @@ class LabelLeakAudit:
     """Result of a label audit, which tests whether labels can be predicted without watching the clips."""
 
     finding: LabelLeakFinding
-    """Of metadata and watermark together; the frame's is a warning, because a frame is looked at."""
+    """Finding of all views except the frame, which is a warning: reviewers see the frames as well."""
     views: tuple[FeatureSetAudit, ...]
     seed: int
     n_relabelled: int = 0
-    """Sets of the same clips under labels that mean nothing, which the alarm was set by."""
+    """Number of permutations of the labels, from which the p-values were computed."""
     grouped: bool = True
-    """False if no two clips share a scene; scenes may then be undeclared."""
+    """Whether any two clips share a scene; if none do, scenes may be undeclared."""
 
     def __getitem__(self, view: AuditFeatureSet) -> FeatureSetAudit:
         return next(own for own in self.views if own.view is view)
@@ -220,7 +220,7 @@ def _sample_clips_by_label(
     sides = {True: [], False: []}
     for number, seen in enumerate(observations):
         side = sides[seen.creator is None]
-        # The largest of the kept digests is at hand, so no more than are chosen are ever held.
+        # The heap's root is the largest kept digest, so only the chosen clips are kept in memory.
         unit = seen.pair if isinstance(seen, WindowAuditData) else seen.clip
         item = (-int(digest("audit", str(seed), unit), 16), -number, seen)
         keep = heapq.heappush if len(side) < MOST_PER_SIDE else heapq.heappushpop
@@ -236,7 +236,7 @@ class _FeatureSetTable:
     view: AuditFeatureSet
     shown: tuple[ClipAuditData | WindowAuditData, ...]
     rows: Numbers
-    """Where they stand among all clips."""
+    """Indices of the shown clips among all clips."""
     table: FeatureTable
     n_unread: int
 
@@ -260,7 +260,7 @@ class _FeatureSetFit:
     sight: _FeatureSetTable
     owners: tuple[ClipCreatorAndScene, ...]
     folding: FoldAssignment
-    """Of all clips."""
+    """Folds and parts of all clips."""
     scaled: Array
     judged: CrossFitPairWins
 

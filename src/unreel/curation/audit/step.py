@@ -44,7 +44,7 @@ from unreel.media.reader import MediaReader
 
 AUDIT: Final = "audit"
 _DIGITS: Final = 6
-"""Stored digits of features: the last ones depend on the number of threads."""
+"""Number of significant digits of stored features: further digits depend on the number of threads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

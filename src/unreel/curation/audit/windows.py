@@ -29,9 +29,9 @@ from unreel.media.scan import ClipScan
 WINDOW_US: Final = MICROSECONDS
 _STEP_US: Final = WINDOW_US // 2
 MOST_WINDOWS: Final = 4
-"""Windows of a part."""
+"""Maximum number of windows of a part."""
 MOST_PAIRS: Final = 4
-"""Pairs of parts of a clip."""
+"""Maximum number of pairs of parts of a clip."""
 _FRAME_FEATURES: Final = ("noise", "colour noise", "blocks")
 _ABSOLUTE: Final = frozenset({"key frames", "after key frame", "cuts", "to cut", "shot"})
 
@@ -47,13 +47,13 @@ def read_window_features(
 ) -> tuple[WindowAuditData, ...] | Failure:
     """Read the features of windows of the clip in pairs of parts: one with a segment, one without.
 
-    A clip without generated segments has none.
+    The result is empty for a clip without generated segments.
 
     Args:
         path: File of the clip.
         clip: Name of the clip.
         group: Scene or source of the clip.
-        parts: Time spans of the parts that the clip was joined of, in order.
+        parts: Time spans of the parts that the clip consists of, in order.
         segments: Time spans that are generated.
         reader: Reader of the file.
     """

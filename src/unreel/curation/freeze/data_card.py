@@ -112,7 +112,7 @@ class BenchmarkCard:
     tally: "ManifestStats"
     left_out: SegmentExclusions
     audit: str
-    """The audit's result, as text to be read; what to do where there was none."""
+    """Result of the audit as Markdown text; without an audit, a note about that."""
     recipe: str
 
 
@@ -131,7 +131,7 @@ class ManifestStats:
 
     def __init__(self) -> None:
         self.clips: Counter[tuple[str, str]] = Counter()
-        """By split and label."""
+        """Number of clips by split and label."""
         self.licences: Counter[str] = Counter()
         self.lengths: Counter[tuple[int, str]] = Counter()
         self.categories: Counter[str] = Counter()

@@ -23,7 +23,7 @@ _TYPED: Final[dict[str, type]] = {
     "has_sound": bool,
 }
 _GROUP: Final = 10_000
-"""Rows that are kept together: a reader opens one such group at a time."""
+"""Number of rows of a Parquet row group, which a reader loads at once."""
 
 
 def build_media_path(clip: Clip) -> str:

@@ -27,7 +27,7 @@ from unreel.media.reader import MediaReader, SampledFrame
 
 FIRST_FRAME: Final = "first_frame"
 FIRST_FRAME_PLAN: Final = "fps-1/86400"
-"""One frame a day: the first one of any clip."""
+"""Sampling of one frame per day, which is the first frame of any clip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def _add_first_frame(
 
 COPY: Final = "copy"
 _AT_ONCE: Final = 4
-"""Files that one worker copies at once."""
+"""Number of files that one worker copies at once."""
 _CHANGED: Final = "the file is not the one that was ingested"
 
 
@@ -168,7 +168,7 @@ class FileCopyStage(Stage):
     def __call__(self, row: Row) -> Row:
         name = row["key"]
         if self._target.size(name) == row["size_bytes"]:
-            return row  # a put is whole or not there, and its name is its content
+            return row  # writes are atomic, and names contain the clip's hash
         with provide_local_clip_file(row["location"], self._access) as file:
             if not file.is_file() or compute_clip_id(file) != row["clip"]:
                 return convert_to_failed_row(row, Failure(FailureReason.CLIP_CHANGED, _CHANGED))

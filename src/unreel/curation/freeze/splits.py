@@ -21,7 +21,7 @@ from unreel.curation.working_table import format_digest_hex
 from unreel.engine.stage import Row
 
 Tally = Mapping[tuple[str, str], int]
-"""Clips by split and label."""
+"""Number of clips by split and label."""
 
 
 def build_missing_label_error(
@@ -72,7 +72,7 @@ class SplitCandidate:
     clip: str
     label: str
     ties: tuple[str, ...]
-    """Clips that share one of these stay together: source video, family, group."""
+    """Source video, family and group; clips that share one of these get the same split."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,11 +80,11 @@ class LinkedClipBundles:
     """Bundles of linked clips as arrays. All clips of a bundle must get the same split."""
 
     of_clip: NDArray[np.intp]
-    """The bundle of each clip."""
+    """Index of each clip's bundle."""
     first: NDArray[np.intp]
-    """For each bundle, its first clip by id."""
+    """Index of the first clip, by id, of each bundle."""
     labels: NDArray[np.int64]
-    """Bundles x labels: clips."""
+    """Number of clips, as an array of bundles x labels."""
 
 
 def assign_splits(

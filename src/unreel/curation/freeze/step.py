@@ -83,9 +83,8 @@ _WRITTEN: Final = re.compile(
     rf"{'|'.join(map(re.escape, _TOP))}|{re.escape(PART)}[0-9a-f]+|(?:{'|'.join(SPLITS)})/.+",
     re.DOTALL,
 )
-"""Files of a freeze: complete ones, drafts of a killed freeze, and the folders of its splits with
-all content, because readers of the benchmark load them completely.
-"""
+"""Pattern of a freeze's files: complete and temporary ones, and the folders of its splits with all
+content, because readers of the benchmark load them completely."""
 NOT_AUDITED: Final = AuditSummary(
     text="Not audited: the recipe has no `[audit]`.", document={"audited": False}
 )
@@ -180,7 +179,7 @@ def build_published_recipe(recipe: CurationGlobalSettings) -> dict[str, Any]:
     for source in published["source"]:
         source["path"] = _shorten_absolute_path(source["path"])
     if published.get("freeze", {}).get("media") == "copy":
-        del published["freeze"]["media"]  # a benchmark that says nothing of them holds its media
+        del published["freeze"]["media"]  # a recipe without this key means copied media
     if "decisions" in published.get("screen", {}):
         published["screen"]["decisions"] = _shorten_absolute_path(published["screen"]["decisions"])
     return published

@@ -22,17 +22,17 @@ from unreel.media.reader import MediaReader, SampledFrame
 from unreel.media.sound import ClipSound, NoSound
 
 LONGEST_SIDE: Final = 1280
-"""Pixels: the changed frames of a span are held in memory."""
+"""Maximum side of a frame in pixels, because the changed frames of a span are kept in memory."""
 LONGEST_S: Final = 3600
-"""As `MAX_SAMPLES`: the sound of the whole clip is held in memory."""
+"""Maximum length as in `MAX_SAMPLES`, because the sound of the whole clip is kept in memory."""
 _EVERY_FRAME: Final = "fps-1000"
 _JPEG_QUALITY: Final = 95
-"""All frames of a clip fit into memory at once this way, and hardly differ."""
+"""JPEG quality with which all frames of a clip fit into memory and hardly differ."""
 _AT_HAND: Final = 4
-"""Frames that are kept decoded: effects look at one several times."""
+"""Number of decoded frames in the cache: effects read a frame several times."""
 _FINE: Final = Fraction(1, 90_000)
-# One quantiser for all frames and key frames at fixed places: what is put into some frames neither
-# changes how the others are coded, nor shows as a key frame where it begins.
+# One quantiser for all frames and key frames at fixed distances: changed frames neither affect the
+# coding of the others, nor cause a key frame at the start of the trace.
 _CODING: Final = {"qp": "16", "preset": "veryfast", "bf": "0", "g": "48", "sc_threshold": "0"}
 
 
@@ -42,11 +42,11 @@ class LoadedClip:
 
     pictures: "JpegFrames"
     ticks: tuple[int, ...]
-    """When each frame appears, in `time_base`, from the first one on."""
+    """Timestamp of each frame in units of `time_base`, relative to the first frame."""
     time_base: Fraction
     rate: Fraction
     sound: NDArray[np.int16] | None
-    """48 kHz, one channel, from the first frame on."""
+    """Samples at 48 kHz, one channel, from the first frame on; `None` without sound."""
 
     @property
     def instants_us(self) -> tuple[int, ...]:

@@ -42,11 +42,11 @@ Offset = tuple[int, int]
 _MOST_OBJECTS: Final = 4
 _DIRECTIONS: Final = 16
 _LEAST_INSIDE: Final = 0.7
-"""Part of a moved region that stays in the picture."""
+"""Minimum fraction of a moved region that stays in the picture."""
 _NEAREST: Final = 0.6
 _FARTHEST: Final = 1.5
 _FARTHEST_OBJECTS: Final = 2.6
-"""How far apart two things may be that merge, in their mean size."""
+"""Maximum distance of two objects that merge, in units of their mean size."""
 _LARGEST_PAIR: Final = 0.25
 
 
@@ -55,12 +55,12 @@ class TraceEffect:
     """Effect that paints a trace into the frames of a shot, at one region of the picture."""
 
     paint: Callable[[int], Rgb]
-    """From a frame's place in the shot to the frame with the trace."""
+    """Function from a frame's index in the shot to the frame with the trace."""
     about: TrackedRegion
     towards: Offset = (0, 0)
-    """Where something is moved to, in columns and rows."""
+    """Offset of a moved part, in columns and rows."""
     run: range | None = None
-    """The frames of the shot that it is for; none for all of them."""
+    """Frames of the shot that the effect changes; `None` for all of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -100,27 +100,27 @@ def name_median_colour(pixels: Rgb) -> str:
 
 CATEGORIES: Final = tuple(EFFECTS)
 VISIBLE: Final = 10
-"""Levels of 255, in the channel that differs most, from which a pixel counts as changed."""
+"""Minimum difference of a changed pixel, in levels of 255 of the channel that differs most."""
 PLAIN: Final = 24
-"""Levels from which a change is plain to see, and more than the coding of a clip can explain."""
+"""Minimum difference of a plainly changed pixel, above the errors of a codec."""
 SHORTEST: Final = 6
-"""Frames: a shorter trace would be a flash."""
+"""Minimum number of frames: a shorter trace would be a flash."""
 LONGEST: Final = 72
-"""Frames: all of them are held in memory."""
+"""Maximum number of frames: all of them are kept in memory."""
 SMALLEST_SIDE: Final = 64
 
 _SHORTEST_S: Final = 0.4
 _LONGEST_S: Final = (1.5, 1.5, 1.0, 0.7, 0.4)
-"""A span in which nothing lends itself is given up for another, at last for shorter ones."""
+"""Maximum length of the span in each attempt; if no effect suits a span, another one is tried, later a shorter one."""
 _LEAST_SHARE: Final = 0.0006
-"""Of the picture: a frame with fewer plainly changed pixels shows nothing."""
+"""Minimum fraction of plainly changed pixels in a frame that shows the trace."""
 _LEAST_PIXELS: Final = 30
 _LEAST_FILL: Final = 0.05
-"""Minimum changed fraction of the box."""
+"""Minimum plainly changed fraction of the box."""
 _CORE: Final = 0.2
-"""Of an ellipse: what surely shows the object whose colour is named."""
+"""Squared radius of the inner part of an ellipse, which surely shows the object whose colour is named."""
 _LEAST_KEPT: Final = 0.6
-"""Of the planned frames that must show the trace."""
+"""Minimum fraction of the planned frames that must show the trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class InjectedFrames:
 
     frames: Mapping[int, Rgb]
     changed: Mapping[int, Mask]
-    """Which pixels of each of these frames visibly differ."""
+    """Mask of the visibly changed pixels in each of these frames."""
     trace: Trace
 
 

@@ -10,7 +10,7 @@ from unreel.curation.inject.tracked_regions import RegionCutout, compute_squared
 from unreel.media.decode import Rgb
 
 Field = Callable[[Floats, Floats], tuple[Floats, Floats]]
-"""From columns and rows (-1 to 1 across a window) to the columns and rows that are shown there."""
+"""Function from columns and rows (-1 to 1 across a window) to the source columns and rows of the warp."""
 
 
 def compute_effect_strength(index: int, n: int, *, rise: int) -> float:

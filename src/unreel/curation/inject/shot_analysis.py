@@ -93,15 +93,15 @@ Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 SMALL: Final = 160
-"""Longest side of the pictures in which regions are looked for."""
+"""Longest side in pixels of the scaled-down frames in which regions are searched."""
 _PLATE_FRAMES: Final = 9
 _DIFFERS: Final = 14
-"""Levels of 255 by which a moving pixel differs from the background or its past."""
+"""Difference from the background, in levels of 255, above which a pixel is moving."""
 _STILL_SHARE: Final = 0.35
-"""At most this share of a still camera's picture moves."""
+"""Maximum moving fraction of the picture of a still camera."""
 _STILL_LEVELS: Final = 4
 _CUT_LEVELS: Final = 40
-"""Mean change from one frame to the next above which the picture is another one."""
+"""Mean difference of two consecutive frames above which there is a cut."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,13 +111,13 @@ class AnalysedShot:
     frames: Sequence[Rgb]
     first: int
     small: Floats
-    """Frames x rows x columns x 3, `scale` times smaller."""
+    """Frames, `scale` times smaller: an array of frames x rows x columns x 3."""
     moving: Mask
-    """Frames x rows x columns, small."""
+    """Mask of the moving pixels: an array of frames x rows x columns of `small`."""
     plate: Rgb | None
-    """The picture without what moves; none where the camera moves."""
+    """Background without the moving parts; `None` for a moving camera."""
     drift: tuple[tuple[int, int], ...] = ()
-    """Columns and rows, small, by which a moving camera shifts each frame against the middle one."""
+    """Columns and rows of `small` by which a moving camera shifts each frame against the middle one."""
 
     @property
     def n(self) -> int:
@@ -210,7 +210,7 @@ def _compute_motion_mask(small: Floats, shifts: Sequence[tuple[int, int]]) -> Ma
         ]
     )
     mask = _remove_specks_and_gaps(away > _DIFFERS)
-    if mask.mean(axis=(1, 2)).max() >= _STILL_SHARE:  # The camera does more than to turn.
+    if mask.mean(axis=(1, 2)).max() >= _STILL_SHARE:  # The camera does more than rotate.
         return np.zeros_like(mask)
     return mask
 

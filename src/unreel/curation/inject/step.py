@@ -42,7 +42,7 @@ from unreel.media.reader import MediaReader
 
 INJECT: Final = "inject"
 CREATOR: Final = "injected"
-"""The creator of clips with a trace of ours."""
+"""Creator of clips with an injected trace."""
 _WHOLE: Final = 1 << 32
 
 
@@ -52,7 +52,7 @@ def _serialise_sorted_categories(trace: Trace, write: SerializerFunctionWrapHand
 
 
 StoredTrace = Annotated[Trace, WrapSerializer(_serialise_sorted_categories)]
-"""Trace in the table of a step: equal traces give equal text."""
+"""Trace in the table of a step, with sorted categories: equal traces give equal text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def run_inject_step(
     unchanged: Iterable[ClipSegment] = pieces.where(~selected)
     twinned = _iter_segments_with_twins(zip(cut.pieces, results, strict=True), context.media)
     sifted = work.shelf.sift(INJECT, chain(unchanged, twinned))
-    # Files that differ in their tags alone have one encoding.
+    # Files that differ only in their tags have the same encoding.
     once, doubled = deduplicate_segments(sifted.pieces.by_name(), step=INJECT)
     excluded = cut.left_out + sifted.left_out + work.shelf.leave(f"{INJECT}-same", doubled)
     return state.after(CurationStepResult(pieces=once, left_out=excluded))

@@ -22,27 +22,27 @@ from unreel.curation.inject.shot_analysis import (
 _SMALLEST_SHARE: Final = 0.004
 _LARGEST_SHARE: Final = 0.2
 _LONGEST_SHAPE: Final = 4.0
-"""Sides of a region differ at most by this factor."""
+"""Maximum ratio of the sides of a region."""
 _MIN_SIDE: Final = 20
-"""Pixels of a frame: smaller regions are lost in the coding."""
+"""Minimum side of a region in pixels of the frame: coding removes smaller regions."""
 _LIKENESS: Final = 0.7
-"""Least correlation of a followed patch with what it was."""
+"""Minimum correlation of a tracked patch with its earlier pixels."""
 _SEARCH: Final = 5
 _MIN_PATH: Final = 0.3
-"""A moving object travels at least this part of its own size."""
+"""Minimum path of a moving object, in units of its size."""
 _FEATHER: Final = 0.3
-"""Outer part of an ellipse over which it fades."""
+"""Outer part of the radius of an ellipse over which its opacity falls to 0."""
 _CLEAR_OF_ITSELF: Final = 1.5
-"""Sizes that an object travels before a moving camera: less, and the median of the frames still shows
-parts of it, so that its outline is not whole and it would only half vanish."""
+"""Minimum travel of an object before a moving camera, in units of its size: after less, the median of the
+frames shows parts of it, so its outline is incomplete and it would vanish only partly."""
 _ROOM: Final = 0.25
-"""Part of an object's size left free around it, where an ellipse is laid around its box."""
+"""Margin on each side of an object's box, relative to its size, for the ellipse around it."""
 _TEXTURE_LEVELS: Final = 6
 _DEEPEST_SHADOW: Final = 0.4
 _NO_LIGHTER: Final = 1.03
 _SAME_LIGHT: Final = 0.12
 _ABOVE_NOISE: Final = 10
-"""Levels by which an object differs from the background."""
+"""Difference from the background, in levels, above which a pixel belongs to an object."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,9 +51,9 @@ class TrackedRegion:
 
     windows: tuple[PixelWindow, ...]
     silhouettes: tuple[Mask, ...] | None = None
-    """What differs from the plate, small, where a still camera shows a moving object."""
+    """Masks of a moving object in the scaled-down frames of a still camera; otherwise `None`."""
     is_object: bool = False
-    """True for a moving object; otherwise it is an area of the picture."""
+    """Whether it is a moving object; otherwise it is an area of the picture."""
 
     @property
     def moves(self) -> bool:
@@ -70,9 +70,9 @@ class RegionCutout:
     window: PixelWindow
     patch: Floats
     alpha: Floats
-    """The shape, rows x columns x 1, from 0 to 1."""
+    """Opacity of the region, rows x columns x 1, from 0 to 1."""
     cover: Floats
-    """The shape a little grown: what must be painted over for the object to be gone."""
+    """Opacity of the slightly larger region that must be painted over to remove the object."""
     behind: Floats
 
 

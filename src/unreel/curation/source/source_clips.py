@@ -90,7 +90,7 @@ def _iter_store_objects(prefix: StorageLocation) -> Iterator[ListedStoreObject]:
 
 
 FILES: Final = "files"
-"""The layout of a folder that is nothing but videos."""
+"""Layout of a folder that contains only videos."""
 STORE: Final = "s3://"
 
 
@@ -101,7 +101,7 @@ class SourceClip:
     entry: Entry
     location: str
     mark: str
-    """Another mark is another file."""
+    """Identity of the file, from its size and modification time or ETag; it differs for a changed file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,10 +109,10 @@ class SourceReadContext:
     """Context for reading sources: recipe folder, storage access and location of the cache."""
 
     root: Path
-    """Relative paths start here: the folder of the recipe."""
+    """Folder of the recipe, to which paths are relative."""
     access: ClipAccessSettings
     place: StorageLocation
-    """Listings of stores are kept here."""
+    """Location of the cached listings of stores."""
 
 
 def list_source_clips(

@@ -32,9 +32,9 @@ Value = TypeVar("Value")
 Floats = NDArray[np.float32]
 Samples = NDArray[np.int16]
 _CHUNK_BYTES: Final = 64 << 20
-"""Frames of one request to the decoder."""
+"""Maximum size of the frames of one request to the decoder."""
 _COARSE_QUANTISER: Final = 36
-"""Quantiser of the common codec generation: it removes grain and the coding errors of finer sources."""
+"""Quantiser of the common codec generation, which removes grain and the coding errors of finer sources."""
 _GRAIN: Final = 2.0
 """Standard deviation of the added grain, in grey levels."""
 _GRAIN_SHIFT: Final = 16

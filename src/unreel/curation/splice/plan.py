@@ -27,7 +27,7 @@ class SplicedPart:
     n_frames: int
     crop: PixelCrop | None
     mapping: FrameCoordinateMapping
-    """From the clip's frames to those of the spliced video."""
+    """Mapping from the clip's frames to those of the spliced video."""
     generated: bool
     """Whether every frame is generated."""
     traces: tuple[StoredTrace, ...] = ()
@@ -97,7 +97,7 @@ class SplicePlanner:
             Label.REAL: [self._count_frames(piece) for piece in self._made],
             Label.GENERATED: [self._count_frames(piece) for piece in self._real],
         }
-        """Lengths to which segments of each label are cut."""
+        """Lengths in frames to which segments of each label are cut."""
 
     def _get_real_order(self, piece: ClipSegment) -> tuple[int, str, Fraction]:
         return self._draw_number("real", get_scene_or_source(piece)), piece.source, piece.start_s

@@ -45,7 +45,7 @@ from unreel.media.reader import MediaReader
 
 SPLICE: Final = "splice"
 CREATOR: Final = "spliced"
-"""The creator of videos with segments of several creators."""
+"""Creator of videos with segments of several creators."""
 _PARTS: Final = TypeAdapter(tuple[SplicedPart, ...])
 
 

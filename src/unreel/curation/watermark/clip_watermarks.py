@@ -26,10 +26,10 @@ from unreel.media.reader import MediaReader, SampledFrames
 from unreel.media.sound import ClipSound, NoSound
 
 MARGIN: Final = 0.008
-"""Parts of the picture's diagonal by which a box grows: marks have soft edges and shadows."""
+"""Fraction of the picture's diagonal by which a box grows: marks have soft edges and shadows."""
 _CONTEXT_PIXELS: Final = 12
 _RADIUS_PIXELS: Final = 4
-_INPAINT: Final = LazyImport("cv2:inpaint", extra="curate")  # the OpenCV that rapidocr brings
+_INPAINT: Final = LazyImport("cv2:inpaint", extra="curate")  # a dependency of rapidocr
 _TELEA: Final = LazyImport("cv2:INPAINT_TELEA", extra="curate")
 
 
@@ -65,9 +65,9 @@ SAMPLING: Final = "uniform-12"
 LONGEST_SIDE: Final = 1280
 _TICK_S: Final = Fraction(1, 90_000)
 _LATEST_S: Final = 3600
-"""Silence before the sound is held in memory."""
+"""Maximum start of the sound: the silence before it is kept in memory."""
 _EVERY_FRAME: Final = "fps-1000"
-"""No clip in use is faster: a beat falls on every frame."""
+"""Sampling of all frames: no clip in use has a higher frame rate."""
 
 
 def find_clip_watermarks(

@@ -27,18 +27,18 @@ Mask = NDArray[np.bool_]
 Number = TypeVar("Number", np.uint8, np.int16)
 
 LEAST_FRAMES: Final = 6
-"""With fewer, edges that happen to fall onto each other look fixed."""
+"""Minimum number of frames: with fewer, edges that coincide by chance look fixed."""
 
 _LEAST_EDGE: Final = 3.0
-"""Grey levels per pixel: below, edges are noise of the coding."""
+"""Minimum slope of an edge in grey levels per pixel: less is noise of the coding."""
 _SEEN_FROM: Final = 0.5
-"""An edge is seen in a frame where at least this part of its usual height is there."""
+"""Minimum fraction of an edge's usual height in a frame that shows the edge."""
 _LEAST_SEEN: Final = 0.8
 _CROWD_SIDE: Final = 5
 _LEAST_CROWD: Final = 6
-"""Pixels of a crowd: fewer agree by chance, so lone ones are dropped."""
+"""Minimum number of edge pixels in a neighbourhood: fewer agree by chance and are dropped."""
 _MOVES_FROM: Final = 4.0
-"""Grey levels by which a pixel strays over time where something moves behind it."""
+"""Mean deviation over time, in grey levels, from which a pixel is moving."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,13 +46,13 @@ class StaticMotionSeparation:
     """Parts of a clip's frames: static edges, moving pixels, and the median picture."""
 
     edges: Mask
-    """Pixels whose edge is there, the same way round, in most of the frames."""
+    """Mask of pixels that have an edge of the same direction in most of the frames."""
     seen: Floats
-    """Share of the frames in which each pixel's usual edge is there."""
+    """Fraction of the frames that show each pixel's usual edge."""
     moves: Mask
-    """Pixels that change over time."""
+    """Mask of pixels that change over time."""
     picture: Rgb
-    """The median of the frames: what stays is sharp in it, what moves is blurred."""
+    """Median of the frames: static parts are sharp in it, moving parts are blurred."""
 
     @property
     def share_moving(self) -> float:
@@ -89,7 +89,7 @@ def compute_pixel_median(arrays: Sequence[NDArray[Number]]) -> NDArray[Number]:
             np.maximum(rows[first], rows[other], out=rows[other])
             rows[first] = low
     low, high = rows[(len(rows) - 1) // 2], rows[len(rows) // 2]
-    # Not half the sum: that would not fit into the type.
+    # Half of the sum would overflow the type.
     return low + (high - low) // 2
 
 
@@ -125,10 +125,10 @@ def _detect_common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
 
 
 N_FRAMES: Final = 4
-"""Frames that are read: each costs about a second of one core."""
+"""Number of frames in which text is recognised: each takes about a second of one core."""
 LEAST_LETTERS: Final = 3
 _APART: Final = 0.1
-"""Parts of the diagonal between two places: less may be a shaking camera."""
+"""Minimum distance of two positions, as a fraction of the diagonal: less may be a shaking camera."""
 _SAME_HEIGHT: Final = 1.25
 
 
@@ -162,25 +162,25 @@ def _has_position_jump(sightings: Sequence[tuple[int, Box]]) -> bool:
 
 
 LEAST_MOVING: Final = 0.5
-"""Where less of the picture moves than this, its marks may hide."""
+"""Minimum moving fraction of the picture; with less, the search is inconclusive."""
 
 _LEAST_EDGE_PIXELS: Final = 60
 _LEAST_SIDE_PIXELS: Final = 8
 _LEAST_FILL: Final = 0.35
-"""Part of its box that the edges of a mark cover. Marks have 0.36 to 0.71; things of a scene that stand still
-before something that moves mostly less."""
+"""Minimum fraction of its box that the edges of a mark cover. Marks have 0.36 to 0.71; still
+objects of a scene in front of motion mostly have less."""
 _LEAST_STABILITY: Final = 0.9
 _LARGEST: Final = 0.1
 _WIDEST: Final = 0.9
 _TALLEST: Final = 0.35
 _LETTER_GAP: Final = 0.012
-"""Edges closer than this part of the picture's diagonal belong to one mark."""
+"""Maximum distance of edges of one mark, as a fraction of the picture's diagonal."""
 _LEAST_INNER_STABILITY: Final = 0.93
-"""Of words away from the border: a sign that shakes with the camera has less."""
+"""Minimum stability of text away from the border: a sign that shakes with the camera has less."""
 _SPANS_LINE: Final = 0.7
 _SIDE_MOVES_FROM: Final = 0.5
 _NEAR_BORDER: Final = 0.25
-"""Parts of the picture between its border and the middle of a mark: only words are looked for inside."""
+"""Maximum distance of a mark's middle from the border, as a fraction of the picture; text may be farther."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ def _format_inconclusive_reason(still: StaticMotionSeparation) -> str | None:
 def _list_edge_rectangles(still: StaticMotionSeparation) -> list[_PixelRectangle]:
     """Return the rectangles of groups of static edges with the size and density of a watermark."""
     gap = max(2, round(_LETTER_GAP * float(np.hypot(*still.edges.shape))))
-    # A box of edges grown by half the gap on each side touches its neighbour.
+    # Edges that are dilated by half the gap on each side touch their neighbours.
     joined = ndimage.maximum_filter(still.edges, size=(gap // 2 * 2 + 1, gap * 2 + 1))
     labels, _ = ndimage.label(joined)
     labels[~still.edges] = 0

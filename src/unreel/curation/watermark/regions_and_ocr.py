@@ -16,13 +16,13 @@ from unreel.media.picture import scale_down_picture
 LONGEST_SIDE: Final = 1280
 LEAST_CONFIDENCE: Final = 0.6
 LEAST_LETTERS: Final = 2
-"""Lone letters are mostly edges that happen to look like one."""
+"""Minimum number of letters of a line: single letters are mostly edges that look like one."""
 
 _ENGINE: Final = LazyImport("rapidocr:RapidOCR", extra="review")
 _QUIET_AND_SINGLE: Final = {
     "Global.log_level": "critical",
-    "Global.use_cls": False,  # no mark stands on its head
-    # One clip, one core: parallel work is across clips.
+    "Global.use_cls": False,  # no mark is upside down
+    # One core per clip: several clips are processed in parallel.
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
@@ -38,7 +38,7 @@ class OcrTextLine:
 
 
 ReadText = Callable[[Rgb], tuple[OcrTextLine, ...]]
-"""Lines on a picture, in reading order."""
+"""Function that recognises the lines of text in a picture, in reading order."""
 
 
 def build_ocr_reader(*, detect_side: int | None = None) -> ReadText:
@@ -97,9 +97,9 @@ class WatermarkRegion:
     box: Box
     kind: WatermarkKind
     text: str | None = None
-    """What it says, where a text reader could read it."""
+    """Recognised text; `None` for a logo."""
     stability: float
-    """Share of the sampled frames in which its edges were seen, over all of its pixels: 0 to 1."""
+    """Mean fraction of the sampled frames in which an edge pixel of the mark is visible: 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +109,8 @@ class WatermarkSearchResult:
     found: tuple[WatermarkRegion, ...] = ()
     """Fixed marks, the largest first."""
     suspected: tuple[WatermarkRegion, ...] = ()
-    """Texts near the border of a still part: marks, or texts of the scene."""
+    """Texts near the border in a still part of the picture: marks, or texts of the scene."""
     roaming: tuple[str, ...] = ()
-    """Texts that were read at several places of the picture, one at a time."""
+    """Texts that were read at several positions of the picture, one at a time."""
     inconclusive: str | None = None
-    """Why nothing found does not mean that nothing is there; `None` where it does."""
+    """Reason why marks may have been missed; `None` if the search was conclusive."""

@@ -31,8 +31,8 @@ def drop_capabilities(libc: ctypes.CDLL) -> None:
     Raises:
         OSError: The capabilities cannot be dropped.
     """
-    # Only root may change its bounding set. Others have nothing to gain from it: without new
-    # privileges no program that is started from here gets a right.
+    # Only root may change its bounding set. Other users do not need that: without new
+    # privileges no program that is started from here gets a capability.
     for number in range(_MOST):
         _try_prctl(libc, _PR_CAPBSET_DROP, number)
     _try_prctl(libc, _NO_NEW_PRIVS, 1)

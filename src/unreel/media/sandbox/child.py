@@ -1,4 +1,4 @@
-"""Sandboxed child: it receives a request, gives up all rights, reads the file, replies and exits."""
+"""Sandboxed child: it receives a request, drops all rights, reads the file, replies and exits."""
 
 import io
 import itertools
@@ -63,7 +63,7 @@ PROTECTION_TASK: Final = "protection"
 """Built-in task that reads nothing and reports the active layers."""
 
 NO_TASKS: Final[Mapping[str, Task]] = {}
-"""A table for who asks for the protection alone: nothing has to be loaded for it."""
+"""Empty table of tasks, for callers that need only `PROTECTION_TASK`: no module has to be loaded."""
 
 _OUT_OF_MEMORY: Final = Failure(FailureReason.OUT_OF_MEMORY, "the memory limit was reached")
 
@@ -73,11 +73,11 @@ class ChildDescriptors:
     """File descriptors that a sandboxed child receives: the file, the request and the reply pipe."""
 
     file: int
-    """The stranger's file, open for reading."""
+    """Descriptor of the untrusted file, open for reading."""
     request: int
-    """The caller's words, as JSON."""
+    """Descriptor of the caller's request, as JSON."""
     reply: int
-    """A pipe to the caller."""
+    """Descriptor of the pipe for the reply to the caller."""
 
 
 def serve_sandbox_request(
@@ -97,7 +97,7 @@ def serve_sandbox_request(
 def _build_task_reply(
     tasks: Mapping[str, Task], layers: ConfinementLayers, ends: ChildDescriptors
 ) -> Sequence[bytes]:
-    # Made now, because a child that has no memory left cannot make it.
+    # Encoded now, because a child without free memory cannot encode it.
     out_of_memory = encode_sandbox_reply(_OUT_OF_MEMORY)
     try:
         request = json.loads(_read_descriptor(ends.request))

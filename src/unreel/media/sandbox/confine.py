@@ -25,11 +25,11 @@ ALLOWED: Final = (
     "read",
     "write",
     "writev",
-    # Memory that is already there. `mmap` and `mprotect` have rules of their own below.
+    # Existing memory. `mmap` and `mprotect` have their own rules below.
     "brk",
     "mremap",
     "munmap",
-    # The one thread of this process, and its locks.
+    # The only thread of this process, and its locks.
     "exit",
     "exit_group",
     "futex",
@@ -38,12 +38,12 @@ ALLOWED: Final = (
     "restart_syscall",
     "sched_getaffinity",
     "sched_yield",
-    # Signals that this process raises by its own faults.
+    # Signals that this process causes by its own errors.
     "rt_sigaction",
     "rt_sigprocmask",
     "rt_sigreturn",
     "sigaltstack",
-    # Clocks and chance.
+    # Clocks and random numbers.
     "clock_getres",
     "clock_gettime",
     "clock_nanosleep",
@@ -53,7 +53,7 @@ ALLOWED: Final = (
 )
 
 ADVICES: Final = (mmap.MADV_DONTNEED, mmap.MADV_FREE)
-"""How the C library gives memory back. No other advice is needed, and some have been ways in."""
+"""Allowed `madvise` values: the C library frees memory with them. No others are needed; some were attack vectors."""
 
 
 def build_sandbox_syscall_filter(seccomp: Any) -> Any:
@@ -62,8 +62,8 @@ def build_sandbox_syscall_filter(seccomp: Any) -> Any:
     for name in ALLOWED:
         if seccomp.resolve_syscall(seccomp.system_arch(), name) >= 0:
             rules.add_rule(seccomp.ALLOW, name)
-    # Private memory of no file, and never executable: the memory limit then sees every page, and
-    # bytes that a decoder wrote cannot be run.
+    # Only private memory without a file, and never executable: the memory limit then counts every
+    # page, and bytes that a decoder wrote cannot be executed.
     unshared = seccomp.Arg(
         3, seccomp.MASKED_EQ, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, mmap.MAP_ANONYMOUS
     )
@@ -72,8 +72,8 @@ def build_sandbox_syscall_filter(seccomp: Any) -> Any:
     rules.add_rule(seccomp.ALLOW, "mprotect", not_executable)
     for advice in ADVICES:
         rules.add_rule(seccomp.ALLOW, "madvise", seccomp.Arg(2, seccomp.EQ, advice))
-    # Neither threads nor processes: no rule lets `clone` pass, and nothing here decodes with more
-    # than one thread. "No such call" makes the C library try `clone` instead of giving up.
+    # Neither threads nor processes: no rule allows `clone`, and every decoder uses one thread only.
+    # With ENOSYS the C library falls back to `clone` instead of failing.
     rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
     return rules
 
@@ -87,7 +87,7 @@ _SCOPE_ABI: Final = 6
 
 _STACK_BYTES: Final = 8 * MIB
 _UNBACKED_BYTES: Final = 32 * MIB
-"""Address space without memory behind it, such as what an allocator reserves ahead."""
+"""Allowance for address space without memory, such as what an allocator reserves in advance."""
 
 
 class ConfinementError(Exception):
@@ -100,17 +100,17 @@ class ConfinementLayers:
 
     libc: ctypes.CDLL
     landlock_abi: int
-    """0 where the kernel has no Landlock."""
+    """Landlock ABI version of the kernel; 0 without Landlock."""
     syscall_filter: Any | None
-    """None where libseccomp or the kernel's seccomp is missing."""
+    """System call filter; `None` if libseccomp or the kernel's seccomp is missing."""
     mapped_bytes: int
-    """Address space of the warm zygote."""
+    """Size of the address space of the warmed-up zygote."""
     data_bytes: int
-    """The part of it that is private and writable."""
+    """Private and writable part of `mapped_bytes`."""
     untouched_bytes: int
-    """The part of that which a full warm-up never used, such as the work space of NumPy's BLAS."""
+    """Part of `data_bytes` that a full warm-up never used, such as the workspace of NumPy's BLAS."""
     code_bytes: int
-    """Program code that the warm-up ran; further code is shared between processes and costs nothing."""
+    """Size of the program code that the warm-up ran; more code is shared between processes and costs nothing."""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ def confine_process(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[s
     if layers.landlock_abi:
         _block_file_system(layers.landlock_abi)
         effective.append("landlock")
-    # After Landlock, whose rules are a descriptor; what is open stays open.
+    # After Landlock, whose ruleset needs a descriptor; open descriptors stay open.
     _lower_resource_limit(resource.RLIMIT_NOFILE, 0)
     effective.append("rlimits")
     if layers.syscall_filter is not None:
@@ -180,17 +180,17 @@ def confine_process(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[s
 
 
 def _limit_resources(layers: ConfinementLayers, limits: SandboxLimits) -> None:
-    # The resident set is code, stack and private data, nothing else, because the filter refuses
-    # shared memory and mapped files. So the data limit alone keeps the sum below `memory_mb`, as
-    # long as no task uses what the warm-up did not; the address-space limit does so more coarsely
-    # where there is no filter.
+    # The resident set is only code, stack and private data, because the filter rejects shared
+    # memory and mapped files. So the data limit alone keeps the sum below `memory_mb`, unless a
+    # task uses memory that the warm-up did not use. Without a filter, the address-space limit
+    # does the same less precisely.
     used_bytes = limits.memory_mb * MIB - layers.code_bytes - _STACK_BYTES
     data_bytes = used_bytes + layers.untouched_bytes
     grown_bytes = max(0, data_bytes - layers.data_bytes)
     _lower_resource_limit(resource.RLIMIT_DATA, data_bytes)
     _lower_resource_limit(resource.RLIMIT_AS, layers.mapped_bytes + grown_bytes + _UNBACKED_BYTES)
     _lower_resource_limit(resource.RLIMIT_STACK, _STACK_BYTES)
-    # A second fence behind the wall clock, which the caller keeps.
+    # A second limit besides that of wall-clock time, which the caller enforces.
     _lower_resource_limit(resource.RLIMIT_CPU, math.ceil(limits.seconds) + 1)
     _lower_resource_limit(resource.RLIMIT_FSIZE, 0)
     _lower_resource_limit(resource.RLIMIT_CORE, 0)
@@ -209,14 +209,14 @@ def _block_file_system(abi: int) -> None:
     from landlock.plumbing import RulesetAttr, get_create_ruleset, get_restrict_self
 
     class Attributes(RulesetAttr):  # type: ignore[misc]  # the package is not typed
-        """The fields that the package does not know yet; older kernels want them 0."""
+        """Fields that the package does not define yet; older kernels require them to be 0."""
 
         _fields_ = (("handled_access_net", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
 
     denied = Attributes(
         FSAccess.all(), 0b11 if abi >= _NET_ABI else 0, 0b11 if abi >= _SCOPE_ABI else 0
     )
-    ctypes.set_errno(0)  # The package takes a stale errno for a failure.
+    ctypes.set_errno(0)  # The package treats a stale errno as a failure.
     rules = get_create_ruleset()(ctypes.byref(denied), ctypes.sizeof(denied), 0)
     get_restrict_self()(rules, 0)
     os.close(rules)
@@ -254,7 +254,7 @@ def _get_landlock_abi() -> int:
 def _find_syscall_filter() -> Any | None:
     try:
         import pyseccomp
-    except (ImportError, RuntimeError):  # The second where libseccomp itself is missing.
+    except (ImportError, RuntimeError):  # RuntimeError if libseccomp itself is missing.
         return None
     return build_sandbox_syscall_filter(pyseccomp) if "Seccomp" in _read_status_fields() else None
 

@@ -1,4 +1,4 @@
-"""Sandbox that runs tasks on untrusted files, each in a child that can do nothing else."""
+"""Sandbox that runs tasks on untrusted files, each in a confined child process."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def open_regular_file(path: Path) -> int | Failure:
     user who named the path. A caller that trusts a link resolves the path first.
     """
     try:
-        # Asked before opening, because to open a device can already make it act.
+        # Checked before opening, because opening a device can already have an effect.
         wrong = _find_file_kind_failure(path.lstat().st_mode)
         if wrong is not None:
             return wrong
@@ -185,7 +185,7 @@ class FileSandbox:
 
     def _live_zygote(self, *tasks: str) -> ZygoteProcess:
         with self._lock:
-            # A fork of this process must not share the zygote, which watches its own caller only.
+            # A fork of this process must not share the zygote, which monitors only its own caller.
             if self._zygote is None or self._zygote.owner != os.getpid():
                 self._zygote = self._start(self._needs.union(tasks))
             return self._zygote

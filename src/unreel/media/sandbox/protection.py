@@ -10,7 +10,7 @@ from unreel.core.errors import InvalidValueError, SandboxError
 
 MIB: Final = 1024 * 1024
 SMALLEST_MB: Final = 256
-"""A warm child maps about 250 MB before it has read a byte: below this nothing decodes."""
+"""Minimum memory limit in MiB: a warm child maps about 250 MB before it reads a byte, so less decodes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +18,11 @@ class SandboxLimits:
     """Limits of time, memory and reply size of one child, which is killed if it exceeds one."""
 
     seconds: float = 15
-    """Wall-clock time from the start of the child to the whole reply."""
+    """Timeout in seconds of wall-clock time, from the start of the child to the complete reply."""
     memory_mb: int = 512
-    """Most memory that the child may hold, the decoder's own code included."""
+    """Maximum memory of the child in MiB, including the decoder's own code."""
     reply_bytes: int = 264 * MIB
-    """Longest reply, or part of one: the header and all its bytes."""
+    """Maximum size in bytes of a reply, or of one part of it: the header and all blobs."""
 
     def __post_init__(self) -> None:
         if self.seconds <= 0 or self.memory_mb < SMALLEST_MB or self.reply_bytes <= 0:
@@ -38,7 +38,7 @@ class SandboxChildUsage:
     """Memory and processor time of one sandboxed child, measured by the kernel."""
 
     peak_mb: float
-    """Largest resident set, with the pages that it shares with its zygote."""
+    """Maximum resident set in MiB, including the pages that it shares with its zygote."""
     cpu_seconds: float
 
 
@@ -50,16 +50,16 @@ LAYERS: Final = (
     "landlock",
     "seccomp",
 )
-"""All that can stand between a child and this machine."""
+"""Names of all confinement layers between a child and this machine."""
 
 REMEDIES: Final[Mapping[str, str]] = {
     "landlock": "Use a kernel of 5.13 or later with Landlock switched on, and pip install landlock",
     "seccomp": "Install libseccomp2, for example apt-get install libseccomp2, and pip install pyseccomp",
 }
-"""What brings a layer that a machine may lack."""
+"""Advice for each layer that a machine may lack."""
 
 NEEDED: Final = "seccomp"
-"""Without it a file that takes over its child meets one wall only."""
+"""Required layer: without it, only one other layer restricts a file that takes over its child."""
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -24,13 +24,13 @@ from unreel.media.messages import TaskReplyPayload
 
 MAGIC: Final = b"UNRL"
 MOST_HEADER_BYTES: Final = 1 << 18
-"""The longest honest one, of a clip with 1,000 sound tracks, takes 90 kB; others stay below 20."""
+"""Maximum size of a header. The longest valid one, of a clip with 1,000 sound tracks, has 90 kB; others below 20 kB."""
 MOST_BLOBS: Final = 64
-"""A scan sends 21, all others at most one."""
+"""Maximum number of blobs in a reply. A scan sends up to 23, all others at most one."""
 _MOST_OPENINGS: Final = 4096
-"""Objects and lists of a header: 1,100 in the longest honest one."""
+"""Maximum number of objects and lists in a header; the longest valid one has 1,100."""
 _DEEPEST: Final = 32
-"""How far they nest; honest ones stay below 8. What Python itself refuses depends on who set its limit last."""
+"""Maximum nesting depth of a header; below 8 in valid ones. Python's own limit is not used, as any code may set it."""
 _MOST_DIGITS: Final = 40
 _PREFIX: Final = struct.Struct(">4sI")
 _LONGEST_DETAIL: Final = 300
@@ -52,7 +52,7 @@ _REASONS: Final = frozenset(
         FailureReason.WORKER_DIED,
     }
 )
-"""What can be wrong with a file. A child that speaks of servers or budgets would have a run ask again."""
+"""Failure reasons that a child may report for a file. Reasons about servers or budgets would cause a retry."""
 
 
 class MalformedSandboxReplyError(Exception):
@@ -93,8 +93,8 @@ def decode_sandbox_reply(
     """Decode a reply, or one part of it, by calls of `take(n)`, which returns the next `n` bytes.
 
     Raises:
-        MalformedReplyError: A length, a type or a text is invalid.
-        OversizedReplyError: The reply would exceed `reply_bytes`; no further bytes were read.
+        MalformedSandboxReplyError: A length, a type or a text is invalid.
+        OversizedSandboxReplyError: The reply would exceed `reply_bytes`; no further bytes were read.
     """
     magic, length = _PREFIX.unpack(take(_PREFIX.size))
     _require_valid_reply(magic == MAGIC, "it does not start as a reply")
@@ -130,7 +130,7 @@ def _parse_json_header(data: bytes) -> dict[str, Any]:
             parse_int=_parse_short_integer,
             object_pairs_hook=_build_unique_fields,
         )
-        if "\\u" in text:  # Half a surrogate pair would pass here and break whoever stores it.
+        if "\\u" in text:  # A lone surrogate would pass here and fail later, when it is stored.
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         msg = "its header is not JSON"

@@ -27,11 +27,11 @@ from unreel.media.sandbox.zygote import LONGEST_MESSAGE, STARTED
 from unreel.media.sandbox.zygote_process import ZygoteProcess
 
 _START_SECONDS: Final = 60
-"""A zygote starts a child within milliseconds, or in less than a second if it warms up the task first."""
+"""Timeout for the start of a child. It takes milliseconds, or less than a second if the task is warmed up first."""
 _DEATH_SECONDS: Final = 1
-"""A child that has closed its pipe is dying, or only pretends to."""
+"""Timeout for the exit of a child that has closed its pipe; a hostile one may keep running."""
 _KILL_SECONDS: Final = 5
-"""A killed child is gone at once, unless the kernel holds it in a stuck read."""
+"""Timeout for the exit of a killed child, which exits at once unless the kernel is stuck in a read."""
 _PIPE_BYTES: Final = MIB
 _LONGEST_STEP_S: Final = 1.0
 
@@ -92,7 +92,7 @@ class SandboxCall:
             stack.callback(their_line.close)
             self._reply, their_reply = os.pipe2(os.O_CLOEXEC)
             stack.callback(os.close, their_reply)
-            with contextlib.suppress(OSError):  # Over the user's quota: slower, no worse.
+            with contextlib.suppress(OSError):  # Over the user's quota: only slower.
                 fcntl.fcntl(their_reply, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
             request = os.memfd_create("request")
             stack.callback(os.close, request)
@@ -166,7 +166,7 @@ class SandboxCall:
             raise ChildNotStartedError
 
     def _take(self, size: int, watch: _CallTimer) -> bytes:
-        # Grows as bytes arrive: what a child announces takes no memory.
+        # Grows as bytes arrive: a size that a child announces takes no memory.
         buffer = io.BytesIO()
         while left := size - buffer.tell():
             watch.wait_for(self._reply)
@@ -186,8 +186,8 @@ class SandboxCall:
         return dict(json.loads(report)) if report else None
 
     def _hear(self) -> bytes:
-        # A zygote that closes the line with our "end" unread makes the kernel report a reset once,
-        # ahead of the last message.
+        # If the zygote closes the socket before it has read our "end", the kernel reports a reset
+        # once, before the last message.
         for _ in range(2):
             with contextlib.suppress(ConnectionResetError):
                 return self._line.recv(LONGEST_MESSAGE)
@@ -219,7 +219,7 @@ def _build_child_exit_failure(report: dict[str, Any] | None, limits: SandboxLimi
     if report is None:
         return Failure(FailureReason.WORKER_DIED, "its child and the zygote ended together")
     code = report["exit_code"]
-    # The kernel kills a child at its limit of processor time; a busy caller may wake only after it.
+    # The kernel kills a child at its limit of processor time; a busy caller may notice it later.
     if code == -signal.SIGXCPU or (
         code == -signal.SIGKILL and report["cpu_seconds"] > limits.seconds
     ):

@@ -33,9 +33,9 @@ from unreel.media.sandbox.confine import (
 
 _CLIPS: Final = Path(__file__).parent / "clips"
 _CLIP: Final = "clip.mp4"
-"""With sound and rotation."""
+"""Name of the test clip with sound and rotation."""
 _TRANSPORT: Final = "clip.ts"
-"""Names its service, whose character set the C library loads."""
+"""Name of the test clip with a service name, whose character set the C library loads."""
 
 _FORM: Final = {"width": 32, "height": 16, "rate": "12/1", "crf": 40, "sound": "kept"}
 _REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
@@ -105,7 +105,7 @@ _CHECK_PARENT_MS: Final = 1000
 class _ForkedChild:
     pid: int
     watch: int
-    """A pidfd: readable once the child has ended."""
+    """Descriptor (pidfd) that becomes readable when the child has exited."""
     call: socket.socket
 
 
@@ -144,7 +144,7 @@ class ForkServer:
     def serve(self) -> None:
         """Serve requests until the caller exits. Children that still run are killed with this process."""
         self._poll.register(self._control, select.POLLIN)
-        # A hang-up may go unseen when a fork of the caller holds its end open, hence the question.
+        # A fork of the caller may keep the connection open, so the parent process is checked too.
         while os.getppid() == self._caller:
             for descriptor, _ in self._poll.poll(_CHECK_PARENT_MS):
                 if descriptor == self._control.fileno():
@@ -177,7 +177,7 @@ class ForkServer:
         try:
             pid = os.fork()
         except OSError:
-            return  # The caller sees the call hang up before it has started.
+            return  # The caller sees that the call's socket closes without a start.
         if pid == 0:
             ends = ChildDescriptors(file=file, request=request, reply=reply)
             serve_sandbox_request(self._tasks, self._layers, ends=ends, parent=zygote)
@@ -189,8 +189,8 @@ class ForkServer:
         _send_message(child.call, STARTED)
 
     def _kill(self, child: _ForkedChild) -> None:
-        # The group, so that nothing outlives the child on a kernel where it could have forked. It
-        # exists even if the child has not run yet: whoever comes first makes it.
+        # The process group, in case the kernel allowed the child to fork. It exists even if the
+        # child has not run yet, because this process and the child both create it.
         with contextlib.suppress(OSError):
             os.setpgid(child.pid, child.pid)
         with contextlib.suppress(ProcessLookupError):
@@ -224,7 +224,7 @@ def main(control_descriptor: int, caller: int, target: str, names: Iterable[str]
     """
     control = socket.socket(fileno=control_descriptor)
     # Encoders such as SVT-AV1 give the process of a privileged user real-time priority, which forks
-    # inherit: a file that makes its reader loop would then keep a processor from everyone.
+    # inherit: a file that causes an endless loop would then block a processor for all others.
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     try:
@@ -242,5 +242,5 @@ def main(control_descriptor: int, caller: int, target: str, names: Iterable[str]
 
 
 def _send_message(to: socket.socket, message: bytes) -> None:
-    with contextlib.suppress(OSError):  # Whoever hung up does not want to know.
+    with contextlib.suppress(OSError):  # The receiver has closed the socket.
         to.send(message)

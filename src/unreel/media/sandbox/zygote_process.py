@@ -17,8 +17,8 @@ from unreel.media.sandbox.zygote import LONGEST_MESSAGE
 _START_SECONDS: Final = 60
 _END_SECONDS: Final = 5
 
-# Isolated mode ignores PYTHON* variables and the working folder, so the search path is handed over:
-# the zygote imports what its caller imports.
+# Isolated mode ignores PYTHON* variables and the working folder, so the search path is passed on:
+# the zygote imports the same modules as its caller.
 _BOOT: Final = (
     "import sys; sys.path[:] = sys.argv[5:]; "
     "from unreel.media.sandbox.zygote import main; "
@@ -31,8 +31,8 @@ _ENVIRONMENT: Final = {
     # One thread and one heap: a fork keeps only the thread that called it, and reserved address
     # space counts against the limit.
     "MALLOC_ARENA_MAX": "1",
-    # A child keeps the memory of one frame for the next: by default glibc gives large blocks back at
-    # once, and half of a scan's page faults, a tenth of its time, come from asking for them again.
+    # A child keeps the memory of one frame for the next: by default glibc frees large blocks at
+    # once; allocating them again causes half of a scan's page faults and a tenth of its time.
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(512 << 20),
     "OMP_NUM_THREADS": "1",
@@ -69,7 +69,7 @@ class ZygoteProcess:
             message = self._first_words()
             self.tasks: tuple[str, ...] = tuple(message["tasks"])
             self.missing: tuple[str, ...] = tuple(message["missing"])
-            """Layers that this machine lacks."""
+            """Confinement layers that this machine lacks."""
         except BaseException:
             self.end()
             raise
@@ -91,7 +91,7 @@ class ZygoteProcess:
         """Close the connection and wait until the zygote and all of its children have exited."""
         self._control.close()
         if self.owner != os.getpid():
-            return  # A fork of the caller: the process is not ours to end.
+            return  # A fork of the caller must not stop the process.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_SECONDS)
         self.kill()

@@ -1,4 +1,4 @@
-// Mounts the player, and lets every button that names an instant lead there.
+// Mounts the player, and makes every button with a time seek to it.
 "use strict";
 
 (() => {

@@ -1,12 +1,12 @@
-// A clip with boxes that follow the playhead, and a timeline whose traces are buttons.
-// unreelPlayer.mount(element, spec) gives {video, seek(at_us)}. All texts are set as text.
+// Video player with boxes that follow the playhead, and a timeline whose traces are buttons.
+// unreelPlayer.mount(element, spec) returns {video, seek(at_us)}. All texts are inserted as text, not as HTML.
 "use strict";
 
 const unreelPlayer = (() => {
   const MICROSECONDS = 1e6;
   const COLOURS = 6;
   const STEP_US = 100000;
-  // Two roundings of one instant, the file's and the browser's, differ by less than this.
+  // Maximum difference of one time as rounded by the file and by the browser.
   const SLACK_US = 1500;
 
   function make(tag, className, text) {
@@ -24,7 +24,7 @@ const unreelPlayer = (() => {
     return (100 * Math.min(1, Math.max(0, part))).toFixed(4) + "%";
   }
 
-  // A clip inside the page becomes a blob: players seek in one faster than in a data: address.
+  // An inline clip becomes a blob, in which players seek faster than in a data: URL.
   function address(src) {
     const inline = /^data:([^;,]+);base64,/.exec(src);
     if (!inline) return src;
@@ -43,7 +43,7 @@ const unreelPlayer = (() => {
     return trace.start_us === null || trace.end_us === null;
   }
 
-  // The box at an instant: straight between key boxes, still before the first and after the last.
+  // Box at a time: interpolated linearly between key boxes, constant before the first and after the last.
   function boxAt(boxes, at) {
     if (boxes.length === 0) return null;
     const next = boxes.findIndex((box) => box.at_us > at);
@@ -83,7 +83,7 @@ const unreelPlayer = (() => {
       this.instants = spec.instants || [];
       this.duration = spec.duration_us;
       this.marks = [];
-      // Most browsers keep the file's own clock, which need not begin at 0; some begin with its first picture.
+      // Most browsers use the file's own clock, which may not start at 0; some start at its first frame.
       this.origin = Math.max(0, spec.first_us);
       this.root = make("div", "player");
       this.build();
@@ -202,7 +202,7 @@ const unreelPlayer = (() => {
       lane.append(button);
       const box = make("div", "player-box " + kind);
       box.classList.toggle("loose", isLoose(trace));
-      // The timeline says what; on the picture there is room for who.
+      // The timeline shows the label; the picture has space for the name only.
       box.append(make("span", "player-caption", kind === "truth" ? trace.label : who));
       box.setAttribute("aria-hidden", "true");
       box.hidden = true;
@@ -227,7 +227,7 @@ const unreelPlayer = (() => {
           video.requestVideoFrameCallback(follow);
         };
         video.requestVideoFrameCallback(follow);
-        // Of two seeks in one breath, Chromium may present the last frame and tell nobody.
+        // After two quick seeks, Chromium may show the last frame without an event.
         const settle = () => video.paused && !video.seeking && this.begun && this.show(now());
         video.addEventListener("seeked", () => requestAnimationFrame(() => requestAnimationFrame(settle)));
       } else {
@@ -242,8 +242,8 @@ const unreelPlayer = (() => {
       this.stage.addEventListener("click", () => this.toggle());
     }
 
-    // To the instant where it opens, once its first frame has told the file's clock. A browser that learns
-    // the length while it reads may stop short of it: then again.
+    // Seeks to the initial position when the first frame has shown the file's clock. A browser that does not
+    // know the length yet may stop before it; then the seek is repeated.
     begin() {
       this.begun = true;
       if (this.opens !== null && this.at < this.firstFrom(this.opens)) this.go(this.firstFrom(this.opens));
@@ -266,7 +266,7 @@ const unreelPlayer = (() => {
       this.go(at);
     }
 
-    // The middle of the frame that is on the screen at that instant: its edges are subject to rounding.
+    // Seeks to the middle of the frame that is shown at that time, because its edges may be rounded.
     go(at) {
       let aim = Math.min(Math.max(0, at), this.duration);
       if (this.instants.length) {
@@ -279,7 +279,7 @@ const unreelPlayer = (() => {
       this.video.currentTime = (this.origin + aim) / MICROSECONDS;
     }
 
-    // The first frame of a trace: the one on the screen when it begins may be from before.
+    // First frame of a trace: the frame that is shown at its start may begin before it.
     firstFrom(start) {
       return this.instants.find((at) => at + SLACK_US >= start) ?? start;
     }

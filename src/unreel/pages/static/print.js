@@ -1,4 +1,4 @@
-// Paper has no buttons: what is folded on the screen is unfolded for the printer, and folded again after it.
+// Expands all collapsed sections before printing, and collapses them again afterwards.
 "use strict";
 
 (() => {

@@ -20,12 +20,12 @@ from unreel.protocols.trace.onset_parser import parse_trace_onset
 Segments = tuple[LocatedSegment, ...]
 
 MAX_SEGMENTS: Final = 1_000
-"""Most segments of one answer."""
+"""Maximum number of segments of one answer."""
 MAX_BOXES: Final = 10_000
-"""Most boxes of one segment."""
+"""Maximum number of boxes of one segment."""
 MAX_SECONDS: Final = 10_000_000
 _LONGEST: Final = 4_000_000
-"""Most characters of an answer."""
+"""Maximum number of characters of an answer."""
 _TRIES: Final = 8
 _PAIR: Final = 2
 _CORNERS: Final = 4
@@ -202,7 +202,7 @@ def _require_number(value: object) -> float:
         reason = UnparsedReason.MISSING if value is None else UnparsedReason.MALFORMED
         raise UnreadableSegmentError(reason, value)
     number: Any = value
-    if not -MAX_SECONDS <= number <= MAX_SECONDS:  # NaN and infinity too
+    if not -MAX_SECONDS <= number <= MAX_SECONDS:  # also for NaN and infinity
         raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, str(number)[:40])
     return float(number)
 

@@ -23,7 +23,7 @@ class ClipSegmentOverlaps:
 
     confidences: Array
     tious: Array
-    """One line for each answered segment, one column for each marked one."""
+    """Temporal IoU of each answered segment (rows) with each annotated segment (columns)."""
 
 
 def rank_segments_by_confidence(

@@ -28,9 +28,9 @@ class SegmentMatchingConvention:
 
     name: str
     precisions: Mapping[str, tuple[float, ...]]
-    """Thresholds whose average precision is averaged, by metric."""
+    """tIoU thresholds over which average precision is averaged, by metric."""
     recalls: Mapping[str, int]
-    """Number of segments per clip, by metric."""
+    """Number of answered segments per clip that recall considers, by metric."""
 
 
 ACTIVITYNET: Final = SegmentMatchingConvention(

@@ -33,4 +33,4 @@ PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
         "tagged": ProtocolPrompt(text=_TAGGED, source=_SOURCE, wording="own"),
     }
 )
-"""The default variant of every protocol is called `paper`."""
+"""Prompts by variant; the default variant of every protocol is called `paper`."""

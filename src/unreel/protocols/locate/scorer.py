@@ -218,7 +218,7 @@ def build_average_precision_sample(
     overlaps = [clip.overlaps if in_file_order else clip.ranked for clip in compared.clips]
     confidences = np.concatenate([clip.confidences for clip in overlaps])
     ranks = -confidences
-    if in_file_order:  # each segment is a point of its own, in the order of the file
+    if in_file_order:  # equal confidences are ranked in the order of the file
         ranks = np.argsort(np.argsort(ranks, kind="stable")).astype(np.float64)
     clusters = [clip.cluster for clip in compared.clips for _ in clip.answered]
     marked = [clip.cluster for clip in compared.clips for _ in clip.truth.traces]

@@ -28,7 +28,7 @@ from unreel.stats.row_sample import Array
 
 LocateRow = ScoredQuestion[LocateTruth, LocateVerdict]
 PAIRED: Final = 0.5
-"""tIoU from which an answered and a marked segment are a pair, for F1 scores."""
+"""Minimum tIoU of a pair of an answered and an annotated segment, for F1 scores."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,9 +40,9 @@ class ClipSegmentComparison:
     answered: tuple[LocatedSegment, ...]
     is_readable: bool
     overlaps: ClipSegmentOverlaps
-    """In the order of the answer; a missing confidence is NaN."""
+    """Overlaps of the answered segments in the order of the answer; a missing confidence is NaN."""
     ranked: ClipSegmentOverlaps
-    """By falling confidence; if one is missing, in the order of the answer."""
+    """Overlaps by falling confidence; in the order of the answer if any confidence is missing."""
 
     @classmethod
     def of(cls, row: LocateRow) -> "ClipSegmentComparison | None":

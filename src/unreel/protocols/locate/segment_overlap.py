@@ -14,9 +14,9 @@ from unreel.core.trace import Trace
 from unreel.stats.row_sample import Array
 
 Corners = npt.NDArray[np.float64]
-"""x0, y0, x1, y1 at each of several instants."""
+"""Box corners x0, y0, x1, y1 at each of several instants."""
 INSTANTS: Final = 100
-"""Equally spaced instants of the shared time at which the boxes of two tubes are compared."""
+"""Number of equally spaced instants of the shared time at which the boxes of two tubes are compared."""
 
 
 def interpolate_trace_boxes(trace: Trace, instants_us: npt.ArrayLike) -> Corners:

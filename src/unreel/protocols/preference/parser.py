@@ -48,7 +48,7 @@ _POSITIONS: Final = {
     "second": Position.SECOND,
 }
 _PLAIN: Final = re.compile(r"[\"']?(?P<said>[12])[\"']?\.?")
-# Such as (1), Answer: 1, Video 1, the first video, or: The first video is real.
+# Examples: (1), Answer: 1, Video 1, the first video, The first video is real.
 _LOOSE: Final = re.compile(
     r"[#\"'*(\[\s]{0,5}(?:answer\s{0,3}(?::|=|is)[\"'*\s]{0,5})?"
     r"(?:(?:the\s{1,3})?(?:(?:video|clip|option)\s{0,3}#?)?(?P<said>1st|2nd|1|2|first|second)(?:\s{1,3}(?:video|clip|one))?)"
@@ -56,11 +56,11 @@ _LOOSE: Final = re.compile(
     r"[\"'*)\].!\s]{0,5}",
     re.IGNORECASE | re.ASCII,
 )
-# "1. Its motion ..." and "1: ..." answer first and explain then; "2 errors" does not.
+# "1. Its motion ..." and "1: ..." begin with the answer; "2 errors" does not.
 _LEADING: Final = re.compile(
     r"[\"'*(\[]{0,5}(?P<said>[12])[\"'*)\]]{0,5}(?:[.,:;]\s|\s{0,3}\n|\s[-\u2013\u2014]\s)"
 )
-# "clip one", "video 2", "the latter", "le premier clip", "the other one"; a bare digit names one before its verb.
+# "clip one", "video 2", "the latter", "le premier clip", "the other one"; a digit only before a verb.
 _NAMED: Final = re.compile(
     rf"(?<![A-Za-z0-9_\u00c0-\u04ff])(?:{_CLIP}\s{{0,3}}(?:number\s|no\.\s?|#)?(?:(?P<first>1|one|一|(?-i:A)|{_FIRST})|(?P<second>2|two|二|(?-i:B)|{_SECOND}))(?![A-Za-z0-9_])"
     rf"|(?:(?P<first_word>{_FIRST})|(?P<second_word>{_SECOND}))(?:\s(?:{_CLIP}|one)(?!\w))?"
@@ -119,7 +119,7 @@ _BREAK: Final = re.compile(
 )
 _OTHER: Final = {Position.FIRST: Position.SECOND, Position.SECOND: Position.FIRST}
 _READ: Final = 10_000
-"""A longer text is read up to here: it compares no more."""
+"""Number of characters that are parsed at the start of a longer text."""
 _EITHER: Final = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
 
 

@@ -18,14 +18,14 @@ _PRINTED: Final = (
     '<answer></answer>tags. Respond with "1" for real and "0" for fake. For example: '
     "<think>reasoning process here </think><answer>answer here </answer>."
 )
-# Asks about one video, though two are shown.
+# Asks about one video, although two are shown.
 _PRINTED_DIRECT: Final = (
     "<video><video>Given the following video, please determine if the video is real or fake. "
     'Respond with "1" for real and "0" for fake. Provide the answer directly within '
     "<answer></answer>tags, like this: <answer>answer here </answer>."
 )
 _CONTRADICTION: Final = 'Respond with "1" for real and "0" for fake. '
-"""The printed sentence that asks for 1 or 0 after 1 or 2 were asked for."""
+"""Printed sentence that asks for 1 or 0, although the prompt has asked for 1 or 2 before."""
 _MARKS: Final = "<video><video>"
 
 PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
@@ -47,7 +47,7 @@ TAGGED_PROMPTS: Final = frozenset({"reasoning", "as-printed", "as-printed-direct
 
 
 _TAUGHT: Final = frozenset({"paper"})
-"""Prompts for training. The others ask for missing reasoning, or for 1 or 0 about two clips."""
+"""Prompts for training; the others ask for reasoning, which no truth has, or for 1 or 0 about two clips."""
 
 
 def _format_position(real: Position) -> str:

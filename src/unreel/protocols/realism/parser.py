@@ -112,14 +112,14 @@ _LEADING: Final = re.compile(
     rf"(?P<digit>[1-5])\s?[-\u2013:(]?\s?(?P<term>{_TERM})\b\)?(?P<ends>\s{{0,3}}(?:$|[.:;,\n\u2013\u2014-]))?",
     re.IGNORECASE,
 )
-# "3\uc810\uc744 \uc8fc\uaca0\uc2b5\ub2c8\ub2e4", "3\u70b9\u3067\u3059": the unit says what the number is.
+# "3\uc810\uc744 \uc8fc\uaca0\uc2b5\ub2c8\ub2e4", "3\u70b9\u3067\u3059": the unit marks the number as a score.
 _WITH_UNIT: Final = re.compile(
     r"(?<![0-9.])(?P<digit>[1-5])\s?(?:점(?=을|이|으로|\W|$)|点(?=です|を|と|だ|に|\W|$)|分(?![钟鐘之别析为成]))"
 )
 _READ: Final = 10_000
-"""Of a longer text the end is read: there an answer gives its score."""
+"""Number of characters that are parsed at the end of a longer text; a leading score is searched at its start."""
 _NEAR: Final = 40
-"""Most characters between the word that gives a score and the score."""
+"""Maximum number of characters between a word such as `rating` and the score that follows it."""
 
 _HEADS: Final = {
     "strict": re.compile(r"(?P<problem>Problem Description:)|(?P<adherence>Standard Adherence:)"),

@@ -12,7 +12,7 @@ from unreel.protocols.protocol import ProtocolPrompt, ProtocolTexts, format_verd
 
 SOURCE: Final = "VideoRealBench, CVPR 2026"
 TERMS: Final = ("Bad", "Poor", "Normal", "Good", "Excellent")
-"""The verbal form of the scores 1 to 5, in order."""
+"""Verbal forms of the scores 1 to 5, in order."""
 
 _TASK: Final = (
     "You are video authority evaluation expert in physics and video content analysis, carefully "
@@ -57,7 +57,7 @@ def _replace_scores_by_terms(integers: str) -> str:
     return text
 
 
-# Figure 3 ends the scale with a full stop, figure 4 without one; for scores alone, figure 4 less its thoughts.
+# The scale ends with a full stop in figure 3 only; `score-only` is figure 4 without thoughts.
 _ENDINGS: Final = {
     "paper": f".\n\n{_STRUCTURE}{_SCORE}",
     "no-structure": f"\n\n{_THOUGHT}{_SCORE}",
@@ -73,7 +73,7 @@ _PRINTED: Final = frozenset({"paper", "no-structure"})
 VERBAL_PROMPTS: Final = frozenset(f"{name}-verbal" for name in _ENDINGS)
 """Variants answered by a word of `TERMS`; the others are answered by an integer."""
 FREE_PROMPTS: Final = frozenset({"no-structure", "no-structure-verbal"})
-"""Variants that ask for thoughts without headings: the whole thought is the reason."""
+"""Variants that ask for thoughts without headings; all thoughts together are the reason."""
 
 PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
     {

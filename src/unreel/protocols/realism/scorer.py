@@ -24,7 +24,7 @@ from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import pair_consistency, plcc, srocc
 
 MIDDLE: Final = 3
-"""The score that `-impute-3` puts in the place of one that could not be read."""
+"""Score that replaces an unreadable score in the `-impute-3` metrics."""
 
 RealismRow = ScoredQuestion[Rating, RealismVerdict]
 Answered = tuple[RealismRow, RealismVerdict]

@@ -26,9 +26,9 @@ from unreel.protocols.protocol import AnswerContext, Mode
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 
 _PLACEHOLDER: Final = "answer here"
-"""Text of the prompt's example, which some models repeat."""
+"""Placeholder of the prompt's example, which some models repeat."""
 _DIGITS: Final = {"1": Label.REAL, "0": Label.GENERATED}
-# "1", "1.", "(1)", "Answer: 1", "so the answer is 0", "1 (real)": a digit that no other one contests.
+# "1", "1.", "(1)", "Answer: 1", "so the answer is 0", "1 (real)": digits that state an answer.
 _DIGIT: Final = re.compile(
     r"(?:^|(?<=\n)(?=\W{0,8}[01]\W{0,5}$)|\b(?:so|hence|thus|therefore)\b(?=\W{0,3}[01]\W{0,3}$)|\b(?:answer|verdict|label|result|prediction)\b[\"'*\s]{0,5}(?:is\s?:|:|=|is)?)[\"'*(\[\s]{0,8}(?P<digit>[01])"
     r"(?![\w%/]|[.,:-]\d)",
@@ -50,7 +50,7 @@ _CONFIDENCE: Final = re.compile(
     r"<\s{0,3}confidence\s{0,3}>[^<]{0,200}(?:<\s{0,3}/\s{0,3}confidence\s{0,3}>)?",
     re.IGNORECASE | re.ASCII,
 )
-"""Taken out before the label is read: a confidence of 1 or 0 is no label."""
+"""Confidence tag, which is removed before the label is parsed: a confidence of 1 or 0 is no label."""
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
@@ -82,7 +82,7 @@ def _parse_reality_verdict(body: str, mode: Mode, *, asks: bool) -> RealityVerdi
 
 
 _read_often: Final = lru_cache(maxsize=4096)(_parse_reality_verdict)
-"""Thoughts differ from answer to answer; what follows them is one of few texts."""
+"""Cached parser of answers without their thoughts, which often have equal texts."""
 
 
 def _iter_parsed_confidences(body: str, mode: Mode) -> Iterator[float | Unparsed]:

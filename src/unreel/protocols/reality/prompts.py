@@ -17,7 +17,7 @@ from unreel.protocols.protocol import (
 
 SOURCE: Final = "Video Reality Test, arXiv 2512.13281"
 
-# The opening tag where a closing one belongs is in the paper's text.
+# The paper prints the opening tag in place of the closing one.
 _PAPER: Final = (
     "Given the following video, please determine if the video is real or fake. First, think "
     "about the reasoning process, and then provide the answer. The reasoning process should be "
@@ -77,7 +77,7 @@ _CONFIDENCE: Final = (
     "<video >"
 )
 CONFIDENCE_PROMPTS: Final = frozenset({"confidence"})
-"""Variants that ask how sure the reviewer is."""
+"""Variants that ask for the reviewer's confidence."""
 
 PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
     {
@@ -100,11 +100,11 @@ STORYBOARD: Final = ProtocolPrompt(
     ),
     source=SOURCE,
 )
-"""Turns 8 frames of a real clip into the text that a creator is asked with."""
+"""Prompt that turns 8 frames of a real clip into a text prompt for creators."""
 
 
 _TAUGHT: Final = frozenset({"direct"})
-"""Prompts for training. The others ask for missing reasoning or confidence."""
+"""Prompts for training; the others ask for reasoning or a confidence, which no ground truth has."""
 
 
 def _format_correct_answer(truth: Origin) -> str:

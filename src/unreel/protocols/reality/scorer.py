@@ -41,9 +41,9 @@ from unreel.stats.row_sample import Array, BoolArray, ClusterIds
 
 RealityRow = ScoredQuestion[Origin, RealityVerdict]
 _NOT_ASKED, _UNTOLD = -2.0, -1.0
-"""Instead of a probability: none was requested, or none could be read."""
+"""Values instead of a probability that was not requested, or that could not be read."""
 _KINDS_KEPT: Final = 4096
-"""Maximum number of cached outcomes: most answers are one of few."""
+"""Maximum number of cached outcomes; most answers are equal to one of a few."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,13 +51,13 @@ class ClipAnswerColumns:
     """Answers about clips as columns: clusters, creators, answered labels and probabilities."""
 
     ties: ClusterIds
-    """What each is drawn with: its source, or the clip alone, and who made it."""
+    """Bootstrap clusters of the clips: the source, or the clip itself if unknown, and the creator."""
     kinds: tuple[tuple[str, ...], ...]
-    """Creators of the clips, with the setting if known; real clips have none."""
+    """Distinct tuples of creator names, without and with the setting if known; empty for real clips."""
     kind: npt.NDArray[np.int32]
     """Index into `kinds` of each clip."""
     said: Said
-    """As `CALLS` has it."""
+    """Answered labels as codes of `CALLS`."""
     answered: BoolArray
     """Whether the question was answered, readably or not."""
     belief: Array
@@ -137,9 +137,9 @@ class RealityScorecardData:
 
     asked: ClipAnswerColumns
     failures: Counter[str]
-    """Rows without an answer, by reason."""
+    """Number of rows without an answer, by reason."""
     unparsed: Counter[str]
-    """Parts that could not be read, as `part: reason`."""
+    """Number of parts that could not be read, by `part: reason`."""
 
 
 def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
@@ -299,7 +299,7 @@ def _iter_accuracy_metrics(
 def _build_pooled_means(counted: ClipAnswerColumns, maker: str, right: Array) -> list[WeightedMean]:
     parts = _build_balanced_means(counted, maker, right)
     if any(part.is_empty for part in parts):
-        return parts  # unmeasured, and its name says why
+        return parts  # unmeasured; the empty part's name gives the reason
     return [WeightedMean(maker, 1, right, np.logical_or(*(part.held for part in parts)))]
 
 

@@ -11,7 +11,7 @@ from unreel.protocols.answer_text import SHORT, build_unparsed_result, strip_mar
 from unreel.protocols.box_space import PERMILLE, BoxSpace
 from unreel.protocols.protocol import Mode
 
-# Bounded, so that no number overflows a column of 64 bits and no digit run costs time.
+# Bounded, so that no number overflows 64 bits, and long runs of digits are cheap.
 NUMBER: Final = r"[0-9]{1,12}(?:\.[0-9]{1,12})?"
 _CORNER: Final = rf"\s*(-?{NUMBER})\s*"
 _EXACT: Final = re.compile(rf"\[{_CORNER},{_CORNER},{_CORNER},{_CORNER}\]")
@@ -55,7 +55,7 @@ _BY_SIZE: Final = re.compile(
 )
 _BY_CENTRE: Final = re.compile(r"\b(?:cent(?:er|re)\w{0,2}|middle)\b|中心", re.IGNORECASE)
 _ELSEWHERE: Final = re.compile(r"(?<![a-z])box_2d\b", re.IGNORECASE)
-"""Gemini's own form: y first, and in parts of a thousand whatever was declared."""
+"""Gemini's own form: y first, in parts of a thousand, regardless of the declared space."""
 _PERMILLE: Final = re.compile(
     r"0\s?(?:-|\u2013|to)\s?1,?000\b|per\s?mille?|\u2030|/\s?1,?000\b", re.IGNORECASE
 )
@@ -108,7 +108,7 @@ def _parse_strict_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Bo
     if max(space.width, space.height) > 1 and are_parts:
         return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
     sizes = (space.width, space.height) * 2
-    # A quotient of whole numbers is rounded once, as that of fractions.
+    # A quotient of integers is rounded only once, like that of fractions.
     x0, y0, x1, y1 = (
         min(1.0, max(0.0, n / (d * size))) for (n, d), size in zip(ratios, sizes, strict=True)
     )
@@ -231,7 +231,7 @@ def _find_corners_by_name(keyed: Mapping[str, Fraction]) -> list[Fraction] | Non
     left, top = _find_first_number(keyed, _LEFT, "x1"), _find_first_number(keyed, _TOP, "y1")
     if left is None or top is None:
         return None
-    # Beside x0 the other side is x1; beside x1 it is x2.
+    # If the left side is x0, the right one is x1; if it is x1, the right one is x2.
     right = _find_first_number(keyed, _RIGHT, "x1" if any(key in keyed for key in _LEFT) else "")
     bottom = _find_first_number(keyed, _BOTTOM, "y1" if any(key in keyed for key in _TOP) else "")
     if right is not None and bottom is not None:

@@ -13,7 +13,7 @@ from unreel.core.verdict import TraceVerdict, Unparsed
 from unreel.protocols.trace.ground_truth import TraceTruth
 
 _WORDS: Final = "..."
-"""Placeholder for an explanation."""
+"""Placeholder for the text of an explanation, which is not stored."""
 _CORNERS: Final = 4
 
 

@@ -34,7 +34,7 @@ JUDGE: Final = ProtocolPrompt(
     ),
     source=SOURCE,
 )
-"""The paper's words with its three examples; the pair to rate follows in the same layout."""
+"""Prompt of the paper with its three examples; the pair to rate follows in the same layout."""
 
 _SCORE: Final = re.compile(
     r"[*_`\"'\s]{0,8}(?:(?:score|answer|rating)[*_`\s]{0,8}[:=][*_`\"'\s]{0,8})?"
@@ -45,7 +45,7 @@ _LABEL: Final = re.compile(
     r"(ground[\s_-]*truth|predict(?:ion|ed)|(?:score|answer)(?=(?:\s*:)+\s*[01]))(?:\s*:)+",
     re.IGNORECASE,
 )
-"""Labels of a pair; a score of a match, as in `score: 3-2`, is none."""
+"""Labels of the layout, to remove from explanations; the score of a match, as in `score: 3-2`, is not one."""
 
 
 def build_judge_prompt(truth: str, predicted: str) -> str:

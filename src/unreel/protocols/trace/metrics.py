@@ -17,7 +17,7 @@ from unreel.protocols.metric_definitions import (
 
 INSTRUMENT: Final = Instrument("trace", 1)
 WHOLE_FRAME: Final = 0.95
-"""A box of at least this share of the frame names the whole frame."""
+"""Minimum area of a box, as a fraction of the frame, that counts as the whole frame."""
 FIGURES: Final = ProtocolMetrics(
     declared=(
         MetricDefinition(

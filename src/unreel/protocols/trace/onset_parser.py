@@ -26,7 +26,7 @@ _THOUSANDS: Final = re.compile(
     rf"(?<![\w.,])(?<!frame\s)(?<!clip\s)(?<!video\s)[1-9][0-9]{{0,2}}(?:[,.'\u2019\s][0-9]{{3}})+(?={_MILLI})",
     re.IGNORECASE,
 )
-"""Nothing starts 1.2 milliseconds into a clip: before this unit a mark and three digits are thousands."""
+"""Milliseconds with thousands separators: a mark and three digits are no fraction, as 1.2 ms is no onset."""
 _CLOCK: Final = r"(?<![\d:])(?:[0-9]{1,3}:)?[0-9]{1,3}:[0-9]{1,2}(?:\.[0-9]{1,12})?(?![\d:])"
 _TIME: Final = re.compile(
     rf"(?P<clock>{_CLOCK})"
@@ -44,7 +44,7 @@ _OF_ALL: Final = re.compile(
     r"(?:\b(?:of|out\sof|von|de|sur|su|из|for|lasting|lasts|during|within|over|long|every|duration|after\sanother)|/)\s{0,3}(?:the\s|a\s|an?other\s)?$",
     re.IGNORECASE,
 )
-"""Words before a length, not a timestamp."""
+"""Words before a duration, which is not a timestamp."""
 _ELSEWHERE: Final = re.compile(
     r"\b(?:before\sthe\send|from\sthe\send|remaining|left|last|final|per\ssecond|or|either|not|never|unknown|unclear|first\s\d)\b"
     r"|最后|最後|前\d|마지막|或|または|또는",

@@ -34,7 +34,7 @@ from unreel.protocols.trace.prompts import SENTENCE_PROMPTS, asks_onset_time
 _LABELS: Final = {"real": Label.REAL, "fake": Label.GENERATED}
 _WORD: Final = r"(?P<word>REAL|FAKE)"
 _CAPITAL: Final = re.compile(r"(?<![\w-])(?:REAL|FAKE)(?![\w-])")
-# "FAKE.", "'REAL'", "FAKE <coordinates>" answer; "REAL or FAKE", "FAKE?" and "REAL people" do not.
+# Answers: "FAKE.", "'REAL'", "FAKE <coordinates>"; none: "REAL or FAKE", "FAKE?", "REAL people".
 _OPENING: Final = re.compile(
     rf"[\W_]{{0,20}}{_WORD}(?![\w-])(?=['\"*`_)\s]{{0,5}}(?:$|[.,;:!<(\n]|[-\u2013\u2014]\s|(?P=word)))"
 )
@@ -44,7 +44,7 @@ _STATEMENT: Final = re.compile(
     rf"['\"*`]{{0,3}}{_WORD}(?=['\"*`\s]{{0,5}}(?:$|[.!\n<(]))"
 )
 _NO_WORDS: Final = re.compile(r"(?:[\s\[\]0-9.,]|</?(?:coordinates|start_time)>)*", re.ASCII)
-"""The box and the time as they were asked for: nothing in them speaks of a side."""
+"""Box and time in the requested form, which contain no claim about the label."""
 _BEFORE_REASON: Final = re.compile(r"<\s{0,3}explanation\b|\bthe reason is\b", re.IGNORECASE)
 
 
@@ -108,7 +108,7 @@ Part = Literal["place", "time", "reason"]
 _TAGS: Final = {"place": "coordinates", "time": "start_time", "reason": "explanation"}
 _Y_FIRST: Final = "box_2d"
 _LONGEST: Final = 20_000
-"""A longer text is not searched for a place and a time outside every form."""
+"""Maximum number of characters of a text that is searched for a box and a time in no known form."""
 _PLACE_AND_TIME: Final = {
     "strict": re.compile(
         r"The unnatural part is at (?P<place>\[[^\[\]]{0,100}\])"
@@ -229,7 +229,7 @@ def _parse_single_piece(
 
 _NO_EXPLANATION: Final = frozenset({"fine-tuning-no-explanation", "fine-tuning-no-both"})
 _COARSEST: Final = 2
-"""Units across: with fewer, every box in whole units is the whole frame."""
+"""Minimum width and height of a space in units; with fewer, every box in whole units is the whole frame."""
 
 
 def format_trace_training_answer(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:

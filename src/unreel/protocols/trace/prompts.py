@@ -22,9 +22,9 @@ from unreel.protocols.trace.metrics import WHOLE_FRAME
 
 SOURCE: Final = "DeepTraceReward, arXiv 2509.22646"
 VIDEO_MARK: Final = "<video> "
-"""Where the fine-tuning prompts put the video; chat templates that place it themselves drop the mark."""
+"""Position of the video in the fine-tuning prompts; to be removed for chat templates that place the video."""
 
-# Printed as six quoted strings, one under the other; single spaces between them are our reading.
+# Printed as six quoted strings, one below the other; we join them with single spaces.
 _ZERO_SHOT: Final = (
     "Decide whether the video is AI-generated or real. If you think it is real, reply 'REAL'. "
     "Otherwise, reply 'FAKE' and provide the area coordinates in [x0, y0, x1, y1] format, the "

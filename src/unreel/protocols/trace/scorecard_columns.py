@@ -22,9 +22,9 @@ from unreel.stats.row_sample import Array, BoolArray, ClusterIds, IntArray
 
 TraceRow = ScoredQuestion[TraceTruth, TraceVerdict]
 FIGURES: Final = ("accuracy", "explanation", "box-iou", "box-distance", "time-distance")
-"""Kinds of values of a unit."""
+"""Names of the metrics with a value for each unit."""
 _ABSENT, _UNSCORED = -2.0, -1.0
-"""In the place of a value: the figure does not concern the unit, or no judge has scored it."""
+"""Values for units to which the metric does not apply, and for units that no judge has scored."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,9 +32,9 @@ class MetricValueColumn:
     """Values of one metric, one for each scored unit (an annotation row or a clip)."""
 
     values: Array
-    """From 0 to 1, or one of the two numbers below 0 that stand for no value."""
+    """Values from 0 to 1, or one of the two negative numbers that mean no value."""
     read: BoolArray
-    """True if the answer contained the part."""
+    """Mask of the units whose answer contained the part."""
 
     @property
     def asked(self) -> BoolArray:
@@ -70,11 +70,11 @@ class ScoredUnitColumns:
     """Columns of scored units (annotation rows or clips): clusters, labels and metric values."""
 
     clip: IntArray
-    """The number of each unit's clip."""
+    """Clip number of each unit."""
     ties: ClusterIds
     generated: BoolArray
     said: Said
-    """As `CALLS` has it."""
+    """Answered labels as codes of `CALLS`."""
     points: Mapping[str, MetricValueColumn]
 
     def __len__(self) -> int:
@@ -134,7 +134,7 @@ def _compute_clip_means(point: MetricValueColumn, number: IntArray, n: int) -> M
     values[counts > 0] = sums[counts > 0] / counts[counts > 0]
     read = np.zeros(n, np.bool_)
     units = np.flatnonzero(applies)[::-1]
-    read[number[units]] = point.read[units]  # of several the first stays
+    read[number[units]] = point.read[units]  # the first unit of a clip is decisive
     return MetricValueColumn(values, read)
 
 
@@ -143,17 +143,17 @@ class TraceScorecardData:
     """Data of a `trace` scorecard: answered rows as columns, and counts of failures."""
 
     units: ScoredUnitColumns
-    """Answered annotation rows."""
+    """Columns of the answered annotation rows."""
     n_questions: int
-    """Clips."""
+    """Number of clips."""
     failures: Counter[str]
-    """Clips without an answer, by reason."""
+    """Number of clips without an answer, by reason."""
     unparsed: Counter[str]
-    """Parts of answers that could not be read, as `part: reason`."""
+    """Number of unreadable parts of answers, by `part: reason`."""
     answered: BoolArray
-    """Return a mask of the units that are the first of their clip."""
+    """Mask of the units that are the first of their clip."""
     whole_frame: npt.NDArray[np.int8]
-    """Of each unit whether its answer's box is the whole frame; -1 where it has no box."""
+    """Whether each unit's answered box is the whole frame (1 or 0); -1 without a box."""
 
 
 def build_trace_columns(rows: Sequence[TraceRow]) -> TraceScorecardData:
@@ -244,9 +244,7 @@ class _ScoredUnitColumnsBuilder:
         self._generated.append(truth.label is Label.GENERATED)
         self._said.append(CALLS[label])
         self._point("accuracy", float(label is truth.label), read=label is not None)
-        if (
-            label is Label.REAL
-        ):  # which takes back what else the answer says; an unreadable label does not
+        if label is Label.REAL:  # REAL discards the other parts; an unreadable label does not
             box, start_us, explained = None, None, False
         true_box, true_us = truth.box, truth.start_us
         iou = distance = late = _ABSENT

@@ -25,7 +25,7 @@ from unreel.report.boards.tables import ReportTable
 from unreel.report.entrants import AnsweredQuestion, ReportEntrant
 
 _NAMED: Final = 3
-"""Cells that are named before the others are counted."""
+"""Maximum number of named parts in a text; the others are counted."""
 
 
 def explain_missing_rank(entrant: ReportEntrant, ranks_by: str) -> str:
@@ -77,9 +77,9 @@ class BoardPanel:
     charts: tuple[BoardChart, ...] = ()
     tables: tuple[ReportTable, ...] = ()
     is_open: bool = False
-    """Whether tables are shown without being asked for."""
+    """Whether the tables are shown directly, not in a collapsed section."""
     extras: tuple[tuple[str, tuple[ReportTable, ...]], ...] = ()
-    """More tables behind headings."""
+    """Headings of collapsed sections, each with its tables."""
 
     @property
     def all_tables(self) -> tuple[ReportTable, ...]:
@@ -92,12 +92,12 @@ class BoardContender:
     """Entrant on a board, with its name there and the reason if it has no rank."""
 
     place: int
-    """Of its answers in the browser of clips."""
+    """Index of the entrant in the whole report, as in the clip browser."""
     name: str
-    """The reviewer, with what sets it apart from others of the same name."""
+    """Name of the reviewer, with differing conditions or a number if several share it."""
     entrant: ReportEntrant
     unranked: str = ""
-    """Reason why it has no rank, as text; "" if it has one."""
+    """Reason why the contender has no rank, as text; "" if it has one."""
 
     @property
     def page(self) -> str:
@@ -119,19 +119,19 @@ class ReportBoard:
     title: str
     """Title of the protocol."""
     benchmark: str
-    """The benchmark, without its folders."""
+    """Shortened path of the benchmark."""
     extent: str
-    """Part of it, as text; "" for all."""
+    """Part of the benchmark, as text; "" for all."""
     instrument: str
     shared_condition: str
-    """The parts of the condition that all have in common."""
+    """Fields of the condition that are equal for all contenders, as text."""
     ranks_by: str
-    """The metric that orders them."""
+    """Name of the metric that ranks the contenders."""
     contenders: tuple[BoardContender, ...]
     panels: tuple[BoardPanel, ...] = field(default=())
     people: HumanLeaderboardRows = NOBODY
     told: tuple[str, ...] = ()
-    """What sets it apart from the other boards of a report; empty where it is alone."""
+    """Facts that distinguish the board from the others of a report; empty if it is the only one."""
 
     @property
     def name(self) -> str:
@@ -253,7 +253,7 @@ def add_distinct_board_names(boards: Sequence[ReportBoard]) -> list[ReportBoard]
     ]
     titles = Counter((title, benchmark, extent) for title, benchmark, extent, _ in facts)
     differs = [len(set(column)) > 1 for column in zip(*facts, strict=True)]
-    differs[-1] = max(titles.values()) > 1  # the version, only where all else is alike
+    differs[-1] = max(titles.values()) > 1  # the version, only if all else is equal
     conditions = list_differing_condition_fields(
         [e.condition for board in located for e in board.entrants]
     )

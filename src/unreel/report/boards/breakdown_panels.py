@@ -109,7 +109,7 @@ def _build_confusion_table(board: ReportBoard) -> ReportTable | None:
 
 
 FEW: Final = 10
-"""A group with less than this behind its figures is folded away."""
+"""Minimum n of a group; groups below it are in a collapsed section."""
 _FILTERS: Final = ("creator", "category")
 
 

@@ -29,11 +29,11 @@ _SHAPES: Final = {
     "people": "diamond",
 }
 _TIGHT: Final = 5
-"""Letters of a step's name where the screen is narrow."""
+"""Maximum number of letters of a step's name on a narrow screen."""
 _TIP: Final = [{"field": "tip", "type": "nominal"}]
 Spec = dict[str, Any]
 Palette = Mapping[str, str]
-"""Colours by name, in the order of the legend."""
+"""Colour of each name, in the order of the legend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ _CLAIMS: Final = {
     ("reviewer", "behind"): "{second}, the second, is ahead of {first} where both answered",
     ("reviewer", "open"): "Whether {first} is ahead of {second}, the second, is not settled",
 }
-"""Texts by opponent and by the sign of the interval."""
+"""Texts by the kind of the opponent and by the sign of the interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +31,9 @@ class RankingMetricDifference:
     measured: Measured
     figure: MetricDefinition
     n_questions: int = 0
-    """Questions that both answered readably."""
+    """Number of questions with readable answers of both."""
     p: float | None = None
-    """How often chance alone would give a difference as large, either way."""
+    """Two-sided p-value of the difference; `None` if it was not tested."""
 
 
 def compare_report_entrants(first: ReportEntrant, second: ReportEntrant) -> RankingMetricDifference:

@@ -32,7 +32,7 @@ from unreel.stats.paired_differences import adjust_p_values_by_holm
 
 CHANCE: Final = 0.05
 LEADERS: Final = 3
-"""Reviewers of a board that are compared with those of another."""
+"""Maximum number of reviewers of a board that are compared with those of another board."""
 _COLUMNS: Final = (
     BoardTableColumn(title="Reviewer", numbers=False),
     BoardTableColumn(title="Less", numbers=False),

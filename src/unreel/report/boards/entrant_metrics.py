@@ -178,7 +178,7 @@ class MetricBreakdown:
     title: str
     figure: MetricDefinition
     cells: Mapping[str, Mapping[int, Measured]]
-    """By group, then by the entrant's index on the board."""
+    """Values by group, then by the entrant's index on the board."""
 
 
 def measure_metrics_by_creator(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
@@ -293,7 +293,7 @@ class AnswerCost:
 
     n_answers: int
     input_tokens: int | None
-    """`None` if not reported: unknown is not 0."""
+    """Number of input tokens; `None` if not reported, because unknown is not 0."""
     output_tokens: int | None
     cost_usd: float | None
     tokens_each: Measured
@@ -352,11 +352,11 @@ class QuestionOutcomeCounts:
     n_asked: int
     readable: int
     unreadable: int
-    """Answered, but the part that decides, label or score, could not be read."""
+    """Number of answers whose label or score could not be read."""
     failures: Mapping[str, int]
     n_not_asked: int
     parts: Mapping[str, int]
-    """Parts of answers that could not be read, by part and reason."""
+    """Number of unreadable parts of answers, by part and reason."""
 
 
 def count_question_outcomes(entrant: ReportEntrant) -> QuestionOutcomeCounts:

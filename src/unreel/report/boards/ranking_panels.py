@@ -45,9 +45,9 @@ _TRACE: Final = {
 }
 _TABLES: Final[Mapping[str, tuple[str, str, Mapping[str, str], float]]] = {
     "trace": ("deeptrace_test", "model", _TRACE, 1),
-    # The averages of table 2 are pooled accuracies, for people balanced ones.
+    # The averages of table 2 are pooled accuracies, except balanced ones for people.
     "reality": ("reality_reviewers", "reviewer", {"pooled": "average"}, 1),
-    # Printed in percent; ours run to 1 as correlations do.
+    # Printed in percent; unreel's correlations are at most 1.
     "realism": (
         "videoreal_evaluators",
         "evaluator",

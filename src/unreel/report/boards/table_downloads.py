@@ -16,7 +16,7 @@ from unreel.report.clips.clip_files import STATUSES
 
 FOLDER: Final = "tables"
 _DIGITS: Final = 6
-"""Of a number that was calculated; the page shows fewer."""
+"""Number of significant digits of calculated numbers; the page shows fewer."""
 
 
 def add_table_file_names(panel: BoardPanel) -> BoardPanel:

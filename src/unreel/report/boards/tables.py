@@ -16,7 +16,7 @@ class BoardTableColumn:
 
     title: str
     figure: MetricDefinition | None = None
-    """Its metric, for the heading and the link to the definition."""
+    """Metric of the column, for the heading and the link to the definition."""
     numbers: bool = True
 
 
@@ -31,14 +31,14 @@ class BoardTableCell:
 
     text: str = ""
     number: Estimate | float | None = None
-    """The number that the text shows, for files."""
+    """Exact number behind the text, for files."""
     doubt: str = ""
-    """The interval and the count, in small."""
+    """Small text next to the number, usually the interval and the count."""
     note: str = ""
-    """Mark of the footnote that says why there is no number."""
+    """Mark of the footnote with the reason why there is no number."""
     badge: str = ""
     link: str = ""
-    """URL of more, relative to the page of all boards."""
+    """URL of details, relative to the page of all boards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +57,11 @@ class ReportTable:
     columns: tuple[BoardTableColumn, ...]
     lines: tuple[BoardTableRow, ...]
     notes: tuple[tuple[str, str], ...] = ()
-    """Marks and reasons."""
+    """Marks and texts of the footnotes."""
     figure: MetricDefinition | None = None
-    """Metric of all its numbers, if columns are contenders."""
+    """Metric of all numbers of the table, if columns are contenders."""
     file: str = ""
-    """Path of its files next to the page, without extensions; "" if there are none."""
+    """Path of the download files next to the page, without extensions; "" if there are none."""
 
     @property
     def figures(self) -> tuple[MetricDefinition, ...]:

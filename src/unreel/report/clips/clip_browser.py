@@ -42,7 +42,7 @@ SHORT_ID: Final = 12
 
 
 _Sheet = tuple[tuple[int, AnsweredQuestion], ...]
-"""Items about one clip or pair of a benchmark, each with the index of its entrant."""
+"""Answered questions about one clip or pair, each with the index of its entrant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +52,9 @@ class ClipBrowserData:
     index: Mapping[str, Any]
     """Index with the lines of the first page, and the filter values of each page."""
     packed: str
-    """Details of the first page."""
+    """Compressed details of the clips on the first page."""
     lines: Sequence[list[Any]]
-    """One for each clip."""
+    """Lines of the index, one for each clip: see `PaginatedClips.lines`."""
     n_answers: int
     addresses: Mapping[tuple[str, str], Mapping[str, str]]
     """URL parameters of a clip or pair, by its benchmark and its key."""
@@ -182,7 +182,7 @@ class _ClipIndexLines(Sequence[list[Any]]):
         self._ids, self._sheets = ids, sheets
         self._page: tuple[range, list[list[Any]]] = range(0), []
         for _ in self:
-            pass  # creators and kinds get their numbers in the order of the clips
+            pass  # numbers creators and kinds in the order of the clips
 
     def __len__(self) -> int:
         return len(self._sheets)

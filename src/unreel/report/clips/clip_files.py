@@ -20,7 +20,7 @@ from unreel.pages.html_page import build_html_page, render_template
 
 Media = Literal["link", "copy", "none"]
 MEDIA_FOLDER: Final = "media"
-# Servers tell browsers by the suffix what to play; no part of a stranger's file name is used.
+# Web servers choose the media type by the suffix; no part of an untrusted file name is used.
 _SUFFIXES: Final = {"mp4": "mp4", "matroska": "webm", "avi": "avi", "mpegts": "ts", "gif": "gif"}
 
 
@@ -65,7 +65,7 @@ class ReportMediaFolder:
 
 FOLDER: Final = "clips"
 CHUNK: Final = 500
-"""Clips of one page."""
+"""Number of clips per page."""
 RIGHT, WRONG, UNREADABLE, FAILED = range(4)
 STATUSES: Final = {RIGHT: "right", WRONG: "wrong", UNREADABLE: "unreadable", FAILED: "failed"}
 _SHORT_DIGEST: Final = 12
@@ -87,7 +87,7 @@ class PaginatedClips:
     creators: Sequence[str]
     kinds: Sequence[str]
     lines: Sequence[list[Any]]
-    """Of the index: id, name, creator (-1: real), kinds of trace, and answers."""
+    """Lines of the index: id, name, creator (-1: real), kinds of trace, and answers."""
 
     @property
     def n_pages(self) -> int:

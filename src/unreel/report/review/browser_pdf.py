@@ -25,8 +25,8 @@ _FLAGS: Final = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND",  # nothing leaves this machine
-    "--virtual-time-budget=10000",  # until the player shows the first onset
+    "--host-resolver-rules=MAP * ~NOTFOUND",  # no network access
+    "--virtual-time-budget=10000",  # time for the player to show the first onset
     "--no-pdf-header-footer",
 )
 
@@ -53,7 +53,7 @@ def print_page_as_pdf(page: Path, *, browser: str) -> str:
         command = [browser, *_FLAGS, f"--user-data-dir={temporary}/profile"]
         command += ["--no-sandbox"] if lacks_browser_sandbox() else []
         command += [f"--print-to-pdf={printed}", page.resolve().as_uri()]
-        # Keys of model providers stay here.
+        # The browser gets no keys of model providers.
         environment = {"PATH": os.defpath, "HOME": temporary}
         try:
             subprocess.run(  # noqa: S603  a browser of this machine, and a page that we wrote

@@ -102,7 +102,7 @@ def _iter_timeline_lanes(
         name = sanitise_line(reviewer)
         opinions = [opinion for opinion in review.opinions if opinion.reviewer == reviewer]
         doubts = [unsure[opinion.key] for opinion in opinions if opinion.key in unsure]
-        # Verdicts before reasons: what does not fit is cut.
+        # Verdicts first: text that does not fit is cut.
         text = " ".join(
             filter(
                 None,

@@ -62,7 +62,7 @@ SCRIPTS: Final = (player.SCRIPT, player.MOUNT)
 
 _UNIT: Final = re.compile(r"(?<=\d) (?=s\b)")
 _JOINED: Final = "\u00a0"
-"""No line ends between a number and its unit."""
+"""Non-breaking space between a number and its unit."""
 _THUMB: Final = 192
 _MOST_THUMBS: Final = 64
 _STOPPED: Final = Failure(FailureReason.STOPPED, "it was not finished when this page was written")
@@ -88,7 +88,7 @@ class EvidencePageContext:
     truth: tuple[Trace, ...] = ()
     """Known faults of the clip, if any."""
     note: str = ""
-    """A sentence at the top, for example that the answers are recorded."""
+    """Sentence at the top of the page, for example that the answers are recorded."""
     records: tuple[ReviewerAccuracyRecord, ...] = ()
     """Accuracy of the reviewers in earlier runs."""
 
@@ -140,7 +140,7 @@ def write_evidence_files(  # noqa: PLR0913  one parameter for each callback
         on_parts(parts)
         page = folder.write(PAGE, build_evidence_page(parts).encode())
         document = _format_result_json(review, background, annotated=annotated, stills=stills)
-        # A name that is no UTF-8 has surrogates, which JSON can write as escapes alone.
+        # A file name that is not UTF-8 contains surrogates, which JSON can only write as escapes.
         result = folder.write(RESULT, document.encode("utf-8", "backslashreplace"))
         return EvidenceFiles(
             page=page, result=result, annotated=annotated, footage=footage, stills=stills

@@ -27,7 +27,7 @@ _PROGRAMS: Final = (
     ("Adobe", re.compile(r"\badobe\b|mainconcept|alias data handler", re.IGNORECASE)),
     ("Twitter", re.compile(r"twitter", re.IGNORECASE)),
 )
-"""Names of writers in tags. FFmpeg names its streams like this by default."""
+"""Names of programs, and patterns of them in tags. `VideoHandler` is FFmpeg's default stream name."""
 _SIGNATURE: Final = "signature"
 _NAMING: Final = frozenset(
     {"encoder", "encoding_tool", "handler_name", "software", "writing_application", "vendor_id"}
@@ -131,7 +131,7 @@ def check_file_origin(
         watermarks = build_skipped_watermark_check("the clip was drawn for this sample.")
     else:
         from unreel.report.review.visible_watermarks import (
-            check_visible_watermarks,  # numbers: half a second to load
+            check_visible_watermarks,  # half a second to import
         )
 
         watermarks = check_visible_watermarks(file, reader)

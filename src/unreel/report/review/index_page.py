@@ -40,12 +40,12 @@ class ReviewIndexPageClip:
     attention: Attention
     sentence: str
     claims: tuple[str, ...] = ()
-    """Sentences by which the file itself says that it was generated."""
+    """Sentences about marks or data in the file that call it generated."""
     folder: str = ""
-    """Folder of its evidence, from the index; "" if none was written."""
+    """Path of the evidence folder, relative to the index; "" if none was written."""
     has_pdf: bool = False
     thumb: bytes = b""
-    """A small JPEG of the clip."""
+    """JPEG thumbnail of the clip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class ReviewIndexPageNotes:
     made_at: datetime
     n_skipped_links: int = 0
     n_left: int = 0
-    """Clips that were not reviewed because the command was stopped."""
+    """Number of clips that were not reviewed because the command was stopped."""
     note: str = ""
 
 

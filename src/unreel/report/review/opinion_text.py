@@ -97,11 +97,11 @@ class ReviewerAgreement:
     said: Mapping[str, int]
     """Number of reviewers by label or score."""
     n_silent: int
-    """Reviewers without a verdict."""
+    """Number of reviewers without a verdict."""
     overlaps: tuple[float, ...]
-    """Intersection over union of each two boxes."""
+    """Intersection over union of every two boxes."""
     apart_us: tuple[int, ...]
-    """Distance of each two onsets."""
+    """Distance of every two onsets, in microseconds."""
 
     def __str__(self) -> str:
         return f"{self.protocol}: {self.counts}"

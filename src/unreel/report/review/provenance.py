@@ -36,9 +36,9 @@ class FileOriginCheck:
     name: str
     found: FileOriginCheckOutcome
     says: str
-    """Sentences about the finding, without exaggeration."""
+    """Description of the finding, in sentences."""
     claim: str = ""
-    """One sentence if the file itself says that it was generated; else empty."""
+    """Sentence about a mark or data in the file that calls it generated; otherwise empty."""
 
 
 def build_skipped_watermark_check(reason: str) -> FileOriginCheck:

@@ -15,7 +15,7 @@ from unreel.media.messages import Task, TaskReplyPayload
 
 LONGEST: Final = 300
 MOST: Final = 20
-# The sandbox has no network; the setting keeps the library from trying.
+# The sandbox has no network; with this setting the library makes no requests.
 _SETTINGS: Final = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
 
 

@@ -26,7 +26,7 @@ from unreel.reviewers.registry import FLOORS
 Says = Literal["generated", "both", "unsure", "real", "graded", "refused", "unreadable", "silent"]
 _ORDER: Final[tuple[Says, ...]] = get_args(Says)
 Attention = Literal["disagreement", "failure", "generated", "none"]
-"""Reason why a person should look at a clip before others."""
+"""Reason to look at a clip before others."""
 _MISSING: Final = {"refused", "unreadable", "silent"}
 _ONE: Final[dict[Says, str]] = {
     "generated": "says {clip} looks AI-generated",
@@ -64,11 +64,11 @@ class ReviewerStatement:
     reviewer: str
     says: Says
     onset_us: int | None = None
-    """The first onset that it names."""
+    """First onset in the reviewer's answers."""
     grades: tuple[tuple[int, str], ...] = ()
     """Scores with their texts."""
     reason: str = ""
-    """Short reason why it gave no answer."""
+    """Short reason for a missing answer."""
 
 
 def summarise_by_reviewer(review: Review) -> tuple[ReviewerStatement, ...]:
@@ -212,7 +212,7 @@ def _format_onset_suffix(n_onsets: int) -> str:
 
 
 FORM: Final = {"form": "unreel-review", "version": 1}
-"""Format of the document; a field that changes its meaning makes a new version."""
+"""Name and version of the format; a field with a changed meaning needs a new version."""
 
 
 def build_review_json(

@@ -12,7 +12,7 @@ from unreel.evaluation.opinion import Opinion
 from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.protocols.protocol import Mode
 
-if TYPE_CHECKING:  # a review without runs reads no tables
+if TYPE_CHECKING:  # not needed for a review without runs
     from unreel.evaluation.run_job import EvalRun
 
 UNKNOWN: Final = "not known"

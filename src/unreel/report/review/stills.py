@@ -88,7 +88,7 @@ def _convert_to_crop_fractions(
 
 FOLDER: Final = "stills"
 MOST_STILLS: Final = 12
-"""Faults of one clip of which stills are made."""
+"""Maximum number of faults of one clip with stills."""
 
 _OURS: Final = re.compile(r"[0-9]{2}-.*\.png")
 _PREVIEW_SIDE: Final = 960
@@ -103,12 +103,12 @@ class StillPicture:
     """PNG file of a still, with its hash, its size and a preview."""
 
     file: str
-    """Its path from the page."""
+    """Path of the file, relative to the page."""
     sha256: str
     width: int
     height: int
     preview: bytes = field(repr=False)
-    """A small JPEG of it."""
+    """JPEG preview of the picture."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the picture's fields, except the preview, as JSON values."""
@@ -131,10 +131,10 @@ class MarkedFault:
     reviewer: str
     kind: Literal["truth", "answer"]
     category: str
-    """Category of the fault; "" if unknown: reviewers answer in free text."""
+    """Category of the fault; "" if unknown, because reviewers answer in free text."""
     text: str
     start_us: int | None
-    """The onset; if it is `None`, the first frame is shown."""
+    """Onset of the fault; if it is `None`, the first frame is shown."""
     box: Box | None
     spot: FaultOutline | None = field(repr=False)
 
@@ -151,7 +151,7 @@ class FaultStill:
     """Time at which that frame appears."""
     whole: StillPicture | None = None
     crop: StillPicture | None = None
-    """`None` if no box was marked."""
+    """Crop around the box of the fault; `None` if no box was marked."""
     failure: Failure | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class ClipFaultStills:
 
     stills: tuple[FaultStill, ...] = ()
     left_out: int = 0
-    """Faults beyond `MOST_STILLS`."""
+    """Number of faults beyond `MOST_STILLS`, which have no stills."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the stills as JSON for the result file of a review."""
@@ -231,7 +231,7 @@ def write_fault_stills(
                 stills.append(FaultStill(fault=fault, source_sha256=clip.id, failure=frames))
                 continue
             at_us = fault.start_us or 0
-            # Half a microsecond: the instant of a frame is rounded.
+            # Half a microsecond of tolerance, because the time of a frame is rounded.
             frame = [f for f in frames.frames if f.at_s * MICROSECONDS <= at_us + 0.5][-1]
             stills.append(_write_still(clip, fault, frame, folder, number=number))
     return ClipFaultStills(stills=tuple(stills), left_out=len(faults) - len(selected))

@@ -27,7 +27,7 @@ from unreel.report.review.provenance import (
 _SAMPLING: Final = "uniform-12"
 _LONGEST_SIDE: Final = 960
 _READ_SIDE: Final = 640
-"""Letters of a mark are read at this size as well as at full size, in a quarter of the time."""
+"""Longest side for text detection: as good as full size, in a quarter of the time."""
 _LONGEST_TEXT: Final = 60
 _MOST_MARKS: Final = 6
 _THIRDS: Final = (1 / 3, 2 / 3)
@@ -60,7 +60,7 @@ _ANYWHERE: Final = {
     "madewithai": _SAID,
     "ai\u751f\u6210": _SAID,
 }
-"""Parts of a mark, without spaces and signs, that hardly any other word holds."""
+"""Generator by part of a mark, without spaces and signs, that hardly any other word contains."""
 _WORDS: Final = {
     "kling": "Kling",
     "sora": "Sora",
@@ -78,9 +78,9 @@ _WORDS: Final = {
     "metaai": "Meta AI",
     "grok": "Grok",
 }
-"""Whole words only: they are parts of others."""
+"""Generator by whole word, because these words are parts of other words."""
 _ALIKE: Final = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o"})
-"""Letters that a reader of pictures takes for each other."""
+"""Translation table that merges letters which OCR confuses."""
 
 
 def check_visible_watermarks(file: Path, reader: MediaReader) -> FileOriginCheck:

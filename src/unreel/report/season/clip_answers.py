@@ -29,11 +29,11 @@ class ReviewerByClipAnswers:
 
     play: SeasonAnswerTable
     said: npt.NDArray[np.int8]
-    """A row per reviewer, a column per clip; `UNASKED` without a question."""
+    """Answer codes: a row per reviewer, a column per clip; `UNASKED` without a question."""
     source: npt.NDArray[np.int64]
     """Source of each clip, as an index into the lineup's `sources`."""
     truth: npt.NDArray[np.int8]
-    """Correct answer for each clip."""
+    """Code of the correct answer for each clip."""
     right: npt.NDArray[np.bool_]
     read: npt.NDArray[np.bool_]
     """Whether there is a readable answer."""
@@ -88,7 +88,7 @@ def index_answers_by_clip(play: SeasonAnswerTable) -> ReviewerByClipAnswers:
 MOST: Final = 100
 """Maximum number of clips of a cell on a page; the file next to it has all."""
 LONGEST: Final = 300
-"""Letters of a reason."""
+"""Maximum number of letters of a reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class PageClipAnswer:
     """Index of the clip in the lineup."""
     said: str
     sign: str
-    """`right`, `wrong` or `unreadable`: a class of the style sheet."""
+    """Grade, `right`, `wrong` or `unreadable`, which is a class of the style sheet."""
     words: str
 
 
@@ -115,7 +115,7 @@ class ReviewerAnswerSection:
     n_right: int
     n_silent: int
     answers: tuple[PageClipAnswer, ...]
-    """As many as a page shows; those that are not right come first."""
+    """At most `MOST` answers; those that are not right come first."""
 
 
 def iter_reviewer_answer_sections(

@@ -29,10 +29,10 @@ class HeatMapCell:
     """Cell of the heat map: the detection rate of one reviewer on one creator."""
 
     shade: int | None
-    """0 to `SHADES`; `None` if nothing was measured."""
+    """Colour level, 0 to `SHADES`; `None` if nothing was measured."""
     text: str
     ends: str
-    """Ends of the interval."""
+    """Ends of the confidence interval, as text."""
     n: int
     link: str
     creator: str

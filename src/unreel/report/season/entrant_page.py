@@ -28,7 +28,7 @@ from unreel.report.season.page_data import PAGES, REAL_TITLE, SeasonPageData, ge
 
 HOME: Final = "../index.html"
 MOST: Final = 200
-"""Lines of a table that a page shows; its CSV has all."""
+"""Maximum number of lines of a table on a page; the CSV file has all."""
 STYLES: Final = (player.STYLE, "unreel.report:report.css", "unreel.report.season:season.css")
 _LAYOUT: Final = ("unreel.report:layout.js", "unreel.report.season:season.js")
 
@@ -55,7 +55,7 @@ class EntrantPage:
     parts: tuple[EntrantPageSection, ...]
     sections: tuple[ReviewerAnswerSection, ...] = ()
     clips: Mapping[str, Any] = field(default_factory=dict)
-    """Player config of each clip that may be shown, by its index."""
+    """Player configuration of each clip that may be shown, by the clip's index."""
     has_badge: bool = True
 
     @property

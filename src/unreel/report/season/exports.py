@@ -37,7 +37,7 @@ class HuggingFaceListing:
     dataset: str
     """`OWNER/NAME` of the benchmark on the hub."""
     url: str = ""
-    """URL of these pages, as the source of every result; "" if unknown."""
+    """URL of the season's pages, as the source of every result; "" if unknown."""
     split: str = "test"
 
     def __post_init__(self) -> None:

@@ -125,7 +125,7 @@ def _build_bias_table(biases: Sequence[ReviewerBias]) -> ReportTable:
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,23}")
-"""Names that may appear in a chart specification; the others are numbered."""
+"""Pattern of names that may appear in a chart specification; others are numbered."""
 _LEAST: Final = 2
 
 

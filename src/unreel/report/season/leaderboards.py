@@ -86,9 +86,9 @@ def _list_retired_rows(entrants: SeasonEntrants, play: SeasonAnswerTable) -> fro
 
 
 _NAMED: Final = 3
-"""Opponents that are named before the others are counted."""
+"""Maximum number of named opponents in a text; the others are counted."""
 _MOST_PAIRS: Final = 20
-"""Entrants that are compared on the page; the file has all."""
+"""Maximum number of entrants that are compared on the page; the file has all."""
 _COIN: Final[Mapping[Side, str]] = {"reviewer": " and that are above the coin", "creator": ""}
 _LEADS: Final[Mapping[Side, str]] = {
     "reviewer": "A baseline does not look at the picture; a reviewer that does not beat it has shown nothing.",

@@ -19,7 +19,7 @@ _LEADING: Final = (
     "fakeness",
     "called-generated",
 )
-"""Columns of a board besides the skills of the model; the others are behind a heading."""
+"""Metrics in the main table besides those of the skill model; others are in a collapsed section."""
 _BETTER: Final[dict[str, Better]] = {"high": "more", "low": "less", "neither": "neither"}
 _UNITS: Final = {"percent": "%", "logit": "log-odds; 0 is even, 1 is odds of 2.7 to 1"}
 _WAYS: Final = {"high": "the more", "low": "the less", "neither": "neither more nor less"}

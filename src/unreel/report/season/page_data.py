@@ -31,7 +31,7 @@ class SeasonClipDetails:
     cost_usd: Decimal | None = None
     took_us: int | None = None
     player: PlayerSpec | None = None
-    """`None` if the clip may not be shown, or is missing."""
+    """Player configuration; `None` if the clip may not be shown, or is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,29 +43,29 @@ class SeasonPageData:
 
     name: str
     facts: tuple[tuple[str, str], ...] = ()
-    """Benchmark, digest, protocol, seed: what a rerun needs, as terms and texts."""
+    """Benchmark, digest, protocol and seed, which a rerun needs, as terms and texts."""
     plays: tuple[SeasonAnswerTable, ...]
     standings: tuple[SeasonLeaderboard, ...]
     clips: Mapping[str, SeasonClipDetails] = field(default_factory=dict)
-    """Properties by clip name; of other clips only the answers are known."""
+    """Properties by clip name; other clips have only answers."""
     unmade: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Clips that were never made, by creator, with the reason."""
+    """Reason of each failed clip, by creator and scene."""
     words: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """Reason that a reviewer gave, by condition, reviewer and clip."""
     attempts: Mapping[str, int] = field(default_factory=dict)
-    """Number of submissions of each entrant, also withdrawn ones; empty without a log."""
+    """Number of submissions by the team of each leaderboard row, also withdrawn ones; empty without a log."""
     ablations: tuple[AblationEffect, ...] = ()
     leanings: tuple[ReviewerBias, ...] = ()
     entries: tuple[SeasonLogEvent, ...] = ()
-    """Events of every entry, the oldest first; empty without a log."""
+    """Events of the season's log, oldest first; empty without a log."""
     notes: tuple[str, ...] = ()
     """Warnings about suspicious or weak results, as sentences."""
     plan: tuple[tuple[str, str], ...] = ()
     """Budget and question plan, as terms and texts."""
     retired: frozenset[str] = frozenset()
-    """Rows of entrants that were removed from the season; they stay."""
+    """Names of leaderboard rows of removed entrants; the rows stay."""
     shows_clips: bool = True
-    """False while some are hidden: then pages show no single clips."""
+    """Whether pages show single clips; false while some are hidden, and for pairs."""
 
     def __post_init__(self) -> None:
         played = [play.condition for play in self.plays]

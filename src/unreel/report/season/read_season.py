@@ -163,7 +163,7 @@ def select_team_rows(tries: TeamAttempts, play: SeasonAnswerTable) -> list[str]:
 
 
 _SERVICE: Final = "service"
-"""Parameter of a clip that names the server which made it: not published."""
+"""Parameter with the server that generated a clip; it is not published."""
 _HIDING: Final = "Some scenes are hidden during the season, so these pages show no single clips. Metrics count all of them."
 
 
@@ -173,7 +173,7 @@ class SeasonReadOptions:
 
     resamples: int = RESAMPLES
     reveals: bool = False
-    """Show single clips although some are hidden: after the end of the season."""
+    """Whether to show single clips although some are hidden, after the end of the season."""
     show: Show | None = None
     """Function that puts clips next to pages; `None` without clips."""
 

@@ -63,7 +63,7 @@ from unreel.report.season.page_data import (
 from unreel.report.season.reviewer_page import build_reviewer_page
 
 _LETTER: Final = 6.6
-"""Pixels, of a font of 11: text that is narrower is stretched to fit."""
+"""Width of a letter in pixels at font size 11; narrower text is stretched to fit."""
 _MARGIN: Final = 8.0
 _LONGEST: Final = 40
 
@@ -145,7 +145,7 @@ SCRIPTS: Final = (
 _OURS: Final = re.compile(
     r"(reviewer|creator)-[a-z0-9-]+\.(html|json|csv|tex|svg)|(c\d+|history|ablations|entries)[a-z0-9-]*\.(csv|tex)"
 )
-"""Names of files that earlier pages may have left."""
+"""Pattern of file names that earlier pages may have left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,7 @@ class WrittenSeasonSite:
 
     page: Path
     size_bytes: int
-    """Of the first page."""
+    """Size of the first page."""
     n_seasons: int
     n_reviewers: int
     n_creators: int
@@ -180,7 +180,7 @@ def write_season_site(
     Args:
         seasons: In their order; no question is sent.
         out: A folder, created if missing; files of earlier pages are replaced.
-        listing: Where Hugging Face lists the results; without it no files for the hub are written.
+        listing: Listing of the results on Hugging Face; without it no files for the hub are written.
     """
     if not seasons:
         setting, problem = "seasons", "there is none to show"

@@ -1,5 +1,5 @@
-// Tables as cards where the screen is narrow, and on paper where they have more columns than a sheet is wide. LaTeX is saved from the page, because browsers show a file on disk
-// that they can read instead of saving it.
+// Shows tables as cards on narrow screens, and in print if they have more columns than fit on a sheet.
+// LaTeX is saved from data of the page, because browsers show such a file on disk instead of saving it.
 "use strict";
 
 (() => {

@@ -19,13 +19,13 @@ from unreel.reviewers.baselines.folds import ClipCreatorAndScene, assign_clip_fo
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 Features = Mapping[str, float]
-"""Numbers by name; a name that is absent is 0, so `codec=h264` can stand for itself."""
+"""Feature values by name; absent features are 0, so `codec=h264` can be an indicator variable."""
 Extract = Callable[[ClipInput], Features | Failure]
 
 RIDGE: Final = 1.0
 _SIDES: Final = 2
 _STEPS: Final = 50
-"""Newton's; five or six are usual."""
+"""Maximum number of Newton steps; five or six are usual."""
 _CLOSE: Final = 1e-6
 
 
@@ -109,7 +109,7 @@ class FittedBaselineReviewer:
     wants: frozenset[InputKind]
     extract: Extract = field(repr=False)
     models: Mapping[str, LogisticModel] = field(repr=False)
-    """By the cell that was held out; `""` saw everything and judges strangers."""
+    """Models by held-out cell; the model `""` was fitted on all clips and scores all other clips."""
     held_out: Mapping[ClipId, str] = field(repr=False)
 
     def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes

@@ -22,9 +22,9 @@ from unreel.core.estimate import Unmeasured
 
 N_FOLDS: Final = 5
 MOST_PARTS: Final = 10
-"""Creators beyond this many share a part; no clip ever meets a model that saw its creator."""
+"""Maximum number of parts; further creators share parts, and all creators of a part are held out together."""
 LEAST_SCENES: Final = 2
-"""Minimum number of scenes of each label: one is scored and another is for fitting."""
+"""Minimum number of scenes of each label: one to score and another to fit on."""
 
 Numbers = NDArray[np.int64]
 
@@ -34,7 +34,7 @@ class ClipCreatorAndScene:
     """Creator and scene of a clip, which are held out together with it. A clip may be its own scene."""
 
     creator: str | None
-    """`None` for a real clip."""
+    """Creator of a generated clip; `None` for a real clip."""
     scene: str
 
     @classmethod
@@ -49,13 +49,13 @@ class FoldAssignment:
 
     folds: Numbers
     parts: Numbers
-    """Of a real clip: the part whose generated clips it is judged with, where it needs only one model."""
+    """Part of each clip's creator; for a real clip, the part of those generated clips that the same model scores."""
     made: NDArray[np.bool_]
-    """True for generated clips."""
+    """Mask of the generated clips."""
 
     n_folds: int
     n_parts: int
-    """With a single one no creator is held out, only scenes."""
+    """Number of parts; with a single part only scenes are held out, no creators."""
 
     def without_parts(self) -> "FoldAssignment":
         """Return the same folds with all creators in one part: only scenes are held out."""

@@ -19,7 +19,7 @@ from unreel.reviewers.baselines.fitting import (
 from unreel.reviewers.contract import ClipInput, InputKind
 
 SIDE: Final = 64
-"""Frames are compared as grey squares of this side: motion, not texture."""
+"""Side in pixels of the grey squares to which frames are reduced, to compare motion and not texture."""
 LEAST_FRAMES: Final = 3
 _FLOOR: Final = 1e-3
 
@@ -60,7 +60,7 @@ def compute_motion_features(exhibit: ClipInput) -> Features | Failure:
 
 def _decode_grey_image(jpeg: bytes) -> NDArray[np.float64]:
     with Image.open(io.BytesIO(jpeg), formats=["JPEG"]) as picture:
-        picture.draft("L", (SIDE, SIDE))  # the decoder skips what the small square does not need
+        picture.draft("L", (SIDE, SIDE))  # decodes at a reduced size
         small = picture.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX)
     return np.asarray(small, dtype=np.float64) / 255
 

@@ -33,7 +33,7 @@ class SpendingLog:
         """Append an amount in USD to the log; raise `OSError` if it fails, so that no more may be sent."""
         line = f"{amount_usd}\n".encode()
         n_written = os.write(self._file, line)
-        if n_written != len(line):  # the disk is full: half a line would spoil the next one
+        if n_written != len(line):  # the disk is full: a partial line would corrupt the next one
             os.ftruncate(self._file, os.fstat(self._file).st_size - n_written)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self.total_usd += amount_usd
@@ -63,13 +63,13 @@ def _parse_usd_amount(line: bytes) -> Decimal:
     try:
         amount = Decimal(line.decode()) if line.endswith(b"\n") else Decimal()
     except (InvalidOperation, UnicodeDecodeError):
-        return Decimal()  # a power cut tore the line
+        return Decimal()  # the line is incomplete, for example after a power failure
     return amount if amount.is_finite() else Decimal()
 
 
 MILLION: Final = 1_000_000
 _DEAREST_USD: Final = 1_000_000
-"""For a million tokens. Together with a bound on tokens it keeps every sum exact."""
+"""Maximum price of a million tokens. With the maximum number of tokens it keeps all sums exact."""
 _FIELDS: Final = ("input_usd_per_million", "output_usd_per_million")
 _FORM: Final = (
     f'Write one table per model: [models."openai/gpt-5"] with {_FIELDS[0]} and {_FIELDS[1]}'
@@ -125,7 +125,7 @@ class SpendingSummary:
     input_tokens: int
     output_tokens: int
     cost_usd: Decimal | None
-    """`None` when no price is known: unknown is not 0."""
+    """Cost of all requests; `None`, not 0, if no price is known."""
     n_uncounted: int
     """Number of replies without reported tokens: if a price is known, the cost is estimated."""
 
@@ -136,9 +136,9 @@ class EarlierSpending:
 
     spent_usd: Decimal = Decimal(0)
     dearest_usd: Decimal = Decimal(0)
-    """The most that one of its questions cost."""
+    """Cost of the run's most expensive question."""
     log: Path | None = None
-    """The run's `SpendingLog`."""
+    """Path of the run's `SpendingLog`."""
 
 
 _NOTHING_BEFORE: Final = EarlierSpending()
@@ -180,7 +180,7 @@ class RequestBudget:
         self._n_uncounted = 0
         self._cost_usd = Decimal(0)
         self._dearest_usd = before.dearest_usd
-        # A worker on another machine cannot write the log: it counts by itself.
+        # A worker on another machine cannot access the log; it adds its own cost to `spent_usd`.
         reachable = before.log is not None and before.log.parent.is_dir()
         self._log = SpendingLog(before.log) if before.log is not None and reachable else None
         self._before_usd = before.spent_usd if self._log is None else self._log.total_usd
@@ -242,7 +242,7 @@ class RequestBudget:
             if self._price is not None:
                 cost_usd = self._price.cost_usd(usage)
         if self._log is not None:
-            with suppress(OSError):  # the reservation stays counted, and the reply is not lost
+            with suppress(OSError):  # the log keeps the reserved amount, and the reply is not lost
                 self._log.add(cost_usd - reserved_usd)
         self._reserved_usd.remove(reserved_usd)
         self._cost_usd += cost_usd

@@ -49,7 +49,7 @@ _SIGNALS: Final = {
 
 
 THROTTLED_IN_A_ROW: Final = 4
-"""Refusals for a rate limit that are taken for the server's own limit, and not for one of its machines."""
+"""Number of consecutive rate-limit rejections that pauses all requests; fewer may come from one of many machines."""
 _NO_TOKENS: Final = Usage(input_tokens=0, output_tokens=0)
 
 
@@ -60,20 +60,20 @@ class _QuestionState:
     body: bytes
     key: str
     most: Usage
-    """The most tokens that one request should take."""
+    """Expected maximum number of tokens of one request."""
     ends_at_s: float
     n_requests: int = 0
     n_throttled: int = 0
-    """Requests that were rejected for a rate limit."""
+    """Number of requests that were rejected for a rate limit."""
     usage: Usage | None = None
-    """Of all requests so far."""
+    """Tokens of all requests so far; `None` if none were counted."""
 
 
 class ModelServerClient:
     """Client that a server's questions share; deadlines start when a first request may be sent."""
 
     read: Callable[..., Reply | RequestFailure] = staticmethod(parse_chat_response)
-    """What a server's bytes mean; those that speak no chat have another."""
+    """Function that parses a server's response; subclasses for servers without a chat API override it."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class ModelServerClient:
         self._seed = seed
         self._retries = RetryBudget()
         self._n_throttled = 0
-        """Requests in a row that were rejected for a rate limit."""
+        """Number of consecutive rejections for a rate limit, without those during a pause."""
         self._breaker = CircuitBreaker(outage_s=patience.outage_s)
 
     async def ask(self, body: bytes, *, key: str, most: Usage = _NO_TOKENS) -> Reply | Failure:
@@ -148,7 +148,7 @@ class ModelServerClient:
         try:
             async with asyncio.timeout_at(course.ends_at_s):
                 await asyncio.sleep(wait_s)
-                # What a server refuses for its rate limit costs it little: the deadline bounds it.
+                # A rate-limited request costs a server little: only the deadline limits these.
                 while not throttled and not self._retries.take(_get_loop_time_s()):
                     await asyncio.sleep(max(0.01, self._jitter_s(course)))
                 ticket = await self._admit(course)
@@ -269,7 +269,7 @@ class ModelServerClient:
 
     def _pause(self, asked_s: float) -> None:
         """Pause all requests after several rejections for a rate limit in a row."""
-        if self._pace.is_paused:  # refusals of one burst make its pause no longer
+        if self._pace.is_paused:  # a burst of rejections lengthens the backoff only once
             self._pace.pause(_get_loop_time_s() + asked_s)
             return
         self._n_throttled += 1
@@ -279,7 +279,7 @@ class ModelServerClient:
             self._pace.pause(_get_loop_time_s() + (asked_s or longer_s))
 
     def _jitter_s(self, course: _QuestionState) -> float:
-        # Growing waits would pass the deadline where a rate limit refuses most requests.
+        # Capped, because growing waits would pass the deadline if most requests are rate-limited.
         n_faults = course.n_requests - course.n_throttled
         attempt = n_faults + min(course.n_throttled, THROTTLED_IN_A_ROW)
         return backoff_s(self._patience, key=course.key, attempt=attempt, seed=self._seed)

@@ -11,7 +11,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 
 STREAK: Final = 10
-"""Requests in a row without an answer that count as an outage."""
+"""Number of consecutive requests without an answer that counts as an outage."""
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 30.0
 
@@ -111,7 +111,7 @@ class CircuitBreaker:
 
 
 FIRST_LIMIT: Final = 4
-"""Requests in flight before anything is known of the server."""
+"""Initial maximum number of requests in flight, before the server has answered."""
 
 
 class ServerLoadSignal(Enum):
@@ -119,9 +119,9 @@ class ServerLoadSignal(Enum):
 
     FINE = auto()
     THROTTLED = auto()
-    """Status 429: fewer requests are wanted."""
+    """Status 429: the limit is halved."""
     TROUBLED = auto()
-    """Status 5xx, a lost connection or a time-out: more requests would not help."""
+    """Status 5xx, a lost connection or a timeout: the limit stops growing for a round."""
 
 
 class ConcurrencyLimiter:
@@ -145,7 +145,7 @@ class ConcurrencyLimiter:
         self._halved_at = 0
         self._paused_until_s = 0.0
         self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
-        """By deadline, and in the order in which they came."""
+        """Heap of waiting requests, by deadline and then by arrival."""
         self._n_waited = 0
 
     @property
@@ -168,7 +168,7 @@ class ConcurrencyLimiter:
             try:
                 await turn
             except asyncio.CancelledError:
-                if not turn.cancelled():  # the turn came together with the cancellation
+                if not turn.cancelled():  # the slot was granted before the cancellation
                     self.leave()
                 raise
         else:
@@ -200,7 +200,7 @@ class ConcurrencyLimiter:
             case ServerLoadSignal.THROTTLED:
                 self._slow_start = False
                 self._calm = 0
-                if number > self._halved_at:  # one burst of refusals halves once
+                if number > self._halved_at:  # a burst of rejections halves the limit once
                     self._halved_at = self._sent
                     self._limit = max(1.0, self._limit / 2)
             case ServerLoadSignal.TROUBLED:
@@ -210,14 +210,14 @@ class ConcurrencyLimiter:
     def _grow(self) -> None:
         self._calm += 1
         if self._in_flight < self.limit:
-            return  # an unused limit teaches nothing
+            return  # the limit was not reached, so it is not tested
         if self._slow_start:
             self._limit = min(self._ceiling, self._limit + 1)
         elif self._calm > self._limit:
             self._limit = min(self._ceiling, self._limit + 1 / self._limit)
 
     def _resume(self, until_s: float) -> None:
-        if until_s == self._paused_until_s:  # no later pause was asked for
+        if until_s == self._paused_until_s:  # no later pause was requested
             self._paused_until_s = 0.0
             self._let_in()
 

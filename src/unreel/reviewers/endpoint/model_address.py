@@ -9,7 +9,7 @@ from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.server_keys import OWN_KEY, ServerAddress, parse_server_url
 
 LOCAL: Final = "local/"
-"""Prefix of the folder of a local model: it is not a provider, and no server is contacted."""
+"""Prefix of the path of a local model; it is not a provider, and no server is contacted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +17,11 @@ class ModelProvider:
     """A provider whose servers speak the OpenAI chat API."""
 
     base_url: str | None
-    """`None` where the user must give the address."""
+    """Default base URL of the server; `None` if the user must give it."""
     key_variable: str | None
-    """Environment variable of the key; `None` where none is needed."""
+    """Environment variable of the API key; `None` if the server needs none."""
     needs_key: bool = True
-    """Whether a key is required. A server of your own may be open."""
+    """Whether an API key is required; a self-hosted server may accept requests without one."""
     length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
 
@@ -100,7 +100,7 @@ def parse_model_address(text: str) -> ModelAddress:
     if match is None:
         remedy = "Write provider/name, or provider/name@http://host:port/v1 (no user or password)"
         setting = "model"
-        public_part = text.partition("@")[0]  # an address may hold a password
+        public_part = text.partition("@")[0]  # the URL may contain a password
         raise InvalidSettingError(setting, f"cannot read {public_part!r}", remedy)
     provider = PROVIDERS.get(match["provider"])
     if provider is None:

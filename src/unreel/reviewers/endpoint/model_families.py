@@ -17,7 +17,7 @@ from unreel.protocols.presentation import TimeFormat
 from unreel.reviewers.endpoint.model_address import ModelAddress
 
 RESIZED: Final = "resized "
-"""Before the bounds of a processor's resize in pixels, where a checkpoint has its own."""
+"""Prefix of a box space that states a checkpoint's own resize bounds in pixels, as `resized MIN-MAX`."""
 _BOUNDS: Final = re.compile(rf"{RESIZED}(?P<least>[0-9]{{1,9}})-(?P<most>[0-9]{{1,9}})", re.ASCII)
 BoxConvention = Literal["pixel", "unit", "permille", "model-input"]
 Switch = Literal["off", "on"]
@@ -50,15 +50,15 @@ class ModelFamily:
 
     name: str
     pattern: str
-    """Matches the model's name, in any letter case."""
+    """Regular expression that is searched for in model names, ignoring case."""
     boxes: BoxConvention
     times: TimeFormat = "seconds"
     resize: FrameResizeRule | None = None
-    """Needed where boxes are pixels of the resized frame."""
+    """Resize rule of frames; required if boxes are in pixels of the resized frame."""
     film: FrameResizeRule | None = None
-    """How the frames of a video are resized, where that is otherwise."""
+    """Resize rule of the frames of a video, if it differs from `resize`."""
     of: str | None = None
-    """The architecture's name, where models of it come in several kinds."""
+    """Name of the architecture, if several families share it."""
     video: bool = False
     audio: bool = False
     seeds: bool = False
@@ -66,7 +66,7 @@ class ModelFamily:
     thinking: Mapping[Switch, Mapping[str, Any]] = field(
         default_factory=lambda: MappingProxyType({})
     )
-    """Fields of the request that switch the model's thinking; empty for its default. A missing
+    """Request fields that turn thinking `on` or `off`; empty if that is the model's default. A missing
     switch is unsupported or unknown.
     """
 
@@ -112,7 +112,7 @@ _OPENROUTER: Final[Mapping[Switch, Mapping[str, Any]]] = {
     "on": {"reasoning": {"effort": "high"}},
     "off": {"reasoning": {"effort": "none"}},
 }
-"""It has one field for all families, and translates."""
+"""Request fields of OpenRouter, which are the same for all families."""
 
 _open = partial(ModelFamily, video=True, seeds=True)
 _qwen3 = partial(
@@ -123,10 +123,10 @@ _qwen3 = partial(
 _gemini = partial(ModelFamily, boxes="permille", times="clock", audio=True)
 
 # Patterns are tried in this order. Sources: the families' model cards and processors. Qwen2.5-VL
-# trains on absolute pixels of the resized frame, Qwen3-VL and Gemini on 0..1000. Of thinking, only
-# what the makers document is declared: OpenAI takes `none` from gpt-5.1 on, Google from 2.5 Flash
-# but never for Pro or Gemini 3; Qwen3-VL comes as checkpoints that think or do not, and its hosted
-# `plus` and `flash` switch.
+# trains on absolute pixels of the resized frame, Qwen3-VL and Gemini on 0..1000. Thinking switches
+# are declared only if documented: OpenAI accepts `none` from gpt-5.1 on, Google for 2.5 Flash but
+# never for Pro or Gemini 3; Qwen3-VL has separate checkpoints with and without thinking, and its
+# hosted `plus` and `flash` have a switch.
 FAMILIES: Final = (
     _qwen3(
         name="qwen3-vl-hosted",
@@ -155,7 +155,7 @@ FAMILIES: Final = (
         boxes="permille",
         thinking=_build_thinking_switch("enable_thinking"),
     ),
-    # It thinks only under a system prompt of its makers, which is never sent here.
+    # It thinks only with its makers' system prompt, which is never sent here.
     _open(name="internvl", pattern=r"intern-?vl", boxes="permille", thinking=_NEVER),
     _open(
         name="glm-v-thinking",

@@ -96,7 +96,7 @@ def _build_video_time_fields(
             "fps": float(timing.fps),
             "frames_indices": list(timing.indices),
             "total_num_frames": timing.indices[-1] + 1,
-            "num_frames": -1,  # all that are sent; by itself it keeps the first 32
+            "num_frames": -1,  # all sent frames; the default is the first 32
             "do_sample_frames": False,
         }
         for timing in timings
@@ -128,9 +128,9 @@ def _encode_data_url_part(kind: str, mime: str, base64: bytes) -> bytes:
 
 
 TAKE_FRAMES = frozenset({"compatible", "vllm"})
-"""Providers that may be vLLM, which takes frames as one video."""
+"""Providers whose server may be vLLM, which accepts frames as one video."""
 _SHORTEST_SECRET = 4
-"""Shorter keys are placeholders such as `x`: hiding them would eat into words."""
+"""Minimum length of API keys to redact; shorter ones are placeholders such as `x`, which occur in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,17 +138,17 @@ class ModelIOFormat:
     """Input and output format of a model; differences from the default are part of its name."""
 
     show: Showing = "frames"
-    """Frames one by one, frames as one video for a server of vLLM's, or the whole clip where the
-    family takes video."""
+    """Input form: single frames, frames as one video for a vLLM server, or the whole clip for a family
+    that accepts video."""
     max_tokens: int = 2048
     temperature: float | None = 0.0
-    """Sent where the family takes it; `None` leaves the server's own."""
+    """Sampling temperature, sent if the family accepts it; `None` for the server's default."""
     seed: int | None = None
-    """The model's own, where the family takes one."""
+    """Sampling seed of the model, if its family accepts one."""
     family: str | None = None
     """Family of a model whose name does not contain it."""
     box_space: str | None = None
-    """What its boxes count in, where that is not what its family says."""
+    """Coordinate space of the boxes, if it differs from the family's."""
 
     def label(self) -> str:
         """Return the settings that differ from the default, as `name=value` separated by commas."""
@@ -165,9 +165,9 @@ class EndpointLimits:
     max_requests: int | None = None
     max_cost_usd: Decimal | None = None
     price: TokenPrice | None = None
-    """Needed for a cap on cost, and for the cost in the spending."""
+    """Price of tokens; required for `max_cost_usd`, and for the cost in `spending`."""
     before: EarlierSpending = field(default_factory=EarlierSpending)
-    """What counts towards the cap on cost already."""
+    """Earlier spending that counts towards `max_cost_usd`."""
     patience: RetryPolicy = field(default_factory=RetryPolicy)
 
 

@@ -39,7 +39,7 @@ class ModelEndpoint:
     server: ServerAddress
     variable: str | None
     remark: str = ""
-    """Why a key that is there stays here, or that the one which would go is not there."""
+    """Reason why an existing API key is not sent, or note that the variable to be sent is not set."""
 
     @property
     def key_words(self) -> str:

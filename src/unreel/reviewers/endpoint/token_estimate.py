@@ -29,11 +29,11 @@ from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.model_families import FrameResizeRule, ModelFamily
 
 CHARACTERS: Final = 4
-"""Of English text, for one token: Google's and OpenAI's own rule of thumb."""
+"""Number of characters per token of English text, a rule of thumb of Google and OpenAI."""
 MARK_CHARACTERS: Final = 32
-"""Number of characters of the timestamp of a frame."""
+"""Assumed number of characters of the timestamp of a frame."""
 FILM_TOKENS_PER_S, SOUND_TOKENS_PER_S = 300, 32
-"""Of a clip that is sent whole, and of its sound: Google's figures."""
+"""Number of tokens per second of a clip that is sent as a file, and of its sound, as published by Google."""
 _TILE: Final = 512
 _SHORT_SIDE: Final = 768
 
@@ -84,7 +84,7 @@ def _build_tile_token_rule(base: int, tile: int) -> ImageTokenRule:
 
 _GOOGLE: Final = ImageTokenRule("258 for each tile of 768 pixels", _count_gemini_image_tokens)
 _REASONING: Final = _build_tile_token_rule(70, 140)
-# Sources: the makers' pages on vision and on tokens.
+# Sources: the makers' documentation of vision and of tokens.
 _RULES: Final = {
     "openai": _build_tile_token_rule(85, 170),
     "openai-audio": _build_tile_token_rule(85, 170),

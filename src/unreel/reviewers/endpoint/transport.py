@@ -21,9 +21,9 @@ from unreel.network.http_client import (
 from unreel.reviewers.endpoint.model_address import ModelAddress
 
 READABLE: Final = 200
-"""Maximum number of characters of the server's text that a failure repeats."""
+"""Maximum number of characters of a server's message that a failure quotes."""
 MOST_TOKENS: Final = 1_000_000_000
-"""A server that counts more in one answer has not counted."""
+"""Maximum number of tokens of one answer; a server that reports more is treated as if it reported none."""
 _STATUSES: Final = range(HTTPStatus.BAD_REQUEST, 600)
 _PASSING: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
@@ -36,11 +36,11 @@ class RequestFailure:
 
     failure: Failure
     final: bool = False
-    """Whether a retry would give the same result."""
+    """Whether a retry is useless, because it would give the same result."""
     retry_after_s: float = 0.0
     usage: Usage | None = None
     billable: bool = False
-    """Whether the model may have worked for it: a server that refuses a request takes no money."""
+    """Whether the request may cost money, because the model may have run; a rejected request costs nothing."""
 
 
 def parse_chat_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:

@@ -11,7 +11,7 @@ from typing import Final
 from unreel.core.errors import InvalidSettingError, MachineError
 
 CLIP_FOLDER: Final = Path("/clip")
-"""Folder of the clip, as the program sees it."""
+"""Folder of the clip inside the sandbox."""
 SCRATCH: Final = "/tmp"  # noqa: S108  a folder of the program's own, in memory
 _SCRATCH_BYTES: Final = 1 << 30
 _SHARED_BYTES: Final = 1 << 29

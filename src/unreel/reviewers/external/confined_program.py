@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 NOT_CONFINED: Final = 118
-"""Exit status of a cage that does not hold: the program was not started."""
+"""Exit status if the sandbox could not be set up: the program was not started."""
 NOT_STARTED: Final = 119
-"""Exit status where the program cannot be run at all."""
+"""Exit status if the program cannot be executed."""
 _NEW_IPC: Final = 0x08000000
 _NEW_USER: Final = 0x10000000
 _NEW_PROCESSES: Final = 0x20000000
@@ -118,7 +118,7 @@ def _start_weak_sandbox(plan: dict[str, Any], command: list[str]) -> int:
     first = os.fork()
     if first:
         return first
-    # The first process of its namespace: with its end the kernel ends all others there.
+    # The first process of its namespace: when it exits, the kernel kills all others in it.
     with contextlib.suppress(OSError):
         _limit_process_ids()
     _die_with_parent(libc, keeper)
@@ -226,7 +226,7 @@ def _restrict_file_access(folder: Path, *, graphics: bool) -> None:
     class Attributes(RulesetAttr):  # type: ignore[misc]  # the package is not typed
         _fields_ = (("handled_access_net", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
 
-    ctypes.set_errno(0)  # The package takes a stale errno for a failure.
+    ctypes.set_errno(0)  # The package interprets a stale errno as a failure.
     abi = int(landlock_abi_version())
     handled = Attributes(
         FSAccess.all(), 0b11 if abi >= _NET_ABI else 0, 0b11 if abi >= _SCOPE_ABI else 0
@@ -268,7 +268,7 @@ def _install_syscall_filter(libc: ctypes.CDLL, rules: bytes) -> None:
 
 def _die_with_parent(libc: ctypes.CDLL, keeper: int) -> None:
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    # In a namespace of its own, the parent is 0 whether it lives or not.
+    # In a separate PID namespace the parent's id is always 0.
     if os.getppid() not in {0, keeper}:
         os._exit(NOT_STARTED)
 

@@ -40,7 +40,7 @@ from unreel.reviewers.external.syscall_filter import build_syscall_filter
 from unreel.reviewers.external.watchdog import OVER_LIMIT
 
 CLIP_PLACE: Final = "{clip}"
-"""Placeholder of the clip's path; without it the path is the last argument."""
+"""Placeholder of the clip's path in a command; without it the path is appended as the last argument."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ExternalProgramCommand:
 
     command: tuple[str, ...]
     identity: tuple[str, ...]
-    """Its words, with the digest of each file in the place of its path."""
+    """Words of the command, with the digest of each file instead of its path."""
 
     def with_clip(self, clip: Path) -> list[str]:
         """Return the command line of the program for the clip at the path `clip`."""
@@ -65,9 +65,9 @@ class ExternalProgramSettings:
     seconds: float = 120.0
     at_once: int = 2
     graphics: bool = False
-    """Whether it may open the graphics cards."""
+    """Whether the program may use the GPUs."""
     weak: bool = False
-    """Whether it runs without bubblewrap, where it may read all that its user may read."""
+    """Whether the program runs without bubblewrap, so that it can read all files of its user."""
 
 
 def resolve_command_files(command: Sequence[str], base: Path) -> list[str]:
@@ -205,7 +205,7 @@ class DetectorProgramReviewer:
         ending = _ENDINGS.get(exhibit.whole.mime, "mp4")
         with TemporaryDirectory(prefix="unreel-", ignore_cleanup_errors=True) as room:
             folder = OutputDirectory(Path(room))
-            # Beside the folder that it may write to, so that it cannot change the clip.
+            # Outside the writable folder, so that the program cannot change the clip.
             clip = folder.write(f"shown/clip.{ending}", exhibit.whole.data)
             return run_sandboxed_program(self._job(clip, folder.make("scratch")), stop)
 

@@ -12,10 +12,10 @@ from unreel.core.judgement import Label
 
 ScoreMeans = Literal["generated", "real"]
 Shown = Literal["clip", "frames"]
-"""What a service is posted."""
+"""Input that is posted to a service."""
 _FORM: Final = 'one line of JSON with "score" from 0 to 1, "label" ("real" or "generated"), or both'
 _SURE: Final = 1e-6
-"""Minimum distance of a belief from one half, also at the threshold."""
+"""Minimum relative distance of a score from the threshold, so that no probability is exactly one half."""
 _READABLE: Final = 80
 
 

@@ -28,7 +28,7 @@ from unreel.reviewers.external.detector_scores import (
 )
 
 _CAP_BYTES: Final = 64 * 1024
-"""Maximum size of a reply."""
+"""Maximum size of a reply in bytes."""
 
 
 class _ScoreServiceClient(ModelServerClient):

@@ -29,9 +29,9 @@ from unreel.reviewers.external.detector_scores import (
 from unreel.reviewers.factory import ReviewerFactory
 
 COMMAND: Final = "command:"
-"""Before the name of a program that judges clips."""
+"""Prefix of the name of a reviewer that runs a program."""
 HTTP: Final = "http:"
-"""Before the name of a service that judges clips."""
+"""Prefix of the name of a reviewer that calls a service."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 

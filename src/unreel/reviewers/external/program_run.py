@@ -17,9 +17,9 @@ from unreel.core.managed_process import ManagedProcess
 from unreel.reviewers.external import confined_program
 
 OUTPUT_BYTES: Final = 1 << 20
-"""A score takes a line; a program that writes more is chatty or hostile."""
+"""Maximum size of a program's output in bytes; a score takes one line."""
 _ERROR_BYTES: Final = 4096
-"""Maximum length of the end of a program's stderr for the log."""
+"""Number of bytes at the end of a program's stderr that are kept for the log."""
 _PIECE_BYTES: Final = 1 << 16
 _LOOK_S: Final = 0.1
 
@@ -30,16 +30,16 @@ class SandboxedCommand:
 
     command: Sequence[str]
     folder: Path
-    """All that it may write to."""
+    """Only folder that the program may write to."""
     environment: Mapping[str, str]
     seconds: float
     memory_mb: int
     rules: bytes
-    """The seccomp filter."""
+    """Seccomp filter as a BPF program."""
     bubblewrap: Sequence[str] = ()
-    """bubblewrap and its options; none for the weak cage."""
+    """Command and options of bubblewrap; empty for the weak sandbox."""
     graphics: bool = False
-    """Whether the weak cage lets it open graphics cards."""
+    """Whether the weak sandbox allows the use of GPUs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class ProgramRunResult:
     status: int
     output: bytes
     errors: bytes
-    """The end of what it said besides; for a log, never for a table: it may hold what the program read."""
+    """End of stderr, for a log and never for a table: it may contain data that the program read."""
 
 
 def run_sandboxed_program(
@@ -68,7 +68,7 @@ def run_sandboxed_program(
                 "graphics": job.graphics,
             }
         )
-        # The weak cage loads a package for Landlock; the other one needs none.
+        # The weak sandbox imports a package for Landlock; bubblewrap needs no packages.
         options = ["-I", "-S"] if job.bubblewrap else ["-I"]
         process = ManagedProcess(
             [sys.executable, *options, str(Path(confined_program.__file__)), plan, *job.command],

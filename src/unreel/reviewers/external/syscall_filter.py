@@ -9,9 +9,9 @@ import struct
 from typing import Final
 
 NEWEST: Final = 469
-"""`file_setattr`, the newest system call that was reviewed. Numbers from 424 on are the same on all machines."""
+"""Number of `file_setattr`, the newest reviewed system call; from 424 on all architectures have the same numbers."""
 _DENIED: Final = (
-    # The network, and other ways to reach a process outside.
+    # Network, and other access to processes outside the sandbox.
     *("socket", "connect", "bind", "listen", "accept", "accept4", "sendmsg", "sendmmsg"),
     *("shmget", "shmat", "semget", "msgget", "msgsnd", "mq_open"),
     *("ptrace", "process_vm_readv", "process_vm_writev", "kcmp"),
@@ -19,7 +19,7 @@ _DENIED: Final = (
     *("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat"),
     *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
     *("utime", "utimes", "utimensat", "futimesat"),
-    # Namespaces, mounts and the machine.
+    # Namespaces, mounts and system administration.
     *("mount", "umount2", "pivot_root", "chroot", "setns", "unshare", "open_by_handle_at"),
     *("bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key", "acct"),
     *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot"),
@@ -46,13 +46,13 @@ _DENIED_NUMBERS: Final = (
         469,
     ),  # lsm_set_self_attr, setxattrat, removexattrat, open_tree_attr, file_setattr
 )
-"""Given by number: libseccomp may be older than they are."""
+"""Denied system calls, by number because libseccomp may be too old to know their names."""
 _CLONE3: Final = 435
 _NAMESPACES: Final = 0x7E020000
-"""All flags of `clone` that make a namespace, but for time, which only `clone3` and `unshare` can make."""
+"""Flags of `clone` that create a namespace, except for time, which only `clone3` and `unshare` can create."""
 _IOCTLS: Final = (
     *(0x40086602, 0x40046602, 0x401C5820),  # FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR
-    *(0x40087602, 0x40047602, 0x40806685),  # FS_IOC_SETVERSION, its 32 bits, FS_IOC_ENABLE_VERITY
+    *(0x40087602, 0x40047602, 0x40806685),  # FS_IOC(32)_SETVERSION, FS_IOC_ENABLE_VERITY
     *(
         0x800C6613,
         0xC0506617,
@@ -91,7 +91,7 @@ def build_syscall_filter() -> bytes:
     machine = pyseccomp.system_arch()
 
     def find(name: str) -> int:
-        return int(pyseccomp.resolve_syscall(machine, name))  # negative if the machine lacks it
+        return int(pyseccomp.resolve_syscall(machine, name))  # negative if it does not exist here
 
     denied = {number for name in _DENIED if (number := find(name)) >= 0}
     return b"".join(
@@ -119,7 +119,7 @@ def build_syscall_filter() -> bytes:
                 _encode_bpf_argument_load(1),
                 *(_encode_bpf_return_if(_EQUAL, request, _REFUSE) for request in _IOCTLS),
             ),
-            # Datagram sockets can be sent to anybody; a pair of streams is connected for good.
+            # Datagram sockets can send to any address; a pair of stream sockets cannot.
             _encode_syscall_checks(
                 find("socketpair"),
                 *(_encode_bpf_argument_load(0), _encode_bpf_return_unless(_EQUAL, _UNIX, _REFUSE)),
@@ -129,7 +129,7 @@ def build_syscall_filter() -> bytes:
                     _encode_bpf_return_unless(_EQUAL, _STREAM, _REFUSE),
                 ),
             ),
-            # Without an address, as `send` has none.
+            # Only without an address, as `send` calls it.
             _encode_syscall_checks(
                 find("sendto"),
                 *(_encode_bpf_argument_load(4), _encode_bpf_return_unless(_EQUAL, 0, _REFUSE)),

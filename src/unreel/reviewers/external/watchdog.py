@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 OVER_LIMIT: Final = 117
-"""Exit status of a program that was killed because it took more memory or processes than it may."""
+"""Exit status of a program that was killed because it exceeded its memory or thread limit."""
 _LOOK_S: Final = 0.1
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _N_THREADS: Final = 17
@@ -54,7 +54,7 @@ def _exceeds_limits(pid: int, memory_bytes: int, most_threads: int) -> bool:
             resident[each] = int(fields[_RESIDENT_PAGES]) * _PAGE_BYTES
         if n_threads > most_threads:
             return True
-    # Shared pages are resident in every process that maps them, and counting them exactly takes longer.
+    # Resident sizes count shared pages several times; the exact measure is slower.
     return (
         sum(resident.values()) > memory_bytes
         and sum(_measure_process_bytes(*each) for each in resident.items()) > memory_bytes

@@ -32,7 +32,7 @@ SETTING: Final = "--adapter"
 _CONFIG_BYTES: Final = 4 << 20
 _HEADER_BYTES: Final = 64 << 20
 _RANKS: Final = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""What vLLM takes as the most that an adapter's rank may be."""
+"""Values that vLLM accepts as the maximum rank of adapters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class ServedAdapter:
     folder: Path
     rank: int
     sees: bool
-    """Whether it changes the part that looks at frames."""
+    """Whether the adapter changes the vision part of the model."""
     taught: CheckpointInputSpec | None
 
 
@@ -122,9 +122,9 @@ CONFIG: Final = "config.json"
 ADAPTER: Final = "adapter_config.json"
 _WEIGHTS: Final = "*.safetensors"
 _ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
-"""Without this file peft loads `adapter_model.bin`, whatever other safetensors there are."""
+"""Weights file of an adapter; if it is missing, peft loads `adapter_model.bin`, even next to other safetensors."""
 _NAMED_WEIGHTS: Final = "transformers_weights"
-"""Setting of a model that makes transformers load another file than usual."""
+"""Key of a model's config that makes transformers load another weights file than the default."""
 _CODED: Final = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 """Weight formats that can contain code; they are ignored next to safetensors."""
 _SHOWN_BY: Final = (
@@ -144,7 +144,7 @@ _TYPES: Final[dict[str, FamilyName]] = {
     "video_llama_3": "videollama3",
 }
 _INNER: Final = frozenset({"checkpoints", "model"})
-"""Folders of a training that say nothing of whose they are."""
+"""Names of folders within a training run that are left out of the display name."""
 _SHORT: Final = 12
 MAX_TOKENS: Final = 2048
 """Default maximum number of tokens of an answer."""
@@ -157,7 +157,7 @@ class LocalCheckpoint:
     folder: Path
     taught: CheckpointInputSpec
     is_ours: bool
-    """Whether it declares how it was taught. Another model is asked like one behind a server."""
+    """Whether its folder declares its training input; otherwise the family's defaults apply, as for a served model."""
 
     @property
     def name(self) -> str:

@@ -34,7 +34,7 @@ from unreel.reviewers.message_parts import (
 )
 
 IGNORED: Final = -100
-"""Label of tokens without a loss: the prompt, and padding."""
+"""Label of tokens without loss: the prompt and padding."""
 
 _PROCESSORS: Final[Mapping[FamilyName, str]] = {
     "qwen2.5-vl": "Qwen2_5_VLProcessor",
@@ -42,9 +42,9 @@ _PROCESSORS: Final[Mapping[FamilyName, str]] = {
     "videollama3": "VideoLlama3Processor",
 }
 _WITH_TYPES: Final = frozenset({"qwen2.5-vl", "qwen3-vl"})
-"""Families whose positions depend on which tokens are pictures (1) and videos (2)."""
+"""Families whose token positions depend on token types: image (1) and video (2)."""
 _CANNOT_TAKE: Final = (OSError, ValueError, TypeError, RuntimeError, SyntaxError)
-"""What Pillow, tokenizers and processors raise for frames and texts that are none."""
+"""Exceptions that Pillow, tokenizers and processors raise for invalid frames and texts."""
 _TURN: Final = "\u2063answer\u2063"
 
 
@@ -53,11 +53,11 @@ class EncodedRequest:
     """A request as tensors for a model, followed by the training answer if one was given."""
 
     input_ids: torch.Tensor
-    """One-dimensional: the prompt, then the target if one was given."""
+    """One-dimensional token ids: the prompt, then the target if one was given."""
     n_prompt: int
     """Number of prompt tokens."""
     media: Mapping[str, torch.Tensor]
-    """Pixels, grids and what else the model takes, by its own names."""
+    """Pixels, grids and other inputs of the model, by the model's own argument names."""
 
 
 class RequestEncoder:
@@ -257,7 +257,7 @@ class RequestEncoder:
     def _video_settings(self, timings: list[VideoMetadata]) -> dict[str, Any]:
         settings: dict[str, Any] = {"video_metadata": timings, "do_sample_frames": False}
         if self._taught.family != "videollama3":
-            # Said because its default changes with transformers 5.22.
+            # Set explicitly, because the default changes with transformers 5.22.
             settings["cap_pixels_per_frame"] = False
         return settings
 
@@ -359,7 +359,7 @@ def _compute_videollama3_video_size(
     processor: Any, height: int, width: int, n_frames: int
 ) -> tuple[int, int]:
     bounds = _get_resize_bounds(processor.video_processor)
-    bounds["max_pixels"] //= n_frames  # its bound is for all frames together
+    bounds["max_pixels"] //= n_frames  # the maximum is for all frames together
     size: tuple[int, int] = llama_videos.smart_resize(height, width, **bounds)
     return size
 
@@ -372,4 +372,4 @@ _SIZES: Final[Mapping[tuple[str, str], Callable[..., tuple[int, int]]]] = {
     ("videollama3", "frames"): _build_image_resizer(llama_images.smart_resize),
     ("videollama3", "video"): _compute_videollama3_video_size,
 }
-"""How each processor chooses the size to which it resizes; tests hold them against its grids."""
+"""Functions that compute each processor's size of resized frames; tests compare them with its grids."""

@@ -20,9 +20,9 @@ from unreel.reviewers.condition_section import ConditionSection
 FILE: Final = "unreel.json"
 
 Form = Literal["frames", "video"]
-"""Frames one by one, each behind its instant, or as one video with the processor's own time marks."""
+"""Input form: single frames, each after its timestamp, or one video with the processor's own timestamps."""
 FamilyName = Literal["qwen2.5-vl", "qwen3-vl", "videollama3"]
-"""The architectures that can be trained and run here; the words of `reviewers.endpoint.families`."""
+"""Architectures that can be trained and run locally, named as in `reviewers.endpoint.model_families`."""
 
 
 class ProtocolTrainingCondition(RecipeSection):
@@ -42,12 +42,12 @@ class CheckpointInputSpec(RecipeSection):
     family: FamilyName
     input: Form
     box_space: Text
-    """The convention of its boxes: `model-input`, `permille`, `unit` or `pixel`."""
+    """Coordinate convention of its boxes: `model-input`, `permille`, `unit` or `pixel`."""
     instruments: Annotated[tuple[ProtocolTrainingCondition, ...], Field(max_length=MOST_PARTS)] = ()
     base: Text | None = None
-    """Of an adapter: the model that it belongs on."""
+    """Base model of an adapter: a folder, also relative to the adapter's, or a name on the Hugging Face Hub."""
     base_digest: Text | None = None
-    """Of that model's weights."""
+    """Digest of the weights of the base model."""
 
     def condition(self, protocol: str) -> Condition | None:
         """Return the condition in which the checkpoint was trained on `protocol`; `None` if it was not."""

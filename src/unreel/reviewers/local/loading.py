@@ -27,7 +27,7 @@ from unreel.reviewers.local.checkpoint import (
 )
 
 _KNOWN: Final = frozenset({"c8ee3ef7bd02674546e45cd9715a86392618c4813ed06d8536cc2f7fcc43929b"})
-"""Digests of the method that is replaced: one for each way in which it was written and looked through."""
+"""SHA-256 hashes of the source of the method that is replaced, one for each reviewed version."""
 
 
 def patch_rope_positions(model: torch.nn.Module) -> None:
@@ -154,7 +154,7 @@ def load_local_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> 
         setting, remedy = "model", "Name the model that it belongs on as `base` in unreel.json"
         raise InvalidSettingError(setting, f"{path} is an adapter of no known model", remedy)
     if (checkpoint.base / ADAPTER).is_file():
-        # transformers would load what that one names, by rules of its own.
+        # transformers would load the base of that adapter without these checks.
         setting, remedy = "model", "Merge that one first, and name the merged model"
         raise InvalidSettingError(setting, f"the base of {path} is an adapter itself", remedy)
     return _attach_adapter(_load_full_model(checkpoint.base, dtype), path).to(device)
@@ -165,7 +165,7 @@ def _load_full_model(folder: Path, dtype: torch.dtype) -> Any:
     try:
         model, loaded = AutoModelForImageTextToText.from_pretrained(
             folder,
-            attn_implementation="sdpa",  # a folder could name one that is fetched
+            attn_implementation="sdpa",  # a config could name one to download
             dtype=dtype,
             local_files_only=True,
             output_loading_info=True,

@@ -128,7 +128,7 @@ class LocalReviewer:
         except Empty:
             return None
         if following is None:
-            self._waiting.put(None)  # the last of all: it ends the loop outside
+            self._waiting.put(None)  # keep the end marker for the outer loop
         return following
 
     def _refuse_rest(self) -> None:

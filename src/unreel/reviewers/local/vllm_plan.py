@@ -33,13 +33,13 @@ from unreel.reviewers.local.input_format import (
 
 LOOPBACK: Final = "127.0.0.1"
 MOST_LENGTH: Final = 32_768
-"""Default maximum number of tokens of a question and its answer."""
+"""Default maximum number of tokens of a question with its answer."""
 _MOST_IMAGES: Final = 256
-"""Frames of one clip that may be shown one by one."""
+"""Maximum number of frames of one clip that are sent as single images."""
 _DIGITS: Final = 8
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _SKEWED: Final = ((5, 6), (5, 23))
-"""From and before these releases transformers loses the length of a video after it: decision 0027."""
+"""Range of transformers releases, without its end, that ignore a video's length in later positions: decision 0027."""
 _ENVIRONMENT: Final[Mapping[str, str]] = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -65,7 +65,7 @@ class VllmServerSettings:
     host: str = LOOPBACK
     port: int = 8000
     gpus: int = 1
-    """0 for a build of vLLM that computes on processors."""
+    """Number of GPUs; 0 for a CPU build of vLLM."""
     max_length: int | None = None
 
     @property
@@ -80,11 +80,11 @@ class ServedModel:
     """A model of a vLLM server: its name there, its input forms, and the units of its boxes."""
 
     name: str
-    """Begins with the family, which defines the accepted input."""
+    """Name on the server; it begins with the family, which defines the accepted input."""
     forms: tuple[Form, ...]
-    """Those that it may be asked in: the one that it was taught, or all that the server takes."""
+    """Accepted input forms: the one of its training, or all that the server supports."""
     box_spaces: Mapping[Form, str] = field(default_factory=dict)
-    """Coordinates of its boxes, if its family does not define them."""
+    """Coordinate space of its boxes by input form, if its family does not define it."""
     taught: CheckpointInputSpec | None = None
 
 
@@ -96,14 +96,14 @@ class VllmServerPlan:
     base: Path
     place: VllmServerSettings
     models: tuple[ServedModel, ...]
-    """The one that was asked for first."""
+    """Served models; the first is the one that `unreel serve` was called with."""
     arguments: tuple[str, ...]
-    """Of `python -m vllm.entrypoints.openai.api_server --model ...`."""
+    """Arguments after `python -m vllm.entrypoints.openai.api_server --model MODEL`."""
     environment: Mapping[str, str]
     usual: Mapping[str, str]
-    """What the server's environment says where the user's own says nothing."""
+    """Default environment variables, for those that the user's environment does not set."""
     changed: Mapping[str, str] = field(default_factory=dict)
-    """Files of the model that the server must find otherwise than they lie."""
+    """Texts of the model's files that must differ for the server, by file name."""
     remarks: tuple[str, ...] = ()
 
 
@@ -270,7 +270,7 @@ def _build_sampling_config_file(base: Path) -> Mapping[str, str]:
 def _build_vllm_network_options(place: VllmServerSettings) -> Sequence[str]:
     return (
         *("--host", place.host, "--port", str(place.port)),
-        *("--allowed-media-domains", "nowhere.invalid"),  # an empty list would allow all
+        *("--allowed-media-domains", "nowhere.invalid"),  # an empty list would allow all domains
         "--disable-fastapi-docs",
         "--disable-uvicorn-access-log",
     )
@@ -288,7 +288,7 @@ def _build_vllm_model_options(
         raise InvalidSettingError(setting, problem, f"Give {longest} or less")
     dtype = str(config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16")
     return (
-        # vLLM's `auto` makes halves of float32 weights, which then answer otherwise.
+        # `auto` converts float32 weights to half precision, which changes the answers.
         *("--dtype", dtype if dtype in {"float32", "float16", "bfloat16"} else "auto"),
         *("--load-format", "safetensors"),
         *("--max-model-len", str(place.max_length or min(longest, MOST_LENGTH))),
@@ -305,7 +305,7 @@ def _build_vllm_media_options(forms: set[Form], family: FamilyName) -> Sequence[
     written = ("--limit-mm-per-prompt", json.dumps(limits))
     if "video" not in forms:
         return written
-    # Said because its default changes with transformers 5.22.
+    # Set explicitly, because the default changes with transformers 5.22.
     capped = ("--mm-processor-kwargs", json.dumps({"cap_pixels_per_frame": False}))
     return (*written, *(capped if family != "videollama3" else ()), "--trust-request-mm-kwargs")
 

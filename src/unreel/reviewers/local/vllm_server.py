@@ -20,12 +20,12 @@ from unreel.core.settings import build_child_environment, read_secret_variable
 from unreel.reviewers.local.vllm_plan import VllmServerPlan, VllmServerSettings
 
 KEY: Final = "VLLM_API_KEY"
-"""Variable of the key, for vLLM and for clients."""
+"""Environment variable of the API key, for vLLM and for clients."""
 UP_S: Final = 1800.0
 _LEAST: Final = (0, 30)
-"""Releases before it have open advisories."""
+"""Minimum release of vLLM; earlier releases have open security advisories."""
 _ALL_MARKS: Final = (0, 32)
-"""From this release on the instants of our frames reach the model in all three families."""
+"""First release that passes the timestamps of sent frames to the models of all three families."""
 _LOG: Final = "vllm.log"
 _MODULE: Final = "vllm.entrypoints.openai.api_server"
 _PROBE: Final = """

@@ -48,7 +48,7 @@ class RewardClientError(RuntimeError):
         super().__init__(f"{reason}: {message}")
         self.reason = reason
         self.retry_s = retry_s
-        """Seconds to wait before the same request may succeed; None if it will not."""
+        """Seconds to wait before the same request may succeed; None if a retry is useless."""
 
 
 class VideoReward(NamedTuple):

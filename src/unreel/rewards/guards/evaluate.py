@@ -76,7 +76,7 @@ def evaluate_held_out_guard(
     held_out = np.array([step.held_out for step in paired], np.float64)
 
     def weigh(part: slice) -> Array:
-        rise = part.step or 1  # from the newest to the oldest value, a rise is a fall
+        rise = part.step or 1  # in reverse order, a rise is a fall
         falls = compute_trend_evidence(held_out[part], -rise, least=settings.held_out_fall)
         return np.minimum(compute_trend_evidence(value[part], rise), falls)
 

@@ -21,9 +21,9 @@ from unreel.media.reader import MediaReader
 from unreel.media.scan import PICKED_SIDE, ClipScan
 
 READ_FRAMES: Final = (1, 4, 6)
-"""Of the evenly spaced frames of a scan, those in which text is searched."""
+"""Indices of the scan's evenly spaced frames that are searched for text."""
 READ_EVERY: Final = 8
-"""Text is read in one of this number of clips, chosen by their pixels: it takes most of the time."""
+"""Number of clips of which one, chosen by its pixels, is searched for text, as this takes most of the time."""
 
 
 def measure_clip_facts(

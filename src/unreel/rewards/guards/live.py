@@ -66,7 +66,7 @@ class LiveRewardGuards:
         self._collector.add(self._iter_new_rows())
         if self._collector.n_complete != self._n_steps:
             self._n_steps = self._collector.n_complete
-            # Closed steps never change, so that their evidence is kept; others may still get rows.
+            # Closed steps never change, so their evidence is cached; other steps may get rows.
             evaluate_guards_on_steps(self._collector.closed, self._settings, self._known)
             steps = self._collector.finish()
             results = evaluate_guards_on_steps(steps, self._settings, self._known.copy())
@@ -87,7 +87,7 @@ class LiveRewardGuards:
 
     def _iter_new_rows(self) -> Iterator[LogRow]:
         while line := self._file.readline():
-            if not line.endswith(b"\n"):  # it is being written
+            if not line.endswith(b"\n"):  # incomplete: it is still being written
                 self._file.seek(-len(line), os.SEEK_CUR)
                 return
             row = parse_reward_log_line(line)

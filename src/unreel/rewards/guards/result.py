@@ -22,17 +22,17 @@ MEANINGS: Final = {
     "identical": "fraction of groups in which all rewards are equal",
     "nulls": "fraction of items without a reward",
 }
-"""Estimate of each guard, by its name. The guards share the false-alarm rate of a run equally."""
+"""Description of the estimate of each guard. The guards share the false-alarm rate of a run equally."""
 RATES: Final = {
     "text": 0.01,
     "duplicates": 0.2,
-    "canaries": 0.25,  # a blind reward inverts half of the pairs
+    "canaries": 0.25,  # a reward that ignores the injected traces inverts half of the pairs
     "identical": 0.5,
     "nulls": 0.05,
 }
 
 KnownEvidence = dict[str, SequentialTestEvidence]
-"""Evidence of the steps before, by guard."""
+"""Evidence of earlier steps, by guard."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +40,16 @@ class RewardGuardLimits:
     """Limits of the guards: values of clips and rewards beyond which a guard raises an alarm."""
 
     alpha: float = 0.05
-    """Probability of any false alarm in a run, over all guards and all looks."""
+    """Maximum probability of a false alarm in a run, over all guards and all evaluations."""
     held_out_fall: float = 0.05
-    """Smallest fall of the held-out reward, from 0 to 1, that is an alarm: policies wander a little."""
+    """Minimum fall of the held-out reward, from 0 to 1, for an alarm, because policies vary a little."""
     reference_steps: int = 5
-    """First steps of the run, whose clips are the reference of drift."""
+    """Number of first steps of the run whose clips are the reference for drift."""
     drift_sd: float = 2.0
-    """Shift of a mean, in standard deviations of the reference clips. At 2, the mean clip would be
+    """Tolerated shift of a mean, in standard deviations of the reference clips. At 2, the mean clip would be
     among the 2.3 percent most extreme clips of the reference, if those are normal."""
     rates: Mapping[str, float] = field(default_factory=RATES.copy)
-    """Fractions that the other guards tolerate, by guard."""
+    """Tolerated fractions of the other guards, by guard."""
 
     @property
     def guard_alpha(self) -> float:
@@ -64,11 +64,11 @@ class GuardResult:
     guard: str
     alarm: bool
     estimate: Measured
-    """The quantity in question with its interval, as of the step of the alarm or the last step."""
+    """Estimated quantity with its interval, as of the step of the alarm or else the last step."""
     log_threshold: float
-    """Logarithm of the evidence at which the alarm is raised."""
+    """Logarithm of the evidence at which an alarm is raised."""
     n_steps: int
-    """Complete steps with data for this guard."""
+    """Number of complete steps with data for this guard."""
     limit: float = 0.0
     """Value of the estimate that the alarm excludes."""
     log_evidence: float = 0.0
@@ -78,7 +78,7 @@ class GuardResult:
     alarm_step: int | None = None
     """Step at which the alarm was raised."""
     meaning: str = ""
-    """Sentence about the estimate."""
+    """Description of the estimate."""
 
 
 def build_unmeasured_guard_result(

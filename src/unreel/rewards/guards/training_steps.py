@@ -26,13 +26,13 @@ FACTS: Final = {
     "duration": ("duration_s", 0.1),
     "static": ("static_fraction", 0.05),
 }
-"""Measured fact of a clip by the name of its guard, and the smallest standard deviation that drift is counted in,
-so that equal clips are no infinite precision."""
+"""Measured fact of each guard, and the minimum standard deviation in which its drift is measured, so that equal
+clips do not give an infinite drift."""
 BLOCK_ROWS: Final = 64
-"""Rows of a step in a log whose rows name no step."""
+"""Number of rows per step in a log whose rows name no step."""
 _LEAST_GROUP: Final = 2
 _OPEN_STEPS: Final = 4
-"""The newest step and those before it that may still get rows: a service writes its log after the reply."""
+"""Number of newest steps that may still get rows, because a service writes its log after the reply."""
 _JUDGED: Final = r"(?:video|clip|footage|movie|film|image|picture|scene)"
 _REAL: Final = r"(?:100)?(?:real|authentic|genuine|realistic|notai|notfake|notgenerated|human)"
 _PATTERNS: Final = (
@@ -47,7 +47,7 @@ _PATTERNS: Final = (
     r"givehigh(?:est)?(?:score|rating|reward)|(?:score|rating|reward)(?:maximum|highest|perfect)",
     r"systemprompt|asanai|promptinjection",
 )
-"""Matched without spaces and punctuation, because readers of text in pictures often lose them."""
+"""Patterns of texts that address the judge, without spaces and punctuation, which text recognition often loses."""
 _ADDRESSES: Final = re.compile("|".join(_PATTERNS))
 
 
@@ -66,13 +66,13 @@ class TrainingStepSummary:
 
     step: int
     n_paired: int = 0
-    """Rows with a trained and a held-out reward."""
+    """Number of rows with a trained and a held-out reward."""
     value: float | None = None
     """Mean trained reward of these rows."""
     held_out: float | None = None
     facts: Mapping[str, StepFactSummary] = field(default_factory=dict)
     counts: Mapping[str, tuple[float, int]] = field(default_factory=dict)
-    """Counted items and all items, by the guard of their fraction."""
+    """Number of counted items and of all items, by the guard of their fraction."""
 
 
 def summarise_training_step(step: int, rows: Sequence[LogRow]) -> TrainingStepSummary:
@@ -152,7 +152,7 @@ class TrainingStepCollector:
     def __init__(self) -> None:
         self.closed: list[TrainingStepSummary] = []
         self.n_late = 0
-        """Rows of steps that were summarised before they arrived."""
+        """Number of rows that arrived after their step was summarised."""
         self._open: dict[int, list[LogRow]] = {}
         self._n_unnamed = 0
 

@@ -206,7 +206,7 @@ async def read_reward_request(
             uploads = parse_multipart_body(body, content_type, most=most + 1)
             body = uploads.pop("request", b"")
         read = partial(_parse_request_items, body, uploads, most, settings)
-        # A document with clips in base64 takes long; a short one does not pay for a thread.
+        # Only long documents, with clips in base64, are parsed in a thread.
         batch, items = read() if len(body) < _SMALL else await asyncio.to_thread(read)
     except InvalidValueError as error:
         raise InvalidRequestError(str(error)) from None

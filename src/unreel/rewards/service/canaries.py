@@ -17,7 +17,7 @@ from unreel.rewards.service.log import RewardLog
 from unreel.rewards.service.request_items import FileReference, ItemReward, RewardRequestItem
 
 CanaryPair = Mapping[str, Path]
-"""Files `clean` and `injected` of one clip, encoded alike."""
+"""Paths of the files `clean` and `injected` of one clip, which have the same encoding."""
 
 
 def read_canary_pairs(path: Path) -> list[CanaryPair]:

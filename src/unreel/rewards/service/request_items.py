@@ -126,12 +126,12 @@ class ItemReward:
 
     id: str | None
     reward_id: str
-    """"" if the clip could not be read."""
+    """Identifier of the reward; "" if the clip could not be read."""
     content: str
     """SHA-256 that identifies the clip; "" if it could not be read."""
     reward: Reward
     verdicts: Sequence[Mapping[str, Any]] = ()
-    """As JSON: reviewer, protocol, and verdict or failure."""
+    """Verdicts as JSON objects with reviewer, protocol, and verdict or failure."""
     cached: bool = False
 
 
@@ -200,7 +200,7 @@ def _read_allowed_path(path: str, settings: RewardServiceSettings) -> bytes:
             with OutputDirectory(root).read(name) as file:
                 data = file.read(most + 1)
         except (InvalidValueError, UnsafeTargetError, OSError, ValueError):
-            continue  # outside of this root, through a link, or absent
+            continue  # outside this root, behind a symbolic link, or missing
         if len(data) > most:
             raise MediaError(Failure(FailureReason.TOO_LARGE, f"more than {most} bytes"))
         return data

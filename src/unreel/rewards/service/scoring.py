@@ -50,7 +50,7 @@ _REMEMBERED: Final = 4096
 _ID_LENGTH: Final = 32
 _MEASURE_CLIP: Final = LazyImport("unreel.rewards.guards.facts:measure_clip_facts")
 TIE: Final = 0.5
-"""Outcome of a comparison of equal clips, and of answers that contradict each other."""
+"""Outcome of a comparison of identical clips, and of contradictory answers."""
 LogExtras = tuple[dict[str, Any] | None, float | None]
 """Facts of a clip and its held-out reward."""
 
@@ -90,7 +90,7 @@ class RewardService:
         self._limiter = TokenRateLimiter()
         self._is_draining = False
         self.stop_reason: str | None = None
-        """If it is set, requests are answered with 503 and this reason."""
+        """Reason with which requests are refused (status 503); `None` if they are accepted."""
         self.metrics = RewardServiceMetrics()
         for name, text, read in (
             ("pending", "Clips that are being scored.", lambda: self.n_pending),

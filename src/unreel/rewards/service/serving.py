@@ -24,9 +24,9 @@ PROXY_TIMEOUTS: Final = {
     "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
     "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S": "60",
 }
-"""Ray ends a proxy that starts in more than 5 s, which a busy machine takes."""
+"""Longer timeouts of Ray's proxy: Ray kills it after 5 s, and on a busy machine it starts more slowly."""
 _START_S: Final = 300
-"""Ray itself waits 60 s for its proxy, which then goes on to start."""
+"""Timeout in seconds for the start; Ray itself raises after 60 s, although its proxy continues to start."""
 
 
 def require_tokens_if_exposed(settings: RewardServiceSettings, host: str, port: int) -> None:
@@ -60,7 +60,7 @@ def build_reward_application(args: dict[str, Any]) -> "Application":
 def _build_deployment(settings: RewardServiceSettings) -> "Deployment":
     from ray import serve
 
-    def build_app() -> Any:  # Ray calls functions only; it would serve a partial as the app
+    def build_app() -> Any:  # Ray calls only functions, not a `partial`
         return create_reward_app(settings)
 
     return serve.deployment(

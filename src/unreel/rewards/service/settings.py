@@ -25,7 +25,7 @@ DIALECTS: Final = {
         "unreel.rewards.trainers.pickled:build_remote_pickle_router", "reward"
     ),
 }
-"""Functions from a service to the routes of a trainer's request format, loaded late: they import the service."""
+"""Functions that return a service's routes for a trainer's request format; lazy, as they import the service."""
 
 ModelOrReviewer = Annotated[str | Reviewer, PlainValidator(str)]
 """Name of a model, or in Python a reviewer object; a configuration file gives names only."""
@@ -45,41 +45,41 @@ class RewardServiceSettings:
     condition: Mapping[str, str] = field(default_factory=dict)
     parser: Mode = "lenient"
     reviewer: Mapping[str, Any] = field(default_factory=dict)
-    """Further keys of `[reviewer]`."""
+    """Further keys of the recipe section `[reviewer]`."""
     trusted: bool = False
     calibrations: tuple[Path, ...] = ()
     held_out: Sequence[ModelOrReviewer] = ()
     """Reviewers whose reward is logged and never returned."""
     store: str = "reward-cache.sqlite"
-    """File of SQLite, or a PostgreSQL address."""
+    """Path of an SQLite file, or URL of a PostgreSQL database."""
     ask_once: bool = False
-    """Return `worker-died` for a question whose process ended, instead of asking it again."""
+    """Whether a question whose process ended fails with `worker-died`, instead of being asked again."""
     lease_s: float = 15.0
-    """Seconds without a sign of life after which a process counts as ended."""
+    """Seconds without a heartbeat after which a process counts as ended."""
     tokens: Annotated[tuple[TokenSettings, ...], BeforeValidator(_read_token_file)] = ()
-    """Without tokens every caller may do everything: on loopback only."""
+    """Access tokens, or the path of their file; without tokens every caller is allowed, on loopback only."""
     roots: tuple[Path, ...] = ()
     hosts: tuple[str, ...] = ()
-    """Places that a `url` may name, for example `https://clips.example.org`."""
+    """Origins from which a `url` may be fetched, for example `https://clips.example.org`."""
     dialects: tuple[str, ...] = ()
     log: Path | None = None
     stop_on: tuple[str, ...] = ()
-    """Guards whose alarm ends the service of requests, or `any`."""
+    """Guards whose alarm makes the service refuse requests, or `any`."""
     canaries: Path | None = None
-    """Benchmark with injected twins."""
+    """Path of a benchmark with injected twins."""
     canary_rate: float = 0.02
-    """Pairs of canaries for each new clip."""
+    """Probability that a new clip is followed by a pair of canaries."""
     max_request_bytes: int = 256 * _MB
     max_clip_bytes: int = 64 * _MB
     max_held_bytes: int = 2048 * _MB
-    """Bytes of all requests at the same time."""
+    """Maximum total size in bytes of all requests in memory."""
     max_items: int = 64
     max_compared: int = 16
     max_pending: int = 512
-    """Clips that are scored or wait for it; more are refused with 429."""
+    """Maximum number of clips that are scored or queued; further ones are refused with status 429."""
     upload_s: float = 60.0
     deadline_s: float = 120.0
-    """Default and longest time for a request."""
+    """Default and maximum timeout of a request."""
 
     def __post_init__(self) -> None:
         guarded = {"--held-out": self.held_out, "--canaries": self.canaries}

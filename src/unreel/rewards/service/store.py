@@ -45,12 +45,12 @@ from unreel.rewards.model import CachedAnswer, QuestionClaimState
 _TABLES: Final = MetaData()
 _WAIT_S: Final = 30
 _UNAVAILABLE: Final = (InterfaceError, OperationalError, PoolTimeoutError)
-"""Errors of a database that cannot be reached now, as opposed to errors of one statement."""
+"""Errors of a database that is unavailable, as opposed to errors of one statement."""
 _CLOCKS: Final = {
     "sqlite": "((julianday('now') - 2440587.5) * 86400)",
     "postgresql": "extract(epoch from clock_timestamp())",
 }
-"""Seconds since 1970 by the clock of the database: replicas may run on machines with other clocks."""
+"""SQL expressions of the seconds since 1970 by the database's clock, as the clocks of replicas may differ."""
 _ANSWERS: Final = Table(
     "reward_answers",
     _TABLES,
@@ -59,7 +59,7 @@ _ANSWERS: Final = Table(
     Column("answer", Text),
     Column("box_space", Text),
 )
-"""A row without an answer is a claim of its owner."""
+"""Table of answers; a row without an answer is a claim of its owner."""
 _OWNERS: Final = Table(
     "reward_owners",
     _TABLES,
@@ -90,7 +90,7 @@ class SqlRewardStore:
         is_alive = (_OWNERS.c.seen_at > self._now - lease_s).label("is_alive")
         wanted = _ANSWERS.c.key == bindparam("wanted")
         self._find_claim = select(_ANSWERS, is_alive).select_from(claims).where(wanted)
-        # A thread that waits for SQLite's own lock sleeps.
+        # Faster than SQLite's own lock, for which a waiting thread sleeps between attempts.
         is_file = self._engine.dialect.name == "sqlite"
         self._writing = threading.Lock() if is_file else nullcontext()
         self._lease_s, self._ask_once = lease_s, ask_once
@@ -98,10 +98,10 @@ class SqlRewardStore:
         self._closed = threading.Event()
         self._unwritten: deque[tuple[str, CachedAnswer | None]] = deque()
         self.n_interrupted = 0
-        """Number of claims of ended processes that were found."""
+        """Number of claims of ended processes that this process took over."""
         try:
             _TABLES.create_all(self._engine)
-        except SQLAlchemyError:  # another replica made them in this moment
+        except SQLAlchemyError:  # another replica created them at the same time
             _TABLES.create_all(self._engine)
         self._change(insert(_OWNERS).values(owner=self._owner, seen_at=self._now))
         self._heart = threading.Thread(target=self._beat, name="reward-store", daemon=True)
@@ -226,7 +226,7 @@ def _open_database(address: str) -> Engine:
 
 
 def _open_sqlite_file(path: Path) -> Engine:
-    if not path.exists():  # SQLite would make a file that everybody may read
+    if not path.exists():  # SQLite would create a file that all users can read
         os.close(OutputDirectory(path.parent).open(path.name, os.O_RDWR))
     engine = create_engine(
         URL.create("sqlite", database=str(path)),

@@ -37,7 +37,7 @@ _TASKS: Final = "unreel.rewards.trainers.picture_task:TASKS"
 _TASK: Final = "decode"
 _INVALID, _FAILED = 422, 503
 _AT_ONCE: Final = 2
-"""Videos whose pixels are in memory at the same time."""
+"""Maximum number of videos whose pixels are in memory at the same time."""
 
 
 class PictureListScorer:

@@ -21,7 +21,7 @@ from unreel.webapp.refusals import RequestRefusedError
 NAME: Final = "unreel"
 """Name of the reward in `required_rewards`."""
 HEADLINE: Final = "reward"
-"""First sub-metric: the default of UniRL's `sub_metric_reduce` takes the first one."""
+"""Name of the first sub-metric, which UniRL's `sub_metric_reduce` takes by default."""
 
 
 class UnirlHistoryTurn(BaseModel):

@@ -18,20 +18,20 @@ class TrainingExample:
     """One annotation row as a training example; its clips are decoded only when it is used."""
 
     key: str
-    """Of the question and the row: decides order and seeds."""
+    """Hash of the question and the row number; determines the order and random seeds."""
     name: str
-    """What its benchmark calls the clip or pair."""
+    """Name of the clip or pair in its benchmark."""
     question: Question
     clips: tuple[Clip, ...]
     truth: Any
-    """Ground truth of its row, in the type of its protocol."""
+    """Ground truth of the annotation row, in the type of its protocol."""
     source: str
     """Scene of the clips; "" if unknown."""
     creator: str = ""
     data: int = 0
-    """Which `[[data]]` of the recipe it comes from, counted from 0."""
+    """Index of the recipe's `[[data]]` section, from 0."""
     answer: str | None = None
-    """Target instead of the one from the ground truth: a sampled answer with a sufficient reward."""
+    """Target answer that replaces the one from the ground truth: a sampled answer with a sufficient reward."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +42,11 @@ class TrainingExampleInput:
     sheet: ReviewRequest
     target: str
     box_space: str | None
-    """In the format of `parse_box_space`; `None` for a protocol without a box."""
+    """Coordinate space of boxes, in the format of `parse_box_space`; `None` for a protocol without boxes."""
 
 
 SEEN: Final = frozenset({InputKind.FRAMES})
-"""What a model of this machine is shown in both forms: our own frames, one by one or as one video."""
+"""Input kinds of local models: sampled frames, whether passed one by one or as one video."""
 
 
 class BoxSpaceSource(Protocol):

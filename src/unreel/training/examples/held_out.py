@@ -35,7 +35,7 @@ from unreel.stats.clusters import group_connected_names
 from unreel.training.examples.example import TrainingExample
 
 PRINTS: Final = TableSchema(name="prints", version=1, columns={"print": "string"})
-"""One row for a clip by the id of its bytes; `print` is its fingerprint as JSON."""
+"""Table of clip fingerprints: `print` is the fingerprint as JSON; the key is the clip id."""
 _PRINT: Final = TypeAdapter(ClipFingerprint)
 
 
@@ -60,7 +60,7 @@ class DuplicateSearchResult:
 
     matches: tuple[NearDuplicateClipPair, ...]
     unlooked: Mapping[str, int]
-    """Clips that could not be looked at, by reason: they are compared by their bytes alone."""
+    """Number of clips that could not be decoded, by reason; these are compared by their bytes only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class TrainingClipCache:
         self, benchmark: Benchmark, entries: Sequence[Entry], *, cleaned: bool = False
     ) -> Iterator[ProbedEntry[Clip]]:
         """Probe the files of the benchmark `entries`, and yield each entry with its clip properties."""
-        # Two benchmarks may call different files by one name.
+        # Different benchmarks may use the same file names.
         code = digest("benchmark", str(benchmark.root.absolute()))[:16]
         table = self._table(f"clips-{code}", CLIPS)
         run_pending_questions(
@@ -135,7 +135,7 @@ class TrainingLeak:
     unseen: str
     benchmark: str
     why: str
-    """`same bytes`, `same source` or `near-duplicate`."""
+    """Kind of match: `same bytes`, `same source` or `near-duplicate`."""
 
     def __str__(self) -> str:
         return f"{self.trained} and {self.unseen} of {self.benchmark} ({self.why})"
@@ -205,8 +205,8 @@ def group_related_examples(
 ) -> list[str]:
     """Return the name of each example's group, which is held out or trained on as a unit.
 
-    A group joins clips with the same source, the same bytes or the same content. `kin` holds pairs
-    of ids of clips with the same content. A group has the name of one of its sources; added clips
+    A group joins clips with the same source, the same bytes or the same content. `kin` contains
+    pairs of ids of clips with the same content. A group has the name of one of its sources; added clips
     do not change the name unless they connect the group with other sources.
     """
     ties = [_list_group_keys(example) for example in examples]
@@ -252,7 +252,7 @@ def sample_held_out_groups(bundles: Iterable[str], *, share: float, seed: int) -
 
 def _list_group_keys(example: TrainingExample) -> list[str]:
     ties = [_CLIP + clip.id for clip in example.clips]
-    # Where nobody names a scene the clip is one, and a twin that was made from it names it so.
+    # A clip without a scene is its own scene; a twin made from it has its name as the source.
     return [_SOURCE + (example.source or example.name), *ties]
 
 

@@ -29,7 +29,7 @@ class ExampleTokenCounts:
     """Number of tokens of an example's prompt and of its answer."""
 
     prompt: int
-    """With all that is seen."""
+    """Number of tokens of the prompt, including frames."""
     answer: int
 
 
@@ -134,7 +134,7 @@ def open_input_sizer(recipe: TrainRecipe) -> ModelInputSizer:
         try:
             return ProcessorInputSizer(RequestEncoder.open(folder, recipe.taught), folder)
         except InvalidSettingError:
-            pass  # a folder without a processor: the rule is told in its place
+            pass  # a folder without a processor: the rule of the family is used
     return FamilyRuleInputSizer(recipe.model.family, recipe.input)
 
 

@@ -57,23 +57,23 @@ class TrainingExamplePageItem:
 
     name: str
     side: str
-    """`train` or `held out`."""
+    """Part of the data: `train` or `held out`."""
     source: str
     instrument: str
     condition: str
     prompt: str = ""
     target: str = ""
     box_space: str | None = None
-    """The space of the target's box, as the model sees it."""
+    """Coordinate space of the box in the target answer, as the model receives it."""
     width: int = 0
     height: int = 0
-    """Of the frames, after the model's resize."""
+    """Height of the frames after the model's resize, in pixels."""
     instants_s: tuple[tuple[float, ...], ...] = ()
-    """Of the frames of each clip, as marked."""
+    """Timestamps of the frames of each clip."""
     prompt_tokens: int | None = None
     answer_tokens: int | None = None
     problem: str = ""
-    """Why it cannot be shown or taken."""
+    """Reason why the example cannot be shown or used for training; "" if it can."""
 
 
 def choose_page_examples(
@@ -208,6 +208,6 @@ def _sample_frames_evenly(frames: Sequence[ShownFrame]) -> Sequence[ShownFrame]:
 def _decode_and_resize_jpeg(
     jpeg: bytes, size: tuple[int, int]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    # Frames that this process made itself: no stranger shaped the JPEG.
+    # This process encoded the JPEG itself, so it is safe to decode.
     picture = Image.open(io.BytesIO(jpeg)).convert("RGB").resize(size, Image.Resampling.BICUBIC)
     return np.array(picture)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from unreel.core.question import Question
 
 _ANY_SPACE: Final = BoxSpace("permille", PERMILLE, PERMILLE)
-"""Whether an answer can be taught does not depend on the units of its boxes."""
+"""Any valid box space: whether an answer can be a target does not depend on the units of its boxes."""
 _REASONS: Final = 100
 
 
@@ -67,7 +67,7 @@ class TrainingDataSummary:
     identity: BenchmarkIdentity | None
     """Identity of the benchmark, which changes with its content."""
     licences: tuple[str, ...]
-    """Those that its clips name, sorted; "" among them where one names none."""
+    """Licences of the clips, sorted; includes "" if a clip names none."""
     n_examples: int
 
 
@@ -78,13 +78,13 @@ class TrainingExampleSet:
     train: tuple[TrainingExample, ...]
     held_out: tuple[TrainingExample, ...]
     weights: tuple[float, ...]
-    """Of the data, in the order of the recipe."""
+    """Weights of the `[[data]]` sections, in the order of the recipe."""
     data: tuple[TrainingDataSummary, ...]
     left_out: SkippedExampleCounts
     leaks: tuple[TrainingLeak, ...] = ()
     """Leaks that the user accepted."""
     not_compared: Mapping[str, int]
-    """Clips that could not be compared by what they show, by reason."""
+    """Number of clips whose content could not be compared, by reason."""
 
     @property
     def digest(self) -> str:
@@ -153,7 +153,7 @@ class _ExampleCollector:
         self._first: list[Rejected] = []
         self._taken: list[TrainingExample] = []
         self._apart: list[TrainingExample] = []
-        """Of the split that is held out."""
+        """Examples of the split that is held out."""
         self.data: list[TrainingDataSummary] = []
 
     @property

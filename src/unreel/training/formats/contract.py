@@ -22,7 +22,7 @@ IMAGE: Final = "<image>"
 VIDEO: Final = "<video>"
 _PLACE: Final = re.compile(r"<(?:image|video|audio)> ?")
 _OWN: Final = re.compile(r"<(?:image|video|audio)>|<\|")
-"""What these trainers replace by media, and how the marks of their models' turns begin."""
+"""Pattern of text that answers must not contain: media tags, and the start of chat template tags (`<|`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +31,13 @@ class TrainerConversation:
 
     lesson: TrainingExampleInput
     asked: str
-    """The question with `<image>` or `<video>` where each of the media goes."""
+    """Question text with a tag `<image>` or `<video>` at the position of each image or video."""
     images: tuple[str, ...] = ()
-    """Paths below the folder."""
+    """Paths of the images, relative to the export folder."""
     videos: tuple[str | tuple[str, ...], ...] = ()
-    """A path each, or the paths of its frames."""
+    """Path of each video, or paths of its frames, relative to the export folder."""
     instants: tuple[Fraction, ...] = field(default=(), repr=False)
-    """Of the frames that were taken here."""
+    """Timestamps of the sampled frames; empty if clip files are exported."""
 
     @property
     def answer(self) -> str:
@@ -113,12 +113,12 @@ def build_trainer_conversation(
 
 
 Shape = Literal["pictures", "film", "file"]
-"""Our frames one by one behind their instants; our frames as one video; or the clip's own file, of which
-that trainer takes frames by a rule of its own."""
+"""`pictures`: sampled frames as images, each after its timestamp; `film`: sampled frames as one video; `file`: the
+clip's own file, from which the trainer samples frames by its own rule."""
 Keeping = Literal["link", "copy"]
-"""Handling of a clip's own file: it is never encoded again."""
+"""Whether a clip's own file is linked or copied; it is never re-encoded."""
 MOST_FRAMES: Final = 768
-"""Of a clip, where the recipe's plan has no end: what Qwen's own tools allow."""
+"""Maximum number of frames of a clip if the recipe's sampling sets none: the limit of Qwen's own tools."""
 _FRAMES: Final = 'Set input="frames", which every trainer uses unchanged'
 
 
@@ -137,9 +137,9 @@ class TrainerExportJob:
     recipe: TrainRecipe
     shape: Shape
     condition: Condition
-    """Of its data: a trainer has one setting for all of them."""
+    """Condition of the data, because a trainer has one for all; for pictures, that of the largest frames."""
     pace: FrameRateSampling | None
-    """`None` for pictures, which have their timestamps as text."""
+    """Frame rate and maximum number of frames; `None` for pictures, whose timestamps are text."""
     keeping: Keeping
     model_folder: Path | None
     """Folder of the model, if it is local."""
@@ -160,7 +160,7 @@ def create_trainer_export_job(
 ) -> TrainerExportJob:
     """Return the settings of the export of `recipe` to another trainer.
 
-    With `as_film` the sampled frames are exported instead of the clip's file. `keeping` is whether
+    With `as_film` the sampled frames are exported instead of the clip's file. `keeping` decides if
     clip files are linked or copied.
 
     Raises:
@@ -175,7 +175,7 @@ def create_trainer_export_job(
     if shape != "pictures" and len(alike) > 1:
         setting, problem = "data.condition", "a trainer has one sampling and one size for all data"
         raise InvalidSettingError(setting, problem, f"Make them alike, or: {_FRAMES}")
-    condition = next(iter(conditions))
+    condition = max(conditions, key=lambda each: (each.max_pixels or LONGEST_SIDE**2, str(each)))
     folder = Path(recipe.model.name)
     return TrainerExportJob(
         recipe=recipe,

@@ -45,11 +45,11 @@ MANIFEST: Final = "unreel-export.json"
 ROWS: Final = "rows.jsonl"
 _MEDIA: Final = "media"
 _ROOM: Final = 1.25
-"""Texts may be longer than they are counted to be here."""
+"""Safety factor of the maximum text length, because the trainer may count more tokens than the estimate."""
 _ROUND: Final = 256
 _FORMS: Final[Mapping[Shape, Form]] = {"pictures": "frames", "film": "video", "file": "clip"}
 _NO_BYTES: Final = WholeClip(b"", "application/octet-stream")
-"""In the place of a file that is linked and not read."""
+"""Placeholder for the content of a clip file, which is linked or copied without being read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class ExampleExportResult:
     sampling: str
     differences: tuple[str, ...]
     left_out: Mapping[str, int]
-    """Rows that could not be written, by reason."""
+    """Number of rows that could not be written, by reason."""
     first: tuple[Rejected, ...]
     command: str
 
@@ -92,7 +92,7 @@ def export_training_examples(
     require_trainer_support(form, order)
     form.files(
         order, {TRAIN: ()}, _ROUND
-    )  # what it cannot be told is said before clips are decoded
+    )  # raises for unsupported settings before clips are decoded
     into = OutputDirectory(folder, published=True)
     desk = _ConversationBuilder(
         order, form, showing, _ExportMediaWriter(into, showing, order.keeping)
@@ -120,7 +120,7 @@ def export_training_examples(
     rows = {part: items for part, items in rows.items() if items}
     for name, text in form.files(order, rows, _round_up_max_length(longest)).items():
         into.write(name, text.encode())
-    # Put beside what was trained there, it lets `local/PATH` ask that as it was taught.
+    # Copied to the trained checkpoint, it lets `local/PATH` use the same input format.
     write_checkpoint_input_spec(order.recipe.taught, folder)
     exported = ExampleExportResult(
         folder=folder,

@@ -27,7 +27,7 @@ _TAGS: Final = {
     "assistant_tag": "assistant",
 }
 _RATE: Final = 2.0
-"""Its own default, where nothing is sampled there."""
+"""LLaMA-Factory's default frame rate, for exports without a frame rate."""
 
 
 class _LlamaFactoryFormat:

@@ -86,7 +86,7 @@ class _QwenFinetuneFormat:
         return differences
 
     def row(self, conversation: TrainerConversation) -> Mapping[str, Any]:
-        # Its page writes `images` for several; its code reads `image` alone.
+        # Its documentation writes `images` for several; its code reads only `image`.
         return conversation.by_speaker()
 
     def files(

@@ -15,7 +15,7 @@ from unreel.training.example_cost import SIGHT
 from unreel.training.recipe import TrainRecipe
 
 _PUBLISHED: Final = (4, 16384)
-"""Tokens of a picture or frame, at least and at most, in the published processors."""
+"""Minimum and maximum number of tokens of an image or frame in the published processors."""
 _FILES: Final = {
     "image": ("preprocessor_config.json", "processor_config.json"),
     "video": (
@@ -135,5 +135,5 @@ def _format_flag_value(value: object) -> str:
 def _format_yaml_scalar(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and "e" in text and "." not in text:
-        return text.replace("e", ".0e")  # YAML 1.1 reads 1e-05 as a word
+        return text.replace("e", ".0e")  # YAML 1.1 parses 1e-05 as a string
     return text

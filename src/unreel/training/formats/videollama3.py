@@ -27,7 +27,7 @@ class _VideoLlama3Format:
     shapes: Final[Sequence[Shape]] = ("pictures", "file")
 
     def seen(self, order: TrainerExportJob, width: int, height: int) -> tuple[int, int]:  # noqa: ARG002  the contract's
-        return width, height  # its boxes are pixels of the frame as it comes
+        return width, height  # its boxes are in pixels of the input frame
 
     def sampling(self, order: TrainerExportJob) -> str:
         if order.pace is None:

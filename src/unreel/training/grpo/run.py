@@ -43,7 +43,7 @@ from unreel.training.sft.early_stopping import EarlyStoppingState, choose_valida
 RESULT: Final = "reward.json"
 _MOST_TRIES: Final = 100
 _BY_TRL: Final = ("qwen2.5-vl", "qwen3-vl")
-"""Families whose pictures TRL's trainer hands on whole."""
+"""Model families whose images TRL's trainer passes on completely."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +54,10 @@ class GrpoResult:
     loss: float | None
     unshown: dict[str, list[str]]
     gain: Measured
-    """What held-out questions earn more than before, on the mean, by greedy answers."""
+    """Mean increase of the reward of greedy answers to held-out questions."""
     terms: AnswerRewardSettings
     rewards: tuple[float, ...]
-    """Of the answers that were drawn, step by step."""
+    """Mean reward of the sampled answers at each step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +65,13 @@ class GrpoStartCheckpoint:
     """Checkpoint from which a GRPO training starts, with its encoder."""
 
     weights: Path
-    """Of the whole model."""
+    """Folder with the weights of the complete model."""
     adapter: Path | None
-    """On it, where the checkpoint is one."""
+    """Folder of the adapter, if the checkpoint is an adapter."""
     encoder: RequestEncoder
-    """Of it, and of what comes of it."""
+    """Encoder of the checkpoint and of the trained model."""
     folder: Path
-    """Of the training."""
+    """Folder of the training."""
 
 
 def require_grpo_support(recipe: TrainRecipe) -> None:
@@ -130,7 +130,7 @@ def run_grpo_training(
     callback: TrainerCallback,
 ) -> tuple[Any, GrpoResult]:
     """Train on all questions of `puts` by GRPO, and return the model and the result."""
-    from unreel.training.grpo.trainer import (  # loads vLLM where it is installed
+    from unreel.training.grpo.trainer import (  # imports vLLM if it is installed
         GrpoTrainer,
         build_grpo_config,
     )
@@ -177,7 +177,7 @@ def save_grpo_model(
     """Write the model, its card and its result atomically to `folder`/model, and return that path."""
     checkpoints = TrainingCheckpointStore(folder)
     draft = checkpoints.begin("model")
-    # A second adapter may lie beside the first: what it is held near to.
+    # A second adapter may exist: the reference of the KL penalty, which is not saved.
     only = {"selected_adapters": ["default"]} if hasattr(model, "peft_config") else {}
     model.save_pretrained(draft, **only)
     encoder.save(draft)

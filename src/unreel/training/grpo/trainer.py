@@ -21,7 +21,7 @@ ROW: Final = "row"
 KEY: Final = "key"
 PROMPT: Final = "prompt"
 _COMPARED: Final = 8
-"""Prompts that are compared with the encoder's before a training begins."""
+"""Number of prompts that are compared with the encoder's prompts before a training starts."""
 
 
 def compute_grpo_rewards(
@@ -91,7 +91,7 @@ class _PromptLoader:
     encoder: RequestEncoder
 
     def __call__(self, rows: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
-        puts = {row: self.puts[row] for row in rows[ROW]}  # each comes once for every answer to it
+        puts = {row: self.puts[row] for row in rows[ROW]}  # rows are repeated for each answer
         talks = {
             row: _raise_if_failure(self.encoder.converse(put.sheet)) for row, put in puts.items()
         }

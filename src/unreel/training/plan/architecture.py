@@ -12,7 +12,7 @@ from unreel.reviewers.local.input_format import FamilyName
 
 _CONFIG: Final = "config.json"
 _LARGEST: Final = 10**7
-"""Maximum width, depth or vocabulary; larger values are damage."""
+"""Maximum width, depth or vocabulary; a model with a larger value is rejected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class TextModelDimensions:
     head_dim: int
     vocabulary: int
     tied: bool
-    """Whether the embedding serves as the last layer too."""
+    """Whether the embedding is also the output layer."""
 
     @property
     def linear(self) -> tuple[tuple[int, int], ...]:
@@ -69,9 +69,9 @@ class VisionModelDimensions:
     """Whether its MLPs have three matrices, as in Qwen2.5-VL, or two."""
     patch: int
     full_layers: int
-    """Layers in which every patch of a frame sees every other; the rest look through windows."""
+    """Number of layers with attention over all patches of a frame; the other layers use windows."""
     bridge: int
-    """Parameters between it and the text part."""
+    """Number of parameters of the projection to the language model."""
 
     @property
     def parameters(self) -> int:
@@ -123,7 +123,7 @@ def _build_qwen3_vision_dimensions(
 ) -> VisionModelDimensions:
     bridge = _count_merger_parameters(
         hidden, out, copies=4
-    )  # one at the end, three from layers below
+    )  # one merger after the last layer, three after earlier layers
     return VisionModelDimensions(
         layers=layers,
         hidden=hidden,

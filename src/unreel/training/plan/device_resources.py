@@ -26,7 +26,7 @@ class AcceleratorDevice:
         return self.bf16_flops if precision == "bf16" else self.fp32_flops
 
 
-# Sources: the makers' data sheets. Memory is what a driver shows, a little below the name's.
+# Sources: the manufacturers' data sheets. Memory as reported by a driver, a little below nominal.
 DEVICES: Final = {
     device.name: device
     for device in (

@@ -22,11 +22,11 @@ from unreel.training.recipe import TrainedModelSection, TrainingDevicesSection, 
 
 HOUR_S: Final = 3600.0
 WELL_FED: Final = 0.40
-"""Of the peak: what good loops over long texts reach on such devices."""
+"""Fraction of the peak speed that efficient training loops over long texts reach on such devices."""
 DECODED_PER_S: Final = 340e6
-"""Pixels a second on one core: 5 s of 1280 x 720 at 24 frames a second in 0.33 s, measured with PyAV."""
+"""Decoded pixels per second on one core: 5 s of 1280 x 720 at 24 frames per second in 0.33 s, measured with PyAV."""
 _MOST: Final = 100_000
-"""Devices: no one training has more."""
+"""Maximum number of devices of one training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class TrainingHardware:
     device: AcceleratorDevice
     count: int
     price_usd: Decimal | None = None
-    """Of one device for an hour."""
+    """Price of one device per hour, in US dollars."""
     utilisation: float | None = None
-    """Fraction of the peak, if it is better known than the family's."""
+    """Fraction of the peak speed, if it is known better than the default of the model family."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= _MOST:
@@ -102,16 +102,16 @@ class TrainingEstimate:
     compute_hours: float
     decode_hours: float
     watch_hours: float
-    """Of asking the held-out clips, within `hours`."""
+    """Hours of validation on the held-out clips, included in `hours`."""
     hours: float
     well_fed_hours: float
-    """If the devices reached `WELL_FED` of their peak."""
+    """Hours without validation, if the devices reached `WELL_FED` of their peak speed."""
     cost_usd: Decimal | None
     memory: DeviceMemoryEstimate
     memory_gib: float
-    """What one device has."""
+    """Memory of one device in GiB."""
     remedies: tuple[str, ...]
-    """What to change where the memory is too small; empty where it fits."""
+    """Changes that reduce the memory, if it is insufficient; otherwise empty."""
     assumptions: tuple[str, ...]
 
     @property

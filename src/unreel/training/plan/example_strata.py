@@ -37,7 +37,7 @@ def read_benchmark_example_strata(
 ) -> list[ExampleStratum]:
     """Read the example groups of the recipe's benchmarks; clips are hashed and probed, not decoded."""
     from unreel.training.examples.reading import (
-        read_training_examples,  # it needs the tables of `unreel[eval]`
+        read_training_examples,  # requires `unreel[eval]`
     )
 
     holdout = recipe.holdout.model_copy(update={"near_duplicates": False, "benchmarks": ()})

@@ -24,10 +24,10 @@ class AcceptedAnswer:
     """A sampled answer with a sufficient reward, used as a training target."""
 
     key: str
-    """Of the example whose question it answers."""
+    """Key of the example whose question was answered."""
     name: str
     called: str
-    """What the truth calls for, in a word."""
+    """Label of the question's first ground truth, as one word."""
     answer: str
     reward: float
     parts: Mapping[str, float]

@@ -105,7 +105,7 @@ def _sample_rewarded_answers(
     terms = compute_answer_reward_settings(reward, [question.truths for question in questions])
     terms = terms.model_copy(
         update={"real_scale": 1.0, "generated_scale": 1.0}
-    )  # `select_best_answers` balances
+    )  # `select_best_answers` balances the labels
     tried = []
     for question in questions:
         lesson = lessons.lesson(question.example)
@@ -115,7 +115,7 @@ def _sample_rewarded_answers(
             else sampler.draw(lesson.sheet, reward.generations)
         )
         if isinstance(lesson, Failure) or isinstance(texts, Failure):
-            continue  # The training that follows meets it too, and tells of it.
+            continue  # The training that follows reports this failure.
         key = question.key(lesson, terms)
         tried.append((question, [(text, key.mark(text)) for text in texts]))
     return tried

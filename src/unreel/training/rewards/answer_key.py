@@ -15,9 +15,8 @@ from unreel.training.rewards.reward import NOTHING, AnswerReward, compute_answer
 from unreel.training.rewards.reward_settings import AnswerRewardSettings
 
 LONGEST: Final = 20_000
-"""Maximum number of characters. A longer answer gets no reward, because parsing it would delay the
-training.
-"""
+"""Maximum number of characters of an answer. A longer answer gets no reward, because parsing it would delay the
+training."""
 
 
 class _BoxSpaceJson(RecipeSection):
@@ -40,9 +39,9 @@ class AnswerKey:
 
     protocol: str
     prompt: str
-    """Name of the variant that was asked."""
+    """Name of the prompt variant of the question."""
     space: BoxSpace | None
-    """Coordinates of the boxes, for a protocol that asks for one."""
+    """Coordinate space of the boxes; `None` for a protocol without boxes."""
     truths: tuple[Any, ...]
     terms: AnswerRewardSettings
 
@@ -94,7 +93,7 @@ class QuestionWithTruths:
     """A question with all its ground truths; an answer is rewarded by the best-matching one."""
 
     example: TrainingExample
-    """Of its first row."""
+    """Example of the question's first annotation row."""
     truths: tuple[Any, ...]
 
     @property

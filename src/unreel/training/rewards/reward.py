@@ -27,7 +27,7 @@ from unreel.training.rewards.reward_settings import (
 )
 
 _WIDEST: Final = 4
-"""Of two scores on the scale of `realism`."""
+"""Maximum difference of two scores on the scale of `realism`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class AnswerReward:
     """Reward of one answer, with the values of its parts (label, box, onset, format) before weighting."""
 
     total: float
-    """0 to 1."""
+    """Reward from 0 to 1."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """`label` and `format` are 0 to 1; `box`, `onset` and `span` fall below 0 where they are worse than none.
-    What the truth does not hold is absent."""
+    """Value of each part: `label` and `format` from 0 to 1; `box`, `onset` and `span` are negative if worse than no
+    evidence. Parts that the ground truth lacks are absent."""
 
 
 NOTHING: Final = AnswerReward(0.0)
@@ -135,7 +135,7 @@ def _compute_label_reward(
             AnswerReward(scale * (1 - 1 / terms.false_alarm), {"label": 0.0}) if missed else NOTHING
         )
     base = terms.label + terms.format
-    steepness = min(1.0, base / evidence) if evidence else 1.0  # no reward has to be cut at 0
+    steepness = min(1.0, base / evidence) if evidence else 1.0  # so that no reward falls below 0
     earned = terms.label + sum(
         weight * part * (1 if name == "format" else steepness) for name, weight, part in others
     )

@@ -71,9 +71,9 @@ _FEWEST: Final = 3
 _MOST_TRIED: Final = 100
 _MOST_CLIPS: Final = 1000
 _SIDES: Final = (1.0, 0.7, 0.5, 0.3)
-"""Of centred boxes."""
+"""Side lengths of the centred boxes that are tried as constant answers, as fractions of the frame."""
 _PARTS: Final = (0.0, 0.25, 0.5, 0.75)
-"""Of a clip's length."""
+"""Onsets that are tried as constant answers, as fractions of the clip's length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,11 +191,11 @@ class AnswerRewardSettings(RecipeSection):
     false_alarm: Annotated[float, Field(ge=1, le=100)]
     onset_within: Annotated[float, Field(gt=0, le=1)]
     box_bar: Bar
-    """IoU with a reward of zero: higher ones are rewarded, lower ones penalised."""
+    """IoU at which a box leaves the reward unchanged: a higher IoU raises it, a lower one reduces it."""
     onset_bar: Bar
     span_bar: Bar
     real_scale: Share = 1.0
-    """Factor of all rewards on real clips: below 1 if they are the majority."""
+    """Factor of all rewards on real clips: below 1 if real clips are the majority."""
     generated_scale: Share = 1.0
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from unreel.training.rewards.answer_key import AnswerKey, parse_answer_key
 
 _KEPT: Final = 4096
-"""Keys of the questions that are asked next to each other: each is marked many times."""
+"""Maximum number of cached answer keys; each is used for several consecutive answers."""
 
 
 @lru_cache(maxsize=_KEPT)
@@ -39,7 +39,7 @@ class SwiftReward:
     def __call__(
         self, completions: Sequence[str], solution: Sequence[str], **_ignored: Any
     ) -> list[float]:
-        """Compute the reward of each completion; the column `solution` holds the answer keys."""
+        """Compute the reward of each completion; the column `solution` contains the answer keys."""
         return [
             _parse_answer_key_cached(written).mark(text).total
             for text, written in zip(completions, solution, strict=True)

@@ -46,7 +46,7 @@ _MOST_TRIES: Final = 100
 
 
 Told = tuple[str, str, str]
-"""An example that could not be learned from: its name, the reason and the detail."""
+"""Name, failure reason and detail of an example that could not be decoded or encoded."""
 
 
 class ExampleCollator:
@@ -135,7 +135,7 @@ class _CachedClipInputLoader(ClipInputLoader):
 
     gallery: Any
     opened: AbstractContextManager[MediaReader]
-    """Held while this lives: a process that decodes ends without a word."""
+    """Open media reader, kept for the lifetime of this loader; decoding processes exit without closing it."""
 
     def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]

@@ -14,7 +14,7 @@ from unreel.protocols.protocol import ScoredQuestion, get_protocol
 from unreel.training.examples.example import TrainingExample, TrainingExampleInput
 
 Asked = tuple[Sequence[TrainingExample], TrainingExampleInput | Failure, str]
-"""A question with its rows, as shown or why not, and what the model said."""
+"""Rows of a question, its model input or a failure, and the text of the model's answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class TrainingValidationResult:
     step: int
     loss: float
     cards: tuple[Scorecard, ...]
-    """One per protocol, over the validation clips."""
+    """Scorecard of each protocol over the validation clips."""
 
     def figures(self) -> dict[str, float]:
         """Return the value of every measured metric of the validation, by protocol and metric name."""
@@ -49,11 +49,11 @@ class EarlyStoppingState:
     best_loss: float | None = None
     since_best: int = 0
     last: Mapping[str, Any] | None = None
-    """The last look, as written."""
+    """Last validation result, as JSON-compatible values."""
     unshown: dict[str, list[str]] = field(default_factory=dict)
-    """Examples that could not be learned from: name, reason and detail by key."""
+    """Name, failure reason and detail of each example that could not be trained on, by key."""
     ended: str = ""
-    """Why the training ended; "" while it goes on."""
+    """Reason why the training ended; "" while it runs."""
 
     def note(self, look: TrainingValidationResult) -> bool:
         """Add the validation result `look` to the state; return whether it is the best so far."""

@@ -71,12 +71,12 @@ STATE: Final = f"{INNER}/vigil.json"
 HISTORY: Final = "trainer_state.json"
 _STATE_BYTES: Final = 64 << 20
 MOST_UNSHOWN: Final = 0.1
-"""A training is rejected where more than this share of what it met could not be shown."""
+"""Maximum fraction of examples so far that cannot be decoded or encoded; above it, the training fails."""
 _FEW: Final = 10
 """Number of failed clips that is always accepted."""
 
 LookAt = Callable[["ResumableSftTrainer"], TrainingValidationResult | None]
-"""How the held-out part is looked at; `None` where nothing is held out."""
+"""Function that validates on the held-out examples; it returns `None` if nothing is held out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class SftTrainerContext:
     look: LookAt
     card: Callable[[EarlyStoppingState, int], CheckpointModelCard]
     on_step: Callable[[int, float, EarlyStoppingState], None]
-    """Called after each step with its number, its loss, and the validation so far."""
+    """Callback after each step with the step, its loss, and the early-stopping state."""
     should_stop: Callable[[], bool]
 
 
@@ -153,7 +153,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         self.model.eval()
         with torch.no_grad():
             look = self.desk.look(self)
-        self._metrics["eval"].clear()  # what TRL would report of it
+        self._metrics["eval"].clear()  # metrics that TRL would report
         metrics: dict[str, float] = {}
         if look is not None:
             is_best = self.vigil.note(look)
@@ -207,7 +207,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         return [by_step[step] for step in sorted(by_step)]
 
     def _write_words(self, folder: OutputDirectory) -> None:
-        # Arguments as a pickle: nobody needs them, and who opens them runs them.
+        # A pickle of arguments: nothing needs it, and loading a pickle can execute code.
         folder.remove("training_args.bin")
         self.state.save_to_json(str(folder.root / HISTORY))
         folder.write(STATE, json.dumps(asdict(self.vigil)).encode())
@@ -229,7 +229,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             except MachineError as refusal:
                 msg = f"{problem} ({refusal.problem}); {state}"
                 raise MachineError(msg, refusal.remedy) from error
-            if "PytorchStreamWriter" in str(error):  # torch keeps the system's words to itself
+            if "PytorchStreamWriter" in str(error):  # torch omits the system's error message
                 msg = f"{problem} ({format_library_error(error)}); {state}"
                 raise MachineError(msg, f"Make room. {GO_ON}") from error
             raise

@@ -20,7 +20,7 @@ from unreel.training.sft.early_stopping import (
 )
 
 AT_ONCE: Final = 8
-"""Questions that one device answers together."""
+"""Number of questions that one device answers in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class HoldoutEvaluator:
         held_out: Examples that are never trained on.
         lessons: Collator that converts the examples to model input.
         encoder: Encoder of the model.
-        most: Maximum number of questions.
+        limit: Maximum number of questions.
         max_tokens: Maximum number of tokens of an answer.
         seed: Seed of the recipe.
     """
@@ -66,7 +66,7 @@ class HoldoutEvaluator:
         if not self._shown:
             return None
         world, rank = teacher.args.world_size, teacher.args.process_index
-        # Every device takes as many turns: a sharded model works only with all of them.
+        # All devices take the same number of turns: a sharded model needs all devices.
         n_turns = -(-len(self._shown) // world)
         indices = [turn * world + rank for turn in range(n_turns)]
         mine = [self._shown[i % len(self._shown)] for i in indices]

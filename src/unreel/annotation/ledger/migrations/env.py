@@ -7,7 +7,7 @@ from unreel.annotation.ledger.tables import VERSION
 context.configure(
     connection=context.config.attributes["connection"],
     version_table=VERSION,
-    transactional_ddl=True,  # of SQLite too, whose transactions `opening` begins itself
+    transactional_ddl=True,  # also on SQLite: `connection.py` begins its transactions
 )
 with context.begin_transaction():
     context.run_migrations()

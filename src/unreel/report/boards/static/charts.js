@@ -1,6 +1,6 @@
-// Draws each chart when it comes near the screen, and all that are left when the page is printed. Colours are the
-// style sheet's variables, so that a chart follows the light of the page and is printed for white paper.
-// Expressions are interpreted, not compiled, so that the page's policy can forbid eval.
+// Draws each chart when it is scrolled near the viewport, and all others before printing. Colours are variables of
+// the style sheet, so that charts follow light and dark mode and are printed for white paper.
+// Expressions are interpreted, not compiled, so that the page's content security policy can forbid eval.
 "use strict";
 
 const unreelCharts = (() => {
@@ -18,7 +18,7 @@ const unreelCharts = (() => {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 
-  // Colours stand as "$--name"; a model may be called the same, so data is left as it is.
+  // Colours are written as "$--name". Data stays unchanged, because a model may have such a name.
   function paint(value) {
     if (typeof value === "string") return value.startsWith("$--") ? variable(value.slice(1)) : value;
     if (Array.isArray(value)) return value.map(paint);
@@ -99,7 +99,7 @@ const unreelCharts = (() => {
     view.tooltip(point);
     drawn.set(element, view);
     await view.runAsync();
-    // The whole picture has one name; its parts would be read one by one.
+    // The chart has one label; otherwise screen readers read each part.
     for (const part of element.querySelectorAll("svg")) {
       part.setAttribute("aria-hidden", "true");
       part.setAttribute("focusable", "false");
@@ -108,7 +108,7 @@ const unreelCharts = (() => {
     element.dataset.drawn = "yes";
   }
 
-  // On a page of any colour the picture stands on the colour that it was drawn for.
+  // The saved picture has its own background, so that it is legible on pages of any colour.
   async function save(element, spec) {
     if (!drawn.has(element)) await draw(element, spec);
     const view = drawn.get(element).background(variable("--card"));

@@ -1,6 +1,6 @@
-// The browser of clips: a table with filters, and one clip with its truth and its answers.
-// The index and the first page of clips are read at once; further pages, which lie beside the report, as one scrolls,
-// and details when a clip is opened. All texts are set as text.
+// Clip browser: a table with filters, and a view of one clip with its ground truth and answers.
+// The index and the first page of clips are part of the report. Further pages are files next to it and are loaded on
+// scrolling; details are unpacked when a clip is opened. All texts are inserted as text, not as HTML.
 "use strict";
 
 (() => {
@@ -31,13 +31,13 @@
   const columns = makeColumns();
   let sorted = { by: null, down: false };
   let matching = [];
-  let next = 0; // the first page that was not looked through for the filters
-  let lost = ""; // the page that the list lacks, since it could not be read
-  let arranged = 0; // how many of those that match are in the order of `sorted`
+  let next = 0; // number of the first page that is not filtered yet
+  let lost = ""; // page that is missing in the list because it could not be read
+  let arranged = 0; // number of matching clips that are sorted by `sorted`
   let listed = 0;
   let goal = 0;
-  let turn = 0; // of the filters: what an earlier one waited for is let go
-  let choice = 0; // of a clip: likewise
+  let turn = 0; // generation of the filters; results of earlier generations are discarded
+  let choice = 0; // the same for the opened clip
   let open = null;
 
   function make(tag, className, ...inside) {
@@ -61,7 +61,7 @@
     return "clips/" + String(number + 1).padStart(4, "0") + ".html";
   }
 
-  // A page from disk may fetch nothing, but it may show another one, which tells it what it holds.
+  // A page opened from disk cannot fetch files, but it can load a page in a frame, which posts its data.
   function load(number) {
     if (!loading.has(number)) loading.set(number, loaded.has(number) ? Promise.resolve(true) : listen(number));
     return loading.get(number);
@@ -76,7 +76,7 @@
         clearTimeout(timer);
         window.removeEventListener("message", hear);
         view.remove();
-        const ours = told?.made === index.made[number]; // else it is of another report
+        const ours = told?.made === index.made[number]; // otherwise the file belongs to another report
         if (ours) keep(number, told);
         else loading.delete(number);
         resolve(ours);
@@ -87,9 +87,9 @@
       };
       const timer = setTimeout(() => end(null), PATIENCE_MS);
       window.addEventListener("message", hear);
-      // What is not there, or says nothing, is a page too for a browser.
+      // Browsers report a missing page, or one that posts nothing, as loaded too.
       view.addEventListener("load", () => setTimeout(() => end(null), 1000));
-      view.src = fileOf(number) + "?" + index.made[number]; // a cache may keep that of an earlier report
+      view.src = fileOf(number) + "?" + index.made[number]; // avoids the cached page of an earlier report
       document.getElementById("frames").append(view);
     });
   }
@@ -108,7 +108,7 @@
     return (us / 1e6).toFixed(2) + " s";
   }
 
-  // Filters and the address say the same.
+  // The filters and the URL fragment have the same state.
 
   function readAddress() {
     const text = location.hash.slice(1);
@@ -168,7 +168,7 @@
     return { holds, mayHold };
   }
 
-  // The list.
+  // List of clips.
 
   function made(clip) {
     return clip.creator === -1 ? "real" : index.creators[clip.creator];
@@ -227,7 +227,7 @@
     return fill();
   }
 
-  // Lists up to `goal` clips that match: of the pages at hand at once, then of those that are read for it.
+  // Lists up to `goal` matching clips, first from the loaded pages, then from pages that it loads.
   async function fill() {
     const mine = turn;
     const { holds, mayHold } = wanted();
@@ -256,7 +256,7 @@
     tell(last);
   }
 
-  // Anew where a page was read that was lost before: its clips belong between those that are listed.
+  // Sorts all matching clips again, also after a lost page was read, whose clips belong between the listed ones.
   function arrange() {
     matching.sort((a, b) => sorted.by.order(a, b) || a.place - b.place);
     if (sorted.down) matching.reverse();
@@ -318,7 +318,7 @@
     if (gap < 0 || gap > frame.clientHeight - head.height - 40) frame.scrollTop += gap - frame.clientHeight / 3;
   }
 
-  // One clip.
+  // View of one clip.
 
   async function detail(clip) {
     const number = Math.floor(clip.place / index.chunk);
@@ -350,7 +350,7 @@
     }
   }
 
-  // Browsers seek in a file only where its server sends parts of it; else the page takes it whole.
+  // Browsers can seek in a file only if its server supports range requests; otherwise the file is fetched completely.
   async function reach(one) {
     if (!one.src || one.address) return;
     one.address = one.src;
@@ -360,7 +360,7 @@
       if (!head.ok || head.headers.get("accept-ranges") === "bytes") return;
       one.address = URL.createObjectURL(await (await fetch(one.src)).blob());
     } catch {
-      one.address = one.src; // the player says what is wrong with it
+      one.address = one.src; // the player shows the error
     }
   }
 
@@ -413,7 +413,7 @@
     return { name: "People", kind: "truth", traces, note: "", failed: false };
   }
 
-  // The lane of an answer, for instruments that ask where and when.
+  // Timeline lane of an answer, for protocols that ask where and when.
   function lane(answer) {
     const { name } = index.entrants[answer.entrant];
     const said = answer.said || {};
@@ -534,7 +534,7 @@
     return parts.join(", ");
   }
 
-  // What people do.
+  // Event handlers.
 
   async function obey(focus) {
     const told = readAddress();

@@ -1,9 +1,9 @@
-// A page of clips in a frame of the report tells it what it holds; on its own it is a list for people.
+// In a frame of the report, a page of clips posts its data to the report; otherwise it is a readable list.
 "use strict";
 
 (() => {
   if (window.parent === window) return;
   const told = JSON.parse(document.getElementById("report-page").textContent);
-  // Pages from disk have no origin of their own, and nothing from the web may frame them.
+  // Pages opened from disk have no origin, and web pages cannot frame them.
   window.parent.postMessage(told, location.protocol === "file:" ? "*" : location.origin);
 })();

@@ -1,4 +1,4 @@
-// Opens the part of the page that an address names: the answers of one cell, or one clip in the player.
+// Opens the part of the page that the URL fragment names: the answers of one cell, or one clip in the player.
 "use strict";
 
 (() => {
@@ -33,7 +33,7 @@
   }
 
   window.addEventListener("hashchange", follow);
-  // A second click on the same clip changes no address.
+  // A second click on the same clip does not change the URL.
   document.addEventListener("click", (event) => {
     const link = event.target.closest('a[href^="#clip-"]');
     if (link && link.getAttribute("href") === location.hash) follow();

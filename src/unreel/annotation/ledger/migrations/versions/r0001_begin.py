@@ -9,7 +9,7 @@ revision: Final = "0001"
 down_revision: Final = None
 
 _SEQUENCE: Final = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-"""SQLite autoincrements only columns of exactly this type."""
+"""Type of the sequence numbers; SQLite autoincrements only columns of exactly this type."""
 _LASTING: Final = ("ledger_annotations", "ledger_notices", "ledger_revisions")
 _KEYS: Final = {
     "ledger_annotations": "key = NEW.key OR seq = NEW.seq",
@@ -138,7 +138,7 @@ def _create_sqlite_triggers() -> None:
                 f"CREATE TRIGGER {table}_stay_{event.lower()} BEFORE {event} ON {table} "
                 f"BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
             )
-        # INSERT OR REPLACE takes a row away without asking the guard of DELETE.
+        # INSERT OR REPLACE deletes a row without firing the DELETE trigger.
         op.execute(
             f"CREATE TRIGGER {table}_stay_insert BEFORE INSERT ON {table} "  # noqa: S608  names from above
             f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {same}) BEGIN SELECT RAISE(IGNORE); END"
