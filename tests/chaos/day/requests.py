@@ -19,6 +19,8 @@ from unreel.evaluation.table_schemas import ANSWERS
 REPLY_WITHIN_S = 300.0
 """A request without a reply by then has no end: the service's own deadline is 120 s."""
 N_CLIENTS = 3
+PAUSE_S = 2.0
+"""Pause of each client between clips, since every clip is sent once more when the faults are over."""
 USER_HEADER = "X-Auth-Request-Email"
 ENDS_WITHIN_S = 600.0
 MOST_OPEN_CASES = 6
@@ -51,6 +53,7 @@ class RewardLoad:
             while not self.is_over.is_set():
                 self.values[number] = self._ask(client, number)
                 number += N_CLIENTS
+                self.is_over.wait(PAUSE_S)
 
     def _connect(self) -> httpx.Client:
         headers = {"authorization": f"Bearer {self.token}"}
