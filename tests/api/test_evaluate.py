@@ -224,7 +224,7 @@ def test_an_object_is_not_sent_elsewhere(evaluate: Evaluate, spy: Any) -> None:
 
 
 def test_a_place_without_a_run_says_so(tmp_path: Path, films: Path) -> None:
-    with pytest.raises(InvalidSettingError, match="holds no run"):
+    with pytest.raises(InvalidSettingError, match="contains no run"):
         unreel.open_run(tmp_path)
     with pytest.raises(UnreadableSourceError, match="no such file or folder"):
         unreel.evaluate(tmp_path / "no", model="coin", protocol="reality", out=tmp_path / "run")

@@ -87,7 +87,7 @@ def test_an_answer_that_is_none_says_what_was_wanted(clip: Path, make_spy: Any) 
     spy = make_spy(act=lambda sheet: "REAL")
     (opinion,) = unreel.review(clip, models=spy, protocols="reality", trusted=True).opinions
     assert opinion.outcome.reason is FailureReason.MALFORMED_REPLY
-    assert "gave str, and not a Reply or a Failure" in opinion.outcome.detail
+    assert "answer returned str, and not a Reply or a Failure" in opinion.outcome.detail
 
 
 def test_objects_stay_open_for_their_owner(clip: Path, spy: Any) -> None:

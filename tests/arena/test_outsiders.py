@@ -133,8 +133,8 @@ def test_whom_a_season_runs_and_asks_is_told_before(capsys: pytest.CaptureFixtur
     print_external_reviewers(reviewers[:1], settings)
     print_external_reviewers(reviewers, replace(settings, weak_cage=1))
     assert capsys.readouterr().err.splitlines() == [
-        "asks video.example.org for clips as Ours, with VIDEO_KEY",
-        "asks api.openai.com for clips as Sora, with OPENAI_API_KEY",
+        "requests clips from video.example.org as Ours, with VIDEO_KEY",
+        "requests clips from api.openai.com as Sora, with OPENAI_API_KEY",
         "runs /bin/sh 'a b.py' as command:x, confined",
         "it can read /usr, the clip and use the graphics cards",
         "runs /bin/sh 'a b.py' as command:x, in a weak cage: it can read all that you can read",

@@ -91,8 +91,8 @@ def test_a_failure_in_free_words_stays_a_failure(tmp_path: Path) -> None:
     joined = join_answers_with_entries(ENTRIES, answers(tmp_path, rows))
     assert [outcome for _, outcome in joined.pairs] == [
         Failure(FailureReason.UNSTATED, "HTTP 503"),
-        Failure(FailureReason.EMPTY_REPLY, "the answers file holds no text"),
-        Failure(FailureReason.EMPTY_REPLY, "the answers file holds no text"),
+        Failure(FailureReason.EMPTY_REPLY, "the answers file contains no text"),
+        Failure(FailureReason.EMPTY_REPLY, "the answers file contains no text"),
     ]
 
 
@@ -218,7 +218,7 @@ def test_an_unknown_space_or_protocol_is_the_callers_mistake(tmp_path: Path) -> 
             ),
             get_protocol("trace"),
         )
-    with pytest.raises(InvalidValueError, match=r"preference is asked about a pair. Join"):
+    with pytest.raises(InvalidValueError, match=r"preference needs a pair. Join"):
         build_scorable_rows(joined, get_protocol("preference"))
 
 

@@ -236,7 +236,7 @@ def test_a_table_that_is_no_list_cannot_be_read(tmp_path: Path, content: str) ->
 
 
 def test_a_missing_table_says_where_it_should_be(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableSourceError, match="Name the folder that holds it"):
+    with pytest.raises(UnreadableSourceError, match="Name the folder that contains it"):
         list(read_deeptrace_benchmark(tmp_path))
 
 

@@ -97,7 +97,7 @@ def test_folders_of_other_names_are_no_sides(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["https://a.example/clips.csv", "s3://bucket/clips.csv"])
 def test_an_address_is_to_be_downloaded_first(address: str) -> None:
-    with pytest.raises(UnreadableSourceError, match=r"an address, .* Download"):
+    with pytest.raises(UnreadableSourceError, match=r"a URL, .* Download"):
         open_benchmark(Path(address))
 
 

@@ -226,5 +226,5 @@ def test_figures_of_another_instrument_are_refused() -> None:
 def test_a_file_that_holds_no_scores_says_what_to_give(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a=b.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(UnreadableSourceError, match="Give what `unreel score"):
+    with pytest.raises(UnreadableSourceError, match="Use the output of `unreel score"):
         read_scorecard_file(str(path))

@@ -115,7 +115,7 @@ def test_quality_tells_who_answers_well(run, address: str) -> None:
         "alpha-nominal",
         "fleiss-kappa",
         "does not meet VideoRealBench's rule",
-        "pull of",
+        "bias by",
     ):
         assert words in done.stderr
     told = json.loads(run("annotate", "quality", "votes", "--ledger", address, "--json").stdout)

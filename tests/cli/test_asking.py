@@ -73,7 +73,7 @@ def test_a_rejected_key_is_told_once_by_its_variable_with_what_to_type(
     assert done.stderr.count("Incorrect API key provided") == 1
     assert "asked with the key in OPENAI_COMPATIBLE_API_KEY" in done.stderr
     assert f"Go on with `{shlex.join(['unreel', *typed])}`" in done.stderr
-    assert "4 rows of clips are kept in my run" in done.stderr
+    assert "4 rows of clips of this call are stored in my run" in done.stderr
     assert SECRET not in done.stdout + done.stderr
 
 

@@ -96,7 +96,7 @@ def test_a_run_becomes_rows_and_a_file_is_never_overwritten(
     assert "exists already" in again.stderr
     wrong = run("export", benchmark.parent, "--to", "parquet", "--out", "x.parquet")
     assert wrong.returncode == 2
-    assert "holds no run" in wrong.stderr
+    assert "contains no run" in wrong.stderr
 
 
 @pytest.mark.skipif(find_spec("lance") is not None, reason="the extra eval is here")

@@ -128,7 +128,7 @@ def test_a_key_that_would_travel_in_clear_is_refused_before_anything_is_sent(
     asked = ("eval", films, "--protocol", "reality") if command == "eval" else ("review", "x.mp4")
     done = run(*asked, "--model", model)
     assert done.returncode == 2
-    assert "OPENAI_COMPATIBLE_API_KEY would travel to 127.1" in done.stderr
+    assert "OPENAI_COMPATIBLE_API_KEY would be sent to 127.1" in done.stderr
     assert "Write https://" in done.stderr
     assert "Traceback" not in done.stderr
     assert thief.headers == []

@@ -184,7 +184,7 @@ def test_a_folder_is_reviewed_with_one_index_and_links_are_counted(run, clip, tm
         assert document["skipped_links"] == 1
     html = (folder / "evidence" / "index.html").read_text(encoding="utf-8")
     assert "1 symbolic link was skipped." in html
-    assert "None of 2 clips needs a look first" in html
+    assert "None of 2 clips needs attention" in html
     assert '<a href="002-a/evidence.html">in/sub/a.mp4</a>' in html
     assert (folder / "evidence" / "002-a" / "evidence.html").is_file()
 
@@ -235,7 +235,7 @@ def test_a_perturbed_review_tells_the_cost_first_and_whose_verdict_turns(
     asked = ("review", clip, "--model", "recorded", "--recorded", said, "--protocol", "trace")
     done = run(*asked, "--perturb", "--out", "e", "--json")
     assert done.returncode == 1  # nobody recorded what is said of the scaled clip
-    first = "asks 4 questions: 1 about what was named, and each again after recompression"
+    first = "asks 4 questions: 1 about the named clips, and each again after recompression"
     assert first in done.stderr
     assert "asks again, scaled: width 96, height 64, rate 30000/1001, crf 14" in done.stderr
     (row,) = json.loads(done.stdout)["clips"]
@@ -245,7 +245,7 @@ def test_a_perturbed_review_tells_the_cost_first_and_whose_verdict_turns(
     assert flips == {"recompressed": False, "scaled": None, "cropped": True}
     assert "not-recorded" in found["retrials"][1]["problem"]
     html = (tmp_path / "e" / "evidence.html").read_text(encoding="utf-8")
-    assert "Unsure: the verdict turns when the clip is cropped." in html
+    assert "Unsure: the verdict changes when the clip is cropped." in html
 
 
 def test_a_perturbed_review_says_unsure_on_the_screen(run, clip) -> None:
@@ -259,8 +259,11 @@ def test_a_perturbed_review_says_unsure_on_the_screen(run, clip) -> None:
     [
         ([], "unreel review --sample"),
         (["--sample", "--perturb"], "recorded only for its own clip"),
-        (["annotated.mp4", "--model", "coin", "--out", "."], "a clip itself lies there"),
-        (["evidence-clip.mp4", "--model", "coin", "--out", "."], "a clip itself lies there"),
+        (["annotated.mp4", "--model", "coin", "--out", "."], "a clip in it would be overwritten"),
+        (
+            ["evidence-clip.mp4", "--model", "coin", "--out", "."],
+            "a clip in it would be overwritten",
+        ),
         (["x.mp4"], "--model"),
         (["--sample", "x.mp4"], "brings its own clip"),
         (["x.mp4", "--model", "metadata"], "learns from a benchmark"),
@@ -382,6 +385,6 @@ def test_without_a_browser_a_pdf_is_refused_before_anything_is_asked(
 def test_a_browser_that_fails_costs_the_pdf_alone(tmp_path) -> None:
     page = tmp_path / "evidence.html"
     page.write_text("<p>", encoding="utf-8")
-    assert print_page_as_pdf(page, browser="false").startswith("false printed none")
-    assert print_page_as_pdf(page, browser="true") == "true printed none"
+    assert print_page_as_pdf(page, browser="false").startswith("false did not print it")
+    assert print_page_as_pdf(page, browser="true") == "true did not print it"
     assert not (tmp_path / "evidence.pdf").exists()

@@ -29,7 +29,7 @@ def test_its_figure_stands_beside_the_reviewer_with_doubt_and_benchmark(run, cli
     assert "Generated caught 0.0 %" in told
     assert "Real trusted 100.0 %" in told
     assert "On four-clips" in told
-    assert "Measured accuracy: not known: it is in none of the runs named." in told
+    assert "Measured accuracy: not known: it is in none of the given runs." in told
     result = json.loads(Path(kept.parent, "e", "result.json").read_text(encoding="utf-8"))
     first, other = result["opinions"]
     assert first["figures"][0]["metric"] == "balanced"
@@ -40,7 +40,7 @@ def test_its_figure_stands_beside_the_reviewer_with_doubt_and_benchmark(run, cli
 def test_another_condition_or_question_is_no_record(run, clip, kept) -> None:
     asked = ("review", clip, "--model", "always-real", "--trusted", "--record", kept)
     other = run(*asked, "--protocol", "reality", "--nframe", 3)
-    assert "not known for what it was shown here; the runs named have sampling=uniform-8" in (
+    assert "not known for this condition; the given runs have sampling=uniform-8" in (
         " ".join(other.stdout.split())
     )
     question = run(*asked, "--protocol", "realism")
@@ -50,5 +50,5 @@ def test_another_condition_or_question_is_no_record(run, clip, kept) -> None:
 def test_a_folder_without_a_run_is_refused_before_anybody_is_asked(run, clip, tmp_path) -> None:
     done = run("review", clip, "--model", "coin", "--record", tmp_path)
     assert done.returncode == 2
-    assert "holds no run" in done.stderr
+    assert "contains no run" in done.stderr
     assert done.stdout == ""

@@ -85,5 +85,5 @@ def test_a_recipe_leaves_as_a_folder_for_another_trainer(
 def test_what_another_trainer_does_otherwise_is_told(run: Any, root: Path) -> None:
     done = run(*_typed("export", root, "--to", "ms-swift", "--out", "there"))
     assert done.returncode == 0, done.stderr
-    assert "not as a training here:" in done.stderr
+    assert "differences from unreel:" in done.stderr
     assert "swift sft train.json" in done.stderr

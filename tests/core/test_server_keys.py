@@ -91,5 +91,5 @@ def test_a_setting_that_names_no_host_is_refused(named: str) -> None:
 def test_no_key_travels_in_clear() -> None:
     require_encrypted_connection(parse_server_url("https://a.example"), "A_KEY")
     require_encrypted_connection(parse_server_url("http://127.0.0.1:8000"), "A_KEY")
-    with pytest.raises(InvalidSettingError, match=r"A_KEY would travel to a\.example in clear"):
+    with pytest.raises(InvalidSettingError, match=r"A_KEY would be sent to a\.example in clear"):
         require_encrypted_connection(parse_server_url("http://a.example"), "A_KEY")

@@ -137,7 +137,7 @@ def test_intervals_on_few_clusters_are_told_apart_from_those_that_are_known_to_h
         return Estimate(value=0.5, low=0.4, high=0.6, n=99, n_clusters=n_clusters)
 
     enough = [resting_on(20), resting_on(None), Unmeasured("no rows")]
-    assert describe_interval_coverage(enough) == "Intervals hold the truth 95 times of 100."
+    assert describe_interval_coverage(enough) == "Intervals contain the true value 95 times of 100."
     few = describe_interval_coverage([*enough, resting_on(7), resting_on(12)])
     assert "2 of 3 here rest on fewer, the least on 7" in few
 

@@ -181,7 +181,7 @@ def test_no_recipe_can_name_this_machine_or_its_link_as_a_place_of_clips(
     outcome = made_at(service, fault, tmp_path, download_hosts=hosts)
     assert isinstance(outcome, Failure)
     assert outcome.reason is FailureReason.NOT_NAMED
-    assert re.search("open internet|this machine|never connects", outcome.detail), outcome
+    assert re.search("public internet|this machine|never connects", outcome.detail), outcome
     assert service.trapped == []
 
 

@@ -142,10 +142,10 @@ def count_exact_ends(
             frames = _read(sources[name.partition("+")[0]], [0, n_frames - 1], rate)
             ends.append((frames[0], frames[-1]))  # one frame if the part has one
             cuts.append(cuts[-1] + n_frames)
-        beside = [tick for cut in cuts[1:-1] for tick in (cut - 1, cut)]
-        shown = iter(_read(Path(piece.clip.location), beside, rate))
-        for (_, last), (start, _) in itertools.pairwise(ends):
-            before, after = next(shown), next(shown)
+        beside = sorted({tick for cut in cuts[1:-1] for tick in (cut - 1, cut)})
+        shown = dict(zip(beside, _read(Path(piece.clip.location), beside, rate), strict=True))
+        for cut, ((_, last), (start, _)) in zip(cuts[1:-1], itertools.pairwise(ends), strict=True):
+            before, after = shown[cut - 1], shown[cut]
             total += 2
             right += _distance(before, last) < _distance(before, start)
             right += _distance(after, start) < _distance(after, last)

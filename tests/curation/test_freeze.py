@@ -144,7 +144,7 @@ def lost_among_many(
 def test_copying_ends_at_the_first_file_that_is_lost(curation, tmp_path) -> None:
     media, bench = lost_among_many(curation, tmp_path, n_clips=1_000)
     target = bench.place / "benchmark"
-    with pytest.raises(UnreadableSourceError, match=r"gone\.mp4.*Put it back"):
+    with pytest.raises(UnreadableSourceError, match=r"gone\.mp4.*Restore it"):
         copy_benchmark_media(media, target, bench)
     assert len(target.names()) < 500
 
@@ -158,7 +158,7 @@ def test_a_target_that_cannot_be_written_to_is_not_blamed_on_the_source(curation
     with pytest.raises(UnreadableSourceError, match="is a link") as told:
         copy_benchmark_media(media, target, bench)
     assert "cannot be copied" in str(told.value)
-    assert "Put it back" not in str(told.value)
+    assert "Restore it" not in str(told.value)
 
 
 def test_nothing_to_freeze_is_told_and_the_reasons_are_kept(tmp_path, curation, quarantine) -> None:
@@ -236,7 +236,7 @@ def test_a_benchmark_whose_media_lie_elsewhere_is_not_published(footage, curatio
     job = curation({"path": str(footage), "licence": "CC0"}, freeze=here)
     run_curation(job)
     accepted = AcceptedPublishingRisks(leak=True, no_licence=True)
-    with pytest.raises(InvalidSettingError, match="lie elsewhere"):
+    with pytest.raises(InvalidSettingError, match="in other folders"):
         write_hub_dataset(job.bench.place.path, accepted=accepted, out=None, repo=None)
 
 

@@ -49,7 +49,7 @@ def test_a_plain_folder_takes_its_label_from_the_recipe(footage, listed) -> None
 
 
 def test_a_plain_folder_without_a_label_is_refused(footage, listed) -> None:
-    with pytest.raises(InvalidSettingError, match="nothing says whether"):
+    with pytest.raises(InvalidSettingError, match="it is unknown whether"):
         listed(path=str(footage / "real"))
 
 

@@ -168,7 +168,7 @@ def test_a_store_is_not_asked(tmp_path) -> None:
     (tmp_path / "r.toml").write_text('name = "x"\n[source]\npath = "s3://bucket/films"\n')
     checked = looked_at(tmp_path / "r.toml")
     assert checked.problems == ()
-    assert "not asked" in checked.sources[0].remark
+    assert "not queried" in checked.sources[0].remark
 
 
 def test_a_folder_with_sides_needs_its_licence_alone(footage, tmp_path) -> None:
@@ -205,7 +205,7 @@ def test_folders_of_other_names_become_sources_whose_label_is_asked_for(footage,
     assert [source.get("label") for source in guess.sources] == ["generated", None]
     assert "phones" in guess.open_questions[0]
     assert (tmp_path / "curate.toml").read_text().count("# licence = ") == 2
-    assert "nothing says whether a.mp4 is real" in looked_at(tmp_path / "curate.toml").problems[0]
+    assert "it is unknown whether a.mp4 is real" in looked_at(tmp_path / "curate.toml").problems[0]
 
 
 def test_a_table_whose_columns_are_unknown_is_told_with_its_columns(tmp_path) -> None:

@@ -195,7 +195,7 @@ def test_another_host_needs_a_proxy(tmp_path: Path) -> None:
     [
         ("[proxy]\naddress = 'x'\nuser_header = 'X'\n", "proxy.address"),
         ("colour = 1\n", "colour: no such setting"),
-        ("roots = ['gone']\n", "is no folder"),
+        ("roots = ['gone']\n", "is not a folder"),
         ("[[reviewers]]\nname = 'a'\n[[reviewers]]\nname = 'a'\n", "the same name"),
     ],
 )

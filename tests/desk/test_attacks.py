@@ -57,7 +57,7 @@ def test_a_listed_path_that_leads_elsewhere_is_found(bundle: Path, path: str) ->
     entries["manifest.json"] = json.dumps(manifest).encode()
     files = ((name, len(data), partial(io.BytesIO, data)) for name, data in entries.items())
     bundle.write_bytes(b"".join(custody_bundle._iter_zip_bytes(files, {})))
-    assert verify_custody_bundle(bundle).problems[0].startswith("It is no intact bundle: ")
+    assert verify_custody_bundle(bundle).problems[0].startswith("It is not an intact bundle: ")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -100,7 +100,7 @@ def test_a_malformed_manifest_is_a_problem(bundle: Path, manifest: bytes) -> Non
     entries = read_entries(bundle) | {"manifest.json": manifest}
     write_entries(bundle, [(zipfile.ZipInfo(name), data) for name, data in entries.items()])
     assert verify_custody_bundle(bundle).problems == (
-        "It is no intact bundle: its manifest is malformed.",
+        "It is not an intact bundle: its manifest is malformed.",
     )
 
 
@@ -173,7 +173,7 @@ def test_a_log_without_its_beginning_is_not_deleted(tmp_path: Path) -> None:
     store.close()
     log = case.folder / "log.jsonl"
     log.write_text("damaged\n" + log.read_text().splitlines()[1] + "\n")
-    with pytest.raises(UnreadableSourceError, match="lost its beginning"):
+    with pytest.raises(UnreadableSourceError, match="the beginning of its log is missing"):
         CaseStore(tmp_path)
     assert case.original.is_file()
 

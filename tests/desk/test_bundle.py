@@ -88,7 +88,7 @@ def test_added_missing_and_foreign_files_are_named(cases, tmp_path: Path) -> Non
     assert verify_custody_bundle(path).problems == ("evidence/more.png is not in the manifest.",)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("manifest.json", '{"form": "other"}')
-    assert "no intact bundle" in verify_custody_bundle(path).problems[0]
+    assert "not an intact bundle" in verify_custody_bundle(path).problems[0]
     with pytest.raises(UnreadableSourceError):
         verify_custody_bundle(tmp_path / "gone.zip")
 
@@ -107,7 +107,7 @@ def test_a_signature_names_its_signer(cases, key: Path, tmp_path: Path) -> None:
         b"".join(iter_custody_bundle_bytes(cases, lambda _data: sign_manifest(b"other", key)))
     )
     (problem,) = verify_custody_bundle(path).problems
-    assert problem.startswith("The signature does not fit the manifest")
+    assert problem.startswith("The signature does not match the manifest")
     path.write_bytes(b"".join(iter_custody_bundle_bytes(cases, None)))
     assert not verify_custody_bundle(path, signers).is_intact
 

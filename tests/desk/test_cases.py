@@ -61,7 +61,7 @@ def test_people_note_and_decide_and_their_text_stays_text(open_desk, clip_bytes)
     with open_desk() as desk:
         desk.drop((f"{HOSTILE}.mp4", clip_bytes(0)))
         (case,) = desk.wait()
-        assert case.sentence == "No model was asked about it."
+        assert case.sentence == "No model was asked about this clip."
         form = {"form_token": desk.token, "text": f"{HOSTILE}\r\nmore", "verdict": "not-known"}
         page = desk.client.post(f"/cases/{case.id}/entries", data=form).text
         assert "verdict <strong>not known</strong>" in page
@@ -124,7 +124,7 @@ def test_progress_comes_as_events_until_the_end(open_desk, clip_bytes) -> None:
             json.loads(line[6:])[0] for line in text.splitlines() if line.startswith("data: [{")
         ]
         assert rows[-1]["stage"] == "done"
-        assert rows[-1]["sentence"] == "No model was asked about it."
+        assert rows[-1]["sentence"] == "No model was asked about this clip."
         assert text.endswith("event: end\ndata: \n\n")
         facts = {"reviewers": "x", "person": "p", "batch": ""}
         waiting = [desk.service.store.add("b.mp4", io.BytesIO(b"x"), **facts) for _ in range(2)]

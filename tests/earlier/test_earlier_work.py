@@ -76,7 +76,7 @@ def test_a_run_of_earlier_words_is_scored_as_before_and_not_mixed_with_others(
 
     expected = json.loads((HERE / f"{protocol}.json").read_text(encoding="utf-8"))
     assert isinstance(refused.exception, UnreelError)
-    problem = f"asked {protocol}@1. Name another folder: this release asks"
+    problem = f"the protocol {protocol}@1. Name another folder: this release uses"
     assert problem in str(refused.exception)
     assert model.asked == []
     assert read_json("score", f"runs/{protocol}") == expected

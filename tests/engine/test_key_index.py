@@ -265,5 +265,5 @@ def test_a_run_asks_what_is_missing_and_failures_only_on_demand(table: LanceTabl
 
 def test_a_key_that_no_table_can_hold_is_refused_with_words(table: LanceTable) -> None:
     for key in (5, "\ud800"):
-        with pytest.raises(InvalidValueError, match="no text that a table can hold"):
+        with pytest.raises(InvalidValueError, match="not a text that a table can store"):
             list(PendingQuestionFilter(table).sift([{"key": key}]))

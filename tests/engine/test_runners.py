@@ -222,7 +222,7 @@ class RunnerKit:
             assert {row["failure_reason"] for row in unheld} == {"stage-failed"}
             assert {row["attempt"] for row in unheld} == {attempt}
         assert dict(summary.failures) == {"stage-failed": len(UNHELD)}
-        detail = "the table of answers cannot hold its input_tokens (int)"
+        detail = "the table of answers cannot store its input_tokens (int)"
         assert rows["0001"]["failure_detail"] == detail
         assert (rows["0001"]["reviewer"], rows["0001"]["text"]) == ("r", "fine")
         assert rows["0011"]["failure_detail"].endswith("its text (list), notes (dict)")

@@ -136,7 +136,7 @@ def test_private_addresses_are_refused_however_ipv6_carries_them(address: Any) -
     forms = [str(address), f"::ffff:{address}", f"64:ff9b::{number >> 16:x}:{number & 0xFFFF:x}"]
     forms.append(f"2002:{number >> 16:x}:{number & 0xFFFF:x}::")
     for form in forms:
-        with pytest.raises(InvalidValueError, match="open internet"):
+        with pytest.raises(InvalidValueError, match="public internet"):
             require_public_addresses([(form, 80)])
 
 

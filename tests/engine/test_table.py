@@ -90,7 +90,7 @@ def test_rows_too_large_for_one_batch_are_committed_in_several(
     assert {row["key"] for row in table.rows()} == {row["key"] for row in rows}
     assert table.failures() == Counter({"stage-failed": 4})
     (row,) = table.get(["010"])
-    assert row["failure_detail"] == "the table of answers cannot hold its text (str)"
+    assert row["failure_detail"] == "the table of answers cannot store its text (str)"
 
 
 def test_a_row_without_a_key_that_can_be_held_ends_the_run_with_words(table: LanceTable) -> None:

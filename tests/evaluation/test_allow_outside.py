@@ -48,11 +48,11 @@ def test_a_run_over_files_outside_is_asked_kept_and_read_when_allowed(
     ):
         asked = typed(*command)
         assert asked.status == 2, command
-        assert "--allow-outside: run was asked with it" in asked.err
+        assert "--allow-outside: run was started with it" in asked.err
         assert typed(*command, "--allow-outside").status == 0, command
     again = typed("eval", table, *COIN)
     assert again.status == 2
-    with pytest.raises(InvalidSettingError, match="was asked with it"):
+    with pytest.raises(InvalidSettingError, match="was started with it"):
         unreel.open_run("run").score()
     assert unreel.open_run("run", allow_outside=True).score().n_answered == 8
 
@@ -71,7 +71,7 @@ def test_another_benchmark_is_not_let_in_with_it(table: Path, typed: Typed) -> N
     assert typed("eval", "films/manifest.csv", *COIN).status == 0
     other = typed("eval", table, *COIN, "--allow-outside")
     assert other.status == 2
-    assert "holds a run over another benchmark" in other.err
+    assert "contains a run over another benchmark" in other.err
 
 
 def test_a_recipe_cannot_allow_it(table: Path, typed: Typed) -> None:

@@ -344,8 +344,8 @@ def test_what_cannot_be_compared_is_refused_with_what_to_do(rng: Rng) -> None:
         ([], "Name two runs"),
         ([older], "reality@2, old reality@1.*one protocol"),
         ([_side("two", "realism", _realism(rng))], "realism@2"),
-        ([elsewhere], "other clips.*one benchmark"),
-        ([renewed], "different truths.*one version"),
+        ([elsewhere], "different clips.*one benchmark"),
+        ([renewed], "different ground truths.*one version"),
     ):
         with pytest.raises(InvalidSettingError, match=why):
             compare_reviewers([one, *others])
@@ -470,7 +470,7 @@ def test_a_command_tells_the_differences_what_was_left_out_and_ends_so(
 
 def test_a_command_compares_only_what_can_be_compared(runs: dict[str, str], typed: Type) -> None:
     for words, why in (
-        ([runs["good"]], "Name two runs, or one that was asked under several conditions"),
+        ([runs["good"]], "Name two runs, or one run with several conditions"),
         ([runs["good"], runs["good"]], "named twice"),
         ([runs["good"], runs["traced"]], "Compare runs of one protocol at one version"),
         ([runs["good"], runs["poor"], "--metric", "balancd"], "balanced"),

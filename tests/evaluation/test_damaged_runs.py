@@ -348,7 +348,7 @@ def test_a_place_without_a_run_is_asked_wrongly(
         (tmp_path / "empty").mkdir(exist_ok=True)
         said = typed("runs", *words, tmp_path / name)
         assert said.status == 2
-        assert "holds no run" in said.err
+        assert "contains no run" in said.err
     assert not (tmp_path / "nowhere").exists()
 
 

@@ -26,7 +26,7 @@ def bench(clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 NOTHING: dict[str, tuple[tuple[str, ...], list[str]]] = {
-    "no row": (("file,label",), ["it holds no clip", "Add a row for each clip"]),
+    "no row": (("file,label",), ["it contains no clip", "Add a row for each clip"]),
     "no usable row": (
         ("file,label", "c0.mp4,perhaps", "c1.mp4,maybe"),
         ["none of its 2 rows can be used", "The first is c0.mp4: label cannot be 'perhaps'"],
@@ -83,7 +83,7 @@ def test_no_ratings_for_realism_is_status_2_before_a_clip_is_opened(
 ) -> None:
     said = typed("eval", bench, "--protocol", "realism", "--model", "coin", "--out", "run")
     assert said.status == 2
-    assert "no clip has the truth that realism compares with" in said.err
+    assert "no clip has the ground truth that realism compares with" in said.err
     assert "Add a score column, or choose another protocol" in said.err
     assert not Path("run", "clips.lance").exists()
     answers = bench.with_name("told.jsonl")
@@ -100,11 +100,11 @@ def test_no_pairs_and_no_sound_are_status_2(bench: Path, typed: Typed) -> None:
     bench.write_text("\n".join(lines))
     alone = typed("eval", bench, "--protocol", "preference", "--model", "coin", "--out", "pairs")
     assert alone.status == 2
-    assert "no question of preference can be put" in alone.err
+    assert "no question of preference applies" in alone.err
     assert "column `group`" in alone.err
     again = typed("score", "pairs")
     assert again.status == 2
-    assert "no question of preference can be put" in again.err
+    assert "no question of preference applies" in again.err
     silent = [line for line in lines if line[:2] not in {"c0", "c1", "c2", "c3"}]
     bench.write_text("\n".join(silent))
     sound = typed("eval", bench, *COIN, "--condition", "audio=on", "--out", "sound")
@@ -124,7 +124,7 @@ def test_answers_about_other_clips_are_status_2_with_the_nearest_name(
     answers.write_text("")
     said = typed("score", answers, "--benchmark", bench, "--protocol", "reality")
     assert said.status == 2
-    assert "it holds no answer" in said.err
+    assert "it contains no answer" in said.err
 
 
 def test_votes_about_other_clips_are_status_2(bench: Path, typed: Typed) -> None:
@@ -163,11 +163,11 @@ def test_answers_that_nobody_can_read_are_no_success(bench: Path, typed: Typed) 
 
 
 def test_the_verbs_raise_the_same(bench: Path) -> None:
-    with pytest.raises(UnreadableSourceError, match="no clip has the truth that realism"):
+    with pytest.raises(UnreadableSourceError, match="no clip has the ground truth that realism"):
         unreel.evaluate(bench, model="coin", protocol="realism")
-    with pytest.raises(UnreadableSourceError, match="no clip has the truth that realism"):
+    with pytest.raises(UnreadableSourceError, match="no clip has the ground truth that realism"):
         unreel.score({"c0.mp4": "5"}, benchmark=bench, protocol="realism")
-    with pytest.raises(UnreadableSourceError, match="it holds no answer"):
+    with pytest.raises(UnreadableSourceError, match="it contains no answer"):
         unreel.score({}, benchmark=bench, protocol="reality")
     bench.write_text(bench.read_text().replace("group", "split"))
     with pytest.raises(UnknownNameError, match="Known: g00, g01, g10, g11"):

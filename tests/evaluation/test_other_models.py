@@ -45,7 +45,7 @@ def test_another_model_is_stored_with_its_answers_counted_and_shown(
     assert DATED in score.scorecard._repr_html_()
     assert f"answered by another model: 2 {DATED}" in typed("score", run.place.uri).err
     page = write_report([run], tmp_path / "report").page.read_text()
-    assert "2 answers came from another model than the requested one" in page
+    assert "2 answers came from a model other than the requested one" in page
     assert DATED in page
 
 

@@ -175,13 +175,13 @@ def test_a_run_is_opened_again_with_its_own_recipe(start, tmp_path: Path) -> Non
     opened = open_run(run.place, run.access, ledgers=run.ledgers)
     assert opened.recipe == run.recipe
     assert score_run(opened) == score_run(run)
-    with pytest.raises(InvalidSettingError, match="holds no run"):
+    with pytest.raises(InvalidSettingError, match="contains no run"):
         open_run(run.place / "elsewhere", run.access, ledgers=tmp_path)
 
 
 def test_another_reviewer_does_not_write_into_the_same_run(start) -> None:
     evaluate(start(model="coin"))
-    with pytest.raises(InvalidSettingError, match="holds a run of coin"):
+    with pytest.raises(InvalidSettingError, match="contains a run of coin"):
         evaluate(start(model="always-real"))
 
 

@@ -91,7 +91,7 @@ def test_what_is_still_read_is_scored(run: Any, limit: int) -> None:
 def test_a_run_of_another_version_of_the_instrument_is_refused(run: Any) -> None:
     file = run.place.path / "recipe.json"
     file.write_text(file.read_text().replace("reality@", "reality@9"))
-    with pytest.raises(UnreadableSourceError, match="this release asks"):
+    with pytest.raises(UnreadableSourceError, match="this release uses"):
         _reopen(run.place.path)
 
 

@@ -157,7 +157,7 @@ def test_two_benchmarks_of_one_name_are_not_mixed(asked: Path, typed: Typed) -> 
     clips = typed("runs", "check", "runs/coin", "--json").out
     refused = typed("eval", "second/clips.csv", *COIN, "--out", "runs/coin")
     assert refused.status == 2
-    assert "holds a run over another benchmark" in refused.err
+    assert "contains a run over another benchmark" in refused.err
     foreseen = typed("eval", "second/clips.csv", *COIN, "--out", "runs/coin", "--dry-run")
     assert (foreseen.status, foreseen.err.count("over another benchmark")) == (2, 1)
     assert str(asked / "bench" / "clips.csv") in refused.err
@@ -222,7 +222,7 @@ def test_a_floor_that_learnt_from_other_clips_is_another_reviewer(start, project
     table = project / "bench" / "clips.csv"
     evaluate(start(model="metadata", benchmark=table))
     shutil.copy(project / "bench" / "c2.mp4", project / "bench" / "c3.mp4")
-    with pytest.raises(InvalidSettingError, match="what metadata learns from now makes it"):
+    with pytest.raises(InvalidSettingError, match="with its present clips, metadata is"):
         evaluate(start(model="metadata", benchmark=table))
 
 

@@ -158,7 +158,7 @@ def test_what_a_driver_of_a_dead_machine_left_in_a_store_is_taken_over_after_the
     store.objects().put("run/answers.lance.lock", left)
     found = typed("runs", "check", place.uri)
     assert found.status == 0, found
-    assert "or died with its lease" in found.err
+    assert "or ended without releasing its lease" in found.err
 
 
 def test_the_holder_of_a_folder_is_seen_without_letting_its_lock_go(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_eval_refuses_what_a_checkpoint_was_not_taught(
     asked = ("eval", clips, "--protocol", "realism", "--model", f"local/{checkpoint}")
     refused = typed(*asked, "--out", tmp_path / "run").exception
     assert isinstance(refused, InvalidSettingError)
-    assert "was not taught realism@2" in str(refused)
+    assert "was not trained on realism@2" in str(refused)
 
 
 def test_review_asks_a_checkpoint_for_what_it_was_taught(

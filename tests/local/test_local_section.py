@@ -100,7 +100,7 @@ def test_a_stored_recipe_is_read_without_the_checkpoint(checkpoint: Callable[...
 
 def test_what_it_was_not_taught_is_refused(checkpoint: Callable[..., str]) -> None:
     model = checkpoint()
-    with pytest.raises(InvalidSettingError, match=r"was not taught realism@2.*trace@1"):
+    with pytest.raises(InvalidSettingError, match=r"was not trained on realism@2.*trace@1"):
         section(model).require_taught(["trace", "realism"])
     section(checkpoint()).require_taught(["trace"])
     Path(model.removeprefix("local/"), "unreel.json").unlink()
@@ -116,7 +116,7 @@ def test_a_review_asks_a_checkpoint_what_and_how_it_was_taught(
     inquiry = build_review_questions(("trace",), {"max_pixels": "1000"}, models=[model])
     assert inquiry.condition.sampling == "fps-2-max-20"
     assert inquiry.condition.max_pixels == 1000
-    with pytest.raises(InvalidSettingError, match="was not taught realism"):
+    with pytest.raises(InvalidSettingError, match="was not trained on realism"):
         build_reviewer_factories(
             [model], build_review_questions(("realism",), {}), settings=EnvironmentSettings()
         )

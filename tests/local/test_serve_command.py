@@ -173,7 +173,7 @@ def test_a_port_that_is_taken_is_told_before_anything_starts(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("version", "words"),
-    [(None, "has no vLLM"), ("0.29.1", "known holes"), ("0.31.0", "loses the instants")],
+    [(None, "has no vLLM"), ("0.29.1", "known vulnerabilities"), ("0.31.0", "loses the instants")],
 )
 def test_an_interpreter_without_a_fit_vllm_is_refused_with_what_to_do(
     tmp_path: Path, version: str | None, words: str

@@ -158,7 +158,7 @@ def test_boxes_are_told_where_the_processor_is_not_the_familys(tmp_path: Path) -
         (lambda m: (m / "config.json").write_text("[]"), "config.json"),
         (lambda m: (m / "config.json").write_text('{"model_type": "llama"}'), "'llama'"),
         (lambda m: (m / "config.json").write_text('{"model_type": ["qwen3_vl"]}'), "qwen3_vl"),
-        (lambda m: (m / "model.safetensors").rename(m / "pytorch_model.bin"), "can hold code"),
+        (lambda m: (m / "model.safetensors").rename(m / "pytorch_model.bin"), "can contain code"),
         (lambda m: (m / "processor_config.json").unlink(), "processor"),
         (lambda m: (m / "processor_config.json").write_text('{"image_processor": 7}'), "processor"),
         (

@@ -271,7 +271,7 @@ FRAME_LIES = {
     "time is not a number": lambda parts: parts[-1].header.update(at_s="nan"),
     "size does not fit": lambda parts: parts[0].header.update(width=193),
     "huge": lambda parts: parts[0].header.update(width=60_000, height=60_000),
-    "longer than asked for": lambda parts: parts[0].header.update(width=24_576, height=1),
+    "longer than requested": lambda parts: parts[0].header.update(width=24_576, height=1),
     "another field": lambda parts: parts[0].header.update(jpeg="x"),
     "one frame less": lambda parts: parts.pop(),
     "no frame": lambda parts: parts.clear(),

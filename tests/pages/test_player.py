@@ -35,7 +35,7 @@ CLIP = PlayerVideo(
 )
 BOX = PlayerBoxSpec.of(BoxAt(250_000, Box(0.1, 0.2, 0.3, 0.4)))
 BENT = PlayerTraceSpec(start_us=250_000, end_us=None, boxes=(BOX,), label="bends", text="It bends.")
-KNOWN = PlayerTrackSpec(name="what is known", kind="truth", traces=(replace(BENT, end_us=500_000),))
+KNOWN = PlayerTrackSpec(name="ground truth", kind="truth", traces=(replace(BENT, end_us=500_000),))
 NAMED = PlayerTrackSpec(
     name="a reviewer", kind="answer", traces=(BENT, replace(BENT, start_us=None))
 )

@@ -29,8 +29,8 @@ def stop_by(trial: Trial, number: signal.Signals) -> None:
     ended = started.end()
     assert ended.status == 128 + number
     assert WORDS[number] in ended.stderr
-    assert "Run the same command again: what was committed is kept" in ended.stderr
-    assert "3 rows of answers are kept in " in ended.stderr
+    assert "Run the same command again: committed results are kept" in ended.stderr
+    assert "3 rows of answers of this call are stored in " in ended.stderr
     assert "Go on with `unreel eval" in ended.stderr
     after = trial.texts()
     require_kept(before, after)

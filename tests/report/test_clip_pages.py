@@ -43,7 +43,7 @@ def test_without_a_script_the_report_leads_to_every_page(report: Path, chromium:
     page.goto((report / "index.html").as_uri())
     page.locator("noscript a").last.click()
     assert page.locator("tbody tr").count() == 3
-    page.get_by_text("The page before").click()
+    page.get_by_text("Previous page").click()
     assert page.locator("tbody tr").count() == CHUNK
 
 
@@ -119,7 +119,7 @@ def test_a_page_of_another_report_is_told_and_its_clips_take_their_places_once_i
     sheet.locator("#clip-title", has_text=f"clip-{2 * CHUNK:06d}").wait_for()
     for _ in ("ascending", "descending"):
         sheet.locator("#list thead button").first.click()
-    sheet.locator("#found", has_text="clips/0002.html, which lies beside this page").wait_for()
+    sheet.locator("#found", has_text="clips/0002.html, which is next to this page").wait_for()
     names = sheet.locator(".clip-name")
     assert names.first.inner_text() == f"clip-{CHUNK - 1:06d}"
     watched.page.unroute("**/clips/0002.html*")

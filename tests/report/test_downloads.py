@@ -84,7 +84,7 @@ def test_latex_has_the_intervals_and_says_in_its_caption_what_the_page_says_belo
     assert r"a\_b \& \textbackslash{}input\{x\} (floor) & (a) & 0 \\" in shown
     assert r"\toprule" in shown
     caption = next(line for line in shown.splitlines() if line.startswith(r"\caption"))
-    assert caption.startswith(r"\caption{All of it, 100 \%. Intervals hold the truth")
+    assert caption.startswith(r"\caption{All of it, 100 \%. Intervals contain the true value")
     assert "the least on 4" in caption
     assert caption.endswith("(a) not measured: no judge.}")
 

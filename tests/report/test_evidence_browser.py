@@ -115,7 +115,7 @@ def test_a_trace_leads_to_its_instant_and_its_box_is_there(watched, folder) -> N
 def test_a_moving_box_is_straight_between_its_marks(watched, folder) -> None:
     page = watched.open(folder / "evidence.html")
     ready(watched)
-    seek_by_trace(watched, "what is known", 500_000)
+    seek_by_trace(watched, "ground truth", 500_000)
     _, first = outline(watched, 0)
     assert first == pytest.approx((0.1, 0.3, 0.3, 0.6), abs=0.006)
     for _ in range(12):

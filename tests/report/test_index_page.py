@@ -65,11 +65,13 @@ def test_the_sentence_is_right_where_all_look_generated_and_where_none_does(ball
 
     assert (
         format_attention_count(entries("generated", "generated"))
-        == "2 of 2 clips need a look first."
+        == "2 of 2 clips need attention first."
     )
-    assert format_attention_count(entries("failure", "none")) == "1 of 2 clips needs a look first."
+    assert (
+        format_attention_count(entries("failure", "none")) == "1 of 2 clips needs attention first."
+    )
     assert format_attention_count(entries("none", "none")).startswith(
-        "None of 2 clips needs a look first: "
+        "None of 2 clips needs attention: "
     )
 
 
@@ -90,7 +92,7 @@ def test_the_index_is_ordered_and_names_are_harmless(ball, tmp_path) -> None:
     assert "<script>alert" not in html
     assert "\x1b" not in html
     for words in (
-        "3 of 4 clips need a look first.",
+        "3 of 4 clips need attention first.",
         "in/sub/a.mp4",
         ">in/a.mp4<",
         ">b.mp4<",

@@ -112,12 +112,12 @@ def test_words_that_were_not_searched_are_never_none_found(tmp_path: Path, monke
     path = write_marked_clip(tmp_path / "kling.mp4")
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         check = check_visible_watermarks(path, reader)
-    assert check.says.startswith("Words over the picture were not searched: ")
+    assert check.says.startswith("Text on the picture was not searched: ")
     assert "pip install 'unreel[review]'" in check.says
     assert "None was found" not in check.says
 
     empty = build_watermark_check(
-        WatermarkSearchResult(), unread="Words over the picture were not searched: why."
+        WatermarkSearchResult(), unread="Text on the picture was not searched: why."
     )
     assert empty.found is FileOriginCheckOutcome.NOT_LOOKED
     assert "No logo was found." in empty.says

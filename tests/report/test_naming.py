@@ -123,7 +123,7 @@ def test_reviewers_asked_about_more_and_about_less_are_compared_on_what_both_saw
     (table,) = panel.tables
     assert (
         table.caption
-        == "Where all clips and first 16 clips overlap, the first less the second, balanced accuracy"
+        == "Clips in common of all clips and first 16 clips, first minus second, balanced accuracy"
     )
     (line,) = table.lines
     assert [cell.text for cell in line.cells] == [

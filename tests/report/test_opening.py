@@ -55,7 +55,7 @@ def traces(*texts: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ([], "No model was asked about it."),
+        ([], "No model was asked about this clip."),
         (traces(FAKE), "one says this clip looks AI-generated, from 0.25 s."),
         (traces("FAKE"), "one says this clip looks AI-generated."),
         (traces("REAL"), "one says this clip looks real."),

@@ -50,15 +50,15 @@ def test_a_tag_that_may_be_private_is_named_and_not_shown() -> None:
     [
         ((), FileOriginCheckOutcome.NOTHING, "proves nothing"),
         (PHONE, FileOriginCheckOutcome.NOTHING, "proves nothing"),
-        ((*PHONE, *FFMPEG), FileOriginCheckOutcome.SOMETHING, "FFmpeg and Apple both left names"),
-        (X264, FileOriginCheckOutcome.SOMETHING, "x264, an encoder in software"),
+        ((*PHONE, *FFMPEG), FileOriginCheckOutcome.SOMETHING, "FFmpeg and Apple both wrote names"),
+        (X264, FileOriginCheckOutcome.SOMETHING, "x264, a software encoder"),
     ],
 )
 def test_signs_of_a_second_pass_are_signs_only(tags, found, told) -> None:
     check = check_for_reencoding(tagged(*tags))
     assert check.found is found
     assert told in check.says
-    assert "were not looked for" in check.says
+    assert "was not checked for traces" in check.says
     assert check.claim == ""
 
 
@@ -73,7 +73,7 @@ def test_signs_of_a_second_pass_are_signs_only(tags, found, told) -> None:
         (
             C2paManifestState.INVALID,
             (MADE,),
-            "Its Content Credentials, signed as Some Lab, say that a trained model made it, but they do not hold.",
+            "Its Content Credentials, signed as Some Lab, say that a trained model made it, but they are not valid.",
         ),
         (C2paManifestState.VALID, ("c2pa.created (digitalCapture)", "c2pa.edited by (x)"), ""),
     ],

@@ -88,7 +88,7 @@ def test_whoever_lacks_the_ranking_figure_has_an_empty_place_with_its_reason(
     last = table.lines[-1]
     assert last.cells[1].text == "people: ann"
     assert last.cells[2].text == ""
-    assert dict(table.notes)[last.cells[2].note] == "people were not measured by it"
+    assert dict(table.notes)[last.cells[2].note] == "no score for annotators"
     drawn = {point["who"] for point in panel.charts[0].spec["data"]["values"]}
     assert drawn == {"model", "people: bob"}
 
@@ -96,12 +96,12 @@ def test_whoever_lacks_the_ranking_figure_has_an_empty_place_with_its_reason(
 def test_what_they_were_held_against_stands_in_the_table_and_in_its_file(tmp_path: Path) -> None:
     board = _board(tmp_path, _row("ann", 70.0, against="others"))
     (table,) = build_leaderboard_panel(board).tables
-    assert table.lines[-1].cells[1].doubt == "against what the others settled on"
+    assert table.lines[-1].cells[1].doubt == "against the consensus of the others"
     (sheet,) = [
         t for n, t in build_table_files(replace(table, file="x")).items() if n.endswith("csv")
     ]
     assert "people: ann" in sheet
-    assert "against what the others settled on" in sheet
+    assert "against the consensus of the others" in sheet
 
 
 def test_rows_of_another_instrument_are_not_shown(tmp_path: Path) -> None:

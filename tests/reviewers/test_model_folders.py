@@ -79,7 +79,7 @@ def test_an_adapter_with_pickled_weights_is_refused_beside_other_safetensors(
     (tmp_path / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA"}))
     (tmp_path / "adapter_model.bin").write_bytes(b"")
     (tmp_path / "other.safetensors").write_bytes(b"")
-    with pytest.raises(UnreadableSourceError, match="can hold code"):
+    with pytest.raises(UnreadableSourceError, match="can contain code"):
         require_safe_weights(tmp_path)
     (tmp_path / "adapter_model.safetensors").write_bytes(b"")
     require_safe_weights(tmp_path)

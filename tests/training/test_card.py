@@ -66,7 +66,7 @@ def test_the_page_holds_data_licences_scores_with_intervals_and_limits() -> None
         "not stated for some, CC0-1.0",
         "| accuracy | 81.500 | 70.000 to 90.000 | 64 |",
         "not measured: no confidence was asked for",
-        "no-video: 3 left out",
+        "no-video: 3 excluded",
         "1 examples could not be shown",
         *LIMITS,
     ):
@@ -86,8 +86,8 @@ def test_a_strangers_licence_brings_no_markup() -> None:
 
 def test_a_leak_that_was_accepted_is_told() -> None:
     leaky = replace(CARD, data=CARD.data | {"leaks": ["a and b of press (same bytes)"]})
-    assert "1 clips that it is to be scored on are shown in it" in format_model_card(leaky)
-    assert "to be scored on" not in format_model_card(CARD)
+    assert "1 test clips are also in the training data" in format_model_card(leaky)
+    assert "test clips are also" not in format_model_card(CARD)
 
 
 def test_nothing_held_out_is_said_to_be_not_measured() -> None:

@@ -10,11 +10,23 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("lance")
 
+from click.testing import CliRunner
+
 from tiny_models import write_tiny
 from training.sets import clip, fake, real, recipe, write_set
+from unreel.cli.train.compare import compare
+from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.local.input_format import write_checkpoint_input_spec
 
 pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.mark.parametrize("file", ["config.json", "adapter_config.json"])
+def test_a_model_that_unreel_did_not_train_is_a_checkpoint_too(file: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text("{}")
+    shown = CliRunner().invoke(compare, [str(tmp_path), str(tmp_path)])
+    assert isinstance(shown.exception, InvalidSettingError)
+    assert "is a checkpoint, and no benchmark is named" in str(shown.exception)
 
 
 @pytest.mark.slow

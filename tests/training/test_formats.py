@@ -325,7 +325,7 @@ def test_the_entry_for_qwen_s_table_names_this_folder(export: Exporter) -> None:
         ("llamafactory", {"sampling": "uniform-8"}, "no other trainer takes uniform-8"),
         ("ms-swift", {"as_film": True}, "no video as a list of frames"),
         ("videollama3", {"sampling": "fps-1/2-max-8"}, "no rate of 1/2"),
-        ("llamafactory", {"form": "frames", "as_film": True}, "says nothing more"),
+        ("llamafactory", {"form": "frames", "as_film": True}, "has no effect"),
     ],
 )
 def test_what_a_trainer_cannot_be_told_is_refused_before_a_clip_is_opened(
@@ -376,7 +376,7 @@ def test_an_answer_with_a_mark_of_the_trainer_s_own_is_left_out_and_counted(
     exported = export("llamafactory")
     assert exported.n_train + exported.n_held_out == 2
     assert sum(exported.left_out.values()) == 1
-    assert "mark of the trainer's own" in str(exported.first[0])
+    assert "a special tag of the trainer" in str(exported.first[0])
 
 
 def test_an_export_without_a_single_row_is_refused(export: Exporter) -> None:

@@ -92,7 +92,7 @@ def test_beginning_anew_takes_the_old_checkpoints_away(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_left_as_it_is(going: Any, tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "weights").write_text("precious")
-    with pytest.raises(UnreadableSourceError, match="no training of unreel made"):
+    with pytest.raises(UnreadableSourceError, match="was not written by unreel"):
         prepare_training_folder(_begun(), tmp_path, going=going)
     assert (tmp_path / "model" / "weights").read_text() == "precious"
 

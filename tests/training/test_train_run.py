@@ -63,7 +63,7 @@ def test_a_model_is_trained_told_and_described(root: Path, tmp_path: Path) -> No
     told = json.loads(done.stdout)
     assert (told["ended"], told["step"], told["model"]) == ("done", 2, str(out / "model"))
     page = CliRunner().invoke(card, [told["model"]]).stdout
-    assert "## What it must not be used for" in page
+    assert "## Out-of-scope use" in page
     document = json.loads(CliRunner().invoke(card, [told["model"], "--json"]).stdout)
     assert document["data"]["n_train"] + document["data"]["n_held_out"] == lab.N_CLIPS
     again = _run(*_typed(root, out, "--set", "optimise.max_steps=2", "--resume"))

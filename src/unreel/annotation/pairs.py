@@ -49,7 +49,7 @@ def sample_clips_by_score(scores: Mapping[str, int], *, seed: int) -> dict[str, 
     for score, n in VRB_CLIPS.items():
         names = sorted(name for name, s in scores.items() if s == score)
         if len(names) < n:
-            setting, problem = "--plan", f"{len(names)} clips are scored {score}, where VRB has {n}"
+            setting, problem = "--plan", f"{len(names)} clips are scored {score}, but VRB has {n}"
             raise InvalidSettingError(setting, problem, "Take --clips all, or --plan gain")
         sample |= dict.fromkeys(rng.sample(names, n), score)
     return sample

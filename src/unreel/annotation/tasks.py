@@ -160,7 +160,7 @@ def read_prefilled_answers(file: Path) -> dict[str, Value]:
             value = json.loads(raw) if isinstance(raw, str) else raw
             answers[str(row["name"])] = VALUES.validate_python(value)
         except (ValueError, KeyError) as error:
-            problem = f"line {number} holds no name and value ({type(error).__name__})"
+            problem = f"line {number} has no name and value ({type(error).__name__})"
             remedy = 'Write {"name": "clip", "value": {"kind": "voted", "label": "real"}}'
             raise UnreadableSourceError(str(file), problem, remedy) from error
     return answers

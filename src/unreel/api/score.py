@@ -57,7 +57,7 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     if box_space is None and isinstance(answers, str | Path):
         box_space = find_prediction_box_space(Path(answers))
     if instrument.needs_box_space and box_space is None:
-        setting, remedy = "box_space", "Say what the boxes count in, for example box_space='pixel'"
+        setting, remedy = "box_space", "Name the unit of the boxes, for example box_space='pixel'"
         raise InvalidSettingError(setting, f"{protocol} needs it", remedy)
     opened = benchmark
     if not isinstance(opened, Benchmark):
@@ -83,7 +83,7 @@ def _join_answers_to_benchmark(
         source, joined = "answers", join_answers_with_entries(benchmark, answers, subject)
     elif Path(answers).is_dir():
         remedy = "Name a file; a run is scored by open_run(FOLDER).score()"
-        raise UnreadableSourceError(str(answers), "a folder holds no answers", remedy)
+        raise UnreadableSourceError(str(answers), "a folder is not a file of answers", remedy)
     else:
         source, joined = (
             str(answers),

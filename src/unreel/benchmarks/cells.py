@@ -61,7 +61,7 @@ def raise_invalid_cell(what: str, value: object, remedy: str) -> NoReturn:
 def format_untrusted_cell(value: object) -> str:
     """Format `value` as short text that is safe to print."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST:
-        return "a number beyond all measure"
+        return "a number that is too large"
     if isinstance(value, str | bytes):
         value = value[: CELL_SHOWN + 1]
     elif isinstance(value, Sized) and len(value) > CELL_SHOWN:

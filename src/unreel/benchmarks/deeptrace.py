@@ -111,7 +111,7 @@ def load_deeptrace_rows(root: Path) -> list[object]:
     """Return the rows of `all_data.json`; raise `UnreadableSourceError` if it is no readable list."""
     path = root / TABLE
     try:
-        where = "Name the folder that holds it"
+        where = "Name the folder that contains it"
         rows = parse_json(read_limited_bytes(path, most=DOCUMENT_BYTES, remedy=where))
     except InvalidValueError as error:
         raise UnreadableSourceError(str(path), str(error), "Fetch it again") from error

@@ -118,7 +118,7 @@ clips/b.mp4,Sora,a cup falls,5,4,5,,,
         open_as="test.txt",
     ),
     BenchmarkLayout.VIF_COT: LayoutExample(
-        words="ViF-CoT: a JSON list of conversations whose answers hold tagged segments.",
+        words="ViF-CoT: a JSON list of conversations whose answers contain tagged segments.",
         clips=("videos/0.mp4", "videos/1.mp4"),
         tables={
             "vif_cot.json": """\

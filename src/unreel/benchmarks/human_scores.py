@@ -15,15 +15,15 @@ from unreel.core.output_files import OutputDirectory
 
 PEOPLE: Final = "people.json"
 _MOST_BYTES: Final = 16 << 20
-_REMEDY: Final = "Publish the campaign again, or take the file away"
+_REMEDY: Final = "Publish the campaign again, or remove the file"
 
 Against = Literal["origin", "known", "others"]
 """Kind of ground truth: origin of clips, known answers, or the consensus of the others."""
 
 AGAINST: Final[Mapping[Against, str]] = {
-    "origin": "where clips are from",
+    "origin": "the origin of the clips",
     "known": "answers known beforehand",
-    "others": "what the others settled on",
+    "others": "the consensus of the others",
 }
 """Descriptions of the kinds of ground truth."""
 
@@ -43,7 +43,7 @@ class AnnotatorScoreRow:
 
     def __getitem__(self, metric: str) -> Measured:
         """Return the value of `metric`; `Unmeasured` if people were not measured by that metric."""
-        return self.figures.get(metric, Unmeasured("people were not measured by it"))
+        return self.figures.get(metric, Unmeasured("no score for annotators"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,4 +88,4 @@ def read_human_scores(root: Path) -> HumanScores | None:
         return _FILE.validate_json(read_limited_bytes(path, most=_MOST_BYTES, remedy=_REMEDY))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]["msg"]
-        raise UnreadableSourceError(str(path), f"not a file of people: {first}", _REMEDY) from None
+        raise UnreadableSourceError(str(path), f"no human scores: {first}", _REMEDY) from None

@@ -119,12 +119,12 @@ def _parse_reply_or_failure(row: Cells, question: str) -> Outcome:
         for cell in [row.get(column)]
     )
     if failure and not cells.is_blank_cell(answer):
-        msg = f"{question} has a text and a failure. Keep the one that happened"
+        msg = f"{question} has a text and a failure. Keep one of them"
         raise InvalidValueError(msg)
     if failure:
         return _parse_failure_text(failure, cells.parse_text_cell(row.get("detail"), "detail"))
     if cells.is_blank_cell(answer):
-        return Failure(FailureReason.EMPTY_REPLY, "the answers file holds no text")
+        return Failure(FailureReason.EMPTY_REPLY, "the answers file contains no text")
     cells.parse_text_cell(answer, "text")
     usage = None
     if input_tokens is not None and output_tokens is not None:

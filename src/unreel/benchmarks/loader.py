@@ -64,7 +64,7 @@ def build_unknown_layout_error(
     """Return the error for a path that fits none of `layouts`; for a table, with likely columns."""
     if path.is_dir() or path.suffix.lower() not in TABLE_SUFFIXES:
         remedy = f"Lay it out as one of {', '.join(layouts)}, or name a table of clips. {SHOW}"
-        return UnreadableSourceError(str(path), "no benchmark that unreel knows", remedy)
+        return UnreadableSourceError(str(path), "not a known benchmark layout", remedy)
     columns = read_table_column_names(path)
     binding = map_fields_to_columns(str(path), columns, mapping)
     missing = {field: looks for field, looks in _LOOKS.items() if field not in binding}
@@ -73,7 +73,7 @@ def build_unknown_layout_error(
     rows = (row for row in read_table_rows(path) if not isinstance(row, Rejected))
     guessed = guess_field_columns(rows, [c for c in columns if c not in binding.read], missing)
     named = [f"--map {field}={shlex.quote(guessed.get(field, 'COLUMN'))}" for field in missing]
-    problem = f"no column holds the {' or the '.join(missing)} (it has {', '.join(columns)})"
+    problem = f"no column contains the {' or the '.join(missing)} (it has {', '.join(columns)})"
     remedy = f"Name the column: {' '.join(named)}. {SHOW}"
     return UnreadableSourceError(str(path), problem, remedy)
 
@@ -163,7 +163,7 @@ def open_benchmark(
     """
     if not path.exists():
         is_address = re.match(r"[a-z0-9+]{2,}:/", str(path))
-        problem = "an address, no path of this machine" if is_address else "no such file or folder"
+        problem = "a URL, not a local path" if is_address else "no such file or folder"
         remedy = (
             "Download the table or folder first; its clips may stay at s3:// or https:// locations"
         )
@@ -287,7 +287,7 @@ def find_benchmark_table(path: Path) -> Path:
     if len(tables) == 1:
         return tables[0]
     remedy = f"Name the table itself, or call it one of {', '.join(MANIFESTS)}"
-    raise UnreadableSourceError(str(path), "no one table", remedy)
+    raise UnreadableSourceError(str(path), "not a single table", remedy)
 
 
 def read_realism_table(
@@ -317,7 +317,7 @@ def read_realism_table(
     )
     if "location" not in binding or not has_score_columns(binding):
         remedy = "Name them with a mapping: location=COLUMN score=COLUMN"
-        raise UnreadableSourceError(str(table), "no columns of clips and scores", remedy)
+        raise UnreadableSourceError(str(table), "no columns with clips and scores", remedy)
     for number, row in enumerate(read_table_rows(table), start=1):
         if isinstance(row, Rejected):
             yield row

@@ -106,7 +106,7 @@ def _iter_clip_pairs(
     for entry, clip in clips:
         known = entries.setdefault(clip, entry)
         if not entry.group:
-            yield Rejected(entry.name, "it belongs to no group, so that nothing pairs with it")
+            yield Rejected(entry.name, "it has no group, so it cannot be paired")
         elif known.label is not entry.label:
             reason = f"its file equals that of {known.name!r} on the other side"
             yield Rejected(entry.name, reason)

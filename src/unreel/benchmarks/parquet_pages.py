@@ -102,7 +102,7 @@ def _read_page_header(file: BinaryIO, at: int) -> ParquetPageHeader:
         except IndexError:
             continue
         return _parse_page_header(header, at + reader.at)
-    msg = "a page without an end to its header"
+    msg = "a page with an unterminated header"
     raise InvalidValueError(msg)
 
 
@@ -166,7 +166,7 @@ class _CompactThriftReader:
             case _ if kind == _STRUCT:
                 return self.struct(depth + 1)
             case _:
-                msg = "a page with a header that no writer writes"
+                msg = "a page with an invalid header"
                 raise InvalidValueError(msg)
         return None
 
@@ -195,7 +195,7 @@ class _CompactThriftReader:
             value |= (byte & 127) << shift
             if byte < 128:  # noqa: PLR2004  the highest bit says that more follow
                 return value
-        msg = "a page with a number beyond all measure"
+        msg = "a page with a number that is too large"
         raise InvalidValueError(msg)
 
     def _number(self) -> int:

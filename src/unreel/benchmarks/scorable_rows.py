@@ -69,7 +69,7 @@ def build_scorable_rows(
         entries = (item,) if isinstance(item, Entry) else item.shown
         if len(entries) != protocol.n_clips:
             name, about = protocol.instrument.protocol, protocol.subject
-            msg = f"{name} is asked about a {about}. Join the answers with subject={about!r}"
+            msg = f"{name} needs a {about}. Join the answers with subject={about!r}"
             raise InvalidValueError(msg)
         try:
             known = protocol.truths.of(entries, duration_us=entries[0].facts.duration_us)

@@ -296,7 +296,7 @@ def _parse_nested_list(values: Cells, field: str, adapter: TypeAdapter[Any]) -> 
         first = "not JSON" if not isinstance(error, InvalidValueError) else str(error)
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_input=False)[0]["msg"]
-        cells.raise_invalid_cell(field, cell, f"{first}. Write what `unreel` itself writes there")
+        cells.raise_invalid_cell(field, cell, f"{first}. Use the format that `unreel` writes")
 
 
 def _require_few_nested_values(value: object, left: int) -> int:
@@ -339,6 +339,6 @@ def read_clip_table(
     for field in ("location", "label"):
         if field not in binding and not (field == "label" and binding.tells_label):
             remedy = f"Name it with a mapping: {field}=COLUMN"
-            raise UnreadableSourceError(str(table), f"no column holds the {field}", remedy)
+            raise UnreadableSourceError(str(table), f"no column contains the {field}", remedy)
     for number, row in enumerate(read_table_rows(table), start=1):
         yield parse_entry_or_reject(row, binding, number=number)

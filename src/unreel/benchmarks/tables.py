@@ -159,7 +159,7 @@ def _read_csv_header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]
         remedy = f"Put {'tabs' if path.suffix.lower() == '.tsv' else 'commas'} in place of {min(between)!r}"
         raise UnreadableSourceError(str(path), problem, remedy)
     if len(columns) > COLUMNS:
-        remedy = "Check that its first row holds the names of columns"
+        remedy = "Check that its first row contains the column names"
         raise UnreadableSourceError(str(path), f"more than {COLUMNS} columns", remedy)
     if len(set(columns)) < len(columns):
         twice = next(column for column in columns if columns.count(column) > 1)

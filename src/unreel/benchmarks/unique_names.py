@@ -8,7 +8,7 @@ import numpy as np
 
 from unreel.benchmarks.entry import Entry, Rejected, Row
 
-NAMED_BEFORE: Final = "the name was there before. Give each clip its own"
+NAMED_BEFORE: Final = "duplicate name. Give each clip its own"
 _LATELY: Final = 1 << 16
 """Minimum number of recent names that are moved from a set to an array, which needs a fifth of the memory."""
 _HALF: Final = 8

@@ -136,7 +136,7 @@ def _reject_unwritable_row(row: Row, *, root: Path, names: SeenNameSet) -> Row:
         if location is not None and not is_url(location) and not (root / location).is_file():
             return Rejected(row.name, f"no file at {location}. Fetch or unpack it first")
     if not names.add(row.name):
-        return Rejected(row.name, "the name was there before. Give each clip its own")
+        return Rejected(row.name, "duplicate name. Give each clip its own")
     return row
 
 

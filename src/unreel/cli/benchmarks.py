@@ -174,7 +174,7 @@ def _format_column_hint(hint: str) -> str:
 
 def _build_benchmark_summary(checked: "BenchmarkCheckResult") -> dict[str, str]:
     return {
-        "clips": f"{checked.n_clips} that can be used, {checked.n_unusable} rows that cannot",
+        "clips": f"{checked.n_clips} usable, {checked.n_unusable} unusable rows",
         "labels": _format_name_counts(checked.labels),
         "splits": _format_name_counts(checked.splits),
         "creators": _format_name_counts(checked.creators),
@@ -201,7 +201,7 @@ def _format_file_counts(checked: "BenchmarkCheckResult") -> str:
     n_local = checked.n_clips - checked.n_behind_urls - checked.n_not_here
     text = f"{n_local} here, {checked.n_behind_urls} behind URLs"
     if checked.n_not_here:
-        text += f", {checked.n_not_here} not there, the first {checked.first_not_here}"
+        text += f", {checked.n_not_here} missing, the first {checked.first_not_here}"
     return text
 
 

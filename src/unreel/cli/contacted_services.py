@@ -68,7 +68,7 @@ def print_creator_services(
         if isinstance(creator.keys, EndpointCreatorConfig):
             way = creator.keys.contact(settings.key_hosts)
             print_message(
-                f"asks {way.server} for clips as {creator.name}, {_format_key_variable(way.variable)}"
+                f"requests clips from {way.server} as {creator.name}, {_format_key_variable(way.variable)}"
             )
 
 

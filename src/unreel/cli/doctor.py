@@ -154,7 +154,7 @@ def _print_doctor_report(
 ) -> None:
     echo(f"unreel {version('unreel')}, Python {platform.python_version()}")
     echo(f"{platform.platform()}, {os.cpu_count()} processors")
-    echo("", "Protection from strangers' files")
+    echo("", "Protection against untrusted files")
     for layer in LAYERS:
         remedy = REMEDIES.get(layer, _SANDBOX)
         _print_check_line(layer, "" if layer in layers else f"{remedy}.", needed=True)
@@ -247,7 +247,7 @@ def _find_connection_problem(endpoint: str) -> str:
     """Return the reason why the endpoint cannot be reached; empty if it can be reached."""
     address = urlsplit(endpoint)
     if not address.hostname:
-        return "no address. Write UNREEL_S3_ENDPOINT as http://host:port or https://host"
+        return "not an address. Write UNREEL_S3_ENDPOINT as http://host:port or https://host"
     port = address.port or (80 if address.scheme == "http" else 443)
     try:
         socket.create_connection((address.hostname, port), _KNOCK_S).close()

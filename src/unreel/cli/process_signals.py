@@ -34,7 +34,7 @@ _NAMES: Final = {
 _STDERR: Final = 2
 _SHOW_CURSOR: Final = "\x1b[?25h"
 _STOPPING: Final = "\nstopping: finished work is being stored; a second Ctrl-C exits immediately\n"
-_FINISHING: Final = "\nstopping: a checkpoint is saved after this step; a second Ctrl-C exits immediately, and the last one stays\n"
+_FINISHING: Final = "\nstopping: a checkpoint is saved after this step; a second Ctrl-C exits immediately, and keeps the last checkpoint\n"
 _at_work: Final[list[str]] = []
 """Locations of the jobs that store finished work when they are stopped."""
 
@@ -109,7 +109,7 @@ def add_resume_note_on_stop(location: str, meter: "ProgressMeter") -> Iterator[N
         yield
     except (StopSignalReceived, OSError) as stopped:
         if parts := meter.spell_rows():
-            stopped.add_note(f"Of this call {parts} are kept in {location}, and all from before")
+            stopped.add_note(f"{parts} of this call are stored in {location}, with earlier ones")
         if not isinstance(stopped, UnreadableSourceError):
             stopped.add_note(f"Go on with {format_rerun_command()}")
         raise

@@ -129,7 +129,7 @@ def _print_served_models(
             }
         )
         return
-    print_message(f"vLLM {engine.version} serves at {plan.place.url}. Ctrl-C ends it. Ask with:")
+    print_message(f"vLLM {engine.version} serves at {plan.place.url}. Ctrl-C ends it. Use it with:")
     for model in plan.models:
         for form in model.forms:
             for options in _iter_protocol_options(model):

@@ -26,7 +26,7 @@ from typing import Final
 
 from unreel.core.failure import Failure, FailureReason
 
-GO_ON: Final = "Run the same command again: what was committed is kept"
+GO_ON: Final = "Run the same command again: committed results are kept"
 MAKE_ROOM: Final = f"Make room. {GO_ON}"
 _WRITABLE: Final = f"Make it writable or name another place. {GO_ON}"
 _FILES: Final = f"Allow more open files, for example with `ulimit -n 4096`. {GO_ON}"

@@ -80,20 +80,20 @@ def describe_interval_coverage(values: Iterable[Measured], *, kind: IntervalKind
     """Return a sentence with the measured coverage of intervals of this kind (docs/intervals.md)."""
     if kind == "seconds":
         return (
-            "Intervals of mean seconds are too short: with long tails they hold the truth "
+            "Intervals of mean seconds are too short: with long tails they contain the true value "
             "87 times of 100 with 20 clips and 92 times with 50."
         )
     if kind == "strength":
-        return "How often intervals of strengths hold the truth was not measured."
+        return "The coverage of intervals of strengths was not measured."
     skewed = ", those of very skewed means less often" if kind == "metric" else ""
     rests = [v.n_clusters for v in values if isinstance(v, Estimate) and v.n_clusters is not None]
     few = [n for n in rests if n < ENOUGH_CLUSTERS]
     if not few:
-        return f"Intervals hold the truth 95 times of 100{skewed}."
+        return f"Intervals contain the true value 95 times of 100{skewed}."
     return (
-        f"Intervals hold the truth 95 times of 100{skewed}, where they rest on {ENOUGH_CLUSTERS} "
+        f"Intervals contain the true value 95 times of 100{skewed}, if they rest on {ENOUGH_CLUSTERS} "
         f"independent clips, scenes or creators or more; {len(few)} of {len(rests)} here rest on fewer, "
-        f"the least on {min(few)}, and may hold it more or less often."
+        f"the least on {min(few)}, and may contain it more or less often."
     )
 
 

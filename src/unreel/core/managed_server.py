@@ -32,7 +32,7 @@ def require_free_port(host: str, port: int) -> None:
         except OSError as error:
             setting, reason = "--port", error.strerror or str(error)
             problem = f"{host}:{port} cannot be used ({reason})"
-            remedy = "Stop what listens there, or give another with --port"
+            remedy = "Stop the program that listens there, or give another with --port"
             raise InvalidSettingError(setting, problem, remedy) from error
 
 

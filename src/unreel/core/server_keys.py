@@ -129,6 +129,6 @@ def require_encrypted_connection(server: ServerAddress, variable: str) -> None:
         InvalidSettingError: The connection is neither HTTPS nor local.
     """
     if not server.keeps_secrets:
-        setting, problem = "model", f"the key in {variable} would travel to {server} in clear"
+        setting, problem = "model", f"the key in {variable} would be sent to {server} in clear"
         remedy = f"Write https://, tunnel it to 127.0.0.1, or take it out of {HOSTS_VARIABLE}"
         raise InvalidSettingError(setting, problem, remedy)

@@ -145,7 +145,7 @@ _SIDE: Final = 256
 _QUALITY: Final = 80
 _OUTSIDE: Final = "not opened: it is outside this folder and the curation's (--allow-outside)"
 _STORED: Final = "not opened: it is in an object store"
-_UNKNOWN: Final = "no file is known"
+_UNKNOWN: Final = "no location is known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

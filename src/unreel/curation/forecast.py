@@ -34,7 +34,7 @@ from unreel.engine.storage_access import ClipAccessSettings
 MISSING: Final = "no-file"
 _WHY: Final = {
     MISSING: "there is no regular file. Check its path",
-    NO_LICENCE: f"nothing names its licence. {GIVE_LICENCE}",
+    NO_LICENCE: f"it has no licence. {GIVE_LICENCE}",
 }
 _SHOWN: Final = 3
 Needs = Callable[[CurationRecipe], object]
@@ -129,7 +129,7 @@ def forecast_curation(
     problems += _iter_setting_problems(recipe, root, access.settings)
     unknown = any(count.problem or count.remark for count in sources)
     if not members and not unknown:
-        problems.append(f"no clip would be left to look at. {_format_no_clips_reason(sources)}")
+        problems.append(f"no clip would be left. {_format_no_clips_reason(sources)}")
     splits: dict[str, str] = {}
     if recipe.freeze is not None and members and not unknown and recipe.splice is None:
         tally = _forecast_split_counts(recipe, members)
@@ -154,7 +154,7 @@ def _count_source_clips(
 ) -> SourceClipCounts:
     """Count the source's clips and exclusions; add usable clips to `members` and all names to `names`."""
     if is_url(section.path):
-        remark = "in a store, which is not asked here"
+        remark = "in a store; stores are not queried here"
         return SourceClipCounts(path=section.path, labels={}, left_out={}, remark=remark)
     labels: Counter[str] = Counter()
     left: Counter[str] = Counter()
@@ -217,7 +217,7 @@ def _format_no_clips_reason(sources: Sequence[SourceClipCounts]) -> str:
         return "Check source.path: it contains no video"
     counts = ", ".join(f"{n} {reason}" for reason, n in left.items())
     remedy = GIVE_LICENCE if left[NO_LICENCE] else "Correct the rows"
-    return f"Left out: {counts}. {remedy}"
+    return f"Excluded: {counts}. {remedy}"
 
 
 def _list_missing_packages(recipe: CurationRecipe) -> list[str]:
@@ -262,24 +262,24 @@ def _iter_step_forecasts(
             n += twins
             continue
         if step == "describe" and recipe.describe is not None:
-            note = f"{recipe.describe.model} is asked about {real} real clips"
+            note = f"{recipe.describe.model} is queried about {real} real clips"
         yield CurationStepForecast(step=step, clips=n, note=note)
 
 
 _NOTES: Final = {
     "ingest": "probed and hashed; equal bytes are kept once",
-    "scan": "decoded once, for the steps that need its measures",
+    "scan": "decoded once, for the steps that need its measurements",
     "duplicates": "near-duplicates: known after the scan",
-    "split": "one piece for each shot: known after the scan",
+    "split": "one segment for each shot: known after the scan",
     "crop": "filled borders: known after the scan",
     "screen": "static or invisible content: known after the scan",
-    "lengths": "real pieces are trimmed to the lengths of generated ones",
-    "cut": "pieces become files",
-    "watermark": "overlays are looked for",
-    "splice": "clips are joined to long videos, each used once; the splits hold videos",
+    "lengths": "real segments are trimmed to the lengths of generated ones",
+    "cut": "segments are written as files",
+    "watermark": "overlays are detected",
+    "splice": "clips are joined into long videos, each used once; the splits contain videos",
     "render": "every clip is encoded",
-    "first_frames": "one picture for each clip",
-    "cluster": "as many clips are kept of each group of stories",
+    "first_frames": "one image for each clip",
+    "cluster": "equally many clips are kept of each group of stories",
     "audit": "tests whether file properties reveal the labels",
     "freeze": "assigns splits, copies media, writes card and checksums",
 }

@@ -46,7 +46,7 @@ _SAME: Final = {"cc0": "cc0-1.0", "cc-0": "cc0-1.0", "apache": "apache-2.0"}
 
 _OWN: Final = (
     "Every clip keeps its own licence: the column `licence` of each manifest names it, and the column `source` "
-    "tells where the clip is from."
+    "contains the origin of the clip."
 )
 
 Tally = Mapping[tuple[str, str], int]
@@ -136,7 +136,7 @@ def write_hub_dataset(
     audit = _read_audit_document(benchmark)
     if audit.get("finding") == "leaks" and not accepted.leak:
         setting, problem = "publish", "the audit found that the labels leak"
-        remedy = f"Fix it and freeze again (see {CARD}), or publish it so with --accept-leak"
+        remedy = f"Fix it and freeze again (see {CARD}), or publish it anyway with --accept-leak"
         raise InvalidSettingError(setting, problem, remedy)
     tally = _count_clips_by_licence(benchmark)
     _require_licences(tally, accepted)
@@ -171,7 +171,7 @@ def write_hub_dataset(
 
 def _require_copied_media(frozen: FreezeRecipeSection) -> None:
     if frozen.in_place:
-        setting, problem = "publish", "the benchmark names media that lie elsewhere"
+        setting, problem = "publish", "the benchmark refers to media in other folders"
         remedy = 'Freeze it with media = "copy" under [freeze]'
         raise InvalidSettingError(setting, problem, remedy)
 
@@ -209,7 +209,7 @@ def _require_licences(
     if unstated and not accepted.no_licence:
         setting, problem = "publish", f"{unstated} clips have no licence"
         remedy = (
-            "Name it in the recipe (source.licence) and freeze again, or publish them all the same "
+            "Name it in the recipe (source.licence) and freeze again, or publish them anyway "
             "with --accept-no-licence"
         )
         raise InvalidSettingError(setting, problem, remedy)

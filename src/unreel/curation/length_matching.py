@@ -136,7 +136,7 @@ def _build_target_length_lookup(
 
 def _trim_segment(piece: ClipSegment, length: SegmentTargetLength) -> ClipSegment | ExcludedSegment:
     if length.too_short:
-        detail = f"{float(piece.length_s):.2f} s; the shortest length left over is longer"
+        detail = f"{float(piece.length_s):.2f} s; the shortest remaining length is longer"
         return piece.left_out(LENGTHS, "too-short", detail)
     if length.length_s is None:
         return piece

@@ -120,7 +120,7 @@ def _guess_table_source(path: Path, relative: str) -> RecipeSourceGuess:
     unsaid = [field for field in ("location", "label") if field not in binding]
     has = ", ".join(sorted(columns))
     questions = [
-        f'no column is known to hold the {field}: write columns = {{ {field} = "COLUMN" }} '
+        f'no column is known to contain the {field}: write columns = {{ {field} = "COLUMN" }} '
         f"(the table has: {has})"
         for field in unsaid
     ]
@@ -136,7 +136,7 @@ def _guess_video_sources(path: Path, relative: str) -> RecipeSourceGuess:
     if all(first in LABELS for first in firsts):
         return RecipeSourceGuess(sources=({"path": relative},), open_questions=(_LICENCE,))
     if "" in firsts or len(firsts) > MOST_PARTS:
-        question = 'nothing says which clips are real: write label = "real" or "generated"'
+        question = 'it is unknown which clips are real: write label = "real" or "generated"'
         return RecipeSourceGuess(sources=({"path": relative},), open_questions=(question, _LICENCE))
     unsaid = [first for first in firsts if first not in LABELS]
     question = f'label = "real" or "generated" is to be written for: {", ".join(unsaid)}'
@@ -239,7 +239,7 @@ def _format_key_note(key: RecipeKeyDescription) -> str:
 
 
 FOLDER_RECIPE_HEAD: Final = """\
-Raw clips to a frozen benchmark: `unreel curate check {file}` tells what it would do, `unreel curate run {file}` does it.
+Raw clips to a frozen benchmark: `unreel curate check {file}` shows what would be done, `unreel curate run {file}` does it.
 A section behind a `#` is a step that is not taken; a key behind one has the value that is shown, or is only an example."""
 _CHOSEN: Final[dict[str, Any]] = {
     "split": {},
@@ -289,7 +289,7 @@ VALUES: Final[dict[str, Any]] = {
     "freeze": {
         "version": "1.0.0",
         "shares": [2, 1, 1],
-        "about": "Clips that unreel drew, to try a curation with. They measure nobody.",
+        "about": "Clips that unreel drew, to try a curation with. They are no benchmark.",
     },
 }
 SAMPLE_CLIPS: Final = (

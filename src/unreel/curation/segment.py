@@ -62,7 +62,7 @@ QUARANTINE: Final = "quarantine.jsonl"
 REJECTED: Final = "rejected"
 NO_LICENCE: Final = "no-licence"
 GIVE_LICENCE: Final = (
-    "Give source.licence or a column `licence`, or let such clips in with require_licence = false at "
+    "Give source.licence or a column `licence`, or allow such clips with require_licence = false at "
     "the top of the recipe"
 )
 CONTRADICTION: Final = "contradiction"

@@ -94,7 +94,7 @@ class CurationState:
         if not self.pieces:
             counts = ", ".join(f"{n} {reason}" for reason, n in self.reasons.items())
             problem = f"no clip is left to {step} ({counts or 'there was none'})"
-            look = f"Look at {QUARANTINE} in the working folder for what to do"
+            look = f"See {QUARANTINE} in the working folder for what to do"
             raise InvalidSettingError(step, problem, GIVE_LICENCE if self.lacks_licences else look)
 
     @property

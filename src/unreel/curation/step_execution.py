@@ -122,8 +122,8 @@ class VersionedCurationStep(Generic[Found]):
             return build_damaged_row_failure(str(error))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            problem = f"a finding that it never makes ({first['msg'].lower()})"
-            remedy = "Something else wrote its table: name another folder, or make it again"
+            problem = f"an unknown finding ({first['msg'].lower()})"
+            remedy = "Another program wrote its table: name another folder, or make it again"
             source = f"steps/{self.name}"
             raise UnreadableSourceError(source, problem, remedy) from error
 

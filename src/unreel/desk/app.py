@@ -115,7 +115,7 @@ async def open_session(request: Request, desk: Service, token: str = "") -> Resp
 async def read_static(name: str) -> Response:
     """Return a style or a script of the pages."""
     if name not in STATIC_FILES:
-        raise RequestRefusedError(404, "not-found", "There is no such file")
+        raise RequestRefusedError(404, "not-found", "The file does not exist")
     kind = "text/css" if name.endswith(".css") else "text/javascript"
     headers = {"cache-control": "max-age=300"}
     return Response(str(read_static_file(name)), media_type=kind, headers=headers)

@@ -87,7 +87,7 @@ async def print_evidence(desk: Service, case: Case) -> Response:
     pdf = page.with_name(PDF)
     async with desk.printing:
         if desk.browser is None or case.stage != "done" or not page.is_file():
-            problem = "it can be made here only with Chromium, and after the review"
+            problem = "it requires Chromium on the server and a finished review"
         elif not pdf.is_file():
             problem = await asyncio.to_thread(print_page_as_pdf, page, browser=desk.browser)
     if problem:
@@ -119,7 +119,7 @@ def read_file(case: Case, path: str) -> Response:
         is_file = False
     kind = _TYPES.get(path.rpartition(".")[2])
     if not is_file or kind is None:
-        raise RequestRefusedError(404, "not-found", "There is no such file")
+        raise RequestRefusedError(404, "not-found", "The file does not exist")
     headers = {} if path == PAGE else _NO_SCRIPTS
     return FileResponse(folder / path, media_type=kind, headers=headers)
 

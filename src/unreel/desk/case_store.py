@@ -231,8 +231,8 @@ class CaseStore:
         if not events:
             return None
         if events[0]["event"] != "added":
-            problem = "its log has lost its beginning"
-            raise UnreadableSourceError(str(folder), problem, "Move the folder away and look at it")
+            problem = "the beginning of its log is missing"
+            raise UnreadableSourceError(str(folder), problem, "Move the folder away and inspect it")
         case = _make_record(folder, events[0])
         for event in events[1:]:
             case.apply(event)

@@ -123,7 +123,7 @@ def verify_custody_bundle(path: Path, signers: Path | None = None) -> CustodyBun
         raise UnreadableSourceError(str(path), error.strerror or "unreadable", remedy) from error
     except (zipfile.BadZipFile, ValueError, LookupError, RuntimeError, EOFError) as error:
         reason = "its manifest is malformed" if isinstance(error, ValidationError) else str(error)
-        problem = f"It is no intact bundle: {sanitise_line(reason)}."
+        problem = f"It is not an intact bundle: {sanitise_line(reason)}."
         return CustodyBundleCheck(bundle=str(path), is_intact=False, problems=(problem,))
 
 
@@ -172,7 +172,7 @@ def _require_plain_entries(archive: zipfile.ZipFile, n_bytes: int) -> None:
     entries = archive.infolist()
     problem = ""
     if not all(_PLAIN_PATH.fullmatch(entry.filename) for entry in entries):
-        problem = "the path of a file leads elsewhere, or it has unusual characters"
+        problem = "a path leads outside the bundle or has unusual characters"
     elif len({entry.filename.casefold() for entry in entries}) < len(entries):
         problem = "two files have the same name"
     elif any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):

@@ -86,7 +86,7 @@ async def find_case(case_id: str, desk: Service) -> CaseRecord:
     """Return the case with the id `case_id`; refuse the request if there is no such case."""
     case = desk.store.find(case_id)
     if case is None:
-        message = "There is no such case. It may have been deleted"
+        message = "The case does not exist. It may have been deleted"
         raise RequestRefusedError(404, "not-found", message)
     return case
 
@@ -95,7 +95,7 @@ def list_batch(batch: str, desk: Service) -> list[CaseRecord]:
     """Return the cases that were added together as `batch`; refuse the request if there are none."""
     cases = desk.store.select(CaseFilter(batch=batch)) if batch else []
     if not cases:
-        message = "There is no such batch. Its cases may have been deleted"
+        message = "The batch does not exist. Its cases may have been deleted"
         raise RequestRefusedError(404, "not-found", message)
     return cases
 

@@ -104,7 +104,7 @@ def read_desk_settings(path: Path | None, cases: Path | None) -> DeskSettings:
     roots = tuple((base / root).resolve() for root in file.roots)
     for root in roots:
         if not root.is_dir():
-            setting, problem = "roots", f"{root} is no folder"
+            setting, problem = "roots", f"{root} is not a folder"
             raise InvalidSettingError(setting, problem, "Name a folder that exists")
     reviewers = tuple(_resolve_paths(each, base) for each in file.reviewers)
     folder = (cases or file.cases).resolve()
@@ -124,6 +124,6 @@ def require_sign_in_proxy(settings: DeskSettings, host: str) -> None:
     """
     is_loopback = ServerAddress(scheme="http", host=host, port=1).is_loopback
     if settings.proxy is None and not is_loopback:
-        setting, problem = "--host", f"everybody who reaches {host} could open your cases"
+        setting, problem = "--host", f"everyone who can reach {host} could open your cases"
         remedy = "Use --host 127.0.0.1, or set [proxy] address and user_header in desk.toml"
         raise InvalidSettingError(setting, problem, remedy)

@@ -25,7 +25,7 @@ def sign_manifest(data: bytes, key: Path) -> bytes:
     """
     status, signature, reason = _run_ssh_keygen("sign", "-n", NAMESPACE, "-f", str(key), data=data)
     if status:
-        remedy = "Name a private SSH key without a passphrase, or one that ssh-agent holds"
+        remedy = "Name a private SSH key without a passphrase, or one loaded in ssh-agent"
         setting, problem = "signing_key", f"{key} cannot sign ({reason})"
         raise InvalidSettingError(setting, problem, remedy)
     return signature.encode()
@@ -46,7 +46,7 @@ def check_signature(data: bytes, signature: bytes, signers: Path | None) -> str:
             identity = f"signed by {sanitise_line(person)}"
         status, output, reason = _run_ssh_keygen(*action, "-n", NAMESPACE, "-s", file, data=data)
     if status:
-        msg = f"The signature does not fit the manifest ({reason})."
+        msg = f"The signature does not match the manifest ({reason})."
         raise InvalidValueError(msg)
     key = _KEY.search(output)
     return f"The signature is valid (key {key[0] if key else 'unknown'}); {identity}."

@@ -95,7 +95,7 @@ def require_public_addresses(peers: Iterable[Peer]) -> None:
     for address, _ in peers:
         for ip in _parse_embedded_addresses(address):
             if not ip.is_global or ip.is_multicast:
-                msg = f"{ip} is no address of the open internet, and a stranger named it"
+                msg = f"{ip} is not a public internet address, and its source is untrusted"
                 raise InvalidValueError(msg)
 
 
@@ -116,7 +116,7 @@ def _parse_remote_location(address: str) -> AllowedLocation:
         msg = f"{label} is no scheme that is fetched, only {', '.join(SCHEMES)}"
         raise InvalidValueError(msg)
     if not address.isprintable() or "\\" in address:
-        msg = "it holds characters that no address has"
+        msg = "it contains characters that are not allowed in an address"
         raise InvalidValueError(msg)
     if scheme == "s3":
         # Keys are taken literally: `#`, `?` and `%` are ordinary characters.
@@ -133,7 +133,7 @@ def _parse_web_location(address: str) -> AllowedLocation:
         msg = f"it is no address: {error}"
         raise InvalidValueError(msg) from error
     if " " in address or split.username is not None:
-        msg = "it holds a blank or the name of a user"
+        msg = "it contains a space or a user name"
         raise InvalidValueError(msg)
     host = _require_single_host((split.hostname or "").rstrip("."))
     return AllowedLocation(split.scheme, host, port, _split_safe_path(unquote(split.path)))

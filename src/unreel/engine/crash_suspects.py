@@ -101,7 +101,7 @@ class CrashSuspectQueue:
         if self._false_starts == _FALSE_STARTS:
             setting = "engine"
             problem = f"{_FALSE_STARTS} workers in a row ended before they began, by {died.how}"
-            remedy = "Read what they printed and run again: what is committed stays"
+            remedy = "Read their output and run again: committed results are kept"
             raise InvalidSettingError(setting, problem, remedy)
 
 
@@ -130,7 +130,7 @@ class IsolatedProcess:
             self._stages = pickle.dumps(list(stages))
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             msg = (
-                f"rows whose worker died run in a process of their own, and a stage cannot travel "
+                f"rows whose worker died run in a process of their own, and a stage cannot be sent "
                 f"there: {error}. Define it in a module, without open files in `__init__`"
             )
             raise InvalidValueError(msg) from error

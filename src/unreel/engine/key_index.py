@@ -52,9 +52,7 @@ def iter_key_arrays(keys: Sequence[str]) -> Iterator[Any]:
         try:
             yield pa.array(chunk, pa.string())
         except (pa.ArrowException, UnicodeError, TypeError) as error:
-            msg = (
-                f"a key is no text that a table can hold: {error}. Fix the code that makes the rows"
-            )
+            msg = f"a key is not a text that a table can store: {error}. Fix the code that makes the rows"
             raise InvalidValueError(msg) from error
 
 

@@ -56,7 +56,7 @@ def connect_to_ray() -> Iterator[None]:
 def _join_ray_cluster(address: str) -> None:
     setting = "RAY_ADDRESS"
     if address.startswith(_CLIENT):
-        problem = f"{address} is Ray's door for drivers outside the cluster"
+        problem = f"{address} is a Ray Client address, for drivers outside the cluster"
         remedy = "Run on a node of the cluster, with RAY_ADDRESS=auto or HOST:PORT of its head"
         raise InvalidSettingError(setting, problem, remedy)
     try:

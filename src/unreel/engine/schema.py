@@ -165,7 +165,7 @@ class TableSchema:
         lost = ", ".join(
             f"{name} ({type(row[name]).__name__})" for name in row if name not in cells
         )
-        detail = f"the table of {self.name} cannot hold its {lost}"
+        detail = f"the table of {self.name} cannot store its {lost}"
         return convert_to_failed_row(bare | cells, Failure(FailureReason.STAGE_FAILED, detail))
 
     def _holds(self, rows: Sequence[Row]) -> bool:

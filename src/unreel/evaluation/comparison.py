@@ -116,15 +116,13 @@ def compare_reviewers(
     """Compare each pair of `reviewers`, with Holm's correction over all differences: see `compare_runs`."""
     if len(reviewers) < 2:  # noqa: PLR2004  it takes two
         problem = "there is nothing to compare with"
-        remedy = "Name two runs, or one that was asked under several conditions"
+        remedy = "Name two runs, or one run with several conditions"
         raise InvalidSettingError(_RUNS, problem, remedy)
     names = disambiguate_reviewers([(r.reviewer, r.condition) for r in reviewers])
     first = reviewers[0].instrument
     for reviewer, name in zip(reviewers, names, strict=True):
         if reviewer.instrument.instrument != first.instrument:
-            problem = (
-                f"{names[0]} was asked {first.instrument}, {name} {reviewer.instrument.instrument}"
-            )
+            problem = f"{names[0]} has the protocol {first.instrument}, {name} {reviewer.instrument.instrument}"
             remedy = "Compare runs of one protocol at one version; run the older one again"
             raise InvalidSettingError(_RUNS, problem, remedy)
     compared = [
@@ -188,8 +186,8 @@ def _compare_reviewer_pair(
         _get_clip_ids(first, by_name=by_name), _get_clip_ids(second, by_name=by_name)
     )
     if not len(pairing.ours):
-        problem = f"{first_name} and {second_name} were asked about other clips"
-        remedy = "Compare runs over one benchmark: `unreel eval` asks about it what is missing"
+        problem = f"{first_name} and {second_name} have answers about different clips"
+        remedy = "Compare runs over one benchmark: `unreel eval` adds missing answers"
         raise InvalidSettingError(_RUNS, problem, remedy)
     if not by_name:
         _require_equal_truths(first, second, pairing)
@@ -307,7 +305,7 @@ def _require_equal_truths(
     for i, j in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
         if first_truth(i) != second_truth(j):
             clips = "+".join(list_subject_clips(first.rows[i].subject))
-            problem = f"they hold different truths about the clip {clips}"
+            problem = f"they have different ground truths for the clip {clips}"
             remedy = "Compare runs over one version of a benchmark"
             raise InvalidSettingError(_RUNS, problem, remedy)
 

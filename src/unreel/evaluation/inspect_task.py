@@ -218,7 +218,7 @@ def _build_samples(benchmark: Benchmark, recipe: BenchmarkExportRecipe) -> list[
             )
         )
     if rejected:
-        LOG.warning("%d rows cannot be asked about, first: %s", len(rejected), rejected[0])
+        LOG.warning("%d rows cannot be used, first: %s", len(rejected), rejected[0])
     if not samples:
         problem = f"no question for {recipe.protocol} ({len(rejected)} rows rejected)"
         remedy = "Check the protocol and the split"
@@ -232,7 +232,7 @@ def _parse_sample_metadata(
     recipe = _RECIPE.validate_python(metadata["recipe"])
     current = str(recipe.instrument.instrument)
     if metadata["instrument"] != current:
-        msg = f"asked with {metadata['instrument']}, and this release reads {current}. Ask again"
+        msg = f"answers to {metadata['instrument']}, but this release reads {current}. Run it again"
         raise InvalidValueError(msg)
     return recipe, parse_exported_question(metadata["item"])
 
@@ -251,9 +251,9 @@ def _parse_model_output(output: ModelOutput) -> str | Failure:
     if output.error:
         return Failure(FailureReason.SERVER_ERROR, output.error)
     if output.empty:
-        return Failure(FailureReason.SERVER_ERROR, "no output; the sample's error says why")
+        return Failure(FailureReason.SERVER_ERROR, "no output; see the sample's error")
     if output.stop_reason == "content_filter":
-        return Failure(FailureReason.REFUSED, "the provider's filter kept the reply back")
+        return Failure(FailureReason.REFUSED, "the provider's filter withheld the reply")
     content = output.message.content
     if isinstance(content, str):
         return content

@@ -184,7 +184,7 @@ class OpinionStability:
 def format_perturbed_question_count(n_questions: int) -> str:
     """Return a text with the number of questions of a review that includes perturbed clips."""
     return (
-        f"asks {n_questions * ASKED_TIMES} questions: {n_questions} about what was named, and each again "
+        f"asks {n_questions * ASKED_TIMES} questions: {n_questions} about the named clips, and each again "
         "after recompression, scaling and cropping"
     )
 

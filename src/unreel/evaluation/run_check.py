@@ -203,7 +203,7 @@ def build_run_check(run: StoredRunLocation, tables: Mapping[str, TableCheckResul
     if recipe is None and _ANSWERS in tables:
         recipe = RunRecipeCheck(problem="is lost")
     if recipe is None and not tables:
-        setting, problem = "run", f"{location.uri} holds no run"
+        setting, problem = "run", f"{location.uri} contains no run"
         remedy = "Name a folder that `unreel eval --out` or `unreel curate` wrote"
         raise InvalidSettingError(setting, problem, remedy)
     return RunCheck(

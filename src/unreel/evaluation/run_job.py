@@ -134,7 +134,7 @@ class EvalRun:
         """
         recipe, outside = self.recipe, self.access.outside
         if self.asked_outside and not outside:
-            option, problem = "--allow-outside", f"{self.place.uri} was asked with it"
+            option, problem = "--allow-outside", f"{self.place.uri} was started with it"
             remedy = "Add it if you trust the table: it may name any file of this machine"
             raise InvalidSettingError(option, problem, remedy)
         mapping = recipe.mapping or None
@@ -372,7 +372,7 @@ def open_run(
 def _require_stored_recipe(location: StorageLocation) -> StoredRecipe:
     stored = read_run_recipe(location)
     if stored is None:
-        setting, problem = "run", f"{location.uri} holds no run"
+        setting, problem = "run", f"{location.uri} contains no run"
         remedy = "Name a folder that `unreel eval --out` wrote"
         raise InvalidSettingError(setting, problem, remedy)
     return stored

@@ -116,7 +116,7 @@ class RunRecipeStore:
         if before.outside and not self.outside:
             refused.append("files outside the table's folder before (--allow-outside), none now")
         if refused and not self.accept_changed:
-            problem = f"{self.place.uri} holds a run that asked otherwise: {'; '.join(refused)}"
+            problem = f"{self.place.uri} contains a run with other settings: {'; '.join(refused)}"
             raise InvalidSettingError(
                 _OUT, problem, self._remedy(f"`unreel eval --out {self.place.uri}` asks as before")
             )
@@ -126,7 +126,7 @@ class RunRecipeStore:
         old, new = (_get_reviewer_name(recipe.reviewer) for recipe in (before.recipe, self.recipe))
         if old != new:
             on_note(
-                f"the run was begun with {old} and goes on with {new}, taken for the same reviewer"
+                f"the run was started with {old} and continues with {new}, assumed to be the same reviewer"
             )
 
     def require_reviewer(self, reviewer: str) -> None:
@@ -135,14 +135,14 @@ class RunRecipeStore:
         instrument = recipe.instrument.instrument
         if before is None or (before.instrument, before.reviewer) == (instrument, reviewer):
             return
-        text = f"{self.place.uri} holds a run of {before.reviewer}"
+        text = f"{self.place.uri} contains a run of {before.reviewer}"
         problem, remedy = f"{text}, not of {reviewer}", "Name another folder, or the same recipe"
         if before.instrument != instrument:
-            problem = f"{text} that asked {before.instrument}"
-            remedy = f"Name another folder: this release asks {instrument}. It scores what is there"
+            problem = f"{text} with the protocol {before.instrument}"
+            remedy = f"Name another folder: this release uses {instrument}. It can score the stored answers"
         elif recipe.reviewer.learns and before.recipe.reviewer.model == recipe.reviewer.model:
-            problem = f"{text}; what {recipe.reviewer.model} learns from now makes it {reviewer}"
-            remedy = "Bring back the clips that it learnt from, or name another folder with --out"
+            problem = f"{text}; with its present clips, {recipe.reviewer.model} is {reviewer}"
+            remedy = "Restore the clips that it was trained on, or name another folder with --out"
         raise InvalidSettingError(_OUT, problem, remedy)
 
     def keep(self, reviewer: str, identity: BenchmarkIdentity | None) -> None:
@@ -168,21 +168,21 @@ class RunRecipeStore:
     ) -> None:
         stored, uri = before.benchmark, self.place.uri
         if stored is None or stored.identity is None:
-            note = f"which benchmark {uri} asked about is not known: its recipe has no fingerprint"
-            on_note(f"{note}. It is taken for {self.recipe.benchmark}")
+            note = f"the benchmark of {uri} is not known: its recipe has no fingerprint"
+            on_note(f"{note}. It is assumed to be {self.recipe.benchmark}")
             return
         if self.accept_changed:
             return
         now = identify(before)
         if differs := "" if now is None else format_benchmark_change(stored.identity, now):
-            problem = f"{uri} holds a run over another benchmark, {stored.at}: {differs}"
-            remedy = self._remedy("bring back the one that it was")
+            problem = f"{uri} contains a run over another benchmark, {stored.at}: {differs}"
+            remedy = self._remedy("restore the original benchmark")
             raise InvalidSettingError(_OUT, problem, remedy)
 
     def _remedy(self, otherwise: str) -> str:
         return (
             f"Keep this in another folder, for example --out {self.place.uri.rstrip('/')}-2; or {otherwise}; or "
-            "change the run: --accept-changed asks the unanswered questions by the present files"
+            "change the run: --accept-changed asks the unanswered questions about the present files"
         )
 
 

@@ -68,7 +68,7 @@ class SampleReviewer:
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         text = self.texts.get(sheet.instrument.protocol)
         if text is None:
-            detail = f"the sample holds no answer to {sheet.instrument}"
+            detail = f"the sample has no answer to {sheet.instrument}"
             return Failure(FailureReason.NOT_RECORDED, detail)
         return Reply(text=text)
 

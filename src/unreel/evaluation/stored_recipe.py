@@ -96,10 +96,10 @@ def require_unchanged_benchmark(
     """
     if stored.identity is None or not (differs := format_benchmark_change(stored.identity, now)):
         return
-    problem = f"{path} is not what {run.uri} asked about: {differs}"
+    problem = f"{path} is not the original benchmark of {run.uri}: {differs}"
     candidates = [other for other in stored.places(run) if not other.samefile(path)]
     other = f"Try --benchmark {candidates[0]}, or name" if candidates else "Name"
-    remedy = f"{other} the one that it was with --benchmark PATH, or use the present one: --accept-changed"
+    remedy = f"{other} the original with --benchmark PATH, or use the present one: --accept-changed"
     setting = "benchmark"
     raise InvalidSettingError(setting, problem, remedy)
 
@@ -144,7 +144,7 @@ class UnusableRecipe:
         """Return the error for the unusable recipe of `run`, with a remedy."""
         remedy = f"See what is left with `unreel runs check {run}`"
         if self.other_release:
-            remedy = "Use the release that wrote it: upgrade unreel where that is a later one"
+            remedy = "Use the release that wrote it: upgrade unreel if that is a later one"
         return UnreadableSourceError(f"{run}/{RECIPE_FILE}", self.problem, remedy)
 
 
@@ -182,5 +182,5 @@ def _parse_stored_recipe(text: bytes) -> StoredRecipe | UnusableRecipe:
                 outside=stored.allow_outside,
             )
     now = recipe.instrument.instrument
-    problem = f"the run asked {stored.instrument!a}, and this release asks {now}"
+    problem = f"the run uses {stored.instrument!a}, and this release uses {now}"
     return UnusableRecipe(problem=problem, other_release=True)

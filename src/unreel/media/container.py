@@ -174,7 +174,7 @@ def _get_first_video_stream(container: InputContainer) -> VideoStream:
     for stream in container.streams.video:
         if not stream.disposition & Disposition.attached_pic:
             return stream
-    raise MediaError(Failure(FailureReason.NO_VIDEO, "the file holds no video stream"))
+    raise MediaError(Failure(FailureReason.NO_VIDEO, "the file contains no video stream"))
 
 
 def _require_decodable_stream(stream: VideoStream, *, max_pixels: int) -> None:

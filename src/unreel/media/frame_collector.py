@@ -90,13 +90,13 @@ class FrameCollector:
         header, settings = FrameReplyHeader.model_validate(part.header), self._wanted
         width, height = header.width, header.height
         _require_valid_reply(
-            len(self._frames) < settings.most_frames, "there are more frames than asked for"
+            len(self._frames) < settings.most_frames, "there are more frames than requested"
         )
         _require_valid_reply(
-            width * height <= settings.most_pixels, "a frame is larger than asked for"
+            width * height <= settings.most_pixels, "a frame is larger than requested"
         )
         _require_valid_reply(
-            max(width, height) <= settings.longest_side, "a frame is longer than asked for"
+            max(width, height) <= settings.longest_side, "a frame is longer than requested"
         )
         sizes = [len(blob) for blob in part.blobs]
         _require_valid_reply(sizes == [3 * width * height], "a frame's bytes do not fit its size")
@@ -126,7 +126,7 @@ class FrameCollector:
         header = FramesReplyHeader.model_validate(last.header)
         _require_valid_reply(not last.blobs, "frames end without blobs")
         _require_valid_reply(
-            header.sampling == self._wanted.sampling, "the sampling is not the one asked for"
+            header.sampling == self._wanted.sampling, "the sampling is not the requested one"
         )
         _require_valid_reply(0 < len(self._frames) == header.n_frames, "frames are missing")
         _require_valid_reply(

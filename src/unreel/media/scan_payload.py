@@ -143,7 +143,7 @@ def _iter_picked_frames(
             before < frame.index < len(instants_s), "picked frames are out of order"
         )
         _require_valid_reply(
-            max(frame.width, frame.height) <= PICKED_SIDE, "a picture is larger than asked for"
+            max(frame.width, frame.height) <= PICKED_SIDE, "a picture is larger than requested"
         )
         _require_valid_reply(
             len(pixels) == 3 * frame.width * frame.height, "a picture lacks pixels"

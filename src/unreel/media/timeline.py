@@ -208,7 +208,7 @@ def read_packet_times(
         else:
             packets.add_sound(packet)
     if not packets.shown:
-        raise MediaError(Failure(FailureReason.NO_VIDEO, "the video stream holds no frame"))
+        raise MediaError(Failure(FailureReason.NO_VIDEO, "the video stream contains no frame"))
     if decode_first and packets.first_frame is None:
         raise MediaError(_NO_FRAME)
     return packets

@@ -118,17 +118,17 @@ REAL_ACCURACY: Final = MetricDefinition(
 ANSWERED_REAL: Final = MetricDefinition(
     metric="answered-real",
     title="Answered real",
-    meaning="answers that say real: the habit, whatever is shown",
+    meaning="answers with the label real, of all answers: the bias",
     group=HABIT,
     better="neither",
-    formula="100 * answers that say real / answers",
+    formula="100 * answers with the label real / answers",
 )
 FALSE_ALARMS: Final = {"tpr-at-fpr-5": 0.05, "tpr-at-fpr-1": 0.01}
 """Maximum false positive rate of each metric that is a true positive rate."""
 PART_VARIANTS: Final = (
     (
         ": difficulty=D",
-        "of the clips whose difficulty the benchmark calls D, for some of the figures",
+        "of the clips with the difficulty D in the benchmark, for some metrics",
     ),
 )
 """Entry of `variants` for the metrics in `by_part`."""
@@ -158,7 +158,7 @@ def build_detection_metric_definitions(group: str, ranks: str) -> tuple[MetricDe
             MetricDefinition(
                 metric=metric,
                 title=f"TPR at {100 * rate:g} % FPR",
-                meaning=f"generated clips caught while at most {100 * rate:g} % of real ones are taken for such",
+                meaning=f"generated clips caught while at most {100 * rate:g} % of real ones are called generated",
                 group=group,
                 formula="100 * generated clips beyond the threshold / generated clips; what ties with it is not "
                 f"beyond; needs {1 / rate:.0f} real clips",

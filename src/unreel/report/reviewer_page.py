@@ -97,7 +97,7 @@ def _format_decision(item: AnsweredQuestion) -> str:
         case Failure(reason=reason):
             return f"failed: {reason.value}"
         case _ if decision is None:
-            return "nothing that can be read"
+            return "unreadable"
         case RealismVerdict():
             return f"{decision} of 5"
         case PreferenceVerdict():
@@ -201,7 +201,7 @@ def _build_metric_table(board: ReportBoard, contender: BoardContender) -> Report
             named = BoardTableCell(text=figure.title, link=link)
             lines.append(BoardTableRow(cells=(named, BoardTableCell(text=figure.meaning), cell)))
     return ReportTable(
-        caption="What was measured, with 95 % intervals",
+        caption="Metrics with 95 % intervals",
         columns=(
             BoardTableColumn(title="Figure", numbers=False),
             BoardTableColumn(title="Meaning", numbers=False),

@@ -79,7 +79,7 @@ def build_clip_input(
 def _explain_unsupported_condition(condition: Condition, wants: frozenset[InputKind]) -> str:
     """Return why a reviewer that takes the input kinds `wants` cannot answer under `condition`; "" if it can."""
     if condition.audio == "on" and InputKind.SOUND not in wants:
-        return "the reviewer hears no sound"
+        return "the reviewer takes no sound"
     if condition.max_pixels is not None and InputKind.CLIP in wants:
         return "the frames of a whole file cannot be scaled down"
     return ""

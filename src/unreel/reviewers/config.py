@@ -221,8 +221,8 @@ class ReviewerSection(RecipeSection):
         for name in protocols:
             current = str(get_protocol(name).instrument)
             if current not in known:
-                setting, problem = "protocol", f"{self.model} was not taught {current}"
-                remedy = f"Ask for what it was taught: {', '.join(known) or 'nothing is declared'}"
+                setting, problem = "protocol", f"{self.model} was not trained on {current}"
+                remedy = f"Choose a protocol that it was trained on: {', '.join(known) or 'nothing is declared'}"
                 raise InvalidSettingError(setting, problem, remedy)
 
     def require_thinking(self, condition: ConditionSection, protocol: Protocol[Any, Any]) -> None:

@@ -70,7 +70,7 @@ class _BorrowedReviewer:
             raise_if_machine_error(error)
             return Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if not isinstance(answered, Reply | Failure):
-            detail = f"answer gave {type(answered).__name__}, and not a Reply or a Failure"
+            detail = f"answer returned {type(answered).__name__}, and not a Reply or a Failure"
             return Failure(FailureReason.MALFORMED_REPLY, detail)
         return answered
 

@@ -176,7 +176,7 @@ def _iter_line_keys(path: Path) -> Iterator[tuple[int, str]]:
                         _get_recorded_answer_key(parse_imported_answer(parse_json_object(line))),
                     )
                 except InvalidValueError as error:
-                    problem = f"line {number} holds no recorded answer ({error})"
+                    problem = f"line {number} contains no recorded answer ({error})"
                     raise UnreadableSourceError(str(path), problem, FORM) from error
             offset += len(line)
 

@@ -122,7 +122,7 @@ def _require_no_foreign_files(folder: Path) -> None:
         return
     for name in ("model", "checkpoints"):
         if (folder / name).exists():
-            problem = f"it holds {name!r}, which no training of unreel made"
+            problem = f"it contains {name!r}, which was not written by unreel"
             raise UnreadableSourceError(str(folder), problem, "Name another --out")
 
 

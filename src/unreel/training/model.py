@@ -131,7 +131,7 @@ def build_lora_config(section: TrainedModelSection, model: Any) -> LoraConfig:
         and (section.vision == "trained" or not is_vision_layer(name, section.family))
     ]
     if not names:
-        problem = "has no layer that an adapter can be put on"
+        problem = "has no layer that supports an adapter"
         raise UnreadableSourceError(section.name, problem, "Check [model] family, or tune = full")
     return LoraConfig(
         task_type="CAUSAL_LM",

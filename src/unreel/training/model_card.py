@@ -24,8 +24,8 @@ LIMITS: Final = (
     "As proof that a video is or is not AI-generated: it gives a judgement with a known rate of error.",
     "As the only ground for a measure against a person, an account or a publication.",
     "On kinds of clips, generators or lengths on which it was not evaluated.",
-    "Asked in another form than the one it was taught (see unreel.json): `unreel` refuses that.",
-    "As the only reviewer of a generator that is trained against it: it will be fooled before people are.",
+    "With prompts or frames of another form than in training (see unreel.json): `unreel` refuses that.",
+    "As the only reviewer of a generator that is trained against it: the generator will fool it before it fools people.",
 )
 
 
@@ -99,13 +99,13 @@ def format_model_card(card: CheckpointModelCard) -> str:
         *_format_training_table(card, recipe),
         *_format_data_section(card),
         *_format_score_section(card),
-        "## What it must not be used for\n",
+        "## Out-of-scope use\n",
         *(f"- {use}" for use in card.not_for),
         "\n## Recipe\n",
         "```json",
         json.dumps(card.recipe, indent=1),
         "```\n",
-        "## Made with\n",
+        "## Software\n",
         *(f"- {name} {number}" for name, number in card.versions.items()),
     ]
     return "\n".join(parts) + "\n"
@@ -129,11 +129,11 @@ def _format_card_header(card: CheckpointModelCard, recipe: TrainRecipe) -> list[
 def _format_training_table(card: CheckpointModelCard, recipe: TrainRecipe) -> list[str]:
     rows = [
         ("base", f"{_escape_table_cell(card.base['name'])} (weights {card.base['digest'][:16]})"),
-        ("licence of the base", _escape_table_cell(card.base["licence"]) or _NOT_STATED),
+        ("licence of the base model", _escape_table_cell(card.base["licence"]) or _NOT_STATED),
         ("tuned", f"{recipe.model.tune}, vision {recipe.model.vision}"),
         ("shown as", recipe.input),
         *(
-            (f"asked `{data.protocol}`", _escape_table_cell(str(data.asked)))
+            (f"queried with `{data.protocol}`", _escape_table_cell(str(data.asked)))
             for data in recipe.data
         ),
     ]
@@ -145,33 +145,31 @@ def _format_data_section(card: CheckpointModelCard) -> list[str]:
         _escape_table_cell(name) or f"{_NOT_STATED} for some" for name in card.licences
     )
     lines = [
-        "## What it learned from\n",
+        "## Training data\n",
         f"- {card.data['n_train']:,} examples; {card.data['n_held_out']:,} were held out",
         f"- digest of all examples and their answers: `{card.data['digest']}`",
         *(f"- {_escape_table_cell(each)}" for each in card.data["benchmarks"]),
         f"- licences of the clips, as declared: {licences or _NOT_STATED}",
         *(
-            f"- {_escape_table_cell(reason)}: {n:,} left out"
+            f"- {_escape_table_cell(reason)}: {n:,} excluded"
             for reason, n in card.data["left_out"].items()
         ),
     ]
     if leaks := card.data["leaks"]:
         lines.append(
-            f"- **{len(leaks):,} clips that it is to be scored on are shown in it**, such as {_escape_table_cell(leaks[0])}"
+            f"- **{len(leaks):,} test clips are also in the training data**, such as {_escape_table_cell(leaks[0])}"
         )
     if card.unshown:
-        lines.append(
-            f"- {len(card.unshown):,} examples could not be shown and were not learned from"
-        )
+        lines.append(f"- {len(card.unshown):,} examples could not be shown and were not trained on")
     return [*lines, ""]
 
 
 def _format_score_section(card: CheckpointModelCard) -> list[str]:
-    lines = ["## How it answers\n"]
+    lines = ["## Evaluation\n"]
     if card.look is None:
         return [*lines, "Not measured: nothing was held out.\n"]
     step, loss = card.look["step"], card.look["loss"]
-    lines.append(f"Held-out clips, asked at step {step:,}; held-out loss {loss:.4f}.\n")
+    lines.append(f"Held-out clips, evaluated at step {step:,}; held-out loss {loss:.4f}.\n")
     for scores in card.look["cards"]:
         name = scores["instrument"]["protocol"]
         coverage = f"{scores['n_answered']} of {scores['n_questions']} questions answered"

@@ -104,7 +104,7 @@ class TrainingDataSection(RecipeSection):
             kind = f"{instrument.instrument.protocol} prompt that can be taught"
             raise UnknownNameError(kind, resolved.prompt, sorted(instrument.wording.teaches))
         if resolved.audio == "on":
-            setting, problem = "condition.audio", "no family that can be trained here hears"
+            setting, problem = "condition.audio", "no trainable model family accepts sound"
             raise InvalidSettingError(setting, problem, "Leave it off")
         if resolved.thinking != "default":
             setting, problem = "condition.thinking", "a checkpoint answers as it was trained"
@@ -144,7 +144,7 @@ class UnseenBenchmarkSection(RecipeSection):
     def _names_something(self) -> "UnseenBenchmarkSection":
         if self.benchmark is None and self.split is None:
             setting, problem = "holdout.benchmarks", "names neither a benchmark nor a split"
-            raise InvalidSettingError(setting, problem, "Name what the checkpoint is scored on")
+            raise InvalidSettingError(setting, problem, "Name at least one of them")
         return self
 
 

@@ -200,7 +200,7 @@ def test_undecided_clips_are_kept_on_request_with_what_their_makers_say(tmp_path
         AnnotationInterface.REALISM,
         AnnotationInterface.SCREENING,
     ):
-        with pytest.raises(InvalidSettingError, match="people's word is the truth"):
+        with pytest.raises(InvalidSettingError, match="the ground truth is the consensus"):
             replace(edition_of(root, interface, {}), keep_undecided=True)
 
 
@@ -215,7 +215,7 @@ def test_a_screened_set_holds_what_people_keep(tmp_path: Path) -> None:
     published = publish_campaign_as_benchmark(edition, tmp_path / "out")
     assert set(_entries(tmp_path / "out")) == {"film-0"}
     assert [left.why for left in published.left_out] == [
-        "people would not keep it",
+        "annotators removed it",
         "not judged yet",
     ]
     assert published.people == ()

@@ -56,5 +56,5 @@ def test_an_export_of_another_version_of_the_instrument_is_refused(tmp_path: Pat
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"recipe": {"name": "x"}}'])
 def test_a_folder_without_a_recipe_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / RECIPE_FILE).write_text(text, encoding="utf-8")
-    with pytest.raises(UnreadableSourceError, match="no recipe"):
+    with pytest.raises(UnreadableSourceError, match="not a recipe"):
         load_export_recipe(tmp_path)

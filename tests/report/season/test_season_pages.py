@@ -64,7 +64,7 @@ def test_both_boards_tell_rank_class_interval_gap_floors_and_attempts(out: Path)
         *("motion", "coin"),  # floors
     ]
     assert [row["#"] for row in board] == ["1", "2", "3", "", "", ""]
-    assert board[3]["Reviewer, note"] == "not ranked: never met Wan 2.2"
+    assert board[3]["Reviewer, note"] == "not ranked: missing Wan 2.2"
     assert [row["Kind"] for row in board[-2:]] == ["floor", "floor"]
     assert [row["Above the next"] for row in board[:3]] == ["90.0", "90.0", ""]
     assert board[2]["Attempts"] == "3"
@@ -128,7 +128,7 @@ def test_history_keeps_who_has_left_and_numbers_stay_with_their_season(out: Path
     assert now is None
     assert before["rank"] == 2
     table = {row["Reviewer"]: row for row in rows(out / "tables" / "history-reviewers.csv")}
-    assert table["old-timer"]["spring, not measured"] == "it did not play"
+    assert table["old-timer"]["spring, not measured"] == "it was absent"
     assert float(table["gpt-5.2"]["winter"]) > 50
 
 

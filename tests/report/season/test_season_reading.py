@@ -71,7 +71,7 @@ def test_a_played_season_becomes_pages_with_its_reasons_costs_and_gaps(
     page = (out / "index.html").read_text()
     assert stadium.folder.entrants().digest in page
     assert "1,000" in page
-    assert "What happened to every entry" in page
+    assert "Events of all entries" in page
     with (out / "tables" / "c0-reviewers.csv").open(encoding="utf-8", newline="") as file:
         board = {row["Reviewer"]: row for row in csv.DictReader(file)}
     assert (board["Ann"]["Attempts"], board["coin"]["Attempts"]) == ("1", "")
@@ -108,7 +108,7 @@ def test_while_scenes_are_hidden_no_page_tells_of_a_single_clip(
         out = show(stadium, tmp_path / "hidden", "--media", "copy")
         texts = [file.read_text() for file in out.rglob("*") if file.is_file()]
         assert not any("scene-1" in text or "It moves oddly" in text for text in texts)
-        assert "show no single clips" in (out / "index.html").read_text()
+        assert "show no individual clips" in (out / "index.html").read_text()
         assert not (out / "media").exists()
         over = show(stadium, tmp_path / "over", "--media", "copy", "--reveal")
         assert "scene-1" in (over / "entrants" / f"{WAN}.html").read_text()
@@ -144,7 +144,7 @@ def test_a_creator_that_was_taken_out_keeps_its_row_without_a_rank(
         board = {row["Creator"]: row for row in csv.DictReader(file)}
     assert (board["Wan/image+text"]["#"], board["Sora"]["#"]) == ("1", "")
     assert float(board["Sora"]["Fakeness"]) >= 0
-    assert "Sora (taken out)" in (out / "tables" / "c0-creators.tex").read_text()
+    assert "Sora (removed)" in (out / "tables" / "c0-creators.tex").read_text()
     assert "Removed from the season; their results stay: Sora." in (out / "index.html").read_text()
 
 
@@ -172,7 +172,7 @@ def test_a_season_of_pairs_has_its_boards_and_tells_of_no_clip(tmp_path: Path) -
     assert all(row["Strength"] for row in board)
     assert not (out / "tables" / "c0-matrix.csv").exists()
     page = (out / "index.html").read_text()
-    assert "taken for real" in page
+    assert "chosen as real" in page
     assert "scene-1" not in page
 
 

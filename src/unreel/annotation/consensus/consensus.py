@@ -79,7 +79,7 @@ def compute_consensus(
     for opinion in judgements:
         if not isinstance(opinion.value, _KINDS[interface]):
             msg = (
-                f"{opinion.annotator} said {opinion.value} on a task of {interface.value}. Give "
+                f"{opinion.annotator} answered {opinion.value} on a task of {interface.value}. Give "
                 "judgements of one campaign"
             )
             raise InvalidValueError(msg)

@@ -245,7 +245,7 @@ def _require_consistent_key_frames(
             raise InvalidValueError(msg)
     for before, after in itertools.pairwise(stretches):
         if after.first <= before.last:
-            msg = f"two stretches hold frame {after.first}. Join them"
+            msg = f"two stretches contain frame {after.first}. Join them"
             raise InvalidValueError(msg)
     for mark in marks:
         if _find_containing_span(stretches, mark.frame) is None:

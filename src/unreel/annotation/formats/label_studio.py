@@ -252,7 +252,7 @@ def _parse_key_frames(sequence: object) -> list[tuple[int, Mapping[str, Any]]]:
     numbered = [(parse_count(key.get("frame"), "its frame") - 1, key) for key in keys]
     numbered.sort(key=lambda pair: pair[0])
     if numbered[0][0] < 0:
-        msg = "a key frame 0, where frames count from 1. Export it again"
+        msg = "a key frame 0, but frames count from 1. Export it again"
         raise InvalidValueError(msg)
     return numbered
 

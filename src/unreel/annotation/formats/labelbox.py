@@ -246,7 +246,7 @@ def _group_features_by_id(
     for key, content in require_json_object(annotations.get("frames"), "frames").items():
         frame = parse_count(key, "a frame") - 1
         if frame < 0:
-            msg = "a frame 0, where frames count from 1. Export it again"
+            msg = "a frame 0, but frames count from 1. Export it again"
             raise InvalidValueError(msg)
         body = require_json_object(content, "a frame's content")
         objects = body.get("objects") or {}

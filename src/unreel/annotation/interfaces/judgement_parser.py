@@ -275,7 +275,7 @@ def _parse_trace_answer(sent: _SubmittedAnnotation) -> TraceAnswer:
     )
     if bool(traces) is not (label is Label.GENERATED):
         claim = "some" if label is Label.GENERATED else "none"
-        detail = f"{len(traces)} traces in a clip that is said to have {claim}"
+        detail = f"{len(traces)} traces in a clip marked as having {claim}"
         reject_submission(QuarantineReason.CONTRADICTORY, detail)
     return TraceAnswer(traces=traces, label=label)
 

@@ -60,7 +60,7 @@ def build_label_studio_results(
     results = list(iter_label_studio_results(value, task, swapped=swapped))
     back = parse_judgement(INTERFACE_OF[value.kind], results, task, swapped=swapped)
     if isinstance(back, SubmissionQuarantine):
-        msg = f"no annotator could send this ({back}). Say what the screen asks for"
+        msg = f"no annotator could send this ({back}). Give an answer that the screen allows"
         raise InvalidValueError(msg)
     return results
 

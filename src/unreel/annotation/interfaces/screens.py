@@ -57,7 +57,7 @@ def convert_trace_to_key_frames(
         InvalidValueError: The trace has no box.
     """
     if not trace.track:
-        msg = "a trace without a box cannot stand on a screen. Leave it out, or mark its place"
+        msg = "a trace without a box cannot be shown on a screen. Leave it out, or mark its place"
         raise InvalidValueError(msg)
     boxes: dict[int, Box] = {}
     for mark in trace.track:

@@ -292,7 +292,7 @@ class Ledger:
                 result = make(row)
             except (KeyError, TypeError, ValueError) as error:
                 problem = (
-                    f"holds a row that this release cannot read ({format_library_error(error)})"
+                    f"contains a row that this release cannot read ({format_library_error(error)})"
                 )
                 remedy = "Install the newest unreel; if it cannot either, restore a backup"
                 raise UnreadableSourceError(self._shown, problem, remedy) from error

@@ -128,7 +128,7 @@ def build_notice_ledger_row(**content: Any) -> dict[str, Any]:
         InvalidValueError: A text contains the character NUL.
     """
     if any("\0" in value for value in content.values() if isinstance(value, str)):
-        msg = "a notice is text, and this one holds the character NUL. Take it out"
+        msg = "a notice is text, and this one contains the character NUL. Take it out"
         raise InvalidValueError(msg)
     return {"key": digest("notice", *(str(content[name]) for name in sorted(content))), **content}
 

@@ -216,7 +216,7 @@ def _iter_summary_tiles(
     edition: PublishableCampaign, records: CampaignRecords, *, n_disputed: int
 ) -> Iterator[tuple[str, str]]:
     yield f"{len(edition.tasks):,}", "tasks"
-    yield f"{len(records.standing):,} of {len(records.assignments):,}", "asked for and answered"
+    yield f"{len(records.standing):,} of {len(records.assignments):,}", "judgements received"
     yield f"{len(edition.consensus.settled):,}", "settled"
     yield f"{n_disputed:,}", "with disagreement"
     yield f"{len(records.quarantined):,}", "unreadable"

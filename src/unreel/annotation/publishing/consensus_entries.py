@@ -69,9 +69,9 @@ def rate_traces_by_rubric(traces: Sequence[Trace], *, duration_us: int) -> Ratin
 def _format_rejection_reason(value: Value) -> str:
     match value:
         case ScreeningAnswer(keep=False):
-            return "people would not keep it"
+            return "annotators removed it"
         case RatingAnswer(rating=None):
-            return "people call it too poor to be scored"
+            return "annotators discarded it for its quality"
         case _:
             return ""
 

@@ -44,12 +44,12 @@ def format_campaign_card(card: CampaignCardContent) -> str:
     parts = [
         _format_card_header(campaign.name),
         f"# {campaign.name}",
-        f"{card.n_clips:,} clips with what people settled on under `{campaign.interface.value}`.",
+        f"{card.n_clips:,} clips with the consensus of annotators for `{campaign.interface.value}`.",
         "## How it was made",
-        build_markdown_table(("what", "how many, or which"), _iter_campaign_facts(card)),
-        "## How far people agree",
+        build_markdown_table(("property", "value"), _iter_campaign_facts(card)),
+        "## Agreement",
         _format_agreement_section(card),
-        "## What people are worth",
+        "## Quality of the annotators",
         _format_annotator_scores_section(card.people),
         "## Left out",
         _format_excluded_clips_section(card.left_out),
@@ -82,7 +82,7 @@ def _iter_campaign_facts(card: CampaignCardContent) -> Iterator[tuple[str, objec
     if edition.keep_undecided:
         yield "kept without a decision, `undecided` in `metadata.jsonl`", f"{card.n_undecided:,}"
     yield "judgements", f"{len(edition.opinions):,} by {len(edition.annotators)} people"
-    yield "asked of each task", f"{campaign.overlap} people"
+    yield "annotators per task", f"{campaign.overlap}"
     yield (
         "consensus",
         (f"{rule.method.value}, quorum {rule.quorum}, min-overlap {rule.min_overlap}"),
@@ -93,7 +93,7 @@ def _iter_campaign_facts(card: CampaignCardContent) -> Iterator[tuple[str, objec
         yield "rationales", merged
     yield "annotations that could not be read", f"{edition.n_quarantined:,}"
     yield "people who were excluded", f"{edition.n_excluded:,}"
-    yield "real clips in which people settled on faults", f"{_count_real_clips_with_traces(card):,}"
+    yield "real clips with a consensus on faults", f"{_count_real_clips_with_traces(card):,}"
     yield "guidelines, interface", f"{campaign.guidelines_version}, {campaign.interface_version}"
 
 
@@ -129,7 +129,7 @@ def _format_agreement_section(card: CampaignCardContent) -> str:
 
 def _format_annotator_scores_section(people: Sequence[AnnotatorScoreRow]) -> str:
     if not people:
-        return "Nothing that a model is measured by can be measured of people here."
+        return "No metric of models can be computed for the annotators."
     rows = []
     for row in people:
         instrument = get_protocol(row.protocol)
@@ -151,14 +151,14 @@ def _format_excluded_clips_section(rejected: Sequence[Rejected]) -> str:
         build_markdown_table(("clip", "reason"), ((left.name, left.why) for left in listed))
     )
     if len(rejected) > len(listed):
-        parts.append(f"{len(rejected) - len(listed):,} more are not named here.")
+        parts.append(f"{len(rejected) - len(listed):,} more are not listed.")
     return "\n\n".join(parts)
 
 
 def _format_files_table() -> str:
     rows = (
-        ("metadata.jsonl", "one row for each clip, with its truth and what it was settled from"),
-        ("media/", "the clips themselves, as they were"),
+        ("metadata.jsonl", "one row for each clip, with its truth and the judgements behind it"),
+        ("media/", "the clips, unchanged"),
         (
             CONSENSUS,
             "each task: the consensus, who agreed and who disagreed, or why there is none",
@@ -166,7 +166,7 @@ def _format_files_table() -> str:
         (ANNOTATIONS, "each judgement, unchanged"),
         (PEOPLE, "each annotator and the majority, with the metrics of the protocols"),
     )
-    return build_markdown_table(("file", "holds"), rows)
+    return build_markdown_table(("file", "content"), rows)
 
 
 def _quote_markdown(text: str) -> str:

@@ -56,7 +56,7 @@ class PublishableCampaign:
         if self.keep_undecided and interface not in _MAKERS_TRUTH:
             setting, problem = (
                 "--keep-undecided",
-                f"under {interface.value} people's word is the truth",
+                f"for {interface.value} the ground truth is the consensus",
             )
             remedy = "Leave it out, or lower --quorum"
             raise InvalidSettingError(setting, problem, remedy)

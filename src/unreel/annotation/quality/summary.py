@@ -154,7 +154,7 @@ def measure_annotator_quality(
         measure_answer_drift(judgements, seed=seed),
     )
     speeds = measure_annotator_speeds(judgements)
-    alone = AnnotatorInformedness(Unmeasured("shares no task with anybody"), 0)
+    alone = AnnotatorInformedness(Unmeasured("shares no task with another annotator"), 0)
     people = {}
     for who in sorted({j.annotator for j in judgements}):
         right = qualification.right.get(who, Unmeasured("judged no task with a known answer"))

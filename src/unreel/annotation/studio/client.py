@@ -242,7 +242,7 @@ def _require_secure_address(address: str, *, in_clear: bool) -> ServerAddress:
             setting, "this is no plain address", "Write https://HOST"
         ) from error
     if not server.keeps_secrets and not in_clear:
-        setting, problem = "--url", f"the token would travel to {server} in clear"
+        setting, problem = "--url", f"the token would be sent to {server} in clear"
         remedy = "Write https://, tunnel it to 127.0.0.1, or accept it with --in-clear"
         raise InvalidSettingError(setting, problem, remedy)
     return server

@@ -210,7 +210,7 @@ def _check_creator_clips(
     if section.held is not None:
         n_held = len(asking.scenery.held(section.held))
         known = ", ".join(asking.scenery.creators()[:10]) or "nobody"
-        lacks = f"the benchmark holds no clip of {section.held!r}. It holds those of {known}"
+        lacks = f"the benchmark has no clip of {section.held!r}. It has clips of {known}"
         return EntrantRunSummary(title=title, already=n_held, problem="" if n_held else lacks)
     try:
         factory = section.opener(settings=access.settings, trusted=access.trusted)
@@ -219,7 +219,7 @@ def _check_creator_clips(
     except _OF_ONE as error:
         return EntrantRunSummary(title=title, problem=str(error))
     n_all = len(asking.scenery.scenes) * len(factory.settings)
-    problem = f"its folder holds none of the {n_all} expected files"
+    problem = f"its folder contains none of the {n_all} expected files"
     return EntrantRunSummary(
         title=title,
         already=n_all - n_due - n_failed,

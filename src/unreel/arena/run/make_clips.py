@@ -149,7 +149,7 @@ class ClipGenerationStage(MediaStage):
         if (stored := await asyncio.to_thread(self._find_made, row, workplace)) is not None:
             return stored
         if self._purse.is_empty:
-            detail = "the season's budget is spent: the creator was not asked"
+            detail = "the season's budget is spent: the creator was not queried"
             return convert_to_failed_row(row, Failure(FailureReason.BUDGET_SPENT, detail))
         with self._real_clip(row) as file:
             brief = await asyncio.to_thread(

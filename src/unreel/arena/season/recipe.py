@@ -201,7 +201,7 @@ class SeasonRecipe(RecipeSection):
     def _protocol_tells_sides(cls, name: str) -> str:
         known = get_protocol(name).instrument.protocol
         if not get_protocol(known).tells_sides:
-            setting, problem = "protocol", f"an answer to {known} says neither real nor generated"
+            setting, problem = "protocol", f"an answer to {known} is neither real nor generated"
             playable = [other for other in list_protocol_names() if get_protocol(other).tells_sides]
             raise InvalidSettingError(setting, problem, f"Name one of {', '.join(playable)}")
         return known

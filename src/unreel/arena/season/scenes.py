@@ -107,7 +107,7 @@ def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBen
         fingerprint = f"{fingerprint}+{_verify_checksums(benchmark.root)}"
     scenes = _choose_scene_real_clips(usable, recipe.limit, seed=recipe.seed)
     if not scenes:
-        problem, remedy = "holds no real clip", "Name a benchmark with both sides, or another split"
+        problem, remedy = "has no real clip", "Name a benchmark with both sides, or another split"
         raise UnreadableSourceError(str(path), problem, remedy)
     return SeasonBenchmark(
         benchmark=benchmark,
@@ -132,7 +132,7 @@ def require_benchmark_digest(season: Season, scenery: SeasonBenchmark) -> None:
     setting, problem = "digest", f"{season.recipe.benchmark} is another benchmark: {actual}"
     remedy = "Bring back the one that the season names, or name this one in a season of its own"
     if not written:
-        problem = "the season does not say by a hash which benchmark it plays over"
+        problem = "the season does not name the hash of its benchmark"
         remedy = f'Write digest = "{actual}", or let `unreel arena plan --pin` write it'
     raise InvalidSettingError(setting, problem, remedy)
 

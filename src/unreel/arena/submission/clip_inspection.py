@@ -205,7 +205,7 @@ def _iter_watermark_findings(entered: Sequence[ClipInspectionResult]) -> Iterato
     for look in entered:
         if not isinstance(look.marks, Failure) and (look.marks.found or look.marks.roaming):
             problem = (
-                "a mark is seen on the picture, by which its maker is known. Hand in clips without"
+                "the picture has a mark that identifies its creator. Submit clips without marks"
             )
             name = look.subject.name
             yield EntryFinding(
@@ -233,9 +233,7 @@ def _format_file_properties(facts: ClipFacts) -> Mapping[str, str]:
         "the frame rate": str(video.average_rate),
         "the frame size": f"{video.width} x {video.height}",
         "the sound": ", ".join(f"{a.codec} {a.sample_rate_hz}" for a in facts.audio) or "none",
-        "what the file says of itself": ", ".join(
-            f"{t.name} {t.value}".strip() for t in facts.tags
-        ),
+        "the set of metadata tags": ", ".join(f"{t.name} {t.value}".strip() for t in facts.tags),
     }
 
 

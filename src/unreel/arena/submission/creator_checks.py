@@ -59,11 +59,11 @@ def _iter_clip_problems(facts: ClipFacts) -> Iterator[tuple[str, str]]:
     video = facts.video
     if not SHORTEST_S <= video.duration_s <= LONGEST_S:
         ends = f"{float(SHORTEST_S):g} and {float(LONGEST_S):g} s"
-        yield "length", f"clips last between {ends}. Make them so long"
+        yield "length", f"clips last between {ends}. Change the length"
     if video.n_frames < FEWEST_FRAMES:
         yield "length", f"a clip has {FEWEST_FRAMES} frames or more. Make them longer"
     if not SLOWEST <= video.average_rate <= FASTEST:
-        yield "rate", f"a clip has {SLOWEST} to {FASTEST} frames a second. Make it so"
+        yield "rate", f"a clip has {SLOWEST} to {FASTEST} frames a second. Change the rate"
     if min(video.width, video.height) < SMALLEST_SIDE:
         yield "size", f"a side has {SMALLEST_SIDE} pixels or more. Make them larger"
 
@@ -79,12 +79,12 @@ def _iter_comparison_problems(facts: ClipFacts, real: ClipFacts) -> Iterator[tup
     if (video.width > video.height) != (other.width > other.height):
         yield (
             "size",
-            "landscape where the real clip is portrait, or vice versa: the shape reveals it",
+            "landscape while the real clip is portrait, or vice versa: the shape reveals it",
         )
     if video.variable_rate and not other.variable_rate:
-        yield "rate", "frames come at no one rate, which the real clip has"
+        yield "rate", "the frame rate varies; that of the real clip is constant"
     if bool(facts.audio) != bool(real.audio):
-        has = "sound where the real clip has none" if facts.audio else "no sound, the real clip has"
+        has = "sound, the real clip has none" if facts.audio else "no sound, the real clip has some"
         yield "sound", f"{has}: a reviewer with sound can separate them"
 
 
@@ -154,7 +154,7 @@ def check_creator_entry(
 
 def _iter_kind_findings(section: CreatorRecipeSection) -> Iterator[EntryFinding]:
     if section.held is not None or section.keys.side is ClipClass.CONTROL:
-        problem = "it makes no clips of its own, so that it cannot be ranked. Ask for it to be put into the season"
+        problem = "it makes no clips of its own, so that it cannot be ranked. Ask the organiser to add it to the season"
         yield EntryFinding(check="kind", weight=EntryFindingSeverity.REFUSES, words=problem)
 
 
@@ -241,7 +241,7 @@ def _iter_duplicate_findings(looks: Sequence[ClipInspectionResult]) -> Iterator[
         by_bytes[look.sha256].append(look.subject.name)
     for names in by_bytes.values():
         if len(names) > 1:
-            problem = "one file under several names. Hand in a clip for each scene"
+            problem = "one file under several names. Submit a clip for each scene"
             yield EntryFinding(
                 check="duplicates",
                 weight=EntryFindingSeverity.REFUSES,
@@ -262,7 +262,7 @@ def _iter_copy_findings(
     for copy in copies.values():
         refuses = copy.is_copy or too_many
         problem = (
-            "shows what a real clip shows: it was not made. Hand in clips that were"
+            "a copy of a real clip: it was not generated. Submit generated clips"
             if refuses
             else f"within {NEAR_BITS} bits of a real clip, nearly a copy of it"
         )

@@ -56,7 +56,7 @@ def check_reviewer_entry(
             if not section.is_served:
                 yield from _iter_probe_findings(factory, recipe, grounds)
     except TimeoutError:
-        problem = f"no answer about a small clip within {PATIENCE_S:g} s. Make it quicker"
+        problem = f"no answer about a small clip within {PATIENCE_S:g} s. Make it faster"
         yield EntryFinding(check="probe", weight=EntryFindingSeverity.REFUSES, words=problem)
     except UnreelError as error:
         yield EntryFinding(check="opening", weight=EntryFindingSeverity.REFUSES, words=str(error))
@@ -84,7 +84,7 @@ def _iter_probe_findings(
             yield EntryFinding(
                 check="probe",
                 weight=EntryFindingSeverity.WARNS,
-                words=f"could not be asked: {clips}",
+                words=f"could not be queried: {clips}",
             )
             return
         desk = ReviewDispatcher(reader)

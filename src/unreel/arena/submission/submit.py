@@ -162,7 +162,7 @@ def _require_free_title(recipe: SeasonEntryRecipe, grounds: EntryCheckContext) -
         problem = f"{title!a} is named in the season itself"
         raise InvalidSettingError(setting, problem, remedy)
     if recipe.kind == "creator" and "/" in title:
-        problem = f"{title!a} holds a /, behind which boards write the setting"
+        problem = f"{title!a} contains a /, after which leaderboards write the setting"
         raise InvalidSettingError(setting, problem, remedy)
 
 
@@ -211,7 +211,7 @@ def _check_entry(
             EntryFinding(check="licence", weight=EntryFindingSeverity.REFUSES, words=problem)
         )
     if not recipe.statement.strip():
-        problem = "nothing is said of it. Write a statement: what it is, what it has seen"
+        problem = "it has no description. Write a statement: what it is, and its training data"
         findings.append(
             EntryFinding(check="statement", weight=EntryFindingSeverity.WARNS, words=problem)
         )
@@ -229,7 +229,7 @@ def _check_entry(
         _compute_entry_identity(recipe, checked), first, grounds.folder
     )
     if twin:
-        problem = f"the same as {twin!a}, which plays already. Enter something else"
+        problem = f"the same as {twin!a}, which already takes part. Submit something else"
         finding = EntryFinding(check="identity", weight=EntryFindingSeverity.REFUSES, words=problem)
         return EntryCheckResult(findings=(*findings, finding), sha256=sha256)
     return checked

@@ -179,7 +179,7 @@ def load_export_recipe(folder: Path) -> ExportRecipeWithMediaFolder:
         recipe = TypeAdapter(BenchmarkExportRecipe).validate_python(saved["recipe"])
         written, media = saved["instrument"], Path(saved["media"])
     except (OSError, KeyError, TypeError, ValueError) as error:
-        problem = f"no recipe of an export ({type(error).__name__})"
+        problem = f"not a recipe of an export ({type(error).__name__})"
         raise UnreadableSourceError(str(path), problem, "Export the benchmark again") from error
     current = str(recipe.instrument.instrument)
     if written != current:
@@ -205,7 +205,7 @@ _MORE_IS_BETTER: Final = {"more": True, "less": False, "neither": None}
 def parse_exported_reply(recipe: BenchmarkExportRecipe, item: ExportedQuestion, text: str) -> Any:
     """Return the parsed verdict of a reply, or a `Failure` for an empty or failed reply."""
     if not text.strip():
-        return Failure(FailureReason.EMPTY_REPLY, "the tool handed over no text")
+        return Failure(FailureReason.EMPTY_REPLY, "the tool passed no text")
     if text.lstrip().startswith(NO_REPLIES):
         return Failure(FailureReason.SERVER_ERROR, text.strip()[:200])
     return parse_answer_text(

@@ -48,7 +48,7 @@ def parse_segment_list(value: object, what: str) -> tuple[TimeSpan, ...]:
 def require_few_segments(segments: Sequence[object]) -> None:
     """Raise `InvalidValueError` if one clip has more than `MAX_SEGMENTS` segments."""
     if len(segments) > MAX_SEGMENTS:
-        msg = f"{len(segments)} segments in one clip, at most {MAX_SEGMENTS} are read. Keep the surest"
+        msg = f"{len(segments)} segments in one clip, at most {MAX_SEGMENTS} are read. Keep those with the highest confidence"
         raise InvalidValueError(msg)
 
 

@@ -42,11 +42,11 @@ class MisprintCause(StrEnum):
 _SENTENCES = {
     MisprintCause.REPEATED_ROW: "The row repeats the row of another split.",
     MisprintCause.REPEATED_TABLE: "The count table repeats the counts of another reviewer.",
-    MisprintCause.ROTATED_COUNTS: "The Veo rows of tables 12 to 15 each stand one table too early.",
+    MisprintCause.ROTATED_COUNTS: "The Veo rows of tables 12 to 15 are each printed one table too early.",
     MisprintCause.SWAPPED_TOTALS: "The totals of two settings of the creator are swapped.",
     MisprintCause.COUNT_SLIP: "Likely one count or total differs from the one that was used.",
     MisprintCause.HALF_POINT_OFF: "Print and calculation differ by exactly 0.50: likely a wrong digit.",
-    MisprintCause.EXCHANGED_RANKS: "Two neighbours hold each other's rank.",
+    MisprintCause.EXCHANGED_RANKS: "The ranks of two neighbours are swapped.",
     MisprintCause.WRONG_AVERAGE: "The rank follows from an average that is itself wrong.",
     MisprintCause.ERROR_OF_PRINT: "No count near these and no slip of one digit gives it: an error of print.",
     MisprintCause.IMPOSSIBLE_SHARE: "No whole count gives the printed share.",
@@ -212,15 +212,15 @@ def explain_rank_misprint(
     if rank_printed_lines(averages, lines, best_is_high=best_is_high)[line.name] == line.rank:
         return (
             MisprintCause.WRONG_AVERAGE,
-            f"The printed average {line.average} does take place {line.rank}",
+            f"The printed average {line.average} has rank {line.rank}",
         )
     for other in lines:
         if other.rank == ranks[line.name] and line.rank == ranks[other.name] and other != line:
             return (
                 MisprintCause.EXCHANGED_RANKS,
-                f"{other.name} holds {other.rank}, {line.name} {line.rank}",
+                f"{other.name} has rank {other.rank}, {line.name} {line.rank}",
             )
-    return MisprintCause.UNEXPLAINED, f"No neighbour holds rank {ranks[line.name]} in its place"
+    return MisprintCause.UNEXPLAINED, f"No neighbour has rank {ranks[line.name]} instead"
 
 
 def _explain_repeated_table(cell: PrintedCell, tables: CountTables) -> Explanation | None:

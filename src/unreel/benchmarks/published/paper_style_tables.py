@@ -61,7 +61,7 @@ def read_scorecard_file(named: str) -> list[ReviewerScorecard]:
         return list(_iter_scorecards(document, name or path.stem))
     except (InvalidValueError, ValidationError, KeyError, TypeError) as error:
         problem = f"no scores ({type(error).__name__})"
-        remedy = "Give what `unreel score ... --json` prints"
+        remedy = "Use the output of `unreel score ... --json`"
         raise UnreadableSourceError(str(path), problem, remedy) from error
 
 
@@ -291,7 +291,7 @@ def list_creator_settings(card: Scorecard, metric: str) -> list[CreatorSetting]:
     names = [m.name.removeprefix(prefix) for m in card.metrics if m.name.startswith(prefix)]
     if not names:
         setting, problem = "SCORES", f"no figure {metric!r} of any creator among those of "
-        remedy = "Score answers that were asked as the table wants them, about generated clips"
+        remedy = "Score answers about generated clips, with the prompts and settings of the table"
         raise InvalidSettingError(setting, f"{problem}{card.instrument}", remedy)
     creators = {name: [n for n in names if name.startswith(f"{n}/")] for name in names}
     parents = {creator for above in creators.values() for creator in above}
@@ -337,5 +337,5 @@ def _compute_correct_count(rate: Estimate) -> int:
 
 def _build_duplicate_cell_error(line: str, cell: str) -> InvalidSettingError:
     setting, problem = "SCORES", f"two figures for {line}, {cell}"
-    remedy = "Give each file a name of its own, NAME=FILE, and one prompt and sampling to each run"
+    remedy = "Give each file a unique name, NAME=FILE, and one prompt and sampling to each run"
     return InvalidSettingError(setting, problem, remedy)

@@ -83,7 +83,7 @@ def print_project_changes(altered: Sequence[ProjectAlteration]) -> None:
         print_message(
             f"changed on the server: the project {change.room} in Label Studio: {', '.join(what)}"
         )
-        print_message(f"  {change.quarantined:,} answers given since the last look are quarantined")
+        print_message(f"  {change.quarantined:,} answers since the last check are quarantined")
         if change.problem:
             print_message(f"  it could not be restored: {change.problem}")
         elif change.settings or change.changed_tasks:

@@ -87,5 +87,5 @@ def _store_exclusion_decision(options: dict[str, Any], *, counts: bool, as_json:
     print_message(f"{decided.n_now} judgements count, {decided.n_before} did before")
     if not counts:
         print_message(
-            f"next: unreel annotate include {decided.campaign} {decided.annotator} takes it back"
+            f"next: unreel annotate include {decided.campaign} {decided.annotator} reverses it"
         )

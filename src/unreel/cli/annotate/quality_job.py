@@ -68,9 +68,9 @@ def _print_quality_summary(quality: CampaignQuality) -> None:
     rule, shared = f"{UNANIMOUS:.0%} of {UNANIMOUS_CLIPS} clips", quality.qualification.n_shared
     passes = "meets" if quality.qualification.unanimous else "does not meet"
     print_message(
-        f"unanimity over {shared} clips that all judged {passes} VideoRealBench's rule of {rule}"
+        f"unanimity over {shared} clips judged by everyone {passes} VideoRealBench's rule of {rule}"
     )
-    print_message(f"pull of marks shown beforehand: {quality.pull}")
+    print_message(f"bias by prefilled annotations: {quality.pull}")
     accuracies = [person.right for person in quality.people.values()]
     print_message(
         describe_interval_coverage([*accuracies, *(p.same_answer for p in quality.people.values())])

@@ -36,7 +36,7 @@ def print_season_ablations(options: Mapping[str, Any], *, as_json: bool) -> None
     _print_ablation_table(effects, options["form"])
     _print_reviewer_biases(leanings, options["form"])
     if not effects:
-        print_message("nothing was changed in this season: write a second [[condition]] into it")
+        print_message("this season has one condition only: add a second [[condition]] to it")
 
 
 def _read_season_answer_tables(folder: SeasonFolder) -> list[SeasonAnswerTable]:
@@ -99,5 +99,5 @@ def _print_reviewer_biases(biases: Sequence[ReviewerBias], form: Form) -> None:
         for bias in biases
     ]
     columns = ("condition", "reviewer", "said real", "sensitivity", "criterion")
-    title = "leanings: a criterion above 0 leans towards real"
+    title = "biases: a criterion above 0 is a bias towards real"
     print_table(columns, rows, title=title, form=form)

@@ -52,7 +52,7 @@ def _print_condition_leaderboards(
     if isinstance(boards, SeasonLeaderboard):
         counts = f"{boards.n_scenes} scenes, {boards.n_resamples} resamples; percent"
     else:
-        counts = "pairs; who is taken for real"
+        counts = "pairs; percent taken for real"
     print_message(f"condition {boards.condition}: {counts} [95 % interval]")
     _print_leaderboard("reviewer", boards.reviewers, REVIEWER_FIGURES, form=form)
     _print_leaderboard("creator", boards.creators, CREATOR_FIGURES, form=form)
@@ -102,6 +102,6 @@ def _iter_leaderboard_notes(standing: LeaderboardRow) -> Iterator[str]:
 def _print_absent_entrants(entrants: SeasonEntrants) -> None:
     for reviewer in entrants.reviewers:
         if reviewer.unfitted:
-            print_message(f"{reviewer.title} took no part: {reviewer.unfitted}")
+            print_message(f"{reviewer.title} did not take part: {reviewer.unfitted}")
     if entrants.retired:
-        print_message(f"taken out of the season: {', '.join(entrants.retired)}")
+        print_message(f"removed from the season: {', '.join(entrants.retired)}")

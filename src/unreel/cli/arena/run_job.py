@@ -97,7 +97,7 @@ def _print_season_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
         print_message("to retry failures, add --retry-failed to this command")
     if outcome.plan is not None:
         chosen, due = len(outcome.plan.chosen), outcome.plan.n_due
-        print_message(f"the budget lets {chosen} of {due} questions be put: see plan.json")
+        print_message(f"the budget allows {chosen} of {due} questions: see plan.json")
     if outcome.cost_usd is not None:
         print_message(f"cost so far: {outcome.cost_usd:.2f} USD, as far as reported")
     print_message(f"next: unreel arena rank {outcome.folder}")
@@ -132,7 +132,7 @@ def _print_entrant_problems(turns: Sequence[EntrantRunSummary]) -> None:
 def _print_missing_files(title: str, files: Sequence[str]) -> None:
     if files:
         more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
-        print_message(f"{title}: put into its folder: {', '.join(files[:_MOST_NAMED])}{more}")
+        print_message(f"{title}: add to its folder: {', '.join(files[:_MOST_NAMED])}{more}")
 
 
 def _print_season_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) -> int:
@@ -160,7 +160,7 @@ def _print_season_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: b
         f"due: {foreseen.n_clips} clips, {foreseen.n_questions} questions",
     )
     if foreseen.max_questions is not None:
-        print_message(f"the budget ends at {foreseen.max_questions} questions, without baselines")
+        print_message(f"the budget allows {foreseen.max_questions} questions, without baselines")
     if not foreseen.is_pinned:
         print_message(
             "the digest was written into the season" if pinned else "write this into the season:"

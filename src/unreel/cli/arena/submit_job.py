@@ -142,7 +142,7 @@ def _print_log_tables(history: SeasonLog, tries: tuple[TeamAttempts, ...], form:
         ]
         print_table(tuple(rows[0]), rows, title="tries", form=form)
     if history.torn:
-        print_message(f"line {history.torn[0]} of {LOG} was cut by a crash and counts for nothing")
+        print_message(f"line {history.torn[0]} of {LOG} was truncated by a crash and is ignored")
     print_message(f"the log ends with {history.head}")
 
 

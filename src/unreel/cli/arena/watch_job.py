@@ -124,7 +124,7 @@ def _print_cheating_findings(
         ]
         print_table(("clip", "creator", "shows", "of", "bits"), rows, title="copied clips")
     elif not looked:
-        print_message("clips were not looked at: add --clips")
+        print_message("clips were not compared: add --clips")
 
 
 def _print_similar_reviewers(condition: str, alike: ReviewerSimilarities) -> None:
@@ -132,7 +132,7 @@ def _print_similar_reviewers(condition: str, alike: ReviewerSimilarities) -> Non
     if rows:
         false_alarms = alike.false_alarms
         rate = f"{false_alarms.value:.1f} %" if isinstance(false_alarms, Estimate) else "unknown"
-        title = f"{condition}: reviewers most alike (false alarms in simulated seasons: {rate})"
+        title = f"{condition}: most similar reviewers (false alarms in simulated seasons: {rate})"
         print_table(tuple(rows[0]), rows, title=title)
 
 

@@ -163,5 +163,5 @@ def _print_curation_report(curation: CurationRecipeJob, state: CurationState) ->
         sizes = ", ".join(f"{n} {split}" for split, n in state.frozen.clips.items())
         print_message(f"frozen: {sizes}; digest {state.frozen.digest[:16]}")
         uri = curation.bench.place.uri
-        print_message(f"next: unreel curate sheet {uri} to look at it, publish {uri} to hand it on")
+        print_message(f"next: unreel curate sheet {uri} to inspect it, publish {uri} to share it")
         echo(state.frozen.place)

@@ -64,7 +64,7 @@ def _write_sample_recipe(folder: Path, *, out: Path | None, as_json: bool) -> No
     if as_json:
         print_json({"recipe": str(recipe), "clips": n_clips})
         return
-    print_message(f"drew {n_clips} clips into {folder}; three of them are meant to be excluded")
+    print_message(f"wrote {n_clips} clips to {folder}; three of them are meant to be excluded")
     _print_next_commands(recipe)
     echo(recipe)
 

@@ -125,7 +125,7 @@ def _format_comparison_counts(comparison: Comparison) -> list[str]:
         reason = f"one of the two has no readable answer{wrong}"
         lines.append(f"  {comparison.n_invalid} excluded: {reason}")
     if comparison.n_unshared:
-        lines.append(f"  {comparison.n_unshared} excluded: only one of the two was asked")
+        lines.append(f"  {comparison.n_unshared} excluded: only one of the two was queried")
     missed = [row.metric for row in comparison.differences if row.detectable is not None]
     if missed:
         meaning = "`detectable` is the smallest true difference that 8 of 10 such comparisons find"

@@ -153,7 +153,7 @@ def _print_run_failures(done: FinishedEvalRun) -> None:
     if set(done.failures) - NEVER_PUT:
         print_message(f"Retry the failures: {format_rerun_command('--retry-failed')}")
     else:
-        print_message(f"Ask what was not put: {format_rerun_command()}")
+        print_message(f"Send the remaining questions: {format_rerun_command()}")
 
 
 def _find_first_failure_message(run: EvalRun, reason: str) -> str | None:

@@ -138,7 +138,7 @@ def export(  # noqa: PLR0913  one parameter for each option
         return
     if moved_to is not None or accept_changed:
         option = "--accept-changed" if moved_to is None else "--benchmark"
-        remedy = "It speaks of the benchmark of a run: leave it out"
+        remedy = "It applies to the benchmark of a run: leave it out"
         raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
     if "protocol" not in typed:
         option, remedy = "--protocol", "Name the protocol: trace, realism, reality or preference"

@@ -58,7 +58,7 @@ def list_(*, folder: str, as_json: bool) -> None:
     status 1 if a run cannot be read.
     """
     if "://" not in folder and not Path(folder).is_dir():
-        remedy = "Name the folder that holds your runs, or start one with `unreel eval`"
+        remedy = "Name the folder that contains your runs, or start one with `unreel eval`"
         raise UnreadableSourceError(folder, "no such folder", remedy)
     find_runs = LazyImport(f"{_FIND}:find_runs", "eval").load()
     settings = read_environment_settings()

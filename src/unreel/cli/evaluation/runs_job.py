@@ -52,8 +52,8 @@ def open_run_with_identity_warning(
     )
     if run.kept is None or run.kept.identity is None:
         print_message(
-            f"{name}: which benchmark it asked about is not known, it is taken for "
-            f"{run.benchmark_path}. The next `unreel eval` of the run notes its fingerprint"
+            f"{name}: the recipe does not identify the benchmark; it is assumed to be "
+            f"{run.benchmark_path}. The next `unreel eval` of the run stores its fingerprint"
         )
     return run
 
@@ -135,7 +135,7 @@ def _print_run_check(check: RunCheck) -> None:
         found = "; ".join(_list_table_problems(table)) or "whole"
         rows.append({"part": table.name, "looked_at": looked_at, "found": found})
     for ledger in check.ledgers:
-        torn = f"{ledger.n_torn} torn lines, which are passed over" if ledger.n_torn else "whole"
+        torn = f"{ledger.n_torn} incomplete lines, which are skipped" if ledger.n_torn else "whole"
         looked_at, found = f"{ledger.n_lines:,} lines", ledger.problem or torn
         rows.append({"part": ledger.name, "looked_at": looked_at, "found": found})
     print_table(_COLUMNS, rows)
@@ -167,14 +167,14 @@ def _print_check_advice(check: RunCheck) -> None:
         if table.n_leftover_files:
             print_message(
                 f"{table.name}: {table.n_leftover_files} files were written by a run that was killed "
-                "before it committed them; the next run clears them away"
+                "before it committed them; the next run deletes them"
             )
         if table.writer is not None:
             print_message(f"{table.name}: {_format_writer_state(table.writer)}")
     if check.is_whole:
         print_message(f"{check.run} is whole")
     elif check.is_later:
-        print_message(f"{check.run} is of another release. Upgrade unreel, and check it again")
+        print_message(f"{check.run} is from another release. Upgrade unreel, and check it again")
     elif check.is_curation:
         print_message(f"{check.run} is damaged. {TAKE_AGAIN}")
     else:
@@ -185,23 +185,23 @@ def _print_check_advice(check: RunCheck) -> None:
 
 def _format_writer_state(writer: LockHolder) -> str:
     if writer.alive:
-        return f"{writer.name} writes it now, so it may change while it is looked at"
+        return f"{writer.name} is writing it, so it may change during the check"
     if writer.alive is None:
         return (
-            f"{writer.name} writes it, or died with its lease: the next run waits a minute for a sign "
-            "of life, then takes it over"
+            f"{writer.name} is writing it, or ended without releasing its lease: the next run waits "
+            "a minute for a heartbeat, then takes the lease over"
         )
-    return f"{writer.name} is dead and left its lease: the next run takes it over"
+    return f"{writer.name} has ended without releasing its lease: the next run takes it over"
 
 
 def _print_repair_result(done: RunRepairResult) -> None:
     for name, table in done.tables.items():
-        recovered = f", {table.found_again:,} of them found again" if table.found_again else ""
+        recovered = f", {table.found_again:,} of them recovered" if table.found_again else ""
         print_message(f"{name}: {table.kept:,} rows copied{recovered}")
         for n, what in (
             (table.unreadable, "in files that cannot be read"),
-            (table.set_aside, f"not right, set aside in {SET_ASIDE}"),
-            (table.doubled, "with a key that another row has too"),
+            (table.set_aside, f"invalid, moved to {SET_ASIDE}"),
+            (table.doubled, "with a duplicate key"),
         ):
             if n:
                 print_message(f"  {n:,} rows {what}")

@@ -30,7 +30,7 @@ def print_condition_scorecards(scores: "Sequence[ConditionScore]", form: Form = 
     for score in scores:
         print_message(f"condition: {score.condition}")
         if score.n_not_asked:
-            print_message(f"  {score.n_not_asked} questions were not put yet")
+            print_message(f"  {score.n_not_asked} questions have not been sent yet")
         print_answer_counts(score.scorecard)
         if form == "text":
             print_scorecard_metrics(score.scorecard)

@@ -136,7 +136,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     outputs = {(out / name).resolve(): name for name in _WRITTEN} if out is not None else {}
     for clip in batch.files:
         if name := outputs.get(clip.resolve()):
-            option, problem = "--out", f"a clip itself lies there as {name}, which is written there"
+            option, problem = "--out", f"a clip in it would be overwritten by the output {name}"
             raise InvalidSettingError(option, problem, "Name another folder")
     from unreel.media.access import open_media_reader
 

@@ -75,10 +75,11 @@ def _evaluate_if_checkpoint(
     name: str, out: str, *, benchmark: str | None, trusted: bool, **asked: Any
 ) -> str:
     """Return the run `name`; if `name` is a checkpoint, evaluate it and return its run `out`."""
+    from unreel.reviewers.local.checkpoint import ADAPTER, CONFIG
     from unreel.reviewers.local.input_format import FILE, read_checkpoint_input_spec
 
     checkpoint = Path(name)
-    if not (checkpoint / FILE).is_file():
+    if not any((checkpoint / file).is_file() for file in (FILE, CONFIG, ADAPTER)):
         return name
     taught = read_checkpoint_input_spec(checkpoint)
     if benchmark is None:
@@ -112,5 +113,5 @@ def _require_single_trained_protocol(name: str, taught: "CheckpointInputSpec | N
     known = [] if taught is None else [each.protocol for each in taught.instruments]
     if len(known) == 1:
         return known[0]
-    option, problem = "--protocol", f"{name} was taught {' and '.join(known) or 'nothing'}"
-    raise InvalidSettingError(option, problem, "Name the one that both are asked")
+    option, problem = "--protocol", f"{name} was trained on {' and '.join(known) or 'no protocol'}"
+    raise InvalidSettingError(option, problem, "Name the protocol for both")

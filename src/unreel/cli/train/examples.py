@@ -41,8 +41,8 @@ def examples(*, as_json: bool, **options: Any) -> None:
     for reason, n in result.left_out.items():
         print_message(f"excluded: {n} {reason}")
     for reason, n in result.not_compared.items():
-        print_message(f"not compared by what they show: {n} {reason}")
-    print_message(f"{result.n_train} examples to learn from, {result.n_held_out} held out")
+        print_message(f"not compared by their frames: {n} {reason}")
+    print_message(f"{result.n_train} training examples, {result.n_held_out} held out")
     print_message(f"{len(result.examples)} are shown; sizes and tokens by {result.view}")
     echo(result.page)
 

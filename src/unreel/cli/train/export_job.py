@@ -88,6 +88,6 @@ def _print_export_result(exported: ExampleExportResult, examples: TrainingExampl
     for reason, n in {**examples.left_out.reasons, **exported.left_out}.items():
         print_message(f"  excluded: {n} {reason}")
     if exported.differences:
-        print_message("not as a training here:", *(f"  {text}" for text in exported.differences))
+        print_message("differences from unreel:", *(f"  {text}" for text in exported.differences))
     print_message(f"all of it is in {MANIFEST}; docs/training-elsewhere.md explains the training")
     print_message(f"in that folder: {exported.command}")

@@ -75,10 +75,10 @@ def _print_training_estimate(plan: TrainingEstimate, recipe: TrainRecipe, source
         print_message(
             f"published: {published.minutes:g} minutes on {published.devices or 'devices not named'}"
         )
-    print_message("reckoned by:", *(f"  {assumption}" for assumption in plan.assumptions))
+    print_message("assumptions:", *(f"  {assumption}" for assumption in plan.assumptions))
     if not plan.fits:
         need, has = plan.memory.total, plan.memory_gib
-        print_message(f"does not fit: {need:.0f} GiB on a device with {has:.0f}. What would help:")
+        print_message(f"does not fit: {need:.0f} GiB on a device with {has:.0f}. Remedies:")
         print_message(*(f"  {remedy}" for remedy in plan.remedies))
 
 
@@ -91,11 +91,11 @@ def _iter_estimate_rows(plan: TrainingEstimate, source: str) -> Iterator[tuple[s
     yield (
         "tokens of an example",
         (
-            f"{mean.vision_tokens:,.0f} seen, {mean.prompt_tokens:,.0f} asked, "
-            f"{mean.answer_tokens:,.0f} answered; the largest {mean.largest.tokens:,}"
+            f"{mean.vision_tokens:,.0f} for frames, {mean.prompt_tokens:,.0f} for the prompt, "
+            f"{mean.answer_tokens:,.0f} for the answer; at most {mean.largest.tokens:,}"
         ),
     )
-    yield "parameters", f"{plan.parameters:,}, of which {plan.trained:,} learn"
+    yield "parameters", f"{plan.parameters:,}, of which {plan.trained:,} are trained"
     yield (
         "memory of a device",
         (

@@ -138,7 +138,7 @@ def _print_training_report(trained: TrainingResult, *, as_json: bool) -> None:
         print_json(trained)
         return
     for name, reason, detail in trained.unshown.values():
-        print_message(f"not learned from: {name}, {reason}: {detail}")
+        print_message(f"excluded from training: {name}, {reason}: {detail}")
     ends = {"done": "all steps taken", "early": "stopped by patience"}
     loss = "" if trained.loss is None else f"; last loss {trained.loss:.4f}"
     held_out = (

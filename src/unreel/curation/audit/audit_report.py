@@ -21,31 +21,31 @@ AUDIT_JSON: Final = TypeAdapter(LabelLeakAudit)
 """Serialiser of audits: `dump_json` stores an audit, `validate_json` restores it."""
 
 _SIGHTS: Final = {
-    AuditFeatureSet.METADATA: "the file alone: container, codec, bit rate, size, rate, length, sound, tags",
-    AuditFeatureSet.FRAME: "low-level numbers of one frame",
-    AuditFeatureSet.WATERMARK: "overlays that were found",
-    AuditFeatureSet.WINDOW: "a second of a long clip: packet sizes, key frames, cuts and noise, inside and outside of segments",
+    AuditFeatureSet.METADATA: "file properties: container, codec, bit rate, resolution, frame rate, length, sound, tags",
+    AuditFeatureSet.FRAME: "low-level properties of one frame",
+    AuditFeatureSet.WATERMARK: "detected overlays",
+    AuditFeatureSet.WINDOW: "one second of a long clip: packet sizes, key frames, cuts and noise, inside and outside of segments",
 }
 _SENTENCES: Final = {
-    LabelLeakFinding.LEAKS: "The labels leak: a model that does not look at the scene tells real from generated.",
+    LabelLeakFinding.LEAKS: "The labels leak: a model that does not analyse the scene can separate real from generated clips.",
     LabelLeakFinding.CLEAN: "No leak was found in metadata or overlays.",
-    LabelLeakFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or judge more clips of both labels.",
+    LabelLeakFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or audit more clips of both labels.",
 }
 
 ALARMS: Final = (
-    "p is the share of sets of the same clips under labels that mean nothing ({n} of them, dealt anew by source, and this "
-    "set) in which any model tells as much. A model is called leaking at {rate} or less, so at most {rate:.0%} of sets whose "
-    "files have nothing to do with their labels give an alarm."
+    "p is the fraction of datasets ({n} of the same clips with labels permuted by source, and this one) in which any model "
+    "reaches the same AUC. A model is reported as leaking only at {rate} or less, so at most {rate:.0%} of datasets whose "
+    "files are independent of their labels give a false alarm."
 )
 """Explanation of p on the data card."""
 QUESTIONS: Final = (
-    "AUC answers two questions: can a reviewer that has seen these creators tell the label of a new scene from this alone (seen "
-    "creators; this decides), and does that carry over to creators that it has not seen (unseen creators; this does not decide). "
-    "0.5 is chance. Below 0.5 means that what tells the label of some creators misleads about others: no leak."
+    "AUC answers two questions: can a reviewer that knows these creators predict the label of a new scene from this input alone "
+    "(seen creators; this decides), and does that generalise to unknown creators (unseen creators; this does not decide). "
+    "0.5 is chance. Below 0.5, properties that predict the label for some creators mislead for others: no leak."
 )
 UNGROUPED: Final = (
-    "No two clips share a `group`. If some show one scene or come from one source, give `group`: of simulated sets without a leak "
-    "whose scenes of two or five clips were not declared, {alarms} gave a false alarm."
+    "No two clips share a `group`. If some show one scene or come from one source, set `group`: of simulated datasets without a "
+    "leak and without `group` for scenes of two or five clips, {alarms} gave a false alarm."
 )
 UNGROUPED_ALARMS: Final = "6 and 27 of 100"
 """False alarms for undeclared scenes of two and of five clips, by `benchmarks/audit_alarms.py --sizes`."""
@@ -61,7 +61,7 @@ def _iter_audit_lines(audit: LabelLeakAudit) -> Iterator[str]:
     aucs = "AUC, seen creators | AUC, unseen creators" if both else "AUC"
     yield f"**{audit.finding.value}.** {_SENTENCES[audit.finding]}"
     yield ""
-    yield f"| model sees | {aucs} | p | real | generated | creators | unread | finding |"
+    yield f"| model input | {aucs} | p | real | generated | creators | unread | finding |"
     yield "|---" * (9 if both else 8) + "|"
     for view in audit.views:
         counts = f"{view.n_real} | {view.n_generated} | {view.n_creators} | {view.n_unread}"
@@ -106,8 +106,8 @@ def iter_audit_notes(audit: LabelLeakAudit) -> Iterator[str]:
 
 def _format_above_chance_note(view: FeatureSetAudit, auc: Estimate) -> str:
     return (
-        f"**{view.view.value}** is called clean and tells a little: {format_auc(auc)} lies above 0.5. A reviewer that sees nothing else puts a "
-        f"generated clip above a real one in {auc.value:.0%} of pairs; up to {LEAK_FROM:.0%} is not called a leak."
+        f"**{view.view.value}** is clean but slightly predictive: {format_auc(auc)} is above 0.5. A reviewer without other input ranks a "
+        f"generated clip above a real one in {auc.value:.0%} of pairs; up to {LEAK_FROM:.0%} is not reported as a leak."
     )
 
 
@@ -118,15 +118,15 @@ def format_p_value(p_value: float | None) -> str:
 
 def _format_unjudged_note(view: FeatureSetAudit) -> str:
     return (
-        f"{view.n_unjudged} clips could not be judged by **{view.view.value}**: without their scenes nothing is left "
-        "to learn from. More scenes would help."
+        f"{view.n_unjudged} clips could not be audited by **{view.view.value}**: without their scenes, no clips "
+        "are left for fitting. Add scenes."
     )
 
 
 def _iter_feature_set_details(view: FeatureSetAudit) -> Iterator[str]:
     if view.leaks:
         yield ""
-        yield f"What tells most in **{view.view.value}**, each alone:"
+        yield f"Strongest single properties in **{view.view.value}**:"
         yield ""
         yield "| property | AUC | generated | real |"
         yield "|---|---|---|---|"
@@ -135,10 +135,10 @@ def _iter_feature_set_details(view: FeatureSetAudit) -> Iterator[str]:
             yield f"| {_escape_table_cell(leak.feature)} | {format_auc(leak.auc)} | {sides} |"
     if view.giveaways:
         yield ""
-        yield f"{view.n_giveaways} clips give themselves away by **{view.view.value}**, among them:"
+        yield f"{view.n_giveaways} clips are identifiable by **{view.view.value}**, for example:"
         yield ""
         for giveaway in view.giveaways:
-            because = ", ".join(giveaway.because) or "nothing single"
+            because = ", ".join(giveaway.because) or "no single property"
             yield sanitise_line(f"- `{giveaway.clip}` ({giveaway.label.value}): {because}")
 
 

@@ -153,7 +153,7 @@ class CrossFitPairWins:
         """
         judged = self.met > 0
         if not judged.any():
-            return Unmeasured("without the scene of a clip nothing is left to learn from")
+            return Unmeasured("without the scene of a clip, no clips are left for fitting")
         n_trials = min(self._trials(owners), self._trials_by_null(null, owners))
         low, high = mid_p_interval(self.value, n_trials, level=_LEVEL)
         return Estimate(value=self.value, low=low, high=high, n=int(judged.sum()))

@@ -254,14 +254,14 @@ def _format_audit_card_section(judged: LabelLeakAudit) -> str:
     rows = "\n".join(map(_format_feature_set_row, judged.views))
     remarks = " ".join(iter_audit_notes(judged))
     return (
-        f"{_WORDS[judged.finding]}\n\n| a model that sees only | finds | AUC, seen creators [95 % interval] | unseen creators | p | what tells most |\n"
-        f"| --- | --- | --- | --- | --- | --- |\n{rows}\n\n{remarks} A frame is part of looking, so it warns and does not decide. "
-        "`audit.json` holds the details."
+        f"{_WORDS[judged.finding]}\n\n| model input | finding | AUC, seen creators [95 % interval] | unseen creators | p | strongest properties |\n"
+        f"| --- | --- | --- | --- | --- | --- |\n{rows}\n\n{remarks} A frame shows the scene, so it warns and does not decide. "
+        "`audit.json` contains the details."
     )
 
 
 _WORDS: Final = {
-    LabelLeakFinding.LEAKS: "**The labels leak**: a score on this benchmark may be read off the files.",
+    LabelLeakFinding.LEAKS: "**The labels leak**: a score on this benchmark may come from file properties alone.",
     LabelLeakFinding.CLEAN: "No leak was found.",
     LabelLeakFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or clips of both labels.",
 }

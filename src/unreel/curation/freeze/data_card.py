@@ -177,7 +177,7 @@ def format_benchmark_card(card: BenchmarkCard) -> str:
         f"{tally.clips.total()} clips from {n_sources} source videos.",
         "## Splits",
         _format_splits_table(tally),
-        "Pieces and near-duplicates of one source video, and clips of one scene, share a split.",
+        "Segments and near-duplicates of one source video, and clips of one scene, are in the same split.",
         "## Sources",
         _format_sources_table(tally.origins),
         "## Resolutions",
@@ -188,12 +188,12 @@ def format_benchmark_card(card: BenchmarkCard) -> str:
         _format_categories(tally),
         "## Licences",
         build_markdown_table(("licence", "clips"), _sort_by_count(tally.licences)),
-        "Each clip names its licence and its source in the manifest.",
+        "The manifest contains the licence and the source of each clip.",
         "## Citation",
         _format_citation(card),
-        "## Can the label be told without looking?",
+        "## Label leaks",
         card.audit,
-        "## Left out",
+        "## Excluded",
         _format_exclusions_table(card.left_out),
         "## Recipe",
         f"```json\n{card.recipe}\n```",
@@ -220,7 +220,7 @@ def _format_citation(card: BenchmarkCard) -> str:
     if not missing:
         return block
     keys = ", ".join(f"`{key}`" for key in missing)
-    return f"{block}\n\nNot stated yet: {keys}. The recipe gives them under `[freeze.citation]`."
+    return f"{block}\n\nNot stated yet: {keys}. Set them in the recipe under `[freeze.citation]`."
 
 
 def _format_splits_table(tally: ManifestStats) -> str:
@@ -244,7 +244,7 @@ def _format_sources_table(origins: Mapping[str, _OriginCounts]) -> str:
     n_clips = {name: len(origin.lengths_us) for name, origin in origins.items()}
     names = sorted(origins, key=lambda name: (name != "real", -n_clips[name], name))
     return build_markdown_table(
-        ("source", "clips", "explained", "resolution", "length in s: least, median, most"),
+        ("source", "clips", "explained", "resolution", "length in s: minimum, median, maximum"),
         (
             (
                 name,
@@ -295,7 +295,7 @@ def _compute_length_bin(duration_us: int) -> int:
 def _format_categories(tally: ManifestStats) -> str:
     n_traces = sum(origin.n_traces for origin in tally.origins.values())
     if not n_traces:
-        return "No clip carries traces."
+        return "No clip has traces."
     lines = build_markdown_table(("category", "traces"), _sort_by_count(tally.categories))
     return f"{n_traces} traces; one may have several categories.\n\n{lines}"
 

@@ -151,7 +151,7 @@ def copy_benchmark_media(
 def _require_file_copied(row: Row) -> None:
     if not is_failed_row(row):
         return
-    problem, remedy = row["failure_detail"], "Put it back, or run again"
+    problem, remedy = row["failure_detail"], "Restore it, or run again"
     if row["failure_reason"] != FailureReason.CLIP_CHANGED:
         problem, remedy = f"cannot be copied: {problem.rstrip('.')}", "Fix that, and run again"
     raise UnreadableSourceError(row["location"], problem, remedy)

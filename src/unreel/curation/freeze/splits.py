@@ -252,4 +252,4 @@ def _require_split_name(name: str) -> str:
     if name in SPLITS:
         return name
     source, problem = "steps/splits.lance", f"{name!a} is no split of a benchmark"
-    raise UnreadableSourceError(source, problem, "Something else wrote this: make it again")
+    raise UnreadableSourceError(source, problem, "Another program wrote this: make it again")

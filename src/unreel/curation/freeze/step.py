@@ -205,7 +205,7 @@ def require_new_path(file: Path, setting: str) -> None:
     """Raise `InvalidSettingError`, about `setting`, if the path `file` exists, also as a broken link."""
     if file.exists() or file.is_symlink():
         problem = f"{file} is there already"
-        raise InvalidSettingError(setting, problem, "Name another one, or take it away first")
+        raise InvalidSettingError(setting, problem, "Name another one, or remove it first")
 
 
 def require_empty_folder(folder: Path, setting: str) -> None:

@@ -75,7 +75,7 @@ def _parse_listing_line(line: bytes, *, source: str) -> ListedStoreObject:
     try:
         return _OBJECT.validate_python(parse_json_object(line))
     except (InvalidValueError, ValidationError) as error:
-        problem, remedy = "no listing of a store", "Take it away: the store is listed again"
+        problem, remedy = "no listing of a store", "Remove it: the store is listed again"
         raise UnreadableSourceError(source, problem, remedy) from error
 
 
@@ -213,10 +213,10 @@ def _iter_table_entries(
     )
     if "location" not in binding:
         remedy = 'Name it: columns = { location = "COLUMN" }'
-        raise UnreadableSourceError(str(table), "no column holds the location", remedy)
+        raise UnreadableSourceError(str(table), "no column contains the location", remedy)
     if "label" not in binding and section.label is None:
         remedy = 'Give source.label = "real" or "generated", or its column'
-        raise UnreadableSourceError(str(table), "no column holds the label", remedy)
+        raise UnreadableSourceError(str(table), "no column contains the label", remedy)
     for number, row in enumerate(read_table_rows(table), start=1):
         if isinstance(row, Rejected):
             yield row
@@ -264,7 +264,7 @@ def _build_clip_origin(location: str, section: SourceRecipeSection) -> Origin:
             creator, *setting = inside or [UNKNOWN_CREATOR]
             return Generated(creator=creator, setting="/".join(setting))
         case _:
-            setting_name, problem = "source.label", f"nothing says whether {location} is real"
+            setting_name, problem = "source.label", f"it is unknown whether {location} is real"
             remedy = 'Give label = "real" or "generated", or keep clips below real/ and generated/'
             raise InvalidSettingError(setting_name, problem, remedy)
 

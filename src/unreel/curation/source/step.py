@@ -70,7 +70,7 @@ def filter_source_listing(
                 leaving.add(ExcludedSegment(name, _STEP, REJECTED, NAMED_BEFORE))
                 keep[index] = False
             elif require_licence and not row["licence"]:
-                detail = f"nothing names its licence. {GIVE_LICENCE}"
+                detail = f"it has no licence. {GIVE_LICENCE}"
                 leaving.add(ExcludedSegment(name, _STEP, NO_LICENCE, detail, location))
                 keep[index] = False
             index, before = index + 1, name

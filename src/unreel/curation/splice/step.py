@@ -99,7 +99,7 @@ def run_splice_step(
     segments = _iter_spliced_segments(plans, results, context.media)
     sifted = work.shelf.sift(SPLICE, segments)
     used = {piece.id for plan in plans for piece, _ in plan.segments}
-    detail = f"the rest does not fill another video of {float(settings.section.length_s):g} s"
+    detail = f"too few clips are left for another video of {float(settings.section.length_s):g} s"
     unused = (p.left_out(SPLICE, "unused", detail) for p in pieces if p.id not in used)
     excluded = work.shelf.leave(f"{SPLICE}-unused", unused)
     return state.after(replace(sifted, left_out=sifted.left_out + excluded))

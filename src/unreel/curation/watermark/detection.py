@@ -64,7 +64,7 @@ def detect_static_frame_parts(frames: Sequence[Rgb]) -> StaticMotionSeparation:
     """Detect static parts of equally large frames; raise `InvalidValueError` if too few or unequal."""
     if len(frames) < LEAST_FRAMES or len({frame.shape for frame in frames}) != 1:
         msg = (
-            f"a look for marks needs {LEAST_FRAMES} frames of one size, got "
+            f"a search for marks needs {LEAST_FRAMES} frames of one size, got "
             f"{[frame.shape for frame in frames]}. Sample more frames of the clip"
         )
         raise InvalidValueError(msg)

@@ -107,6 +107,6 @@ def require_sandbox_layers(layers: Sequence[str], *, without_seccomp: bool) -> N
         raise SandboxError(problem)
     for layer in layers:
         _CRIER.say(
-            f"unreel: strangers' files are opened without {layer}, which this machine lacks: a hostile "
-            f"one has a wall less before it. {REMEDIES[layer]}"
+            f"unreel: untrusted files are opened without {layer}, which this machine lacks: protection "
+            f"against hostile files is weaker. {REMEDIES[layer]}"
         )

@@ -49,7 +49,7 @@ class ZygoteProcess:
 
     def __init__(self, target: str, names: Iterable[str]) -> None:
         if platform.system() != "Linux":
-            problem = "strangers' files are opened on Linux only"
+            problem = "untrusted files are opened on Linux only"
             raise SandboxError(problem)
         self.owner = os.getpid()
         self._control, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -107,7 +107,7 @@ class ZygoteProcess:
         try:
             message = json.loads(self._control.recv(LONGEST_MESSAGE) or "{}")
         except TimeoutError:
-            message = {"problem": f"it said nothing for {_START_SECONDS} s"}
+            message = {"problem": f"it sent no message for {_START_SECONDS} s"}
         self._control.settimeout(None)
         if "tasks" not in message:
             problem = message.get("problem", "it ended immediately")

@@ -33,7 +33,7 @@ const unreelPlayer = (() => {
     return URL.createObjectURL(new Blob([bytes], { type: inline[1] }));
   }
 
-  function lasts(trace, duration) {
+  function getInterval(trace, duration) {
     const start = trace.start_us === null ? 0 : trace.start_us;
     const end = trace.end_us === null ? Math.max(duration, start) : trace.end_us;
     return { start, end };
@@ -104,9 +104,9 @@ const unreelPlayer = (() => {
       this.video.setAttribute("aria-label", this.spec.title || "The clip");
       this.video.src = address(this.spec.src);
       this.stage.append(this.video);
-      this.said = make("p", "player-said small");
-      this.said.setAttribute("aria-live", "polite");
-      this.root.append(this.stage, this.controls(), this.timeline(), this.said);
+      this.caption = make("p", "player-said small");
+      this.caption.setAttribute("aria-live", "polite");
+      this.root.append(this.stage, this.controls(), this.timeline(), this.caption);
     }
 
     controls() {
@@ -178,7 +178,7 @@ const unreelPlayer = (() => {
       const lane = make("div", "player-lane");
       if (track.traces.length === 0) {
         const tone = track.failed ? " failed" : "";
-        lane.append(make("span", "player-none small muted" + tone, track.note || "names no place and no time"));
+        lane.append(make("span", "player-none small muted" + tone, track.note || "no position and no time"));
       }
       for (const trace of track.traces) this.trace(lane, trace, { kind, shown, who: track.name });
       shown.addEventListener("change", () => this.show(this.at));
@@ -186,7 +186,7 @@ const unreelPlayer = (() => {
     }
 
     trace(lane, trace, { kind, shown, who }) {
-      const { start, end } = lasts(trace, this.duration);
+      const { start, end } = getInterval(trace, this.duration);
       const button = make("button", "player-trace " + kind, trace.label);
       button.type = "button";
       button.title = describe(trace);
@@ -197,7 +197,7 @@ const unreelPlayer = (() => {
       button.addEventListener("click", () => {
         this.video.pause();
         this.seek(this.firstFrom(start));
-        this.said.textContent = who + ", " + when(trace) + ": " + (trace.text || trace.label);
+        this.caption.textContent = who + ", " + when(trace) + ": " + (trace.text || trace.label);
       });
       lane.append(button);
       const box = make("div", "player-box " + kind);
@@ -215,7 +215,7 @@ const unreelPlayer = (() => {
       video.addEventListener("play", () => (this.playing.textContent = "Pause"));
       video.addEventListener("pause", () => (this.playing.textContent = "Play"));
       video.addEventListener("error", () => {
-        this.said.textContent = "This browser cannot play the clip.";
+        this.caption.textContent = "This browser cannot play the clip.";
       });
       const now = () => Math.max(0, Math.round(video.currentTime * MICROSECONDS) - this.origin);
       if ("requestVideoFrameCallback" in video) {

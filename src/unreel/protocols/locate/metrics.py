@@ -99,7 +99,7 @@ FIGURES: Final = ProtocolMetrics(
         ),
         replace(FAKE_ACCURACY, meaning="clips with a marked segment in which one was answered"),
         replace(REAL_ACCURACY, meaning="clean clips in which no segment was answered"),
-        replace(ANSWERED_REAL, meaning="answers without a segment: the habit, whatever is shown"),
+        replace(ANSWERED_REAL, meaning="answers without a segment, of all answers: the bias"),
         *_define_convention_metrics(ACTIVITYNET),
         *_define_convention_metrics(AVDEEPFAKE1M),
         *(

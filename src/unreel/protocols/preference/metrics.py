@@ -60,7 +60,7 @@ FIGURES: Final = ProtocolMetrics(
         *PART_VARIANTS,
         (
             "-all-pairs",
-            "over every pair asked about: one that failed or cannot be read is not right",
+            "over every queried pair: one that failed or cannot be read is wrong",
         ),
     ),
     by_part=("accuracy",),

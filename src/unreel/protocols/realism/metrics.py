@@ -71,7 +71,7 @@ FIGURES: Final = ProtocolMetrics(
         *PART_VARIANTS,
         (
             ": family=F",
-            "of the clips whose errors people put in the family F, for some of the figures",
+            "of the clips whose errors annotators assigned to the family F, for some metrics",
         ),
         ("-impute-3", "an unreadable score counts as 3; failures are excluded"),
     ),

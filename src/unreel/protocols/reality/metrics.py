@@ -58,7 +58,7 @@ FIGURES: Final = ProtocolMetrics(
             title="Brier score",
             meaning="mean squared distance of the reported probability from 0 (real) or 1 (generated)",
             group="confidence",
-            formula="mean of (P(generated) - truth)^2; P is the confidence, or 1 less it where the label is real",
+            formula="mean of (P(generated) - truth)^2; P is the confidence, or 1 less it if the label is real",
             better="less",
             unit="",
             range=(0.0, 1.0),
@@ -95,7 +95,7 @@ FIGURES: Final = ProtocolMetrics(
         (": X/SETTING", "the same for the clips that X made in one setting"),
         (
             ALL_CLIPS,
-            "over every clip asked about: one that failed or cannot be read is not right",
+            "over every queried clip: one that failed or cannot be read is wrong",
         ),
     ),
     by_part=("accuracy", "balanced", "f1", "fake-accuracy", "real-accuracy"),

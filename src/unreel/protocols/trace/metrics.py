@@ -70,7 +70,7 @@ FIGURES: Final = ProtocolMetrics(
             meaning="distance of the starts, of the clip's length",
             group="time",
             better="less",
-            formula="mean over generated rows of 100 * |start said - start marked| / length, at most 100",
+            formula="mean over generated rows of 100 * |start answered - start marked| / length, at most 100",
             unreadable="worst",
         ),
         ANSWERED_REAL,

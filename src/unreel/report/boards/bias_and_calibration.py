@@ -55,7 +55,7 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
     ]
     chart = BoardChart(
         id=f"{board.id}-bias",
-        title="Both sides of each reviewer",
+        title="Right answers of each reviewer on each side",
         alt=" ".join(_format_label_bias(contender, *sides) for contender in board.spoken),
         spec=build_grouped_chart(
             points,
@@ -82,13 +82,13 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
         id=f"{board.id}-bias",
         heading="Bias",
         lead=(
-            "Two points that lie apart are a habit: a reviewer that calls everything real is always "
-            "right on real clips and never on others."
+            "Points far apart show a bias: a reviewer that calls every clip real is always right on "
+            "real clips and never on others."
         ),
         charts=(chart,),
         tables=(
             ReportTable(
-                caption="Right answers on each side, and the habit, %",
+                caption="Right answers on each side, and the bias, %",
                 columns=tuple(columns),
                 lines=tuple(lines),
                 notes=notes.listed(),
@@ -126,9 +126,9 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
     chart = BoardChart(
         id=f"{board.id}-whole-frames",
         title=figure.title,
-        alt=f"{summary}." if summary else "No answer holds a box.",
+        alt=f"{summary}." if summary else "No answer contains a box.",
         spec=build_ranked_chart(
-            points, title="boxes that name the whole frame, %", domain=_PERCENT, places=1
+            points, title="boxes that cover the whole frame, %", domain=_PERCENT, places=1
         ),
     )
     notes = TableFootnotes()
@@ -140,8 +140,8 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
         id=f"{board.id}-whole-frames",
         heading="Whole-frame boxes",
         lead=(
-            "A box around the whole frame does not localise a fault. Counted are the readable boxes "
-            "that cover 95 % of the frame or more."
+            "A box around the whole frame does not localise a fault. The metric counts readable "
+            "boxes that cover 95 % of the frame or more."
         ),
         charts=(chart,) if known else (),
         tables=(
@@ -183,7 +183,7 @@ def _build_label_calibration_panel(board: ReportBoard) -> BoardPanel:
             for contender in board.spoken
         ),
         spec=build_grouped_chart(
-            points, board.palette, title="of these, generated, %", domain=_PERCENT, places=1
+            points, board.palette, title="generated clips, %", domain=_PERCENT, places=1
         ),
     )
     notes = TableFootnotes()
@@ -211,9 +211,9 @@ def _build_label_calibration_panel(board: ReportBoard) -> BoardPanel:
         id=f"{board.id}-calibration",
         heading="Calibration",
         lead=(
-            "Each label counts as a certainty, regardless of the reported confidence: of the clips "
-            "called generated all should be, of those called real none. The shares depend on how "
-            "many clips of the benchmark are generated."
+            "Each label counts as certain, regardless of the reported confidence: ideally, all clips "
+            "called generated are generated, and none called real. The shares depend on how many "
+            "clips of the benchmark are generated."
         ),
         charts=(chart,),
         tables=(
@@ -238,7 +238,7 @@ def _format_label_precision(contender: BoardContender, calibration: CalibrationM
     fraction = _measure_generated_share(calibration, 1)
     if not isinstance(fraction, Estimate):
         return f"{contender.name} called no clip generated."
-    return f"Of the clips that {contender.name} called generated, {fraction.value:.0f} % are."
+    return f"{contender.name}: {fraction.value:.0f} % of clips called generated are generated."
 
 
 def _format_label_bias(

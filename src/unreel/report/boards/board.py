@@ -35,7 +35,7 @@ def explain_missing_rank(entrant: ReportEntrant, ranks_by: str) -> str:
     and about the clips of each creator.
     """
     if entrant.n_not_asked:
-        return f"{entrant.n_not_asked:,} not asked yet"
+        return f"{entrant.n_not_asked:,} questions not asked yet"
     read = {
         name_benchmark_part(item)
         for item in entrant.items

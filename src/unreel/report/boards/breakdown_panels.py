@@ -119,9 +119,9 @@ def build_creators_panel(board: ReportBoard) -> BoardPanel | None:
     if not any(breakdown.cells for breakdown in breakdowns):
         return None
     lead = (
-        "Mean score that each creator's clips were given, and that of the real ones."
+        "Mean score of each creator's clips, and of the real clips."
         if board.asked.wording.decides == "score"
-        else "A creator wants its clips not to be caught; a reviewer wants to catch them all."
+        else "A reviewer should detect all generated clips; a creator should avoid detection."
     )
     return _build_breakdown_panel(
         board, breakdowns, id_=f"{board.id}-creators", heading="By creator", lead=lead
@@ -134,7 +134,7 @@ def build_categories_panel(board: ReportBoard) -> BoardPanel | None:
     if not breakdowns:
         return None
     lead = (
-        "Kinds of trace, as people marked them; one trace may be of several kinds. Annotation rows "
+        "Kinds of trace, as annotated by people; a trace may have several kinds. Annotation rows "
         "are counted and resampled by clip."
     )
     return _build_breakdown_panel(
@@ -148,7 +148,7 @@ def iter_benchmark_part_panels(board: ReportBoard) -> Iterator[BoardPanel]:
         breakdowns = measure_metrics_by_benchmark_part(board.entrants, kind)
         if breakdowns:
             name = breakdowns[0].title
-            lead = f"Each {name} that the benchmark names, scored by itself."
+            lead = f"Each {name} of the benchmark, scored separately."
             yield _build_breakdown_panel(
                 board, breakdowns, id_=f"{board.id}-{name}", heading=f"By {name}", lead=lead
             )

@@ -18,8 +18,8 @@ _CLAIMS: Final = {
     ("floor", "behind"): "{first} does worse than the baseline {second}",
     ("floor", "open"): "{first} has not shown that it beats the baseline {second}",
     ("reviewer", "ahead"): "{first} is ahead of {second}, the second",
-    ("reviewer", "behind"): "{second}, the second, is ahead of {first} where both answered",
-    ("reviewer", "open"): "Whether {first} is ahead of {second}, the second, is not settled",
+    ("reviewer", "behind"): "{second}, the second, is ahead of {first} on common questions",
+    ("reviewer", "open"): "Whether {first} is ahead of {second}, the second, is uncertain",
 }
 """Texts by the kind of the opponent and by the sign of the interval."""
 
@@ -70,7 +70,7 @@ def format_contender_difference(
         for number in (measured.value, measured.low, measured.high)
     )
     n_clusters = measured.n_clusters or measured.n
-    few = f", from as few as {n_clusters} clips or scenes" if n_clusters < ENOUGH_CLUSTERS else ""
+    few = f", from only {n_clusters} clips or scenes" if n_clusters < ENOUGH_CLUSTERS else ""
     return (
         f"{_format_difference_claim(first, second, measured)}: {value} of {difference.figure.title.lower()} on the "
         f"{difference.n_questions:,} {kind} that both answered (95 % interval {low} to {high}{few})."

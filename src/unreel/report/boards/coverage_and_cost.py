@@ -45,7 +45,7 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
     present = [part for part in order if any(row["part"] == part for row in rows)]
     chart = BoardChart(
         id=f"{board.id}-coverage",
-        title="What became of the questions",
+        title="Status of the questions",
         alt=" ".join(
             _format_outcome_summary(contender, outcomes[contender.name])
             for contender in board.spoken
@@ -67,11 +67,11 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
     if any(outcome.parts for outcome in outcomes.values()):
         tables.append(_build_unreadable_parts_table(board, outcomes))
     lead = (
-        "A failure is never taken for an answer: it enters no score and is counted here by its "
+        "A failure does not count as an answer: it is in no score and is counted here by its "
         "cause. An answer whose label or score cannot be read is unreadable."
     )
     if n_others := sum(sum(entrant.card.answered_by.values()) for entrant in board.entrants):
-        lead += f" {n_others:,} answers came from another model than the requested one."
+        lead += f" {n_others:,} answers came from a model other than the requested one."
         tables.append(_build_other_models_table(board))
     return BoardPanel(
         id=f"{board.id}-coverage",
@@ -105,7 +105,7 @@ def build_cost_panel(board: ReportBoard) -> BoardPanel:
     return BoardPanel(
         id=f"{board.id}-costs",
         heading="Cost",
-        lead="Sums hold paid failures too and are exact; means are of answers and carry their interval.",
+        lead="Sums are exact and include paid failures; means are over answers and have an interval.",
         tables=(
             ReportTable(
                 caption="Tokens, money and time",
@@ -168,7 +168,7 @@ def _format_outcome_summary(contender: BoardContender, outcomes: QuestionOutcome
 
 def _build_other_models_table(board: ReportBoard) -> ReportTable:
     return ReportTable(
-        caption="Answers of other models than the requested one, by the name in the response",
+        caption="Answers from models other than the requested one, by the name in the response",
         columns=(
             BoardTableColumn(title="Reviewer", numbers=False),
             BoardTableColumn(title="Model that answered", numbers=False),

@@ -63,9 +63,9 @@ def build_pairwise_differences_panel(
         id=f"{board.id}-differences",
         heading="Paired differences",
         lead=(
-            "Every two on the clips that both answered: what both find hard cancels. p-values are "
-            f"corrected for {len(pairs)} comparisons (Holm). The command unreel compare tells the "
-            "differences of every figure."
+            "Each pair on the clips that both answered, so that hard clips cancel out. p-values are "
+            f"corrected for {len(pairs)} comparisons (Holm). The command unreel compare prints the "
+            "differences of every metric."
         ),
         tables=tuple(
             _build_difference_table(
@@ -92,7 +92,7 @@ def _build_board_comparisons(board: ReportBoard) -> _ComparedContenderPairs:
         for first, second in itertools.combinations(ranked, 2)
         if "reviewer" in (first.kind, second.kind)
     ]
-    return _ComparedContenderPairs(caption="The first less the second", pairs=pairs)
+    return _ComparedContenderPairs(caption="First minus second", pairs=pairs)
 
 
 def _build_cross_board_comparisons(
@@ -110,7 +110,7 @@ def _build_cross_board_comparisons(
     ]
     names = " and ".join(", ".join(compared.told) for compared in (board, other))
     return _ComparedContenderPairs(
-        caption=f"Where {names} overlap, the first less the second", pairs=pairs
+        caption=f"Clips in common of {names}, first minus second", pairs=pairs
     )
 
 

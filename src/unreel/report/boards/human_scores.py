@@ -48,12 +48,12 @@ def find_human_leaderboard_rows(entrant: ReportEntrant) -> HumanLeaderboardRows:
     if not rows:
         return NOBODY
     if people.fingerprint and entrant.fingerprint not in {"", people.fingerprint}:
-        note = "People's rows are not shown: they are about another version of this benchmark."
+        note = "People's rows are not shown: they belong to another version of this benchmark."
         return HumanLeaderboardRows(told=note)
     n_annotators = sum(row.kind == "annotator" for row in rows)
     note = (
-        f"{n_annotators} people judged these clips in the campaign {people.campaign}. They saw "
-        "complete clips, and each saw a part of them, so their rows are below and have no rank."
+        f"{n_annotators} people judged these clips in the campaign {people.campaign}. Each "
+        "watched some of the clips in full, so their rows are below and have no rank."
     )
     return HumanLeaderboardRows(rows=rows, told=note)
 

@@ -114,8 +114,8 @@ def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
         id=f"{board.id}-leaderboard",
         heading="Leaderboard",
         lead=(
-            f"Ranked by {figure.title.lower()}: {figure.meaning}. A baseline does not look at the "
-            "picture; a model that does not beat it has shown nothing."
+            f"Ranked by {figure.title.lower()}: {figure.meaning}. A baseline ignores the picture; "
+            "a model that does not beat it shows no skill."
             + (f" {board.people.told}" if board.people.told else "")
         ),
         charts=(chart,),
@@ -170,8 +170,8 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
         id=f"{board.id}-gradient",
         heading="Difficulty gradient",
         lead=(
-            "From the easiest question to the hardest: generated or not, why, where, and from when "
-            "on. Time counts as 100 less the time distance, so that more is better everywhere."
+            "From the easiest question to the hardest: label, explanation, position, start time. "
+            "Time is 100 minus the time distance, so that higher is always better."
         ),
         charts=(chart,),
         tables=(
@@ -266,8 +266,8 @@ def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[Report
             )
         lines.append(BoardTableRow(cells=tuple(cells), kind="published"))
     caption = (
-        f"As printed in {published.source}, without intervals. These are other clips than here, unless "
-        "this is that paper's benchmark; an empty cell is not printed there"
+        f"As printed in {published.source}, without intervals. The clips differ from those above, unless "
+        "this is that paper's benchmark; empty cells are not printed there"
     )
     table = ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
     return ((f"Published rows ({len(lines)})", (table,)),)

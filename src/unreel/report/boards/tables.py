@@ -101,7 +101,7 @@ def build_estimate_cell(
 ) -> BoardTableCell:
     """Return a table cell with a number, its interval and its count, or an empty one with a footnote."""
     if measured is None:
-        return BoardTableCell(note=notes.mark("there was nothing to measure it on"))
+        return BoardTableCell(note=notes.mark("there is no data for it"))
     if isinstance(measured, Estimate):
         text = f"{measured.value:z.{places}f}"
         return BoardTableCell(

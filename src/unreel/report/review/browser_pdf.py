@@ -66,10 +66,10 @@ def print_page_as_pdf(page: Path, *, browser: str) -> str:
                 timeout=_SECONDS,
             )
         except subprocess.TimeoutExpired:
-            return f"{browser} printed none within {_SECONDS:g} s"
+            return f"{browser} did not print it within {_SECONDS:g} s"
         except (OSError, subprocess.CalledProcessError) as error:
-            return f"{browser} printed none: {error}"
+            return f"{browser} did not print it: {error}"
         if not printed.is_file():
-            return f"{browser} printed none"
+            return f"{browser} did not print it"
         OutputDirectory(page.parent, published=True).write(PDF, printed.read_bytes())
         return ""

@@ -132,7 +132,7 @@ def _format_opinion(opinion: Opinion) -> str:
     if verdict.label is not Label.GENERATED:
         return opinion.headline
     start = verdict.start_us
-    when = f"from {format_seconds(start)}" if isinstance(start, int) else "no instant named"
+    when = f"from {format_seconds(start)}" if isinstance(start, int) else "no time given"
     return f"{opinion.headline}, {when}"
 
 
@@ -144,7 +144,7 @@ def _format_explanation(opinion: Opinion) -> str:
 
 
 _LABEL: Final = 44
-_KNOWN: Final = "what is known"
+_KNOWN: Final = "ground truth"
 
 
 def build_finding_tracks(

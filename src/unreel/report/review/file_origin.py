@@ -32,7 +32,7 @@ _SIGNATURE: Final = "signature"
 _NAMING: Final = frozenset(
     {"encoder", "encoding_tool", "handler_name", "software", "writing_application", "vendor_id"}
 )
-_PIXELS: Final = "Traces of compression in the picture itself were not looked for."
+_PIXELS: Final = "The picture itself was not checked for traces of compression."
 
 
 def check_program_names(facts: ClipFacts) -> FileOriginCheck:
@@ -45,7 +45,7 @@ def check_program_names(facts: ClipFacts) -> FileOriginCheck:
         f"\u201c{tag.value}\u201d{_format_tag_owner(tag)} in the {_format_tag_location(tag)}"
         for tag in named
     ]
-    says = f"{'; '.join(names)}." if names else "None left its name."
+    says = f"{'; '.join(names)}." if names else "No program names found."
     if empty_tags:
         says += f" The file also carries {', '.join(empty_tags)}; their content is not shown here."
     name = "Programs that wrote the file"
@@ -60,7 +60,7 @@ def check_for_reencoding(facts: ClipFacts) -> FileOriginCheck:
     """Check for signs that the file was re-encoded."""
     signs = list(_iter_reencoding_signs(facts.tags))
     if not signs:
-        says = "None in the names that programs left. Many programs leave none, so that proves nothing."
+        says = "None in the names of programs. Many programs write no name, so this proves nothing."
     else:
         says = " ".join(signs)
     return FileOriginCheck(
@@ -76,14 +76,14 @@ def _iter_reencoding_signs(tags: Iterable[FileTag]) -> Iterator[str]:
     encoders = [tag.value.partition(" ")[0] for tag in tags if tag.name == _SIGNATURE]
     if len(writers) > 1:
         yield (
-            f"{' and '.join(writers)} both left names: a sign that the file was repackaged or encoded "
+            f"{' and '.join(writers)} both wrote names: a sign that the file was repackaged or encoded "
             "again by a second program."
         )
     if encoders:
         yield (
-            f"{encoders[0]}, an encoder in software, made the picture stream; phones and cameras mostly "
-            "use one in hardware. A sign that this is no recording as it left a camera; generators, "
-            "editors and sites that pass files on all encode in this way."
+            f"{encoders[0]}, a software encoder, wrote the picture stream; most phones and cameras use "
+            "hardware encoders. A sign that this is not an original camera recording; generators, "
+            "editors and sharing sites also use software encoders."
         )
 
 

@@ -88,10 +88,10 @@ def format_attention_count(entries: Sequence[ReviewIndexPageClip]) -> str:
     clips = "1 clip" if total == 1 else f"{total} clips"
     if not n:
         return (
-            f"None of {clips} needs a look first: every reviewer answered, none says that a clip looks "
+            f"None of {clips} needs attention: every reviewer answered, none says that a clip looks "
             "AI-generated, and no verdicts disagree."
         )
-    return f"{n} of {clips} {'needs' if n == 1 else 'need'} a look first."
+    return f"{n} of {clips} {'needs' if n == 1 else 'need'} attention first."
 
 
 def write_review_index_page(

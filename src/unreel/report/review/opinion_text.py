@@ -16,7 +16,7 @@ from unreel.protocols.protocol import Mode
 
 _SAYS: Final = {
     "steady": "The verdict is the same on all three variants.",
-    "unsure": "Unsure: the verdict turns when the clip is",
+    "unsure": "Unsure: the verdict changes when the clip is",
     "not known": "Not known: a verdict is missing.",
 }
 
@@ -73,11 +73,11 @@ Tone = Literal["real", "generated", "graded", "failed"]
 
 NO_PROOF: Final = (
     "Reviewers are AI models or other programs. Their verdicts are not forensic proof: they are often wrong, "
-    "and neither a verdict nor its absence is ground to accuse anybody."
+    "and neither a verdict nor its absence is a ground to accuse anyone."
 )
 PARSERS: Final[dict[Mode, str]] = {
-    "lenient": "Answers were parsed leniently: common variations of the requested format count too.",
-    "strict": "Answers were parsed strictly: only the requested format counts.",
+    "lenient": "Answers were parsed leniently: common variations of the requested format are accepted.",
+    "strict": "Answers were parsed strictly: only the requested format is accepted.",
 }
 
 
@@ -114,7 +114,7 @@ class ReviewerAgreement:
         counts = ", ".join(f"{key} by {n} of {total}" for key, n in [*self.said.items(), *silent])
         boxes = f"; boxes overlap {_format_range(self.overlaps)}" if self.overlaps else ""
         times = [apart / MICROSECONDS for apart in self.apart_us]
-        onsets = f"; onsets lie {_format_range(times)} s apart" if times else ""
+        onsets = f"; onsets are {_format_range(times)} s apart" if times else ""
         return f"{counts}{boxes}{onsets}"
 
 

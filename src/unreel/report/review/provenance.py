@@ -140,7 +140,7 @@ def _format_generation_claim(result: C2paReadResult) -> str:
     actions = manifest.actions if manifest else ()
     if manifest is None or not any(word in action for action in actions for word in _TRAINED):
         return ""
-    suffix = "" if result.state is not C2paManifestState.INVALID else ", but they do not hold"
+    suffix = "" if result.state is not C2paManifestState.INVALID else ", but they are not valid"
     signer = manifest.signer or "an unnamed signer"
     return f"Its Content Credentials, signed as {signer}, say that a trained model made it{suffix}."
 
@@ -169,7 +169,7 @@ def _evaluate_manifest(manifest: C2paManifest) -> C2paReadResult:
     if manifest.found == "absent":
         says = (
             "The file carries no Content Credentials (C2PA). That proves nothing: most files carry "
-            "none, and they are lost by most ways of sending a file."
+            "none, and most ways of sending a file remove them."
         )
         return C2paReadResult(state=C2paManifestState.ABSENT, says=says)
     if manifest.found == "broken":
@@ -187,18 +187,18 @@ def _format_manifest_finding(state: C2paManifestState, manifest: C2paManifest) -
     if state is C2paManifestState.INVALID:
         causes = ", ".join(code for code in manifest.problems if code != _UNTRUSTED)
         return (
-            f"The file carries Content Credentials (C2PA) that name {signer} and do not hold"
+            f"The file carries Content Credentials (C2PA) that name {signer} and are not valid"
             f"{f' ({causes})' if causes else ''}: the file was changed after it was signed, or they "
-            "belong to another one."
+            "belong to another file."
         )
-    finding = f"The file carries Content Credentials (C2PA) signed as {signer}; signature and hashes hold."
+    finding = f"The file carries Content Credentials (C2PA) signed as {signer}; signature and hashes are valid."
     if state is C2paManifestState.TRUSTED:
         return f"{finding} The signer is on the trust list in use."
-    return f"{finding} No trust list is in use here, so anybody could have signed under this name."
+    return f"{finding} No trust list is in use here, so anyone could have signed under this name."
 
 
 def _build_skipped_result(reason: str) -> C2paReadResult:
-    says = f"Content Credentials (C2PA) were not looked for: {reason}. That proves nothing."
+    says = f"Content Credentials (C2PA) were not checked: {reason}. That proves nothing."
     return C2paReadResult(state=C2paManifestState.NOT_LOOKED_FOR, says=says)
 
 

@@ -115,7 +115,7 @@ def format_review_headline(review: Review) -> str:
     """Return one sentence that summarises the verdicts on the clip."""
     voices = summarise_by_reviewer(review)
     if not voices:
-        return "No model was asked about it."
+        return "No model was asked about this clip."
     if len(voices) == 1:
         name = voices[0].reviewer
         who = f"The {_MODEL} {name}" if get_reviewer_kind_name(name) == _MODEL else name

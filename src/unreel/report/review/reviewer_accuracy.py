@@ -60,10 +60,10 @@ def format_reviewer_accuracy(opinion: Opinion, records: Sequence[ReviewerAccurac
         return "; ".join(dict.fromkeys(map(str, matching)))
     if alike:
         conditions = ", ".join(dict.fromkeys(str(record.condition) for record in alike))
-        return f"{UNKNOWN} for what it was shown here; the runs named have {conditions}"
+        return f"{UNKNOWN} for this condition; the given runs have {conditions}"
     if own:
-        return f"{UNKNOWN} for this question; the runs named asked it another one"
-    return f"{UNKNOWN}: it is in none of the runs named" if records else UNKNOWN
+        return f"{UNKNOWN} for this question; the given runs have other questions"
+    return f"{UNKNOWN}: it is in none of the given runs" if records else UNKNOWN
 
 
 def read_reviewer_records(run: "EvalRun", mode: Mode) -> tuple[ReviewerAccuracyRecord, ...]:

@@ -283,7 +283,7 @@ def _write_still(
 
 def _format_still_caption(clip: Clip, fault: MarkedFault, *, at_us: int, frame: int) -> list[str]:
     category = f" Kind of fault: {fault.category}." if fault.category else ""
-    onset = "" if fault.start_us is not None else " No instant was named: this is the first frame."
+    onset = "" if fault.start_us is not None else " No time was given: this is the first frame."
     frame_text = f"frame {frame} (the first is 0) of {sanitise_line(Path(clip.location).name)}"
     return [
         f"{fault.reviewer}: {fault.text}",

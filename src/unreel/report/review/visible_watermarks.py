@@ -141,7 +141,7 @@ def _build_text_reader() -> tuple[ReadText | None, str]:
     try:
         return build_ocr_reader(detect_side=_READ_SIDE), ""
     except MissingExtraError as error:
-        return None, f"Words over the picture were not searched: {error}."
+        return None, f"Text on the picture was not searched: {error}."
 
 
 def _iter_generator_claims(result: WatermarkSearchResult) -> Iterator[str]:
@@ -151,7 +151,7 @@ def _iter_generator_claims(result: WatermarkSearchResult) -> Iterator[str]:
     for text, position in (*fixed, *roaming, *hints):
         generator = find_generator_name(text)
         if generator is not None:
-            meaning = "which says that it is generated"
+            meaning = "which marks it as generated"
             if generator != _SAID:
                 meaning = f"as on clips made with {generator}"
             yield f"The words \u201c{_shorten_text(text)}\u201d can be read {position}, {meaning}."
@@ -176,7 +176,7 @@ def _iter_suspected_mark_sentences(marks: Iterable[WatermarkRegion]) -> Iterator
 def _iter_roaming_mark_sentences(texts: Iterable[str]) -> Iterator[str]:
     quoted = [f"\u201c{_shorten_text(text)}\u201d" for text in texts][:_MOST_MARKS]
     if quoted:
-        yield f"{', '.join(quoted)} can be read at several places, one at a time, as a mark that jumps about."
+        yield f"{', '.join(quoted)} can be read at several places, one at a time, as in a mark that changes its place."
 
 
 def _format_position(box: Box) -> str:

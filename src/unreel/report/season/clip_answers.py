@@ -19,7 +19,7 @@ from unreel.arena.answers.answer_table import (
 from unreel.report.season.detection_heat_map import build_heat_map_cell_anchor
 from unreel.report.season.page_data import SeasonPageData
 
-WORDS: Final = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "nothing that can be read"}
+WORDS: Final = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "no readable answer"}
 SIDES: Final = frozenset({WORDS[SAID_GENERATED], WORDS[SAID_REAL]})
 
 

@@ -108,11 +108,11 @@ def format_entrant_ranks(season: SeasonPageData, standings: Sequence[Leaderboard
 
 def _format_rank(standing: LeaderboardRow | None) -> str:
     if standing is None:
-        return "it did not play"
+        return "absent"
     if standing.rank is not None:
         return f"rank {standing.rank}{', leading' if standing.first_class else ''}"
     return (
-        f"not ranked, never met {shorten_name_list(standing.lacks)}"
+        f"not ranked, missing {shorten_name_list(standing.lacks)}"
         if standing.lacks
         else "not ranked"
     )
@@ -136,7 +136,7 @@ def build_entrant_metric_table(
     columns = [BoardTableColumn(title=title, numbers=False) for title in ("Figure", "Meaning")]
     columns += [BoardTableColumn(title=board.condition) for board in season.standings]
     return ReportTable(
-        caption="What was measured, with 95 % intervals",
+        caption="Metrics with 95 % intervals",
         columns=tuple(columns),
         lines=tuple(lines),
         notes=notes.listed(),

@@ -41,11 +41,11 @@ class HuggingFaceListing:
     split: str = "test"
 
     def __post_init__(self) -> None:
-        setting, remedy = "hub", "Write it as OWNER/NAME, as its page on the hub is called"
+        setting, remedy = "hub", "Write it as OWNER/NAME, as in the URL of its page on the hub"
         if not _REPOSITORY.fullmatch(self.dataset):
-            raise InvalidSettingError(setting, f"{self.dataset!a} names no data set", remedy)
+            raise InvalidSettingError(setting, f"{self.dataset!a} is not a data set", remedy)
         if self.url and not _ADDRESS.fullmatch(self.url):
-            problem = f"{self.url!a} is no address of a page"
+            problem = f"{self.url!a} is not the URL of a page"
             setting, remedy = "url", "Write it with https://, without spaces"
             raise InvalidSettingError(setting, problem, remedy)
 
@@ -74,7 +74,7 @@ def _format_dataset_registration(season: SeasonPageData, listing: HuggingFaceLis
     first = season.standings[0]
     reviewers = _get_ranking_metric(first, "reviewer")
     creators = _get_ranking_metric(first, "creator")
-    prefix = "100 less " if creators.better == "less" else ""
+    prefix = "100 minus " if creators.better == "less" else ""
     description = (
         f"Season {season.name} of an arena of video creators against reviewers. Tasks reviewers_*: {reviewers.title.lower()} "
         f"({reviewers.meaning}). Tasks creators_*: {prefix}{creators.title.lower()} ({creators.meaning})."
@@ -251,7 +251,7 @@ def _build_rank_json(standing: LeaderboardRow | None, metric: str) -> dict[str, 
         return None
     known = standing.figures.get(metric)
     figure = (
-        {"value": None, "why": "it has no such metric"}
+        {"value": None, "why": "it does not have this metric"}
         if known is None
         else build_estimate_json(known)
     )

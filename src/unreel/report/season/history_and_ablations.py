@@ -33,7 +33,7 @@ from unreel.report.season.metric_names import Side, get_metric_definition, get_r
 from unreel.report.season.page_data import SeasonPageData, get_leaderboard_side_rows
 
 _SMALLEST: Final = 0.001
-_NO_LEAD: Final = "Percentage points that the first has more than the second, on the same clips."
+_NO_LEAD: Final = "First minus second in percentage points, on the same clips."
 
 
 def iter_ablation_panels(
@@ -49,7 +49,7 @@ def iter_ablation_panels(
         yield BoardPanel(
             id=f"ablations-{number}",
             heading=knob.capitalize(),
-            lead=f"{_NO_LEAD} p-values are corrected for all differences of this page.",
+            lead=f"{_NO_LEAD} p-values are corrected for all differences on this page.",
             tables=(_build_difference_table(together, f"{knob}, all reviewers except baselines"),),
             extras=(("Each reviewer", (_build_difference_table(alone, f"{knob}, each reviewer"),)),)
             if alone
@@ -61,8 +61,8 @@ def iter_ablation_panels(
             id="ablations-leaning",
             heading="Bias towards real",
             lead=(
-                "How often a reviewer says real when both sides count half, and where it draws the line: above 0 it "
-                "calls a clip real when in doubt, below 0 generated."
+                "Share of real answers with both sides weighted equally, and the criterion: above 0, the reviewer "
+                "calls a clip real when in doubt; below 0, generated."
             ),
             tables=(_build_bias_table(leanings),),
         )
@@ -117,7 +117,7 @@ def _build_bias_table(biases: Sequence[ReviewerBias]) -> ReportTable:
         BoardTableColumn(title=title) for title in ("Said real, %", "Criterion c", "Sensitivity d'")
     ]
     return ReportTable(
-        caption="Who leans towards real",
+        caption="Bias towards real of each reviewer",
         columns=tuple(columns),
         lines=tuple(lines),
         notes=notes.listed(),
@@ -158,7 +158,7 @@ def build_history_panel(seasons: Sequence[SeasonPageData], side: Side) -> BoardP
         heading=f"{side.capitalize()}s over the seasons",
         lead=(
             f"{figure.title} under the first condition of each season. Clips, opponents and hold-outs change "
-            "between seasons, so compare within one; an entrant that left keeps its row."
+            "between seasons, so compare values within a season; an entrant that left keeps its row."
         ),
         charts=(chart,) if figure.unit == "%" else (),
         tables=(_build_history_table(seasons, side, rows),),
@@ -190,9 +190,9 @@ def _build_axis_labels(seasons: Sequence[SeasonPageData]) -> list[str]:
 
 
 def _get_metric_value(standing: LeaderboardRow | None, metric: str) -> Measured:
-    unknown = Unmeasured("it has no such metric")
+    unknown = Unmeasured("it does not have this metric")
     return (
-        Unmeasured("it did not play") if standing is None else standing.figures.get(metric, unknown)
+        Unmeasured("it was absent") if standing is None else standing.figures.get(metric, unknown)
     )
 
 

@@ -91,7 +91,7 @@ _MOST_PAIRS: Final = 20
 """Maximum number of entrants that are compared on the page; the file has all."""
 _COIN: Final[Mapping[Side, str]] = {"reviewer": " and that are above the coin", "creator": ""}
 _LEADS: Final[Mapping[Side, str]] = {
-    "reviewer": "A baseline does not look at the picture; a reviewer that does not beat it has shown nothing.",
+    "reviewer": "A baseline ignores the picture; a reviewer that does not beat it shows no skill.",
     "creator": "The least detected creator is first.",
 }
 
@@ -136,8 +136,8 @@ def build_season_board_panel(sheet: SeasonConditionBoard, side: Side) -> BoardPa
         id=f"{sheet.id}-{side}s",
         heading=f"{side.capitalize()}s",
         lead=(
-            f"Ranked by {figure.title.lower()}: {figure.meaning}. Ranks are of unrounded means; leading are "
-            f"all that the first does not surely beat (paired differences by scene, Holm){_COIN[side]}. {_LEADS[side]}"
+            f"Ranked by {figure.title.lower()}: {figure.meaning}. Ranks are of unrounded means; leading are all "
+            f"entrants that the first does not significantly beat (paired differences by scene, Holm){_COIN[side]}. {_LEADS[side]}"
         ),
         charts=(chart,),
         tables=tuple(tables),
@@ -150,11 +150,11 @@ def build_season_entrant_cell(
     standing: LeaderboardRow, side: Side, *, retired: Collection[str] = ()
 ) -> BoardTableCell:
     """Return a cell with the entrant's name, a badge for its kind and class, and a link to its page."""
-    badge = "taken out" if standing.name in retired else ""
+    badge = "removed" if standing.name in retired else ""
     badge = badge or {"floor": "baseline", "control": "control"}.get(standing.kind, "")
     if not badge and standing.first_class and standing.rank is not None:
         badge = "leading"
-    doubt = f"not ranked: never met {shorten_name_list(standing.lacks)}" if standing.lacks else ""
+    doubt = f"not ranked: missing {shorten_name_list(standing.lacks)}" if standing.lacks else ""
     link = f"{PAGES}/{get_entrant_page_name(side, standing.name)}.html"
     return BoardTableCell(text=standing.name, badge=badge, link=link, doubt=doubt)
 
@@ -257,10 +257,10 @@ def _iter_pairwise_tables(
         )
         for s in compared
     ]
-    first = f"the first {len(compared)}" if len(compared) < len(ranked) else "every two"
+    first = f"the first {len(compared)}" if len(compared) < len(ranked) else "all"
     caption = f"Share of resamples in which the {side} of a row is above that of a column: {first}"
     table = ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
-    yield "Who is above whom, and how surely", (table,)
+    yield "Pairwise comparisons", (table,)
 
 
 def _iter_metric_tables(
@@ -295,7 +295,7 @@ def _format_leader_summary(standings: Sequence[LeaderboardRow], figure: MetricDe
     """Return sentences about the first entrant, its lead over the second, and the number leading."""
     ranked = [standing for standing in standings if standing.rank is not None]
     if not ranked:
-        return "Nobody has a rank here."
+        return "No entrant has a rank."
     first, *rest = ranked
     sentences = [f"First: {first.name} with {_format_metric_value(first, figure)}."]
     if rest and rest[0].name in first.above:
@@ -303,7 +303,7 @@ def _format_leader_summary(standings: Sequence[LeaderboardRow], figure: MetricDe
         sentences.append(f"It is above {rest[0].name} in {percent:.0f} % of resamples.")
     n_leading = sum(standing.first_class for standing in ranked)
     if len(ranked) > 1:
-        sentences.append(f"Leading: {n_leading} of {len(ranked)} with a rank.")
+        sentences.append(f"Leading: {n_leading} of {len(ranked)} ranked entrants.")
     return " ".join(sentences)
 
 
@@ -311,7 +311,7 @@ def _format_metric_value(standing: LeaderboardRow, figure: MetricDefinition) -> 
     cell = build_estimate_cell(
         standing.figures.get(figure.metric), TableFootnotes(), places=figure.places
     )
-    return f"{cell.text} ({cell.doubt})" if cell.text else "no figure"
+    return f"{cell.text} ({cell.doubt})" if cell.text else "no value"
 
 
 def _format_axis_title(figure: MetricDefinition) -> str:

@@ -22,7 +22,7 @@ _LEADING: Final = (
 """Metrics in the main table besides those of the skill model; others are in a collapsed section."""
 _BETTER: Final[dict[str, Better]] = {"high": "more", "low": "less", "neither": "neither"}
 _UNITS: Final = {"percent": "%", "logit": "log-odds; 0 is even, 1 is odds of 2.7 to 1"}
-_WAYS: Final = {"high": "the more", "low": "the less", "neither": "neither more nor less"}
+_WAYS: Final = {"high": "higher", "low": "lower", "neither": "neither"}
 _NO_END: Final = (-math.inf, math.inf)
 
 
@@ -87,7 +87,7 @@ def _build_metric_entry(name: str) -> PageMetricDefinition:
         ("Better", _WAYS[metric.better]),
     ]
     if metric.decides:
-        terms.append(("Ranks", f"the board of {metric.board} is ordered by it"))
+        terms.append(("Ranks", f"the leaderboard of {metric.board}"))
     return PageMetricDefinition(metric=name, title=metric.title, definition=tuple(terms))
 
 

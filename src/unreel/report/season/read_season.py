@@ -95,7 +95,7 @@ def iter_absence_notes(entrants: SeasonEntrants) -> Iterator[str]:
     """Yield a note for each entrant that took no part or was withdrawn."""
     for each in entrants.reviewers:
         if each.unfitted:
-            yield hide_server_addresses(f"{each.title} took no part: {each.unfitted.rstrip('.')}.")
+            yield hide_server_addresses(f"{each.title} is excluded: {each.unfitted.rstrip('.')}.")
     if entrants.retired:
         names = hide_server_addresses(", ".join(entrants.retired))
         yield f"Removed from the season; their results stay: {names}."
@@ -114,7 +114,7 @@ def iter_similarity_warnings(play: SeasonAnswerTable, *, seed: int) -> Iterator[
         percent = f"{rate.value:.0f} %" if isinstance(rate, Estimate) else "most"
         yield (
             f"{pair.first} and {pair.second} share {percent} of their errors under {play.condition}, more than hard clips "
-            "explain: copies, or one model under two names."
+            "explain: possibly copies, or one model under two names."
         )
 
 
@@ -147,8 +147,8 @@ def iter_best_attempt_notes(
             corrected = best.corrected
             yield (
                 f"{team.team or 'A team without a name'} entered {len(rows)} times as {team.kind}. The best, "
-                f"{best.entry}, has {best.raw:.1f} % as played, and {corrected.value:.1f} % "
-                f"[{corrected.low:.1f}, {corrected.high:.1f}] after correction for choosing the luckiest."
+                f"{best.entry}, has {best.raw:.1f} % as scored, and {corrected.value:.1f} % "
+                f"[{corrected.low:.1f}, {corrected.high:.1f}] after correction for selection of the best."
             )
 
 
@@ -164,7 +164,7 @@ def select_team_rows(tries: TeamAttempts, play: SeasonAnswerTable) -> list[str]:
 
 _SERVICE: Final = "service"
 """Parameter with the server that generated a clip; it is not published."""
-_HIDING: Final = "Some scenes are hidden during the season, so these pages show no single clips. Metrics count all of them."
+_HIDING: Final = "Some scenes are hidden during the season, so these pages show no individual clips. Metrics count all of them."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,16 +342,16 @@ def _iter_plan_facts(
 ) -> Iterator[tuple[str, str]]:
     budget = recipe.budget
     budgets = (
-        ("Questions at most", budget.max_questions),
-        ("US dollars at most", budget.max_cost_usd),
-        ("Clips at most", budget.max_clips),
+        ("Maximum number of questions", budget.max_questions),
+        ("Maximum cost in US dollars", budget.max_cost_usd),
+        ("Maximum number of clips", budget.max_clips),
     )
     limits = [(term, f"{limit:,}") for term, limit in budgets if limit is not None]
     yield from limits
     plan = read_question_plan(folder)
     if plan is None:
         if limits:
-            yield "Plan", "the budget was long enough for all questions"
+            yield "Plan", "the budget is sufficient for all questions"
         return
     titles = entrants.shown(entrants.reviewers)
     yield "Plan", f"{len(plan.chosen):,} of {plan.n_due:,} questions, the most informative first"

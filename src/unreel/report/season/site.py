@@ -91,7 +91,7 @@ def format_rank_badge(
 def _format_standing(standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side) -> str:
     figure = get_metric_definition(get_ranking_metric(side, board))
     known = standing.figures.get(figure.metric)
-    number = "no figure"
+    number = "no value"
     if isinstance(known, Estimate):
         value, low, high = (f"{n:z.{figure.places}f}" for n in (known.value, known.low, known.high))
         number = f"{value} {figure.unit} [{low}, {high}]".replace("  ", " ")
@@ -114,7 +114,7 @@ def build_entry_log_tables(events: Sequence[SeasonLogEvent]) -> list[ReportTable
     if not events:
         return []
     columns = tuple(BoardTableColumn(title=title, numbers=title == "Attempt") for title in _TITLES)
-    caption = "What happened to every entry, the latest first"
+    caption = "Events of all entries, latest first"
     lines = tuple(map(_build_event_line, reversed(events)))
     return [ReportTable(caption=caption, columns=columns, lines=lines, file=f"{FOLDER}/entries")]
 
@@ -297,11 +297,11 @@ def _build_condition_section(season: SeasonPageData, number: int) -> ConditionPa
 def _format_data_basis(standings: SeasonLeaderboard) -> str:
     if not standings.n_resamples:
         return (
-            f"{standings.n_scenes:,} scenes; pairs of clips, of which one was to be taken for real."
+            f"{standings.n_scenes:,} scenes; pairs of clips, one of which had to be chosen as real."
         )
     return (
         f"{standings.n_scenes:,} scenes; intervals from {standings.n_resamples:,} resamples of whole scenes, "
-        "with all clips made of them."
+        "each with all its clips."
     )
 
 
@@ -312,7 +312,7 @@ def _iter_page_sections(
         yield "ablations", "Ablations"
     if history:
         yield "history", "Over the seasons"
-    yield "about", "How it was played"
+    yield "about", "Setup and warnings"
     yield "season-figures", "Definitions of the metrics"
 
 
@@ -329,7 +329,7 @@ def _iter_summary_tiles(season: SeasonPageData) -> Iterator[tuple[str, str]]:
 
 def _iter_data_descriptions(*, has_hub: bool) -> Iterator[tuple[str, str]]:
     yield "standings.json", "both boards under every condition"
-    yield "matrix.json", "every cell"
+    yield "matrix.json", "every cell of the matrix"
     yield "history.json", "the ranking metric by season"
     if has_hub:
         yield f"{HUB}/dataset/eval.yaml", "registers the benchmark at Hugging Face"

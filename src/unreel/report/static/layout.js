@@ -6,7 +6,7 @@
   const MOST_COLUMNS = 11;
   const narrow = window.matchMedia("screen and (max-width: 30rem)");
 
-  function lay(printing) {
+  function setLayout(printing) {
     for (const table of document.querySelectorAll("table")) {
       const isWide = table.tHead.rows[0].cells.length > MOST_COLUMNS;
       const asCards = printing ? isWide : narrow.matches && !table.classList.contains("heat");
@@ -30,11 +30,11 @@
 
   document.addEventListener("click", save);
   window.addEventListener("beforeprint", () => {
-    lay(true);
+    setLayout(true);
   });
   window.addEventListener("afterprint", () => {
-    lay(false);
+    setLayout(false);
   });
-  narrow.addEventListener("change", () => lay(false));
-  lay(false);
+  narrow.addEventListener("change", () => setLayout(false));
+  setLayout(false);
 })();

@@ -278,7 +278,7 @@ class EndpointReviewer:
 
 def _require_secure_key_transport(address: ModelAddress, api_key: str | None) -> None:
     if api_key and not address.server.keeps_secrets:
-        setting, problem = "model", f"a key would travel to {address.server} in clear"
+        setting, problem = "model", f"a key would be sent to {address.server} in clear"
         raise InvalidSettingError(setting, problem, "Write https://, or tunnel it to 127.0.0.1")
 
 
@@ -290,7 +290,7 @@ def _require_supported_format(
         setting, problem = "show", f"the {family.name} family cannot be shown the clip"
         raise InvalidSettingError(setting, problem, remedy)
     if manner.show == "video" and family.kind not in TELLS_TIMES:
-        setting, problem = "show", f"how the {family.name} family is told instants is not known"
+        setting, problem = "show", f"the timestamp format of the {family.name} family is not known"
         raise InvalidSettingError(setting, problem, remedy)
     if manner.show == "video" and address.provider not in TAKE_FRAMES:
         setting, problem = "show", f"{address.provider} takes no video made of frames"

@@ -148,7 +148,7 @@ def _exec_confined_command(libc: ctypes.CDLL, plan: dict[str, Any], command: lis
 
 
 def _write_confinement_error(error: Exception) -> None:
-    os.write(2, f"the cage does not hold: {error}\n".encode(errors="replace"))
+    os.write(2, f"the cage is not effective: {error}\n".encode(errors="replace"))
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:

@@ -39,7 +39,7 @@ class DetectorScoreInterpretation:
         if label is not None and label != implied:
             reads = f"the score {score:g} at the threshold {self.threshold:g}"
             return _build_malformed_reply_failure(
-                f"its label says {label}, and {reads} says {implied.value}"
+                f"its label is {label}, but {reads} means {implied.value}"
             )
         return belief
 

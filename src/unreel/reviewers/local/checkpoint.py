@@ -203,7 +203,7 @@ def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalChe
         taught = _build_default_input_spec(path, form or "frames")
         return LocalCheckpoint(folder=path, taught=taught, is_ours=False)
     if form is not None and form != taught.input:
-        problem = f"{path.name} was taught on {taught.input} and would be asked on {form}"
+        problem = f"{path.name} was trained on {taught.input}, not on {form}"
         setting = "show"
         raise InvalidSettingError(setting, problem, f"Leave it out, or write {taught.input}")
     checkpoint = LocalCheckpoint(folder=path, taught=taught, is_ours=True)
@@ -285,14 +285,14 @@ def require_safe_weights(folder: Path) -> None:
     named = read_model_config(folder).get(_NAMED_WEIGHTS) if (folder / CONFIG).is_file() else None
     if named is not None and not is_safetensors_name(str(named).removesuffix(".index.json")):
         problem = f"names {str(named)[:200]!a} as weights, no safetensors file of its folder"
-        remedy = f"Remove {_NAMED_WEIGHTS} from it where you trust the folder"
+        remedy = f"Remove {_NAMED_WEIGHTS} from it if you trust the folder"
         raise UnreadableSourceError(str(folder / CONFIG), problem, remedy)
     if any(folder.glob(_ADAPTER_WEIGHTS if (folder / ADAPTER).is_file() else _WEIGHTS)):
         return
     problem, remedy = "no weights", "Name a folder with a model's weights as safetensors"
     if any(file for pattern in _CODED for file in folder.glob(pattern)):
-        problem = "its weights are in a form that can hold code"
-        remedy = "Convert them to safetensors where you trust them"
+        problem = "its weights are in a format that can contain code"
+        remedy = "Convert them to safetensors if you trust them"
     raise UnreadableSourceError(str(folder), problem, remedy)
 
 

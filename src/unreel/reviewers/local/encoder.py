@@ -155,7 +155,7 @@ class RequestEncoder:
         """Return `sheet` as a chat with images, for trainers; a failure if the model cannot take it so."""
         if self._taught.input != "frames":
             return build_rejected_request_failure(
-                "a conversation holds pictures, and this model is asked in videos"
+                "a conversation contains pictures, but this model takes videos"
             )
         if reason := self._impossible(sheet, None):
             return build_rejected_request_failure(reason)
@@ -214,7 +214,7 @@ class RequestEncoder:
         """Return why the model cannot take the request `sheet`; "" if it can."""
         text = sheet.prompt + (target or "")
         if hidden := next((word for word in self._special if word in text), None):
-            return f"the text holds {hidden!r}, which is a mark of the model's own"
+            return f"the text contains {hidden!r}, which is a special token of the model"
         if sheet.condition.audio == "on":
             return f"the {self._taught.family} family takes no sound"
         return (

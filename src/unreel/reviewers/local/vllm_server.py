@@ -77,7 +77,7 @@ def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallati
         raise InvalidSettingError(setting, f"{python} has no vLLM", _INSTALL)
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if numbers < _LEAST:
-        problem = f"{python} has vLLM {version}, which has known holes"
+        problem = f"{python} has vLLM {version}, which has known vulnerabilities"
         raise InvalidSettingError(setting, problem, "Install vLLM 0.30 or later")
     if numbers < _ALL_MARKS and any("video" in model.forms for model in plan.models):
         problem = f"{python} has vLLM {version}, which loses the instants of a video's frames"
@@ -92,7 +92,7 @@ def require_safe_serving_address(place: VllmServerSettings) -> None:
         InvalidSettingError: The port is in use, or others can reach it and no key is set.
     """
     if not _is_loopback_host(place.host) and not read_secret_variable(KEY):
-        setting, problem = "--host", f"every client that reaches {place.host} could ask"
+        setting, problem = "--host", f"every client that reaches {place.host} could query the model"
         remedy = f"Set {KEY} to a key that they must send, or leave --host out"
         raise InvalidSettingError(setting, problem, remedy)
     require_free_port(place.host, place.port)

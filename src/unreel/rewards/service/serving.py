@@ -37,7 +37,7 @@ def require_tokens_if_exposed(settings: RewardServiceSettings, host: str, port: 
     """
     address = ServerAddress(scheme="http", host=host, port=port)
     if not settings.tokens and not address.is_loopback:
-        setting, problem = "--tokens", f"everybody who reaches {host} could ask your models"
+        setting, problem = "--tokens", f"everyone who can reach {host} could query your models"
         raise InvalidSettingError(
             setting, problem, "Give a file of tokens, or use --host 127.0.0.1"
         )

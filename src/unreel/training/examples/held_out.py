@@ -179,7 +179,7 @@ def require_no_training_leaks(leaks: Sequence[TrainingLeak]) -> None:
     listed = "; ".join(map(str, leaks[:_TOLD]))
     more = f"; and {len(leaks) - _TOLD} more" if len(leaks) > _TOLD else ""
     problem = f"{len(leaks)} test clips are also in the training data: {listed}{more}"
-    remedy = "Take them out of one side, name another split, or train so with --accept-leak"
+    remedy = "Remove them from one side, name another split, or train anyway with --accept-leak"
     raise InvalidSettingError(setting, problem, remedy)
 
 
@@ -241,8 +241,8 @@ def sample_held_out_groups(bundles: Iterable[str], *, share: float, seed: int) -
     if len(placed) == 1:
         setting, problem = "holdout.share", f"all clips belong to one scene, {placed[0][1]!r}"
         remedy = (
-            "Add clips of other scenes, name a split that is held out (holdout.split), or set "
-            "holdout.share=0 to hold nothing out"
+            "Add clips of other scenes, name a held-out split (holdout.split), or set "
+            "holdout.share=0 to train on all clips"
         )
         raise InvalidSettingError(setting, problem, remedy)
     n_held = sum(int(hashed[:13], 16) < share * 16**13 for hashed, _ in placed)

@@ -260,7 +260,7 @@ class _ExampleCollector:
         if question in self._asked:
             before = self._asked[question]
             more = "" if planned.truths == before.truths else " with another truth"
-            reason = f"the same question about the same bytes came before{more}. See {before.name}"
+            reason = f"a duplicate question about the same bytes{more}. See {before.name}"
             self._leave(Rejected(planned.name, reason))
             return
         self._asked[question] = planned

@@ -78,7 +78,7 @@ def build_trainer_conversation(
     a failure if the answer contains a special tag of the trainer, or if a part is sound.
     """
     if match := _OWN.search(lesson.target):
-        reason = f"not taught: its answer holds {match[0]!r}, a mark of the trainer's own"
+        reason = f"not taught: its answer contains {match[0]!r}, a special tag of the trainer"
         return Failure(FailureReason.REQUEST_REJECTED, reason)
     texts: list[str] = []
     images: list[str] = []
@@ -169,7 +169,7 @@ def create_trainer_export_job(
     conditions = {data.asked for data in recipe.data}
     shape: Shape = "pictures" if recipe.input == "frames" else "film" if as_film else "file"
     if as_film and shape == "pictures":
-        setting, problem = "--as-frames", 'says nothing more under input="frames"'
+        setting, problem = "--as-frames", 'has no effect under input="frames"'
         raise InvalidSettingError(setting, problem, "Leave it out")
     alike = {(c.sampling, c.max_pixels) for c in conditions}
     if shape != "pictures" and len(alike) > 1:
@@ -276,5 +276,5 @@ def require_trainer_support(form: TrainerExportFormat, order: TrainerExportJob) 
         raise InvalidSettingError(setting, problem, f"It trains: {', '.join(form.families)}")
     if order.shape not in form.shapes:
         setting, problem = "--as-frames", f"{form.name} takes no video as a list of frames"
-        remedy = 'Leave it out, or set input="frames": pictures, each behind its instant'
+        remedy = 'Leave it out, or set input="frames": pictures, each after its time'
         raise InvalidSettingError(setting, problem, remedy)

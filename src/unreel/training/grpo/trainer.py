@@ -77,7 +77,7 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
         if list(tokens) != _raise_if_failure(encoder.encode(sheet)).input_ids.tolist():
             setting, problem = (
                 "model.name",
-                "TRL writes another prompt than the model is asked with",
+                "TRL writes another prompt than `unreel` sends to the model",
             )
             remedy = "Take the model's own chat template, or reward.method = rejection"
             raise InvalidSettingError(setting, problem, remedy)
@@ -103,7 +103,7 @@ class _PromptLoader:
 
 def _raise_if_failure(result: Any) -> Any:
     if isinstance(result, Failure):
-        setting, remedy = "the data", "Take that clip out, or show it otherwise"
+        setting, remedy = "the data", "Remove that clip, or change how it is shown"
         raise InvalidSettingError(setting, str(result), remedy)
     return result
 

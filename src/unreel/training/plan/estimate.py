@@ -67,10 +67,10 @@ class TrainingHardware:
             setting, problem = "--gpus", f"cannot train on {self.count} devices"
             raise InvalidSettingError(setting, problem, f"Give a number from 1 to {_MOST}")
         if self.price_usd is not None and not (self.price_usd.is_finite() and self.price_usd >= 0):
-            setting, problem = "--price", f"no price is {self.price_usd}"
+            setting, problem = "--price", f"not a price: {self.price_usd}"
             raise InvalidSettingError(setting, problem, "Give dollars for one device and hour")
         if self.utilisation is not None and not 0 < self.utilisation <= 1:
-            setting, problem = "--utilisation", f"no part of a peak is {self.utilisation}"
+            setting, problem = "--utilisation", f"not a fraction of the peak: {self.utilisation}"
             raise InvalidSettingError(setting, problem, "Give a share above 0 and up to 1")
 
 

@@ -93,15 +93,15 @@ def _require_answers_per_label(
     )
     if not any(accepted.values()):
         msg = (
-            f"no answer to any of {sum(n_asked.values())} questions earned {keep_from} without junk, "
+            f"no answer to any of {sum(n_asked.values())} questions reached a reward of {keep_from} without junk, "
             f"so there is nothing to learn. {remedy}"
         )
         raise InvalidValueError(msg)
     for called, n in n_asked.items():
         if not accepted[called]:
             msg = (
-                f"no answer to the {n} questions whose truth is {called} earned {keep_from} without "
-                f"junk: the next round would forget them. {remedy}"
+                f"no answer to the {n} questions whose truth is {called} reached a reward of {keep_from} without "
+                f"junk: the next round would not be trained on them. {remedy}"
             )
             raise InvalidValueError(msg)
 
@@ -143,7 +143,7 @@ def read_accepted_answers(folder: Path, made_by: str) -> tuple[AcceptedAnswer, .
         return tuple(AcceptedAnswer(**parse_json_object(line)) for line in lines)
     except (InvalidValueError, TypeError) as error:
         remedy = "Sample again: remove it and run the same command"
-        raise UnreadableSourceError(str(path), "no harvest of answers", remedy) from error
+        raise UnreadableSourceError(str(path), "not a file of collected answers", remedy) from error
 
 
 def build_accepted_examples(

@@ -133,7 +133,7 @@ const unreelCharts = (() => {
       },
       { rootMargin: "600px" },
     );
-    const turn = (toPaper) => {
+    const redraw = (toPaper) => {
       printing = toPaper;
       const all = document.querySelectorAll("[data-chart]");
       for (const element of toPaper ? all : drawn.keys()) draw(element, specs[element.dataset.chart]);
@@ -153,8 +153,8 @@ const unreelCharts = (() => {
       button.addEventListener("click", () => save(element, specs[button.dataset.save]));
       button.hidden = false;
     }
-    window.addEventListener("beforeprint", () => turn(true));
-    window.addEventListener("afterprint", () => turn(false));
+    window.addEventListener("beforeprint", () => redraw(true));
+    window.addEventListener("afterprint", () => redraw(false));
   }
 
   return { start };

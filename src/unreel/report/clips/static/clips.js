@@ -26,7 +26,7 @@
   const found = document.getElementById("found");
   const title = document.getElementById("clip-title");
   const body = document.getElementById("clip-body");
-  const details = new Map();
+  const unpacked = new Map();
   const text = new Intl.Collator("en", { numeric: true });
   const columns = makeColumns();
   let sorted = { by: null, down: false };
@@ -49,12 +49,12 @@
 
   // Pages of clips.
 
-  function keep(number, told) {
-    const clips = told.clips.map(([id, name, creator, kinds, answers], at) => ({
+  function storePage(number, page) {
+    const clips = page.clips.map(([id, name, creator, kinds, answers], at) => ({
       id, name, creator, kinds, answers, place: number * index.chunk + at,
     }));
     for (const clip of clips) byId.set(clip.id, clip);
-    loaded.set(number, { clips, packed: told.packed });
+    loaded.set(number, { clips, packed: page.packed });
   }
 
   function fileOf(number) {
@@ -63,42 +63,42 @@
 
   // A page opened from disk cannot fetch files, but it can load a page in a frame, which posts its data.
   function load(number) {
-    if (!loading.has(number)) loading.set(number, loaded.has(number) ? Promise.resolve(true) : listen(number));
+    if (!loading.has(number)) loading.set(number, loaded.has(number) ? Promise.resolve(true) : loadInFrame(number));
     return loading.get(number);
   }
 
-  function listen(number) {
+  function loadInFrame(number) {
     return new Promise((resolve) => {
-      const view = document.createElement("iframe");
-      view.title = "Clips of " + fileOf(number);
-      const end = (told) => {
-        if (!view.isConnected) return;
+      const frame = document.createElement("iframe");
+      frame.title = "Clips of " + fileOf(number);
+      const end = (page) => {
+        if (!frame.isConnected) return;
         clearTimeout(timer);
-        window.removeEventListener("message", hear);
-        view.remove();
-        const ours = told?.made === index.made[number]; // otherwise the file belongs to another report
-        if (ours) keep(number, told);
+        window.removeEventListener("message", handleMessage);
+        frame.remove();
+        const belongs = page?.made === index.made[number]; // otherwise the file belongs to another report
+        if (belongs) storePage(number, page);
         else loading.delete(number);
-        resolve(ours);
+        resolve(belongs);
       };
-      const hear = (event) => {
-        const ours = location.protocol === "file:" || event.origin === location.origin;
-        if (ours && event.source === view.contentWindow) end(event.data);
+      const handleMessage = (event) => {
+        const sameOrigin = location.protocol === "file:" || event.origin === location.origin;
+        if (sameOrigin && event.source === frame.contentWindow) end(event.data);
       };
       const timer = setTimeout(() => end(null), PATIENCE_MS);
-      window.addEventListener("message", hear);
+      window.addEventListener("message", handleMessage);
       // Browsers report a missing page, or one that posts nothing, as loaded too.
-      view.addEventListener("load", () => setTimeout(() => end(null), 1000));
-      view.src = fileOf(number) + "?" + index.made[number]; // avoids the cached page of an earlier report
-      document.getElementById("frames").append(view);
+      frame.addEventListener("load", () => setTimeout(() => end(null), 1000));
+      frame.src = fileOf(number) + "?" + index.made[number]; // avoids the cached page of an earlier report
+      document.getElementById("frames").append(frame);
     });
   }
 
   async function find(id, page) {
-    const mine = choice;
+    const myChoice = choice;
     const named = pages[page - 1] ? [page - 1] : [];
     for (const number of new Set([...named, ...pages.keys()])) {
-      if (byId.has(id) || mine !== choice) break;
+      if (byId.has(id) || myChoice !== choice) break;
       await load(number);
     }
     return byId.get(id);
@@ -116,17 +116,17 @@
   }
 
   function addressOf(clip) {
-    const told = new URLSearchParams({ clip: clip.id });
-    if (clip.place >= index.chunk) told.set("page", Math.floor(clip.place / index.chunk) + 1);
-    return told;
+    const params = new URLSearchParams({ clip: clip.id });
+    if (clip.place >= index.chunk) params.set("page", Math.floor(clip.place / index.chunk) + 1);
+    return params;
   }
 
   function writeAddress() {
-    const told = open ? addressOf(open) : new URLSearchParams();
+    const params = open ? addressOf(open) : new URLSearchParams();
     for (const field of form.querySelectorAll("select, input")) {
-      if (field.value) told.set(field.name, field.value);
+      if (field.value) params.set(field.name, field.value);
     }
-    const hash = told.size ? "#" + told : "#clips";
+    const hash = params.size ? "#" + params : "#clips";
     if (hash !== location.hash) history.replaceState(null, "", hash);
   }
 
@@ -139,7 +139,7 @@
     form.elements.category.closest("label").hidden = index.kinds.length === 0;
   }
 
-  function wanted() {
+  function buildFilters() {
     const value = (name) => form.elements[name].value;
     const show = STATUS.indexOf(value("show"));
     const reviewer = value("reviewer") === "" ? -1 : Number(value("reviewer"));
@@ -147,16 +147,16 @@
     const maker = creator === "(real)" ? -1 : index.creators.indexOf(creator);
     const kind = index.kinds.indexOf(value("category"));
     const name = value("name").toLowerCase();
-    const mayHold = ([creators, kinds, answers]) => {
+    const mayMatch = ([creators, kinds, answers]) => {
       if (creator && !creators.includes(maker)) return false;
       if (value("category") && !kinds.includes(kind)) return false;
       if (show === -1 && reviewer === -1) return true;
-      return answers.some((told) => {
-        const who = Math.floor(told / STATUS.length);
-        return (reviewer === -1 || who === reviewer) && (show === -1 || told % STATUS.length === show);
+      return answers.some((code) => {
+        const who = Math.floor(code / STATUS.length);
+        return (reviewer === -1 || who === reviewer) && (show === -1 || code % STATUS.length === show);
       });
     };
-    const holds = (clip) => {
+    const matches = (clip) => {
       if (creator && clip.creator !== maker) return false;
       if (value("category") && !clip.kinds.includes(kind)) return false;
       if (name && !clip.name.toLowerCase().includes(name) && !clip.id.startsWith(name)) return false;
@@ -165,7 +165,7 @@
         ([who, status]) => (reviewer === -1 || who === reviewer) && (show === -1 || status === show),
       );
     };
-    return { holds, mayHold };
+    return { matches, mayMatch };
   }
 
   // List of clips.
@@ -180,14 +180,14 @@
   }
 
   function makeColumns() {
-    const told = (place) => (clip) => WORST_FIRST[statusOf(clip, place)] ?? UNASKED;
+    const rankOf = (place) => (clip) => WORST_FIRST[statusOf(clip, place)] ?? UNASKED;
     return [
       { title: "Clip", order: (a, b) => text.compare(a.name, b.name) },
       { title: "Made by", order: (a, b) => text.compare(made(a), made(b)) },
       ...index.entrants.map((one, place) => ({
         title: one.name,
         place,
-        order: (a, b) => told(place)(a) - told(place)(b),
+        order: (a, b) => rankOf(place)(a) - rankOf(place)(b),
       })),
     ];
   }
@@ -229,20 +229,20 @@
 
   // Lists up to `goal` matching clips, first from the loaded pages, then from pages that it loads.
   async function fill() {
-    const mine = turn;
-    const { holds, mayHold } = wanted();
+    const myTurn = turn;
+    const { matches, mayMatch } = buildFilters();
     const last = sorted.by ? Math.min(pages.length, MOST_SORTED / index.chunk) : pages.length;
     for (;;) {
-      for (; next < last && (loaded.has(next) || !mayHold(pages[next])); next += 1) {
-        if (loaded.has(next)) matching.push(...loaded.get(next).clips.filter(holds));
+      for (; next < last && (loaded.has(next) || !mayMatch(pages[next])); next += 1) {
+        if (loaded.has(next)) matching.push(...loaded.get(next).clips.filter(matches));
       }
-      const waits = next < last && !lost;
-      if (!sorted.by || !waits) listMore(last);
-      if (!waits || (!sorted.by && listed >= goal)) return;
+      const hasMore = next < last && !lost;
+      if (!sorted.by || !hasMore) listMore(last);
+      if (!hasMore || (!sorted.by && listed >= goal)) return;
       const file = fileOf(next);
       found.textContent = "Reading " + file + " …";
       const read = await load(next);
-      if (mine !== turn) return;
+      if (myTurn !== turn) return;
       if (!read) lost = file;
     }
   }
@@ -253,7 +253,7 @@
     list.append(...fresh.map(row));
     listed += fresh.length;
     more.hidden = listed >= matching.length && (next >= last || isAll());
-    tell(last);
+    showCount(last);
   }
 
   // Sorts all matching clips again, also after a lost page was read, whose clips belong between the listed ones.
@@ -273,14 +273,14 @@
     return [...form.querySelectorAll("select, input")].some((field) => field.value);
   }
 
-  function tell(last) {
+  function showCount(last) {
     const all = index.n_clips.toLocaleString("en") + (index.n_clips === 1 ? " clip" : " clips");
     const n = (isFiltered() ? matching.length : index.n_clips).toLocaleString("en");
-    const looked = Math.min(index.n_clips, next * index.chunk).toLocaleString("en");
+    const checked = Math.min(index.n_clips, next * index.chunk).toLocaleString("en");
     let words = n + " of " + all;
-    if (!isAll() && isFiltered()) words = "At least " + words + ", of which " + looked + " were looked at";
-    if (!isAll() && sorted.by && next >= last) words += "; sorted are the first " + looked;
-    if (lost) words += ". " + lost + ", which lies beside this page, could not be read: reload this page, or write the report anew";
+    if (!isAll() && isFiltered()) words = "At least " + words + ", of which " + checked + " were checked";
+    if (!isAll() && sorted.by && next >= last) words += "; only the first " + checked + " are sorted";
+    if (lost) words += ". " + lost + ", which is next to this page, could not be read: reload this page, or create the report again";
     found.textContent = words;
   }
 
@@ -322,8 +322,8 @@
 
   async function detail(clip) {
     const number = Math.floor(clip.place / index.chunk);
-    if (!details.has(number)) details.set(number, unpack(number));
-    return (await details.get(number))[clip.place % index.chunk];
+    if (!unpacked.has(number)) unpacked.set(number, unpack(number));
+    return (await unpacked.get(number))[clip.place % index.chunk];
   }
 
   async function unpack(number) {
@@ -339,10 +339,10 @@
     title.textContent = clip.name;
     writeAddress();
     mark();
-    const told = await detail(clip);
-    await Promise.all(told.clips.map(reach));
+    const details = await detail(clip);
+    await Promise.all(details.clips.map(reach));
     if (open !== clip) return;
-    body.replaceChildren(...told.clips.map((one, side) => film(one, side, told)), answers(told));
+    body.replaceChildren(...details.clips.map((one, side) => film(one, side, details)), answers(details));
     body.dataset.clip = clip.id;
     if (focus) {
       document.getElementById("clip").scrollIntoView({ block: "start" });
@@ -364,13 +364,13 @@
     }
   }
 
-  function film(one, side, told) {
+  function film(one, side, details) {
     const part = make("div", "film");
-    if (told.clips.length > 1) part.append(make("h4", "", (side ? "Shown second: " : "Shown first: ") + one.name));
+    if (details.clips.length > 1) part.append(make("h4", "", (side ? "Shown second: " : "Shown first: ") + one.name));
     if (one.src) {
       const place = make("div");
       part.append(place);
-      unreelPlayer.mount(place, spec(one, side, told));
+      unreelPlayer.mount(place, spec(one, side, details));
     } else {
       part.append(make("p", "note", one.failure ? sentence(one.failure) : "No picture: " + one.absent + "."));
     }
@@ -378,9 +378,9 @@
     return part;
   }
 
-  function spec(one, side, told) {
-    const shown = told.answers.map((answer) => answer.shown_us[side] || []).find((each) => each.length);
-    const lanes = told.answers.filter((answer) => index.entrants[answer.entrant].places).map(lane);
+  function spec(one, side, details) {
+    const shown = details.answers.map((answer) => answer.shown_us[side] || []).find((each) => each.length);
+    const lanes = details.answers.filter((answer) => index.entrants[answer.entrant].places).map(lane);
     const starts = lanes.flatMap((each) => each.traces).map((trace) => trace.start_us).filter((at) => at !== null);
     return {
       src: one.address,
@@ -416,17 +416,17 @@
   // Timeline lane of an answer, for protocols that ask where and when.
   function lane(answer) {
     const { name } = index.entrants[answer.entrant];
-    const said = answer.said || {};
-    const known = "label" in said;
-    const note = answer.failure ? answer.failure.reason : known ? "calls it " + said.label : "cannot be read";
-    const traces = said.label !== "real" && ("box" in said || "start_us" in said) ? [claim(name, said)] : [];
+    const parsed = answer.said || {};
+    const known = "label" in parsed;
+    const note = answer.failure ? answer.failure.reason : known ? "calls it " + parsed.label : "cannot be read";
+    const traces = parsed.label !== "real" && ("box" in parsed || "start_us" in parsed) ? [claim(name, parsed)] : [];
     return { name, kind: "answer", traces, note, failed: !known };
   }
 
-  function claim(name, said) {
-    const start = said.start_us ?? null;
-    const boxes = said.box ? [{ at_us: start ?? 0, ...said.box }] : [];
-    return { start_us: start, end_us: null, boxes, label: name, text: said.explanation || "" };
+  function claim(name, parsed) {
+    const start = parsed.start_us ?? null;
+    const boxes = parsed.box ? [{ at_us: start ?? 0, ...parsed.box }] : [];
+    return { start_us: start, end_us: null, boxes, label: name, text: parsed.explanation || "" };
   }
 
   function facts(pairs) {
@@ -441,7 +441,7 @@
   function truth(one) {
     const made = [one.creator, one.setting].filter(Boolean).join(", ");
     const rating = one.rating && one.rating.score + " of 5. " + one.rating.problem + " " + one.rating.adherence;
-    const votes = one.votes && one.votes[0] + " of " + one.votes[1] + " people said generated";
+    const votes = one.votes && one.votes[0] + " of " + one.votes[1] + " people answered generated";
     const marks = make("ul", "marks");
     for (const trace of one.traces) {
       const span = seconds(trace.start_us) + " to " + seconds(trace.end_us);
@@ -464,9 +464,9 @@
     );
   }
 
-  function answers(told) {
+  function answers(details) {
     const grid = make("div", "answers");
-    grid.append(...told.answers.map((answer) => card(answer)));
+    grid.append(...details.answers.map((answer) => card(answer)));
     return make("div", "", make("h4", "", "Answers"), grid);
   }
 
@@ -495,13 +495,13 @@
   }
 
   function reading(answer) {
-    const said = answer.said;
+    const parsed = answer.said;
     const rows = [
-      ["Said", said.label ?? said.score ?? (said.real && said.real + " is real")],
-      ["Starts", said.start_us === undefined ? "" : seconds(said.start_us)],
-      ["Explanation", said.explanation],
-      ["Problem", said.problem],
-      ["Adherence", said.adherence],
+      ["Answer", parsed.label ?? parsed.score ?? (parsed.real && parsed.real + " is real")],
+      ["Starts", parsed.start_us === undefined ? "" : seconds(parsed.start_us)],
+      ["Explanation", parsed.explanation],
+      ["Problem", parsed.problem],
+      ["Adherence", parsed.adherence],
     ];
     (answer.meets || []).forEach((meets, i) => {
       const parts = [];
@@ -511,10 +511,10 @@
         parts.push(off ? seconds(off) + (meets.late_us > 0 ? " late" : " early") : "on time");
       }
       if ("judged" in meets) parts.push("explanation judged " + meets.judged);
-      if (parts.length) rows.push([answer.meets.length > 1 ? "Against mark " + (i + 1) : "Against the mark", parts.join(", ")]);
+      if (parts.length) rows.push([answer.meets.length > 1 ? "Compared with mark " + (i + 1) : "Compared with the mark", parts.join(", ")]);
     });
     const unread = Object.entries(answer.unread).map(([part, why]) => part.replace("_us", "") + " " + why);
-    rows.push(["Not read", unread.join(", ")]);
+    rows.push(["Unreadable", unread.join(", ")]);
     return rows;
   }
 
@@ -522,7 +522,7 @@
     const text = make("pre", "", answer.text || "(an empty text)");
     text.tabIndex = 0;
     const part = make("details", "", make("summary", "", "Raw answer"), text);
-    if (answer.cut) part.append(make("p", "small muted", answer.cut.toLocaleString("en") + " more letters are in the run."));
+    if (answer.cut) part.append(make("p", "small muted", answer.cut.toLocaleString("en") + " more characters are in the run."));
     return part;
   }
 
@@ -536,16 +536,16 @@
 
   // Event handlers.
 
-  async function obey(focus) {
-    const told = readAddress();
-    if (!told) return;
-    for (const field of form.querySelectorAll("select, input")) field.value = told.get(field.name) || "";
+  async function applyAddress(focus) {
+    const params = readAddress();
+    if (!params) return;
+    for (const field of form.querySelectorAll("select, input")) field.value = params.get(field.name) || "";
     for (const field of form.querySelectorAll("select")) if (field.selectedIndex === -1) field.value = "";
     refresh();
     choice += 1;
-    const mine = choice;
-    const clip = told.get("clip") && (await find(told.get("clip"), Number(told.get("page"))));
-    if (mine !== choice) return;
+    const myChoice = choice;
+    const clip = params.get("clip") && (await find(params.get("clip"), Number(params.get("page"))));
+    if (myChoice !== choice) return;
     if (clip) show(clip, { focus });
     else document.getElementById("clips").scrollIntoView();
   }
@@ -578,16 +578,16 @@
   window.addEventListener("beforeprint", () => {
     lengthen(Math.max(0, MOST_PRINTED - listed));
     const chosen = [...form.querySelectorAll("select, input")].filter((field) => field.value);
-    const told = chosen.map((field) => {
+    const filters = chosen.map((field) => {
       const value = field.selectedOptions ? field.selectedOptions[0].text : field.value;
       return field.labels[0].firstChild.textContent.trim() + " " + value;
     });
-    kept.textContent = told.length ? "Chosen: " + told.join(", ") + "." : "";
+    kept.textContent = filters.length ? "Chosen: " + filters.join(", ") + "." : "";
     const rest = (isFiltered() ? matching.length : index.n_clips) - listed;
     left.textContent = rest > 0 ? rest.toLocaleString("en") + " more clips are in the page and in its CSV." : "";
     if (!isAll() && isFiltered()) left.textContent = "More clips may match: they are in the report's CSV.";
   });
-  window.addEventListener("hashchange", () => obey(true));
+  window.addEventListener("hashchange", () => applyAddress(true));
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, select, textarea");
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -596,9 +596,9 @@
   });
 
   const packed = JSON.parse(document.getElementById("report-clips-0").textContent);
-  if (pages.length) keep(0, { clips: index.clips, packed });
+  if (pages.length) storePage(0, { clips: index.clips, packed });
   fillChoices();
   makeHeads();
   refresh();
-  obey(true);
+  applyAddress(true);
 })();

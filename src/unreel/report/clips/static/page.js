@@ -3,7 +3,7 @@
 
 (() => {
   if (window.parent === window) return;
-  const told = JSON.parse(document.getElementById("report-page").textContent);
+  const page = JSON.parse(document.getElementById("report-page").textContent);
   // Pages opened from disk have no origin, and web pages cannot frame them.
-  window.parent.postMessage(told, location.protocol === "file:" ? "*" : location.origin);
+  window.parent.postMessage(page, location.protocol === "file:" ? "*" : location.origin);
 })();

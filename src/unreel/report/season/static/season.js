@@ -2,8 +2,8 @@
 "use strict";
 
 (() => {
-  const told = document.getElementById("season-clips");
-  const clips = told ? JSON.parse(told.textContent) : {};
+  const data = document.getElementById("season-clips");
+  const clips = data ? JSON.parse(data.textContent) : {};
   let shown = null;
 
   function watch(name) {
