@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -59,9 +60,10 @@ def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallati
         InvalidSettingError: The interpreter does not run, has no vLLM, or its vLLM is too old.
     """
     setting = "--python"
+    program = Path(shutil.which(python) or python).absolute()
     try:
         output = subprocess.run(  # noqa: S603  the interpreter that the user named
-            [str(python), "-c", _PROBE],
+            [str(program), "-c", _PROBE],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             env=build_child_environment({"PYTHONSAFEPATH": "1"}, {}),
@@ -82,7 +84,7 @@ def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallati
     if numbers < _ALL_MARKS and any("video" in model.forms for model in plan.models):
         problem = f"{python} has vLLM {version}, which loses the instants of a video's frames"
         raise InvalidSettingError(setting, problem, "Install vLLM 0.32 or later")
-    return VllmInstallation(python, version, transformers)
+    return VllmInstallation(program, version, transformers)
 
 
 def require_safe_serving_address(place: VllmServerSettings) -> None:
