@@ -61,7 +61,7 @@ def _parse_price(text: str | None) -> Decimal | None:
     try:
         return None if text is None else Decimal(text)
     except InvalidOperation as error:
-        setting, problem = "--price", f"no price is {text!r}"
+        setting, problem = "--price", f"{text!r} is not a price"
         raise InvalidSettingError(setting, problem, "Give dollars, for example 2.50") from error
 
 
