@@ -159,7 +159,7 @@ class TestOpening:
         assert section(model, max_tokens=64).opener(key_hosts="").name == f"{usual}?max_tokens=64"
 
     def test_the_other_form_is_refused(self, checkpoint: Callable[..., str]) -> None:
-        with pytest.raises(InvalidSettingError, match="taught on video"):
+        with pytest.raises(InvalidSettingError, match="trained on video"):
             section(checkpoint("video"), show="frames").opener(key_hosts="")
         with pytest.raises(InvalidSettingError, match="not the clip's file"):
             section(checkpoint("video"), show="clip").opener(key_hosts="")

@@ -133,7 +133,7 @@ def test_a_key_that_does_not_exist_is_refused_with_the_nearest(change: str, prob
     ("change", "words"),
     [
         ("data.condition.prompt=paper", "prompt that can be taught.*fine-tuning"),
-        ("data.condition.audio=on", "hears"),
+        ("data.condition.audio=on", "accepts sound"),
         ("data.condition.thinking=on", "as it was trained"),
         ("data.condition.sampling=uniform-0", "cannot take 0 frames"),
         ("data.weight=0", "greater than 0"),
