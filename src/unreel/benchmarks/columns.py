@@ -27,7 +27,7 @@ KNOWN: Final[dict[str, tuple[str, ...]]] = {
     "width": ("width", "video_width"),
     "height": ("height", "video_height"),
     "rate": ("frame_rate", "fps", "rate", "video_frame_rate"),
-    "n_frames": ("n_frames", "number of frames", "frame_count", "video_frame_count"),
+    "n_frames": ("n_frames", "frames", "frame_count", "video_frame_count"),
     "duration_us": ("duration_us",),
     "duration_s": ("duration_s", "duration", "video_duration"),
     "score": ("score", "rating", "mos"),

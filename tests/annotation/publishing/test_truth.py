@@ -82,7 +82,7 @@ def test_a_clip_that_people_refuse_is_left_out_with_the_reason(
     left = build_consensus_entry(MADE, value, {}, duration_us=LENGTH_US)
     assert isinstance(left, Rejected)
     assert left.name == "made"
-    assert left.why.startswith("people ")
+    assert left.why.startswith("annotators ")
 
 
 def test_votes_are_kept_and_do_not_turn_a_clip_into_what_they_say() -> None:
