@@ -46,6 +46,8 @@ def read_stages(text: str) -> dict[str, ImageStage]:
         if not line or line.startswith("#"):
             continue
         word, _, rest = line.partition(" ")
+        if word == "ARG" and not stages:
+            continue  # a variable of FROM
         if word == "FROM":
             parent, name = re.fullmatch(r"(\S+) AS (\S+)", rest).groups()
             stages[name] = ImageStage(name, parent)
@@ -59,7 +61,8 @@ class ImageBuilder:
 
     def __init__(self, root: Path) -> None:
         self._stages = read_stages(DOCKERFILE.read_text(encoding="utf-8"))
-        outer = os.environ | {"PATH": _PATH}  # noqa: TID251  handed on to pip
+        # ROOT takes the place of an image, whose digest the first lines require.
+        outer = os.environ | {"PATH": _PATH, "BASE": f"{root}@sha256:"}  # noqa: TID251  handed on to pip
         self._built = {"": (root, outer)}
 
     def build(self, name: str) -> tuple[Path, dict[str, str]]:
@@ -91,8 +94,9 @@ class ImageBuilder:
 
 def execute_line(root: Path, word: str, text: str, environment: dict[str, str]) -> None:
     """Execute one line in `root`; ENV and ARG change `environment`."""
-    if word in {"ENV", "ARG"}:
+    if word in {"ENV", "ARG"} and "=" in text:
         name, _, value = text.partition("=")
+        value = value.strip('"')
         environment[name] = re.sub(r"\$(\w+)", lambda found: environment[found[1]], value)
     elif word == "COPY":
         copy_commit(root / text.split()[1].lstrip("/"))

@@ -31,13 +31,14 @@ HEADS = {
     "base": "The base install.",
     "test": "What the light tests need without any extra, on top of base.txt.",
     "dev": "Development tools and every extra that tests use, on top of test.txt.",
+    "image": "What Ray's dashboard needs, which only the container image has, on top of dev.txt.",
     "train": "Training, and a server for its tests, in an environment of its own: with --no-deps, since"
     " two packages are left out. torch is the one file of its CPU build, which no index has.",
     "studio": "Label Studio, a server that tests start, in an environment of its own.",
     "tools": "What builds and checks the packages, in an environment of its own.",
     "uv": "The installer of all other files.",
 }
-UNTESTED_EXTRAS = {"all", "diffusers", "local", "sts", "train", "transnet"}  # they bring torch
+UNTESTED_EXTRAS = {"all", "local", "sts", "train", "transnet"}  # they bring torch
 APART = {"fastapi", "numpy"}  # in train.txt: what serves the tests' models caps them
 LEFT_OUT = {"torchaudio", "torchcodec"}  # it names them too; they need CUDA, and unreel decodes
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
@@ -58,13 +59,15 @@ def main() -> None:
     base = resolve(["."], kept.get("base", {}))
     test = resolve([".", "--group", "test"], kept.get("test", {}) | base)
     dev = resolve([f".[{wanted}]", "--group", "dev"], kept.get("dev", {}) | test)
+    image = resolve(["ray[default]"], kept.get("image", {}) | dev)
     shared = {name: dev[name] for name in dev.keys() - APART}
-    train = resolve([".[diffusers,train]", "--group", "train"], kept.get("train", {}) | shared)
+    train = resolve([".[train]", "--group", "train"], kept.get("train", {}) | shared)
     studio = resolve(["--group", "studio"], kept.get("studio", {}))
     tools = resolve(["--group", "tools"], kept.get("tools", {}) | dev)
     write("base", base)
     write("test", {name: test[name] for name in test.keys() - base.keys()})
     write("dev", {name: dev[name] for name in dev.keys() - test.keys()})
+    write("image", {name: image[name] for name in image.keys() - dev.keys()})
     write("train", {name: train[name] for name in train.keys() - LEFT_OUT})
     write("studio", studio)
     write("tools", tools)

@@ -29,7 +29,7 @@ def make_play(size: int, scenes: int, *, nuisances: int = 0, seed: int = 0) -> S
     scene = np.repeat(np.arange(scenes, dtype=np.int32), size + 1)
     names = ("length", "resolution", "motion", "sound")[:nuisances]
     lineup = SeasonClips(
-        clips=tuple(f"clip-{number}" for number in range(len(creator))),
+        names=tuple(f"clip-{number}" for number in range(len(creator))),
         creators=tuple(f"creator-{number:02}" for number in range(size)),
         scenes=tuple(f"scene-{number:05}" for number in range(scenes)),
         creator=creator,
@@ -44,7 +44,7 @@ def make_play(size: int, scenes: int, *, nuisances: int = 0, seed: int = 0) -> S
     )
     said = rng.random(gap.shape) < 1 / (1 + np.exp(1.0 - gap))
     return SeasonAnswerTable(
-        lineup=lineup,
+        clips=lineup,
         condition="benchmark",
         reviewers=tuple(f"reviewer-{number:02}" for number in range(size)),
         reviewer=np.repeat(np.arange(size, dtype=np.int32), len(creator)),
@@ -57,7 +57,7 @@ def measure(size: int, scenes: int, *, nuisances: int, resamples: int) -> dict[s
     """Rank one play in this process."""
     play = make_play(size, scenes, nuisances=nuisances)
     started, worked = time.perf_counter(), time.process_time()
-    rank_season_entrants(play, seed=0, resamples=resamples, nuisances=play.lineup.nuisances)
+    rank_season_entrants(play, seed=0, resamples=resamples, nuisances=play.clips.nuisances)
     return {
         "entrants": size,
         "scenes": scenes,

@@ -90,24 +90,24 @@ def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> N
     )
 
 
-def _answer(judge: SeasonReviewer, folder: SeasonFolder, clips: list[Row]) -> None:
+def _answer(reviewer: SeasonReviewer, folder: SeasonFolder, clips: list[Row]) -> None:
     """The run of a reviewer that has answered everything."""
-    run = judge.run(folder, ClipAccessSettings(settings=EnvironmentSettings(), trusted=True))
-    get_recipe_store(run).keep(judge.entered.name, None)
+    run = reviewer.run(folder, ClipAccessSettings(settings=EnvironmentSettings(), trusted=True))
+    get_recipe_store(run).keep(reviewer.entered.name, None)
     _store(run.clips, clips)
     _store(
         run.answers,
-        list(_answers(judge, run.plan(StoredClipFacts(open_season_clip_facts_table(folder))))),
+        list(_answers(reviewer, run.plan(StoredClipFacts(open_season_clip_facts_table(folder))))),
     )
 
 
-def _answers(judge: SeasonReviewer, plan: Iterator[object]) -> Iterator[Row]:
+def _answers(reviewer: SeasonReviewer, plan: Iterator[object]) -> Iterator[Row]:
     for number, planned in enumerate(each for each in plan if isinstance(each, PlannedQuestion)):
         question = planned.question
         yield {
-            "key": question.key(judge.entered.name),
+            "key": question.key(reviewer.entered.name),
             "attempt": 1,
-            "reviewer": judge.entered.name,
+            "reviewer": reviewer.entered.name,
             "clip": planned.clips[0].id,
             "protocol": question.instrument.protocol,
             "protocol_version": question.instrument.version,
@@ -129,11 +129,11 @@ def measure(root: Path) -> dict[str, float]:
     started, worked = time.perf_counter(), time.process_time()
     entrants, lineup = folder.require_played(), read_season_clips(folder)
     lineup_s = time.process_time() - worked
-    plays = [read_season_answers(folder, title, lineup=lineup) for title in entrants.conditions]
+    plays = [read_season_answers(folder, title, clips=lineup) for title in entrants.conditions]
     cpu_s, answers = time.process_time() - worked, sum(len(play.said) for play in plays)
     return {
         "reviewers": len(entrants.reviewers),
-        "clips": len(lineup.clips),
+        "clips": len(lineup.names),
         "conditions": len(plays),
         "answers": answers,
         "seconds": round(time.perf_counter() - started, 2),

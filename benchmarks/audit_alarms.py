@@ -10,9 +10,6 @@ the same prompts beside unrelated real clips, 20 generated clips among 600 real 
 have a habit of their own, which is no leak to a creator that was not seen. `--sizes` has 100 generated and 100 real clips; every creator
 has a frame size of its own, and real clips are drawn from the same sizes: all equally often, or so that the size alone reaches the AUC of the
 second column. Sets `without group` have one size for all and scenes that are not declared.
-`--windows 50` has windows of 50 spliced videos instead: 60 to 180 seconds of shots of 3 to 8 seconds, one to three of them generated.
-A share of the variance of each number is common to the windows of a shot, and windows that overlap share half of the rest. Sets with `lengths`
-also have numbers of the cuts and the length of the shot.
 """
 
 import argparse
@@ -21,31 +18,15 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 from statistics import NormalDist, fmean
 from typing import Any
-
-import numpy as np
 
 from unreel.core.box import Box
 from unreel.core.clip import ClipFacts, VideoFacts
 from unreel.core.estimate import Estimate
-from unreel.core.span import MICROSECONDS, TimeSpan
-from unreel.curation.audit.clip_features import (
-    SEGMENT,
-    AuditFeatureSet,
-    ClipAuditData,
-    WindowAuditData,
-)
-from unreel.curation.audit.label_leaks import (
-    ALARM_RATE,
-    FeatureSetAudit,
-    LabelLeakAudit,
-    LabelLeakFinding,
-    audit_label_leaks,
-)
-from unreel.curation.audit.windows import WINDOW_US, sample_window_pairs
-from unreel.curation.watermark.regions_and_ocr import (
+from unreel.curation.audit.clip_features import AuditFeatureSet, ClipAuditData
+from unreel.curation.audit.label_leaks import LabelLeakAudit, LabelLeakFinding, audit_label_leaks
+from unreel.curation.watermark.detection import (
     WatermarkKind,
     WatermarkRegion,
     WatermarkSearchResult,
@@ -61,10 +42,6 @@ FRAME_NUMBERS = 12
 MARKED = 0.2
 HABIT = 1.0
 """Spread of what a creator adds to each number of its own, in spreads of a clip."""
-WINDOW_NUMBERS = 10
-SHOT_SHARES = (0.0, 0.5, 0.9)
-WINDOW_LEAKS = (0.5, 0.7)
-RATE = 24
 
 
 @dataclass(frozen=True)
@@ -81,9 +58,6 @@ class Shape:
 
 def main() -> None:
     asked = _arguments()
-    if asked.windows:
-        _print_window_table(asked)
-        return
     print(
         "| shape | leak | AUC found | on unseen creators | leaks | clean | inconclusive | any view alarms | holds the leak | holds 0.5 |"
     )
@@ -101,7 +75,6 @@ def _arguments() -> Any:
     parser.add_argument("--only", default="", help="the shape of this name alone")
     parser.add_argument("--further", action="store_true", help="shapes that no rule was made for")
     parser.add_argument("--sizes", action="store_true", help="creators with sizes of their own")
-    parser.add_argument("--windows", type=int, default=0, help="spliced videos of a set")
     parser.add_argument("--noise", action="store_true", help="sets without a leak alone")
     return parser.parse_args()
 
@@ -260,97 +233,6 @@ def _row(shape: Shape, leak: float, audits: list[LabelLeakAudit]) -> str:
 def _share(count: int, n: int) -> str:
     low, high = mid_p_interval(count / n, n, level=0.95)
     return f"{count / n:.0%} [{100 * low:.0f}, {100 * high:.0f}]"
-
-
-@dataclass(frozen=True)
-class WindowShape:
-    """Spliced videos of a set, and what their numbers have in common."""
-
-    n_videos: int
-    shot_share: float
-    """Share of a number's variance that is common to the windows of a shot."""
-    has_lengths: bool
-
-
-def _print_window_table(asked: Any) -> None:
-    print(
-        "| videos | common to a shot | numbers | leak | AUC found | leaks | p <= 0.05 | clean | inconclusive |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
-    shapes = [
-        WindowShape(asked.windows, share, has_lengths)
-        for has_lengths in (False, True)
-        for share in SHOT_SHARES
-    ]
-    for leak in WINDOW_LEAKS[: 1 if asked.noise else None]:
-        for shape in shapes:
-            views = [_audit_windows(shape, leak, number) for number in range(asked.sets)]
-            print(_window_row(shape, leak, views), flush=True)
-
-
-def _window_row(shape: WindowShape, leak: float, views: list[FeatureSetAudit]) -> str:
-    aucs = [view.auc.value for view in views if isinstance(view.auc, Estimate)]
-    counts = [sum(view.finding is finding for view in views) for finding in LabelLeakFinding]
-    counts.insert(1, sum(view.p_value is not None and view.p_value <= ALARM_RATE for view in views))
-    shares = " | ".join(_share(count, len(views)) for count in counts)
-    numbers = "lengths" if shape.has_lengths else "centred"
-    name = f"{shape.n_videos} | {shape.shot_share:.0%} | {numbers}"
-    return f"| {name} | {leak:.1f} | {fmean(aucs):.3f} | {shares} |"
-
-
-def _audit_windows(shape: WindowShape, leak: float, number: int) -> FeatureSetAudit:
-    rng = np.random.default_rng(
-        (shape.n_videos, round(100 * shape.shot_share), round(100 * leak), number)
-    )
-    windows = [
-        window
-        for video in range(shape.n_videos)
-        for window in _windows(f"{video}", shape, _shift(leak), rng)
-    ]
-    return audit_label_leaks(windows, seed=number, views=[AuditFeatureSet.WINDOW]).views[0]
-
-
-def _windows(
-    video: str, shape: WindowShape, shift: float, rng: np.random.Generator
-) -> list[WindowAuditData]:
-    """Return the windows of one video; the leak adds `shift` to one number inside segments."""
-    end = round(rng.uniform(60, 180) * MICROSECONDS)
-    cuts = (rng.uniform(3, 8, 60).cumsum() * MICROSECONDS).astype(int)
-    edges = np.array([0, *cuts[cuts < end], end])
-    parts = [TimeSpan(int(first), int(last)) for first, last in pairwise(edges)]
-    n_segments = rng.integers(1, 4)
-    segments = [parts[i] for i in rng.choice(len(parts) - 1, n_segments, replace=False)]
-    shots = rng.standard_normal((len(parts), WINDOW_NUMBERS))
-    halves = rng.standard_normal((2 * end // WINDOW_US + 3, WINDOW_NUMBERS))
-    found = []
-    for name, pair in enumerate(sample_window_pairs(parts, segments, clip=video)):
-        for creator, starts in ((SEGMENT, pair.generated), (None, pair.real)):
-            for start in starts:
-                middle = start + WINDOW_US // 2
-                part = int(np.searchsorted(edges, middle, side="right")) - 1
-                half = 2 * start // WINDOW_US
-                own = (halves[half] + halves[half + 1]) / math.sqrt(2)
-                common = math.sqrt(shape.shot_share) * shots[part]
-                values = common + math.sqrt(1 - shape.shot_share) * own
-                values[0] += shift if creator else 0.0
-                lengths = {
-                    "cuts": float(np.sum((edges > start) & (edges < start + WINDOW_US))),
-                    "to cut": math.log1p(np.abs(edges - middle).min() * RATE / MICROSECONDS),
-                    "shot": math.log(parts[part].length_us * RATE / MICROSECONDS),
-                }
-                found.append((start, creator, f"{video} {name}", values, lengths))
-    means = np.mean([values for *_, values, _ in found], axis=0) if found else 0.0
-    return [
-        WindowAuditData(
-            clip=f"{video} at {start}",
-            creator=creator,
-            group=video,
-            pair=pair,
-            features={f"number {i}": float(own) for i, own in enumerate(values - means)}
-            | (lengths if shape.has_lengths else {}),
-        )
-        for start, creator, pair, values, lengths in found
-    ]
 
 
 if __name__ == "__main__":

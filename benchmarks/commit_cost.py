@@ -19,13 +19,13 @@ from typing import Any
 import lance
 from peak_memory import peak_mib
 
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.content_ids import digest
 from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.location import StorageLocation
 from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
-from unreel.evaluation.table_schemas import ANSWERS
 
 _CHANCE = random.Random(1)
 _WORDS = [digest("word", str(number))[: 3 + number % 7] for number in range(500)]

@@ -23,7 +23,6 @@ from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusMethod, ConsensusRule, SettledTask
 from unreel.annotation.judgements import VoteAnswer
 from unreel.annotation.opinion import UnstoredOpinion, get_categorical_answer
-from unreel.annotation.quality.alarms import estimate_annotator_informedness
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.judgement import Label
@@ -132,9 +131,6 @@ class Finding:
     """For each clip whether it was settled rightly: by weighing, by counting, by the best person alone."""
     skills: float
     """Rank correlation of the recovered skills (each person's on real and on generated clips) with the true ones."""
-    ranking: float
-    """Rank correlation of how well informed people were found to be with how well informed they are."""
-    spammers: tuple[str, ...]
 
     def measure(self, name: str) -> Measured:
         """Share right of a way of settling, or what weighing has more than one."""
@@ -149,8 +145,6 @@ def run(people: Sequence[SimulatedPerson], seed: int) -> Finding:
     made = simulate_votes(people, n_clips=N_CLIPS, overlap=OVERLAP, seed=seed)
     expert = max(people, key=lambda person: person.accuracy)
     alone = simulate_votes([expert], n_clips=N_CLIPS, overlap=1, seed=seed + 10_000)
-    looking = estimate_annotator_informedness(made.opinions, seed=1)
-    ranked = [found.informed.value for found in map(looking.__getitem__, _names(people))]
     return Finding(
         right={
             "weighed": _right(made, ConsensusMethod.DAWID_SKENE),
@@ -158,8 +152,6 @@ def run(people: Sequence[SimulatedPerson], seed: int) -> Finding:
             "best": _right(alone, ConsensusMethod.MAJORITY),
         },
         skills=_recovered(made),
-        ranking=rank_correlation(ranked, [person.accuracy for person in people]),
-        spammers=tuple(sorted(name for name, found in looking.items() if found.is_spammer)),
     )
 
 
@@ -249,16 +241,12 @@ def main() -> None:
         return
     seeds = range(given.seeds)
     figures = ("weighed", "counted", "best", "over counted", "over best")
-    print("| crowd |", " | ".join(figures), "| skills | ranking | both spammers | others accused |")
+    print("| crowd |", " | ".join(figures), "| skills |")
     for crowd, people in CROWDS.items():
         found = [run(people(), seed) for seed in seeds]
         cells = [_mean(found, name) for name in figures]
-        for name in ("skills", "ranking"):
-            values = [getattr(each, name) for each in found]
-            cells.append(f"{np.mean(values):.3f}, least {min(values):.3f}")
-        both = sum({"always", "guesses"} <= set(each.spammers) for each in found)
-        others = sum(len(set(each.spammers) - {"always", "guesses"}) for each in found)
-        cells += [f"{both} of {len(found)}", f"{others} of {18 * len(found)}"]
+        skills = [each.skills for each in found]
+        cells.append(f"{np.mean(skills):.3f}, least {min(skills):.3f}")
         print("|", " | ".join([crowd, *cells]), "|", flush=True)
 
 

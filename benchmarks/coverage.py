@@ -35,7 +35,7 @@ from unreel.stats.detection_metrics import (
 )
 from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
 from unreel.stats.paired_differences import estimate_paired_difference
-from unreel.stats.proportion import estimate_proportion
+from unreel.stats.proportion import estimate_event_rate, estimate_proportion
 
 SIZES = (6, 20, 50, 200)
 GOAL = (0.93, 0.97)
@@ -100,6 +100,9 @@ def _means() -> Iterator[Case]:
             "bounded mean", a / (a + b), name, lambda rng, k, a=a, b=b: _iou(rng.beta(a, b, k))
         )
     yield Case("unbounded mean", 0.0, "normal", lambda rng, k: _mean(rng.normal(size=k)))
+    for spread in (0, 1):
+        name = f"20 per hour, scenes vary by {spread}"
+        yield Case("event rate", 20.0, name, lambda rng, k, sd=spread: _rate(rng, k, sd))
     skewed = math.exp(1 / 2)
     yield Case("unbounded mean", skewed, "log-normal", lambda rng, k: _mean(rng.lognormal(size=k)))
     yield Case("bootstrap-t", skewed, "log-normal", lambda rng, k: _by_t(rng.lognormal(size=k)))
@@ -251,6 +254,13 @@ def _paired(rng: Rng, k: int, ours: float, theirs: float) -> Measured:
         )
     gap = estimate_paired_difference(first, second, groups=groups, reach=1)
     return gap if isinstance(gap, Unmeasured) else gap.estimate
+
+
+def _rate(rng: Rng, k: int, spread: float) -> Measured:
+    """Events in scenes of 1 to 5 minutes, whose rates have this standard deviation relative to their mean."""
+    hours = rng.uniform(1, 5, k) / 60
+    factor = rng.gamma(1 / spread**2, spread**2, k) if spread else np.ones(k)
+    return estimate_event_rate(rng.poisson(20 * factor * hours), hours, n=k)
 
 
 def _kappa(rng: Rng, k: int, kappa: float) -> Measured:

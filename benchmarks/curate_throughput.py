@@ -205,7 +205,6 @@ def _lap(name: str, files: list[str], workers: int) -> dict[str, float]:
 def bare_scan(path: str) -> dict[str, Any]:
     """The same measures with PyAV and nothing around it."""
     import av
-    import numpy as np
 
     from unreel.media.sampling import parse_sampling, plan_frames
     from unreel.media.scan import (
@@ -241,8 +240,6 @@ def bare_scan(path: str) -> dict[str, Any]:
             changes=meter.changes,
             stirs=meter.stirs,
             picked=tuple(picked),
-            packet_bytes=np.zeros(len(instants), np.int64),
-            keys=(0,),
         )
     return finish(scan)
 
@@ -292,7 +289,7 @@ def _scan_stage() -> Any:
 
 
 def _run_engine(engine: str, files: list[str], workers: int) -> int:
-    from unreel.curation.step_result_table import FINDINGS
+    from unreel.curation.step_execution import FINDINGS
     from unreel.engine.location import StorageLocation
     from unreel.engine.run import run_pending_questions
     from unreel.engine.stage import WorkerResources

@@ -86,10 +86,7 @@ def _measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
     n_rows = len(prints.sketches)
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     matches = find_near_duplicates(
-        prints,
-        known=n_rows - asked.fresh if asked.fresh else 0,
-        seed=asked.seed,
-        inside=folder,
+        prints, known=n_rows - asked.fresh if asked.fresh else 0, seed=asked.seed, inside=folder
     )
     told: dict[str, Any] = {
         "rows": n_rows,
@@ -192,7 +189,7 @@ class _Some:
 
 
 def _beside_all_pairs(
-    prints: FilePrints, matches: Sequence[NearDuplicateClipPair], *, known: int
+    prints: FilePrints, pairs: Sequence[NearDuplicateClipPair], *, known: int
 ) -> dict[str, Any]:
     few, near_duplicates.FEW = near_duplicates.FEW, len(prints.sketches)
     start_s = time.perf_counter()
@@ -203,7 +200,7 @@ def _beside_all_pairs(
             tuple(group)
             for group in group_connected_names(prints.names, [(m.first, m.second) for m in found])
         }
-        for found in (every, matches)
+        for found in (every, pairs)
     ]
     families = [{group for group in own if len(group) > 1} for own in groups]
     return {

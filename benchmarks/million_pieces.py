@@ -39,7 +39,7 @@ from unreel.curation.curation_run import CurationRecipeJob, run_curation
 from unreel.curation.normalise import StoredClip
 from unreel.curation.recipe import parse_curation_recipe
 from unreel.curation.segment import MeasuredShot, ScannedFileWithFingerprint, build_hashed_path
-from unreel.curation.source.step import IngestedFile
+from unreel.curation.source_clips import IngestedFile
 from unreel.curation.step_execution import (
     CurationContext,
     CurationStepRequest,
@@ -48,7 +48,7 @@ from unreel.curation.step_execution import (
     format_canonical_json,
     to_json_values,
 )
-from unreel.curation.watermark.regions_and_ocr import WatermarkSearchResult
+from unreel.curation.watermark.detection import WatermarkSearchResult
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.stage import Row, Stage, WorkerResources
@@ -164,11 +164,11 @@ class DrawnBench(CurationContext):
     def ask(
         self,
         step: VersionedCurationStep[Any],
-        subjects: Iterable[CurationStepRequest],
+        requests: Iterable[CurationStepRequest],
         _look: Look[Any],
     ) -> Iterator[Any]:
         """What is drawn for each subject."""
-        return self.ask_stage(step, subjects, Drawn(step.name))
+        return self.ask_stage(step, requests, Drawn(step.name))
 
 
 def write_source(folder: Path, n_rows: int) -> None:
@@ -219,12 +219,12 @@ def run(folder: Path, n_rows: int, *, without: list[str]) -> None:
     )
     kept = {name: section for name, section in recipe.items() if name not in without}
     job = CurationRecipeJob(
-        recipe=parse_curation_recipe(kept), root=folder, bench=bench, accept_leak=True
+        recipe=parse_curation_recipe(kept), root=folder, context=bench, accept_leak=True
     )
     state = run_curation(job)
     told = {
         "rows": n_rows,
-        "clips": len(state.pieces),
+        "clips": len(state.segments),
         "left_out": len(state.left_out),
         "digest": state.frozen.digest if state.frozen else "",
         "seconds": round(time.perf_counter() - began, 1),

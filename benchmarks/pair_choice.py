@@ -29,7 +29,7 @@ ERRORS_AFTER = 150
 """Judgements: five for each of 30 clips."""
 
 
-def play(  # noqa: PLR0913  a world, a way to choose and a belief
+def play(
     plan: str,
     *,
     clips: int,

@@ -2,12 +2,16 @@
 
     python benchmarks/power.py
     python benchmarks/power.py --trials 300 --json
+    python benchmarks/power.py --corrected --trials 200
     python benchmarks/power.py --adjusted --trials 2000
 
 Two reviewers judge the same clips; of a share of them one alone is right. `planned` is what
 `unreel benchmarks check` prints for so many clips, `compared` what `unreel compare` prints where two equal
 reviewers were compared (the median). Prints both in percentage points, and how often a true difference of
 that size is found at p < 0.05, with the 95 % interval of that share.
+
+`--corrected` asks how often `unreel compare`, with Holm's correction over all its differences of `reality`,
+finds the difference that `unreel benchmarks check` states.
 
 `--adjusted` asks instead whether the difference of each clip, regressed on the mean of eight other reviewers,
 gives shorter intervals that still hold the truth for new clips.
@@ -21,11 +25,15 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from unreel.core.clip import ClipId, Generated, Real
 from unreel.core.estimate import Estimate
+from unreel.core.question import Condition
+from unreel.evaluation.comparison import ComparedReviewer, compare_reviewers
+from unreel.protocols.protocol import AnswerContext, ScoredQuestion, get_protocol
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
 from unreel.stats.paired_differences import DifferenceTestResult, estimate_paired_difference
-from unreel.stats.power import DISCORDANT, compute_detectable_accuracy_gap
+from unreel.stats.power import DISCORDANT, N_DIFFERENCES, compute_detectable_accuracy_gap
 from unreel.stats.proportion import estimate_proportion
 
 SIZES = (60, 150, 600)
@@ -87,6 +95,61 @@ def measure(*, trials: int, seed: int, sizes: tuple[int, ...] = SIZES) -> list[d
     return rows
 
 
+def find_corrected(
+    *, trials: int, seed: int, sizes: tuple[int, ...] = SIZES
+) -> list[dict[str, object]]:
+    """How often all of `unreel compare` finds the stated difference of accuracy at a corrected p < 0.05."""
+    protocol = get_protocol("reality")
+    real, generated = (
+        protocol.parse(f"<answer>{answer}</answer>", AnswerContext()) for answer in "10"
+    )
+    origins, outcomes = (Real(), Generated("Veo")), ((generated, real), (real, generated))
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, object]] = []
+    for n in sizes:
+        stated = compute_detectable_accuracy_gap(n, alpha=0.05 / N_DIFFERENCES)
+        differing = max(DISCORDANT, stated)
+        ends = np.cumsum([(differing + stated) / 2, (differing - stated) / 2, _HARD])
+        found = 0
+        for _ in range(trials):
+            kind = np.searchsorted(ends, rng.random(n))
+            reviewers = [
+                ComparedReviewer(
+                    reviewer=name,
+                    condition=Condition(),
+                    instrument=protocol,
+                    names=[str(clip) for clip in range(n)],
+                    rows=[
+                        ScoredQuestion(
+                            subject=ClipId(str(clip)),
+                            truth=origins[clip % 2],
+                            outcome=outcomes[clip % 2][is_right],
+                            creator=("", "Veo")[clip % 2],
+                        )
+                        for clip, is_right in enumerate(((kind == alone) | (kind == 3)).tolist())
+                    ],
+                )
+                for alone, name in enumerate(("one", "other"))
+            ]
+            compared = compare_reviewers(reviewers)
+            assert compared.n_tests == N_DIFFERENCES
+            (comparison,) = compared
+            p = {d.metric: d.p_corrected for d in comparison.differences}["accuracy"]
+            found += p is not None and p < 0.05
+        power = estimate_proportion(found, trials)
+        assert isinstance(power, Estimate)
+        rows.append(
+            {
+                "clips": n,
+                "one alone right": DISCORDANT,
+                "stated": "corrected",
+                "points": 100 * stated,
+            }
+            | {"power": power.value, "low": power.low, "high": power.high}
+        )
+    return rows
+
+
 def adjust(*, trials: int, seed: int) -> list[dict[str, object]]:
     """Intervals of a difference with and without what other reviewers tell of each clip's difficulty.
 
@@ -130,12 +193,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--adjusted", action="store_true", help="try intervals by difficulty")
+    parser.add_argument(
+        "--corrected", action="store_true", help="all differences of unreel compare"
+    )
     asked = parser.parse_args()
     if asked.adjusted:
         for row in adjust(trials=asked.trials, seed=asked.seed):
             print(json.dumps(row))
         return
-    rows = measure(trials=asked.trials, seed=asked.seed)
+    rows = (find_corrected if asked.corrected else measure)(trials=asked.trials, seed=asked.seed)
     if asked.json:
         print(json.dumps(rows, indent=1))
         return

@@ -2,6 +2,7 @@
 
 Each run has 200 steps. The trained reward rises from 0.3 to 0.7. The held-out reward and the mean motion of a step are
 drawn as the name of the case says, with noise of deviation 0.02 (held-out) and 0.3 reference deviations (motion).
+With bare labels each of the 32 clips of a step has a reward of 0 or 1, so a mean has the noise of 32 coins.
 Seeds start at 1,000. Prints a Markdown table: runs with an alarm, and the median step of the first.
 
 `python benchmarks/reward_guards.py cost STEPS...` measures `LiveRewardGuards` on logs of 8 rows a step instead: processor
@@ -54,9 +55,13 @@ LEVELS: dict[str, np.ndarray] = {
 }
 
 
-def held_out_run(held_out: np.ndarray, rng: np.random.Generator) -> GuardResult:
-    """Return the result of `held-out` over one run."""
-    trained = 0.3 + 0.4 * TIME + 0.02 * rng.normal(size=N_STEPS)
+def held_out_run(
+    held_out: np.ndarray, rng: np.random.Generator, *, bare: bool = False
+) -> GuardResult:
+    """Return the result of `held-out` over one run; with `bare`, the means of 32 labels of 0 or 1."""
+    trained = 0.3 + 0.4 * TIME + (0 if bare else 0.02) * rng.normal(size=N_STEPS)
+    if bare:
+        trained, held_out = (rng.binomial(32, chance) / 32 for chance in (trained, held_out))
     steps = [
         TrainingStepSummary(step=i, n_paired=32, value=one, held_out=other)
         for i, (one, other) in enumerate(zip(trained, held_out, strict=True))
@@ -128,6 +133,8 @@ def main() -> None:
         rngs = [np.random.default_rng(seed) for seed in seeds]
         results = [held_out_run(0.5 + level + 0.02 * rng.normal(size=N_STEPS), rng) for rng in rngs]
         print_row("held-out", case, results)
+        results = [held_out_run(0.5 + level, rng, bare=True) for rng in rngs]
+        print_row("held-out", f"{case}, bare labels", results)
     for case, top in {"constant": 0.0, "rises by 1.5 sd": 1.5, "rises by 4 sd": 4.0}.items():
         rngs = [np.random.default_rng(seed) for seed in seeds]
         print_row("motion", case, [motion_run(top * TIME, rng) for rng in rngs])

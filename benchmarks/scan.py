@@ -21,7 +21,7 @@ from unreel.core.estimate import Estimate
 from unreel.core.span import TimeSpan
 from unreel.core.trace import Trace
 from unreel.core.verdict import LocatedSegment, LocateVerdict
-from unreel.evaluation.window_search import Segments, WindowSearchLimits, search_clip_windows
+from unreel.evaluation.long_clip_review import Segments, WindowSearchLimits, search_clip_windows
 from unreel.protocols.locate.ground_truth import LocateTruth
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 from unreel.stats.bootstrap import bootstrap_mean
@@ -44,16 +44,16 @@ def draw_video(rng: random.Random, fault_s: Sequence[float]) -> LocateTruth:
     return LocateTruth(traces=tuple(sorted(traces, key=lambda t: t.span)), duration_us=duration_us)
 
 
-def see(truth: LocateTruth, window: TimeSpan, n_frames: int) -> Segments:
+def see(truth: LocateTruth, span: TimeSpan, n_frames: int) -> Segments:
     """Return what the oracle reports of frames in the middle of `n_frames` equal parts of the window."""
-    step = window.length_us / n_frames
-    instants = [window.start_us + (place + 0.5) * step for place in range(n_frames)]
+    step = span.length_us / n_frames
+    instants = [span.start_us + (place + 0.5) * step for place in range(n_frames)]
     found: list[LocatedSegment] = []
     for trace in truth.traces:
         seen = [at for at in instants if trace.span.start_us <= at < trace.span.end_us]
         if seen:
-            start = max(window.start_us, int(seen[0] - step / 2))
-            end = min(window.end_us, int(seen[-1] + step / 2))
+            start = max(span.start_us, int(seen[0] - step / 2))
+            end = min(span.end_us, int(seen[-1] + step / 2))
             found.append(LocatedSegment(Trace(span=TimeSpan(start, end)), 0.9))
     return tuple(found)
 
@@ -63,8 +63,8 @@ def search(
 ) -> tuple[Segments, int]:
     """Return the segments and the number of questions of a search in windows."""
 
-    async def ask(window: TimeSpan) -> Segments | None:
-        return None if rng.random() < lost else see(truth, window, N_FRAMES)
+    async def ask(span: TimeSpan) -> Segments | None:
+        return None if rng.random() < lost else see(truth, span, N_FRAMES)
 
     settings = WindowSearchLimits(n_questions=n_questions, n_frames=N_FRAMES)
     result = asyncio.run(search_clip_windows(truth.duration_us or 1, ask, settings))

@@ -112,14 +112,14 @@ def draw_answers(world: World, truth: Truth, rng: np.random.Generator) -> SkillA
     )
 
 
-def raw_means(answers: SkillAnswerColumns, shape: SkillTermLayout) -> tuple[Floats, Floats]:
+def raw_means(answers: SkillAnswerColumns, layout: SkillTermLayout) -> tuple[Floats, Floats]:
     """Accuracy of each reviewer as the paper takes it, over the creators it met, and each creator's fakeness."""
-    rows = EqualProbabilityCounts.of(answers, shape)
+    rows = EqualProbabilityCounts.of(answers, layout)
     accuracy, caught = (
-        np.zeros(shape.n_reviewers),
-        np.full((shape.n_reviewers, shape.n_creators), np.nan),
+        np.zeros(layout.n_reviewers),
+        np.full((layout.n_reviewers, layout.n_creators), np.nan),
     )
-    for reviewer in range(shape.n_reviewers):
+    for reviewer in range(layout.n_reviewers):
         mine = rows.reviewer == reviewer
         real, made = mine & (rows.made == 0), mine & (rows.made == 1)
         right = (rows.n - rows.said)[real].sum()

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from peak_memory import peak_mib
 
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.content_ids import digest
 from unreel.engine.location import StorageLocation
 from unreel.engine.pending_questions import PendingQuestionFilter
@@ -25,7 +26,6 @@ from unreel.engine.table import LanceTable
 from unreel.engine.table_questions import TableQuestionSource
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.table_schemas import ANSWERS
 
 SOURCE = TableSchema(name="pieces", version=1, columns={"facts": "string", "location": "string"})
 WRITTEN = 50_000

@@ -24,6 +24,7 @@ from typing import Any
 
 from peak_memory import peak_mib
 
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.content_ids import digest
 from unreel.engine.location import StorageLocation
 from unreel.engine.run import ALL_FAILURES, run_pending_questions
@@ -31,7 +32,6 @@ from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.table_schemas import ANSWERS
 
 AT_ONCE = 50_000
 STRIDE = 1_000_003

@@ -41,9 +41,8 @@ from unreel.engine.storage_access import compute_file_name_key
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.baseline_fitting import build_reviewer_factory
 from unreel.evaluation.recipe import validate_eval_recipe
-from unreel.evaluation.run_job import EvalRun, get_recipe_store
+from unreel.evaluation.run_job import EvalRun, build_reviewer_factory, get_recipe_store
 from unreel.evaluation.run_lookup import build_eval_run
 
 BATCH = 50_000

@@ -31,11 +31,10 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.engine.storage_access import build_clip_access_settings
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.training import run as training
-from unreel.training.examples.order import ExampleOrder
+from unreel.training.examples.example import ExampleOrder
 from unreel.training.examples.reading import read_training_examples
 from unreel.training.model import build_checkpoint_input_spec, find_base_model, load_trainable_model
-from unreel.training.sft.batches import PLACE, UNSHOWN, ExampleCollator
-from unreel.training.sft.lru_cache import LruCache
+from unreel.training.sft.batches import PLACE, UNSHOWN, ExampleCollator, LruCache
 
 BATCH, SKIPPED = 4, 6
 
@@ -98,7 +97,7 @@ def bare(recipe, folder, lessons, base, steps):
 def ours(recipe, folder, access):
     at = []
     told = training.TrainingCallbacks(on_step=lambda *_: at.append(time.perf_counter()))
-    training.train(recipe, folder, access=access, spectator=told)
+    training.train(recipe, folder, access=access, callbacks=told)
     return per_step(at)
 
 

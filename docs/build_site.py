@@ -7,6 +7,7 @@ OUT gets `source/`, the staged pages, and `site/`, the site. Exits with status 1
 
 import argparse
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,13 @@ import yaml
 
 ROOT: Final = Path(__file__).parents[1]
 ROOT_PAGES: Final = ("SECURITY.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+GENERATORS: Final = (
+    "make_figures.py",
+    "reference/make_commands.py",
+    "reference/make_http.py",
+    "reference/make_python.py",
+)
+"""Scripts below `docs` that write the page of their name from the code."""
 LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 UNREEL: Final = (sys.executable, "-c", "from unreel.cli.main import main; main()")
 CLIPS: Final = ("review --sample --out live/evidence", "curate init drawn --sample")
@@ -44,6 +52,7 @@ def build_site(out: Path, *, with_gallery: bool) -> list[str]:
     """Return the warnings and dead links of a new site in `out`."""
     source = out / "source"
     stage_pages(source)
+    write_generated_pages(source)
     if with_gallery:
         _make_gallery(out)
     else:
@@ -66,8 +75,19 @@ def stage_pages(source: Path) -> None:
     for name in ROOT_PAGES:
         shutil.copy(ROOT / name, source / name.lower())
     for page in source.rglob("*.md"):
-        text = page.read_text(encoding="utf-8")
-        page.write_text(LINK.sub(lambda found: f"]({_move_link(found[1])})", text), "utf-8")
+        page.write_text(_move_links(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def write_generated_pages(source: Path) -> None:
+    """Write the pages that are generated from the code into `source`."""
+    for script in GENERATORS:
+        page = source / script.replace("make_", "").replace(".py", ".md")
+        text = runpy.run_path(str(ROOT / "docs" / script))["write_page"]()
+        page.write_text(_move_links(text), encoding="utf-8")
+
+
+def _move_links(text: str) -> str:
+    return LINK.sub(lambda found: f"]({_move_link(found[1])})", text)
 
 
 def _move_link(target: str) -> str:

@@ -1,23 +1,15 @@
-"""Writes docs/figures.md from what the instruments and the report declare of their figures.
-
-    python docs/make_figures.py
-
-A test compares the page with what this writes.
-"""
+"""Writer of the site's page `figures` from what the instruments and the report declare of their figures."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
 from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.protocols.protocol import PROTOCOLS, get_protocol
 from unreel.report.boards.entrant_metrics import OWN
 
-PAGE: Final = Path(__file__).with_name("figures.md")
 HEAD: Final = """# Figures
 
 What each figure is, how it is calculated, and what it does where answers are missing. A report links each heading to the same words.
-`python docs/make_figures.py` writes this page.
 
 A figure is followed by its 95 % interval and n, the rows behind it. Clips of one scene are drawn together. Below each table the report
 says how often such intervals hold the truth, and how many rest on fewer than 20 clips, scenes or creators. What was not measured stays
@@ -58,7 +50,3 @@ def write_figures(figures: Iterable[MetricDefinition]) -> list[str]:
         )
         for figure in figures
     ]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(write_page(), encoding="utf-8")

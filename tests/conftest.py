@@ -13,8 +13,7 @@ from postgres import postgres
 from seaweed import s3
 from stalls import Stalls, watch_stalls
 from studio import studio
-from unreel.core.settings import override_environment, read_environment_settings
-from unreel.reviewers.external.bubblewrap import find_program_sandbox_problem
+from unreel.core.settings import read_environment_settings
 from warm import Warm, warm_process
 
 __all__ = [
@@ -48,13 +47,6 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("../shared is absent: it holds the clips and figures that this test reads")
     return SHARED
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cage_of_this_machine() -> Iterator[None]:
-    """Run programs of reviewers in the weak cage on a machine where bubblewrap cannot work."""
-    with override_environment({"UNREEL_WEAK_CAGE": "1"} if find_program_sandbox_problem() else {}):
-        yield
 
 
 @pytest.fixture(scope="session")
@@ -105,6 +97,8 @@ def _read_cpu_s() -> float:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # The longest test begins first, so that nobody waits for it at the end.
+    items.sort(key=lambda item: item.path.name != "test_net.py")
     if read_environment_settings().slow:
         return
     for item in items:

@@ -64,11 +64,7 @@ def raylets(n_nodes: int, *, cpus: float = 2, store_bytes: int = STORE_BYTES) ->
 def _start(command: Sequence[str], *, tries: int = 4) -> tuple[subprocess.Popen[str], Any]:
     """The process of a cluster and what it tells: Ray gives a node 30 s, which a busy machine may not keep."""
     started = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     line = started.stdout.readline() if started.stdout else ""
     if line:

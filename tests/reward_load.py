@@ -25,7 +25,7 @@ from synthesise import ClipRecipe, synthesise
 
 TOKEN = "load"
 BARE = Path(__file__).parent / "rewards" / "bare.py"
-_HUGE = b"POST /v1/rewards HTTP/1.1\r\nhost: a\r\ncontent-length: 10737418240\r\n"
+_HUGE = b"POST /v1/rewards HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 10737418240\r\n"
 _BEARER = f"authorization: Bearer {TOKEN}\r\n".encode()
 
 
@@ -42,7 +42,7 @@ class UploadSource:
         self._end = b"\r\n--x--\r\n"
         length = len(start) + len(self._clip) + 8 + len(self._end)
         self.head = (
-            f"POST /v1/rewards HTTP/1.1\r\nhost: a\r\ncontent-length: {length}\r\n"
+            f"POST /v1/rewards HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {length}\r\n"
             "content-type: multipart/form-data; boundary=x\r\n"
         ).encode() + _BEARER
         self._start = self.head + b"\r\n" + start.encode() + self._clip
@@ -83,9 +83,7 @@ class LoadResult:
 
 
 @asynccontextmanager
-async def _connected(
-    port: int,
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def _connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         yield reader, writer
@@ -283,5 +281,5 @@ def hostile_pickles() -> list[bytes]:
 
 
 def _build_pickle_request(data: bytes) -> bytes:
-    head = f"POST /pickle HTTP/1.1\r\nhost: a\r\ncontent-length: {len(data)}\r\n"
+    head = f"POST /pickle HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {len(data)}\r\n"
     return head.encode() + _BEARER + b"\r\n" + data

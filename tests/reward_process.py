@@ -124,6 +124,8 @@ class KillTrial:
                     is_loaded = self.ends["value"] >= self._values_at_kill + _LEAST_VALUES
                     if not stop.is_set() and is_loaded and victims and self.kills < self.n_kills:
                         os.kill(victims[self.kills % len(victims)], signal.SIGKILL)
+                        if not is_ray:
+                            await asyncio.to_thread(process.wait)
                         self.kills += 1
                         self._values_at_kill = self.ends["value"]
                         await asyncio.sleep(0.1)

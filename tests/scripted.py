@@ -30,14 +30,14 @@ class ScriptedReviewer:
     wants: frozenset[InputKind] = frozenset()
     closed: int = 0
 
-    def box_space(self, exhibit: ClipInput) -> str:
+    def box_space(self, clip_input: ClipInput) -> str:
         return "pixel"
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        self.keys.append(sheet.key)
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        self.keys.append(request.key)
         if self.act is not None:
-            return self.act(sheet)
-        answer = self.answers[sheet.instrument.protocol]
+            return self.act(request)
+        answer = self.answers[request.instrument.protocol]
         return answer if isinstance(answer, Failure) else Reply(text=answer)
 
     async def close(self) -> None:

@@ -35,13 +35,7 @@ def _curation_recipe(name: str, seed: int) -> ClipRecipe:
             n_frames = (40, 28)[seed % 2] + seed
     flawed = name.startswith("generated/")
     return ClipRecipe(
-        scene=scene,
-        flawed=flawed,
-        width=160,
-        height=90,
-        rate=rate,
-        n_frames=n_frames,
-        seed=seed,
+        scene=scene, flawed=flawed, width=160, height=90, rate=rate, n_frames=n_frames, seed=seed
     )
 
 

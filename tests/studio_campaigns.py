@@ -32,10 +32,10 @@ from unreel.annotation.judgements import (
     VoteAnswer,
 )
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import create_annotator_accounts, read_account_passwords
 from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
 from unreel.annotation.studio.projects import read_stored_projects
 from unreel.annotation.studio.push import AssignmentPushRequest
+from unreel.annotation.studio.server import create_annotator_accounts, read_account_passwords
 from unreel.annotation.studio.settings import LabelStudioConnection
 from unreel.core.box import Box
 from unreel.core.content_ids import digest
@@ -129,7 +129,7 @@ def assignments(
             )
 
 
-def opinion(interface: AnnotationInterface, seed: str) -> Value:  # noqa: PLR0911  one for each interface
+def opinion(interface: AnnotationInterface, seed: str) -> Value:
     """What somebody says of a task: any value, the same for the same seed."""
     chance = random.Random(seed)
     good = chance.random() < 0.5

@@ -1,6 +1,6 @@
 """Draws the pictures of `unreel arena site`: `python docs/images/draw_arena.py`.
 
-Needs the extra `report`, Playwright and Debian's `chromium`. Creators and reviewers are made up, and so are their answers.
+Needs the extra `eval`, Playwright and Debian's `chromium`. Creators and reviewers are made up, and so are their answers.
 """
 
 import io
@@ -21,9 +21,8 @@ from unreel.arena.answers.answer_table import (
     SeasonAnswerTable,
     SeasonClips,
 )
-from unreel.arena.boards.ablations import measure_ablation_effects
+from unreel.arena.boards.ablations import measure_ablation_effects, measure_reviewer_biases
 from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.arena.boards.reviewer_bias import measure_reviewer_biases
 from unreel.report.season.page_data import SeasonPageData, get_entrant_page_name
 from unreel.report.season.site import write_season_site
 
@@ -90,7 +89,7 @@ def make_play(
     said[draw.random(said.shape) < 0.02] = SILENT
     reviewer, clip = np.indices(said.shape)
     return SeasonAnswerTable(
-        lineup=lineup,
+        clips=lineup,
         condition=condition,
         reviewers=names,
         floors=FLOORS,
@@ -118,9 +117,8 @@ def make_season(name: str, *, n_scenes: int, seed: int) -> SeasonPageData:
         name=name,
         facts=(("Benchmark", "streets"), ("Protocol", "reality"), ("Seed", "0")),
         plays=plays,
-        standings=tuple(rank_season_entrants(play, seed=0, resamples=1000) for play in plays),
+        leaderboards=tuple(rank_season_entrants(play, seed=0, resamples=1000) for play in plays),
         words=words,
-        attempts={"trace-cnn": 2},
         ablations=measure_ablation_effects(plays),
         leanings=measure_reviewer_biases(plays[0]),
     )
@@ -138,7 +136,6 @@ def photograph(page: Path) -> None:
             ("arena-light", "light", (1280, 1300), ""),
             ("arena-dark", "dark", (1280, 790), "#c0-matrix"),
             ("arena-phone", "dark", (360, 740), "#c0-matrix"),
-            ("arena-history", "light", (1280, 760), "#history"),
         ):
             sheet = browser.new_page(
                 viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
@@ -169,8 +166,5 @@ def shoot(sheet: Any, url: str, place: str, name: str) -> None:
 if __name__ == "__main__":
     with TemporaryDirectory() as scratch:
         folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch)
-        played = [
-            make_season(name, n_scenes=scenes, seed=seed)
-            for name, scenes, seed in (("autumn", 20, 3), ("winter", 28, 5), ("spring", 40, 7))
-        ]
+        played = make_season("spring", n_scenes=40, seed=7)
         photograph(write_season_site(played, folder / "site").page.resolve())

@@ -22,6 +22,7 @@ from unreel.annotation.campaign import (
     Campaign,
     TaskAssignment,
 )
+from unreel.annotation.campaign_page import CampaignPageSettings, write_campaign_page
 from unreel.annotation.campaign_state import CampaignRecords
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import (
@@ -30,7 +31,6 @@ from unreel.annotation.judgements import (
     SubmissionQuarantine,
     TraceAnswer,
 )
-from unreel.annotation.page.campaign_page import CampaignPageSettings, write_campaign_page
 from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.annotation.publishing.publishable_campaign import (
     build_annotator_scoring_input,
@@ -178,10 +178,7 @@ def beside(trace: Trace, by: float) -> Trace:
     for mark in trace.track:
         step = max(-mark.box.x0, min(by, 1 - mark.box.x1))
         track.append(
-            BoxAt(
-                mark.at_us,
-                Box(mark.box.x0 + step, mark.box.y0, mark.box.x1 + step, mark.box.y1),
-            )
+            BoxAt(mark.at_us, Box(mark.box.x0 + step, mark.box.y0, mark.box.x1 + step, mark.box.y1))
         )
     return replace(trace, track=tuple(track))
 

@@ -13,11 +13,12 @@ from PIL import Image
 from synthesise import ClipRecipe, SceneName, synthesise
 from unreel.core.settings import read_environment_settings
 from unreel.core.trace import Category
-from unreel.curation.inject.clip_injection import LoadedClip, load_clip_frames
-from unreel.curation.inject.frame_injection import (
+from unreel.curation.inject.clip_injection import (
     CATEGORIES,
     InjectedFrames,
+    LoadedClip,
     inject_trace_into_frames,
+    load_clip_frames,
 )
 from unreel.media.access import open_media_reader
 from unreel.media.overlay import draw_box_outline, get_palette_colour

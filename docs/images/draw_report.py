@@ -1,6 +1,6 @@
 """Draws the pictures of `unreel report` over synthesised clips: `PYTHONPATH=tests python docs/images/draw_report.py`.
 
-Needs the extra `report`, Playwright, pypdfium2 and Debian's `chromium`. The reviewers are made up: their answers
+Needs the extra `eval`, Playwright, pypdfium2 and Debian's `chromium`. The reviewers are made up: their answers
 are recorded ones, of three degrees of skill, so that there is something to see.
 """
 
@@ -125,11 +125,11 @@ class Judge:
     name = format_endpoint_model_name(JUDGE, ModelIOFormat())
     wants: frozenset[InputKind] = frozenset()
 
-    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
+    def box_space(self, clip_input: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
-    async def answer(self, sheet: ReviewRequest) -> Reply:
-        return Reply(text="0" if EXCUSE in sheet.prompt else "1")
+    async def answer(self, request: ReviewRequest) -> Reply:
+        return Reply(text="0" if EXCUSE in request.prompt else "1")
 
     async def close(self) -> None:
         """Nothing to close."""

@@ -1,6 +1,6 @@
 """Photographs the evidence page of `unreel review --sample`: `python docs/images/shoot.py`.
 
-Needs the extra `report`, Playwright, pypdfium2 and Debian's chromium. The pictures show a synthesised clip only.
+Needs the extra `eval`, Playwright, pypdfium2 and Debian's chromium. The pictures show a synthesised clip only.
 """
 
 import io

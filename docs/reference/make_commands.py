@@ -1,20 +1,13 @@
-"""Write docs/reference/commands.md from the parser of the command line.
-
-    python docs/reference/make_commands.py
-
-A test compares the page with the result of `write_page`.
-"""
+"""Writer of the site's page `reference/commands` from the parser of the command line."""
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import click
 
 from unreel.cli.main import unreel
 
-PAGE: Final = Path(__file__).with_name("commands.md")
 HEAD: Final = """# Commands
 
 `unreel COMMAND --help` prints the same texts as this page. Data goes to stdout, messages to stderr.
@@ -32,7 +25,7 @@ HEAD: Final = """# Commands
 - A command that needs an [extra](extras.md) which is not installed names it. `unreel doctor` lists all extras.
 - [Runs and scores](runs.md) describes resuming, API keys, conditions, comparisons and repair in detail.
 
-`python docs/reference/make_commands.py` writes this page.
+
 
 ## Completion
 
@@ -49,7 +42,7 @@ runs (those in `runs/`). Add the line of your shell to its start-up file:
 GUIDES: Final = {
     "annotate": "[run an annotation campaign](../annotation.md)",
     "arena": "[run a season](../arena.md)",
-    "benchmarks": "[bring your own clips](../bring-your-own.md)",
+    "benchmarks": "[bring your own clips](../bring-your-own.md), [the catalogue](../catalogue.md)",
     "eval": "[evaluate a model](../evaluate.md), [runs and scores](runs.md)",
     "compare": "[comparisons](runs.md#compare)",
     "curate": "[build a benchmark](../curate.md)",
@@ -57,12 +50,12 @@ GUIDES: Final = {
     "doctor": "[extras](extras.md), [settings](settings.md)",
     "export": "[other evaluation kits](../ecosystem.md)",
     "frames": "[sampling plans](runs.md#sampling-plans)",
+    "models": "[the catalogue](../catalogue.md)",
     "probe": "[threat model](../../SECURITY.md)",
-    "published": "[tables of the papers](../tables.md)",
     "report": "[reports](../report.md)",
     "review": "[review a clip](../review.md)",
     "reward": "[use the reward](../reward.md)",
-    "runs": "[check and repair](runs.md#check-and-repair)",
+    "runs": "[check and restore](runs.md#check-and-restore)",
     "score": "[answers of your own](runs.md#score-a-file), [judges](runs.md#judges)",
     "serve": "[serve a reviewer](../serving.md)",
     "train": "[train a reviewer](../training.md)",
@@ -159,7 +152,3 @@ def _format_note(note: str) -> str:
         words += [f"{_BOUNDS[over]} {high}"] if high else []
         note = ", ".join(words)
     return f"{note[0].upper()}{note[1:]}."
-
-
-if __name__ == "__main__":
-    PAGE.write_text(write_page(), encoding="utf-8")

@@ -1,10 +1,6 @@
-"""Write docs/reference/http.md from the OpenAPI document of the reward service.
+"""Writer of the site's page `reference/http` from the OpenAPI document of the reward service."""
 
-    python docs/reference/make_http.py
-
-A test compares the page with the result of `write_page`.
-"""
-
+import asyncio
 import tempfile
 from pathlib import Path
 from typing import Any, Final
@@ -12,11 +8,10 @@ from typing import Any, Final
 from unreel.rewards.service.app import create_reward_app
 from unreel.rewards.service.settings import RewardServiceSettings
 
-PAGE: Final = Path(__file__).with_name("http.md")
 HEAD: Final = """# HTTP API
 
 The API of `unreel reward serve`, from its OpenAPI document; [the page on rewards](../reward.md) explains its use, and the service has the same document
-at `/openapi.json`. The dialects of [other trainers](../reward-trainers.md) are not listed. `python docs/reference/make_http.py` writes this page."""
+at `/openapi.json`. The dialects of [other trainers](../reward.md#trainers) are not listed."""
 _REF: Final = "#/components/schemas/"
 _UNUSED: Final = ("HTTPValidationError", "ValidationError")
 """Schemas that FastAPI adds; the service replies with `ErrorResponse` instead."""
@@ -42,7 +37,7 @@ def read_document() -> dict[str, Any]:
         try:
             return app.openapi()
         finally:
-            app.state.service.close()
+            asyncio.run(app.state.service.close())
 
 
 def _write_operation(path: str, verb: str, operation: dict[str, Any]) -> str:
@@ -104,7 +99,3 @@ def _format_bounds(schema: dict[str, Any]) -> str:
     }
     found = [f"{text} {schema[key]}" for key, text in names.items() if key in schema]
     return f" ({', '.join(found)})" if found else ""
-
-
-if __name__ == "__main__":
-    PAGE.write_text(write_page(), encoding="utf-8")

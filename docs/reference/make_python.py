@@ -1,9 +1,4 @@
-"""Writes docs/reference/python.md from the docstrings of all that `import unreel` promises.
-
-    python docs/reference/make_python.py
-
-A test compares the page with what this writes.
-"""
+"""Writer of the site's page `reference/python` from the docstrings of all that `import unreel` promises."""
 
 import ast
 import dataclasses
@@ -14,7 +9,6 @@ import types
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import pairwise
-from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any, Final
 
@@ -23,11 +17,10 @@ from unreel.api import keyword_types
 from unreel.api.annotation import RuleKeys
 from unreel.protocols.protocol import REVIEWED
 
-PAGE: Final = Path(__file__).with_name("python.md")
 HEAD: Final = """# Python reference
 
 What `import unreel` promises, from its docstrings; [the page on Python](../python.md) tells how the parts work together.
-`python docs/reference/make_python.py` writes this page.
+
 """
 SECTIONS: Final = ("Args:", "Raises:")
 SHORT: Final = 80
@@ -205,7 +198,3 @@ def _target(field: ast.stmt) -> str:
             return name
         case _:
             return ""
-
-
-if __name__ == "__main__":
-    PAGE.write_text(write_page(), encoding="utf-8")

@@ -21,7 +21,6 @@ from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
 from unreel.media.reader import MediaReader, run_trusted_task
-from unreel.reviewers.ask import build_clip_input
 from unreel.reviewers.baselines.fitting import (
     BaselineTrainingClip,
     Features,
@@ -29,6 +28,7 @@ from unreel.reviewers.baselines.fitting import (
     cross_fit_baseline,
 )
 from unreel.reviewers.baselines.motion import compute_motion_features, fit_motion_baseline
+from unreel.reviewers.clip_inputs import build_clip_input
 from unreel.reviewers.contract import ClipInput, InputKind
 
 CONDITION = Condition(sampling="uniform-8", prompt="confidence")
@@ -52,13 +52,13 @@ def draw_steady(rng: np.random.Generator) -> np.ndarray:
     return rng.uniform([0, 0, 0.3, 0.25], [0.05, 0.05, 0.9, 0.55])
 
 
-def extract(exhibit: ClipInput) -> Features | Failure:
+def extract(clip_input: ClipInput) -> Features | Failure:
     """Return motion and colour of the frames, with squares: both too little and too much may be wrong."""
-    motion = compute_motion_features(exhibit)
+    motion = compute_motion_features(clip_input)
     if isinstance(motion, Failure):
         return motion
     frames = [
-        np.asarray(Image.open(io.BytesIO(frame.jpeg)), np.float64) for frame in exhibit.frames
+        np.asarray(Image.open(io.BytesIO(frame.jpeg)), np.float64) for frame in clip_input.frames
     ]
     tops = [frame.max(axis=2) for frame in frames]
     saturation = float(
@@ -111,7 +111,7 @@ def _training_clip(
 ) -> BaselineTrainingClip:
     path = folder / "clip.mp4"
     path.write_bytes(render(parameters, scene=scene, seed=len(getattr(origin, "creator", ""))))
-    return BaselineTrainingClip(exhibit=show_clip(path), origin=origin, group=str(scene))
+    return BaselineTrainingClip(clip_input=show_clip(path), origin=origin, group=str(scene))
 
 
 def show_clip(path: Path) -> ClipInput:

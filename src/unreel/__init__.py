@@ -5,8 +5,6 @@ This package exports the domain types and the functions `review`, `reward`, `eva
 Each name is imported at its first use.
 """
 
-import sys
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from unreel.annotation.pairs import ClipRanking
     from unreel.annotation.progress import CampaignProgress
     from unreel.annotation.publishing.publish import PublicationResult
-    from unreel.annotation.quality.summary import CampaignQuality
+    from unreel.annotation.quality import CampaignQuality
     from unreel.api.annotation import StoredCampaign, open_campaign
     from unreel.api.arena import rank_season, run_season
     from unreel.api.curate import CurationResult, curate
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from unreel.api.score import score
     from unreel.api.sources import open_benchmark, open_media
     from unreel.api.training import train
-    from unreel.arena.boards.leaderboard_types import LeaderboardRow, SeasonLeaderboard
+    from unreel.arena.boards.leaderboard_metrics import LeaderboardRow, SeasonLeaderboard
     from unreel.arena.boards.preference_ranking import PreferenceRates
     from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
     from unreel.benchmarks.entry import Entry, Rejected
@@ -183,7 +181,7 @@ _NAMES = {
     "annotation.pairs": "ClipRanking",
     "annotation.progress": "CampaignProgress",
     "annotation.publishing.publish": "PublicationResult",
-    "annotation.quality.summary": "CampaignQuality",
+    "annotation.quality": "CampaignQuality",
     "api.annotation": "StoredCampaign open_campaign",
     "api.arena": "rank_season run_season",
     "api.curate": "CurationResult curate",
@@ -194,7 +192,7 @@ _NAMES = {
     "api.sources": "open_benchmark open_media",
     "api.training": "train",
     "arena.boards.preference_ranking": "PreferenceRates",
-    "arena.boards.leaderboard_types": "LeaderboardRow SeasonLeaderboard",
+    "arena.boards.leaderboard_metrics": "LeaderboardRow SeasonLeaderboard",
     "arena.run.outcome": "EntrantRunSummary SeasonOutcome",
     "benchmarks.entry": "Entry Rejected",
     "benchmarks.loader": "Benchmark",
@@ -228,26 +226,11 @@ _NAMES = {
 
 _LAZY = {name: f"unreel.{module}" for module, names in _NAMES.items() for name in names.split()}
 
-_RENAMED = {
-    "Curated": "CurationResult",
-    "Exhibit": "ClipInput",
-    "Material": "InputKind",
-    "Sheet": "ReviewRequest",
-}
-"""Deprecated names with their replacements; the next release removes them."""
-
-
 if not TYPE_CHECKING:  # type checkers use the imports above
 
     def __getattr__(name: str) -> Any:
-        if name in _RENAMED:
-            new_name = _RENAMED[name]
-            message = f"unreel.{name} is deprecated: use unreel.{new_name}"
-            warnings.warn(message, DeprecationWarning, stacklevel=2)
-            return getattr(sys.modules[__name__], new_name)
         if name not in _LAZY:
-            msg = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(msg)
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(_LAZY[name]), name)
         globals()[name] = value
         return value

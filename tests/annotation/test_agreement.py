@@ -2,30 +2,19 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
-from opinions import boxes, rated, said, task, trace, traced, traces
+from opinions import rated, said, task, trace, traced
 from unreel.annotation.agreement import (
     AgreementMetric,
     measure_annotator_agreement,
     measure_unanimity,
 )
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.trace_matching import (
-    build_trace_tube,
-    interpolate_trace_boxes,
-    mean_box_iou_on_shared_frames,
-    temporal_iou,
-    tube_iou,
-)
 from unreel.annotation.judgements import VoteAnswer
 from unreel.annotation.opinion import UnstoredOpinion
-from unreel.core.box import Box
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.judgement import Label
-from unreel.core.trace import BoxAt, Category, Trace
-
-COPY = task().copies[0]
+from unreel.core.trace import Category
 
 
 def _value(measured: Measured) -> float:
@@ -74,21 +63,6 @@ def test_unanimity_counts_tasks_in_which_nobody_differs() -> None:
     assert isinstance(measure_unanimity(said({"ann": rated(1)}), seed=1), Unmeasured)
 
 
-def test_scores_agree_more_by_order_than_by_name() -> None:
-    opinions: list[UnstoredOpinion] = []
-    for number in range(60):
-        score = number % 4 + 1
-        opinions += said(
-            {"ann": rated(score), "ben": rated(score + number % 3 % 2)}, task(str(number))
-        )
-    opinions += said({"ann": rated(None), "ben": rated(2)}, task("discarded by one"))
-    found = measure_annotator_agreement(opinions, interface=AnnotationInterface.REALISM, seed=1)
-    assert _value(found.overall["alpha-ordinal"]) > _value(found.overall["alpha-nominal"]) + 0.1
-    ordinal = found.overall["alpha-ordinal"]
-    assert isinstance(ordinal, Estimate)
-    assert ordinal.n == 60
-
-
 def test_boxes_times_and_kinds_of_the_same_fault_are_compared_one_by_one() -> None:
     kinds = [Category.OBJECT_MERGING, Category.SUDDEN_BLURRING]
     ann = trace(0, 29, (0.0, 0.0, 0.4, 0.4), kinds)
@@ -110,34 +84,3 @@ def test_boxes_times_and_kinds_of_the_same_fault_are_compared_one_by_one() -> No
     assert _value(row[AgreementMetric.TUBE_IOU]) == pytest.approx(25 / 35 / 2, abs=1e-4)
     assert _value(row[AgreementMetric.SAME_KINDS]) == 0.5
     assert set(found.by_category) == set(kinds)
-
-
-def test_no_opinions_measure_nothing_and_say_so() -> None:
-    found = measure_annotator_agreement([], interface=AnnotationInterface.REALISM, seed=1)
-    assert all(isinstance(value, Unmeasured) for value in found.overall.values())
-    assert not found.by_annotator
-
-
-@settings(max_examples=60, deadline=None)
-@given(one=traces(), other=traces())
-def test_overlaps_are_symmetric_and_between_0_and_1(one: Trace, other: Trace) -> None:
-    assert temporal_iou(one.span, one.span) == 1
-    assert 0 <= temporal_iou(one.span, other.span) == temporal_iou(other.span, one.span) <= 1
-    for measure in (tube_iou, mean_box_iou_on_shared_frames):
-        tubes = build_trace_tube(one, COPY), build_trace_tube(other, COPY)
-        found = measure(*tubes)
-        assert found == measure(*tubes[::-1])
-        assert found is None or 0 <= found <= 1
-        if one.track:
-            assert measure(tubes[0], tubes[0]) == pytest.approx(1)
-
-
-@given(first=boxes(), last=boxes())
-def test_corners_move_evenly_and_stand_still_outside(first: Box, last: Box) -> None:
-    still = trace(10, 29)
-    at = (still.span.start_us, still.span.start_us + 200_000)
-    marks = (BoxAt(at[0], first), BoxAt(at[1], last))
-    moving = Trace(span=still.span, track=marks)
-    x0 = interpolate_trace_boxes(moving, [0, at[0], at[0] + 50_000, at[1], at[1] + 90_000])[:, 0]
-    quarter = first.x0 + (last.x0 - first.x0) / 4
-    assert x0 == pytest.approx([first.x0, first.x0, quarter, last.x0, last.x0])

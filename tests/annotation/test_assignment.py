@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from campaigns import task_of, tasks_of
 from pace import slowness
-from unreel.annotation.assignment import assign_tasks_to_annotators, list_task_scenes
 from unreel.annotation.campaign import AnnotationTask, PrefillStudyArm, TaskAssignment
 from unreel.annotation.judgements import VoteAnswer
+from unreel.annotation.tasks import assign_tasks_to_annotators, list_task_scenes
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.judgement import Label
 
@@ -120,20 +120,6 @@ def test_no_clip_of_a_pair_comes_twice_in_a_row(n_clips: int, seed: int) -> None
     assert count_neighbours(pairs, dealt) == 0
 
 
-def test_neighbours_are_counted_within_one_persons_batch_alone() -> None:
-    a, b = task_of("a", group="g"), task_of("b", group="g")
-    there = [
-        TaskAssignment(annotator=name, task=task.id, batch=batch, position=position)
-        for name, task, batch, position in [
-            ("ann", b, 1, 1),
-            ("ann", a, 1, 0),
-            ("ben", a, 1, 0),
-            ("ben", b, 2, 0),
-        ]
-    ]
-    assert count_neighbours([a, b], there) == 1
-
-
 @given(st.integers(1, 40), st.integers(1, 6), st.integers(1, 6), st.integers(0, 1000))
 def test_pairs_are_shown_as_often_one_way_round_as_the_other(
     n_pairs: int, n_people: int, overlap: int, seed: int
@@ -146,13 +132,6 @@ def test_pairs_are_shown_as_often_one_way_round_as_the_other(
     for task in pairs:
         sides = [each.swapped for each in dealt if each.task == task.id]
         assert abs(sides.count(True) - sides.count(False)) <= 1
-
-
-def test_single_clips_have_no_sides() -> None:
-    assert not any(
-        each.swapped
-        for each in assign_tasks_to_annotators(tasks_of(9), NAMES, overlap=5, seed=0, batch=1)
-    )
 
 
 def _prefilled(n: int) -> list[AnnotationTask]:
@@ -183,15 +162,6 @@ def test_marks_are_shown_to_their_share_and_a_blind_arm_stays(
         assert abs(shown - overlap * share) < 1 + overlap / 1000
 
 
-def test_each_persons_share_of_marks_is_near_the_whole_one() -> None:
-    dealt = assign_tasks_to_annotators(
-        _prefilled(200), NAMES[:6], overlap=3, seed=3, batch=1, prefilled_share=0.7
-    )
-    for own in _by_annotator(dealt).values():
-        shown = sum(each.arm is PrefillStudyArm.PREFILLED for each in own)
-        assert abs(shown - 0.7 * len(own)) <= 3
-
-
 def test_marks_are_shown_only_where_asked_and_only_where_there_are_any() -> None:
     plain = assign_tasks_to_annotators(_prefilled(9), NAMES[:3], overlap=3, seed=0, batch=1)
     assert {each.arm for each in plain} == {PrefillStudyArm.PLAIN}
@@ -200,14 +170,6 @@ def test_marks_are_shown_only_where_asked_and_only_where_there_are_any() -> None
         mixed, NAMES[:3], overlap=3, seed=0, batch=1, prefilled_share=0.5
     )
     assert {each.arm for each in dealt if each.task == bare.id} == {PrefillStudyArm.PLAIN}
-
-
-@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, 0.00001, 0.99999, float("nan")])
-def test_a_share_without_a_blind_arm_is_refused(share: float) -> None:
-    with pytest.raises(InvalidSettingError, match="blind arm"):
-        assign_tasks_to_annotators(
-            _prefilled(9), NAMES[:3], overlap=3, seed=0, batch=1, prefilled_share=share
-        )
 
 
 def test_everybody_judges_gold() -> None:
@@ -227,11 +189,6 @@ def test_everybody_judges_gold() -> None:
 def test_too_few_people_are_refused(names: tuple[str, ...], overlap: int) -> None:
     with pytest.raises(InvalidSettingError, match="Ask more people"):
         assign_tasks_to_annotators(tasks_of(3), names, overlap=overlap, seed=0, batch=1)
-
-
-def test_nobody_judges_a_task_under_one_name_twice() -> None:
-    with pytest.raises(InvalidSettingError, match="named twice"):
-        assign_tasks_to_annotators(tasks_of(3), ("ann", "ann", "ben"), overlap=3, seed=0, batch=1)
 
 
 def test_a_later_batch_changes_nothing_of_an_earlier_one() -> None:

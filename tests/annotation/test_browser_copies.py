@@ -49,13 +49,13 @@ def clips(tmp_path: Path) -> dict[str, Path]:
 
 
 def copy_all(
-    clips: dict[str, Path], place: StorageLocation, key: bytes = b"a secret"
+    clips: dict[str, Path], location: StorageLocation, key: bytes = b"a secret"
 ) -> dict[str, AnnotatorClipCopy | Failure]:
     wanted = [ClipCopyRequest(name, str(path)) for name, path in clips.items()]
     heard: list[ClipCopyResult] = []
     access = ClipAccessSettings(settings=read_environment_settings())
     made = make_browser_copies(
-        wanted, location=place, access=access, key=key, on_copy=heard.append, workers=2
+        wanted, location=location, access=access, key=key, on_copy=heard.append, workers=2
     )
     found = {copied.name: copied.result for copied in made}
     assert [copied.name for copied in heard] == list(clips)
@@ -101,17 +101,6 @@ def test_names_tell_nothing_of_the_source_and_a_second_run_makes_nothing(
     other = copy_all({"plain": clips["plain"]}, place, key=b"another secret")["plain"]
     assert isinstance(other, AnnotatorClipCopy)
     assert other.location not in stamps, "who has the original and no key cannot tell the name"
-
-
-def test_a_copy_without_its_facts_is_made_again(clips: dict[str, Path], tmp_path: Path) -> None:
-    place = StorageLocation(str(tmp_path / "clips"))
-    one = {"plain": clips["plain"]}
-    (copy,) = copy_all(one, place).values()
-    assert isinstance(copy, AnnotatorClipCopy)
-    place.put(copy.location, b"half of it")
-    place.remove(f"{copy.location}.json")
-    assert copy_all(one, place)["plain"] == copy
-    assert place.size(copy.location) != len(b"half of it")
 
 
 def test_the_index_lies_before_the_pictures(clips: dict[str, Path], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from synthesise import ClipRecipe, synthesise
 from unreel import ClipInput, Failure, InputKind, Reply, ReviewRequest
 
 EXTRAS = ("cv2", "lance", "obstore", "onnxruntime", "pandas", "pdqhash", "pyarrow", "rapidocr")
-EXTRAS = (*EXTRAS, "alembic", "ray", "scenedetect", "sklearn", "sqlalchemy", "transformers")
+EXTRAS = (*EXTRAS, "alembic", "ray", "sklearn", "sqlalchemy", "transformers")
 
 
 @dataclass
@@ -24,12 +24,12 @@ class Spy:
     closed: int = 0
     wants = frozenset({InputKind.FRAMES})
 
-    def box_space(self, exhibit: ClipInput) -> str:
+    def box_space(self, clip_input: ClipInput) -> str:
         return "pixel"
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        self.sheets.append(sheet)
-        return Reply(text=self.text) if self.act is None else self.act(sheet)
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        self.sheets.append(request)
+        return Reply(text=self.text) if self.act is None else self.act(request)
 
     async def close(self) -> None:
         self.closed += 1

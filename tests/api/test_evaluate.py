@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,10 @@ import pytest
 from rich.console import Console
 
 import unreel
-from unreel import Condition, Estimate, FailureReason, Progress, Reply
+from unreel import Condition, Estimate, FailureReason, Reply
 from unreel.api import runs_job
 from unreel.api.runs_job import show_progress
-from unreel.core.errors import (
-    InvalidSettingError,
-    MissingExtraError,
-    UnknownNameError,
-    UnreadableSourceError,
-)
+from unreel.core.errors import InvalidSettingError, UnknownNameError
 
 Evaluate = Callable[..., unreel.Run]
 
@@ -86,13 +80,6 @@ def test_an_object_in_memory_is_evaluated_and_resumed_without_asking_again(
     assert first.reviewer == "spy"
 
 
-def test_a_run_that_stopped_early_goes_on_where_it_stopped(evaluate: Evaluate, spy: Any) -> None:
-    evaluate(model=spy, limit=1)
-    with pytest.warns(UserWarning, match="grows"):
-        assert evaluate(model=spy).score().n_answered == 4
-    assert len(spy.sheets) == 4
-
-
 def test_an_object_that_raises_leaves_a_row_with_the_reason(
     evaluate: Evaluate, make_spy: Any
 ) -> None:
@@ -113,17 +100,6 @@ def test_an_object_that_raises_leaves_a_row_with_the_reason(
     assert evaluate(model=spy, retry_failed=True).score().n_answered == 4
 
 
-def test_several_conditions_have_a_scorecard_each(evaluate: Evaluate) -> None:
-    ways = [{"sampling": "uniform-2"}, Condition(sampling="uniform-4")]
-    run = evaluate(model="always-real", conditions=ways)
-    with pytest.raises(InvalidSettingError, match=r"2 conditions. Use scores\(\)"):
-        run.score()
-    scores = run.scores()
-    assert [condition.sampling for condition in scores] == ["uniform-2", "uniform-4"]
-    assert {card.n_answered for card in scores.values()} == {4}
-    assert "uniform-4" in run._repr_html_()
-
-
 def test_rows_are_what_export_writes_and_a_data_frame_holds_them(evaluate: Evaluate) -> None:
     run = evaluate(model="always-real")
     rows = list(run.rows())
@@ -135,31 +111,11 @@ def test_rows_are_what_export_writes_and_a_data_frame_holds_them(evaluate: Evalu
     assert frame.groupby("label").correct.mean().to_dict() == {"generated": 0, "real": 1}
 
 
-def test_the_parser_of_the_recipe_reads_unless_another_is_named(
-    evaluate: Evaluate, make_spy: Any
-) -> None:
-    run = evaluate(model=make_spy(text="I am sure that this video is real."), parser="lenient")
-    assert not run.score().unparsed
-    assert run.score(parser="strict").unparsed == {"label: missing": 4}
-    with pytest.raises(UnknownNameError, match="Did you mean 'strict'"):
-        run.score(parser="strct")  # type: ignore[arg-type]
-
-
 def test_a_report_is_a_page_to_open(evaluate: Evaluate, tmp_path: Path) -> None:
     page = evaluate(model="coin").report(tmp_path / "report")
     assert page.is_file()
     assert page.is_relative_to(tmp_path / "report")
     assert "<html" in page.read_text(encoding="utf-8")
-
-
-def test_progress_is_told_by_part(evaluate: Evaluate) -> None:
-    told: dict[str, int] = {}
-
-    def hear(part: str, progress: Progress) -> None:
-        told[part] = progress.done
-
-    evaluate(model="coin", on_progress=hear)
-    assert told == {"clips": 4, "answers": 4}
 
 
 def test_by_default_a_run_lies_where_the_command_keeps_it(
@@ -180,25 +136,6 @@ def test_it_works_inside_a_running_event_loop(evaluate: Evaluate, spy: Any, tmp_
     assert asyncio.run(notebook()).n_answered == 4
 
 
-def test_clips_of_strangers_are_opened_in_a_confined_child(evaluate: Evaluate) -> None:
-    assert evaluate(model="coin", trusted=False).score().n_answered == 4
-
-
-def test_an_unreadable_clip_is_a_failure_and_not_an_error(tmp_path: Path, films: Path) -> None:
-    for side in ("real", "generated/Veo"):
-        folder = tmp_path / "mixed" / side
-        folder.mkdir(parents=True)
-        for clip in (films / side).iterdir():
-            (folder / clip.name).write_bytes(clip.read_bytes())
-    (tmp_path / "mixed" / "real" / "broken.mp4").write_bytes(b"no video")
-    run = unreel.evaluate(
-        tmp_path / "mixed", model="coin", protocol="reality", out=tmp_path / "run", trusted=True
-    )
-    card = run.score()
-    assert (card.n_questions, card.n_answered) == (5, 4)
-    assert sum(card.failures.values()) == 1
-
-
 @pytest.mark.parametrize(
     ("asked", "kind", "words"),
     [
@@ -215,36 +152,3 @@ def test_what_nobody_can_do_is_refused_in_words(
 ) -> None:
     with pytest.raises(kind, match=words):
         evaluate(**{"model": "coin", **asked})
-
-
-def test_an_object_is_not_sent_elsewhere(evaluate: Evaluate, spy: Any) -> None:
-    with pytest.raises(InvalidSettingError, match=r"object 'spy' is here\. Use engine='local'"):
-        evaluate(model=spy, engine="ray")
-    assert spy.sheets == []
-
-
-def test_a_place_without_a_run_says_so(tmp_path: Path, films: Path) -> None:
-    with pytest.raises(InvalidSettingError, match="contains no run"):
-        unreel.open_run(tmp_path)
-    with pytest.raises(UnreadableSourceError, match="no such file or folder"):
-        unreel.evaluate(tmp_path / "no", model="coin", protocol="reality", out=tmp_path / "run")
-
-
-def test_without_pandas_a_data_frame_says_what_to_install(
-    evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = evaluate(model="coin")
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'unreel\[pandas\]'"):
-        run.to_pandas()
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
-)
-def test_both_engines_keep_the_same_answers(evaluate: Evaluate, tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="needs the extra ray: pip install 'unreel[ray]'")
-    here = evaluate(model="coin")
-    there = evaluate(model="coin", engine="ray", out=tmp_path / "there")
-    assert list(there.rows()) == list(here.rows())

@@ -78,15 +78,6 @@ def test_hostile_names_and_answers_are_shown_and_do_nothing(
     assert "spy <script>" in page.text
 
 
-def test_a_hostile_failure_is_shown_and_does_nothing(clip: Path, make_spy: Any) -> None:
-    def act(sheet: Any) -> Any:
-        raise ValueError(EVIL)
-
-    found = unreel.review(clip, models=make_spy(act=act), protocols="reality", trusted=True)
-    assert "no answer" in (page := read_page(found)).text
-    assert "stage-failed: ValueError: <script>" in page.text
-
-
 def test_a_verdict_is_shown_with_frames_and_its_box(clip: Path, make_spy: Any) -> None:
     text = (
         "FAKE<coordinates>[48, 32, 96, 64]</coordinates><start_time>0.25</start_time>"
@@ -103,11 +94,6 @@ def test_a_verdict_is_shown_with_frames_and_its_box(clip: Path, make_spy: Any) -
     place = "left:25.00%;top:25.00%;width:25.00%;height:25.00%"
     assert shown.count(place) == len(from_its_onset) == 2
     assert {*re.findall(r'src="([^,]*),', shown)} == {"data:image/jpeg;base64"}
-
-
-def test_a_review_of_what_was_not_shown_has_no_frames(clip: Path) -> None:
-    page = read_page(unreel.review(clip, models="coin", protocols="reality", trusted=True))
-    assert "img" not in page.tags
 
 
 def test_a_scorecard_is_a_table_with_intervals_and_what_was_lost() -> None:
@@ -151,9 +137,3 @@ def test_a_run_shows_who_was_asked_how_and_the_figures(
     assert "spy <script>" in page.text
     assert "sampling\nuniform-8\n" in page.text
     assert "4 of 4 questions answered" in page.text
-
-
-def test_a_clip_shows_its_facts(clip: Path) -> None:
-    page = read_page(unreel.review(clip, models="coin", trusted=True).clip)
-    assert "192 x 128, h264, yuv420p" in page.text
-    assert "0.50 s, 12 frames" in page.text

@@ -41,12 +41,6 @@ def test_answers_of_a_file_are_scored_and_a_failure_is_no_answer(
     assert unreel.score(given, benchmark=str(films), protocol="reality") == card
 
 
-def test_a_clip_without_an_answer_is_told_and_not_counted(films: Path, names: list[str]) -> None:
-    with pytest.warns(UserWarning, match="3 of 4 clips have no answer"):
-        card = unreel.score({names[0]: REAL}, benchmark=films, protocol="reality")
-    assert card.n_questions == 1
-
-
 def test_an_answer_about_a_clip_that_is_not_there_is_refused(films: Path) -> None:
     with pytest.raises(UnreadableSourceError, match="the first is 'typo'"):
         unreel.score({"typo": REAL}, benchmark=films, protocol="reality")
@@ -63,28 +57,6 @@ def test_what_cannot_be_scored_is_refused_in_words(films: Path, tmp_path: Path) 
         unreel.score(tmp_path, benchmark=films, protocol="reality")
     with pytest.raises(UnreadableSourceError, match="no such file"):
         unreel.score({}, benchmark=tmp_path / "no", protocol="reality")
-
-
-def test_a_benchmark_is_gone_through_again_and_again(films: Path) -> None:
-    opened = unreel.open_benchmark(films)
-    entries = [entry for entry in opened if isinstance(entry, unreel.Entry)]
-    assert entries == list(opened)
-    assert [entry.origin for entry in entries].count(unreel.Generated("Veo")) == 2
-    assert all(Path(opened.find(entry)).is_file() for entry in entries)
-
-
-def test_a_table_with_columns_of_its_own_is_opened_by_their_names(
-    films: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "a.mp4").write_bytes((films / "real" / "0.mp4").read_bytes())
-    (tmp_path / "t.csv").write_text("clip_path,kind\na.mp4,real\n,real\n")
-    mapping = {"location": "clip_path", "label": "kind"}
-    entry, rejected = unreel.open_benchmark(tmp_path / "t.csv", layout="list", mapping=mapping)
-    assert isinstance(entry, unreel.Entry)
-    assert entry.origin == unreel.Real()
-    assert isinstance(rejected, unreel.Rejected)
-    with pytest.raises(UnknownNameError, match="Did you mean 'folders'"):
-        unreel.open_benchmark(films, layout="folder")
 
 
 @pytest.mark.parametrize("trusted", [False, True])
@@ -118,18 +90,6 @@ def test_clips_are_curated_into_a_benchmark_that_can_be_evaluated(
     assert curated.benchmark == str(tmp_path / "set" / "benchmark")
     assert len(list(unreel.open_benchmark(curated.benchmark))) == 4
     assert unreel.curate(recipe, out=tmp_path / "set", trusted=True) == curated
-
-
-def test_a_recipe_may_be_a_file_and_end_early(films: Path, tmp_path: Path) -> None:
-    file = tmp_path / "recipe.toml"
-    lines = ['name = "set"', "[source]", f'path = "{films}"', 'licence = "CC0"', "[freeze]"]
-    file.write_text("\n".join([*lines, 'version = "1.0"']))
-    curated = unreel.curate(str(file), out=tmp_path / "set", until="ingest", trusted=True)
-    assert (curated.steps, curated.benchmark) == (("ingest",), None)
-    with pytest.raises(InvalidSettingError, match="It takes: ingest, freeze"):
-        unreel.curate(file, out=tmp_path / "set", until="freze", trusted=True)
-    with pytest.raises(InvalidSettingError, match="Did you mean 'freeze'"):
-        unreel.curate(_recipe(films, freze={}), out=tmp_path / "set", trusted=True)
 
 
 def test_curating_works_inside_a_running_event_loop(films: Path, tmp_path: Path) -> None:

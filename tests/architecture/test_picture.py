@@ -92,12 +92,3 @@ def test_where_things_go_leads_to_what_is_there() -> None:
     rows = read_rows(CONTRIBUTING, "Where things go")
     assert len(rows) > 10
     assert {absent for row in rows for absent in find_absent(row)} == set()
-
-
-def test_a_name_that_leads_nowhere_would_be_found() -> None:
-    there = "`core/verdict.py` (`Unparsed`), `cli/`, `*_job.py`, `core/<word>.py`, [a](SECURITY.md)"
-    assert find_absent(there) == []
-    gone = "`core/gone.py`, `core/verdict.py/`, `gone/`, [a](GONE.md)"
-    assert find_absent(gone) == ["core/gone.py", "core/verdict.py/", "gone/", "GONE.md"]
-    assert find_absent("`core/verdict.py` (`Gone`)") == ["Gone"]
-    assert read_picture("```\ncli   words | more\n\na | b  two\n```") == [["cli"], [], ["a", "b"]]

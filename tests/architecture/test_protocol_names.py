@@ -4,8 +4,6 @@ import ast
 from fnmatch import fnmatch
 from pathlib import Path
 
-import pytest
-
 from unreel.protocols.protocol import list_protocol_names
 
 SOURCE = Path(__file__).parents[2] / "src" / "unreel"
@@ -81,22 +79,3 @@ def test_no_code_outside_the_protocols_compares_with_the_name_of_one() -> None:
 def test_names_of_protocols_stand_elsewhere_only_as_documented_data() -> None:
     used = {path for path, tree in _outside().items() if _words(tree)}
     assert {str(p) for p in used if not any(fnmatch(str(p), pattern) for pattern in DATA)} == set()
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "asked == 'trace'",
-        "'realism' != asked",
-        "asked in ('reality', 'realism')",
-        "asked in {'preference': 1}",
-        "match asked:\n    case 'trace' | 'reality': pass",
-        "asked.startswith('trace')",
-    ],
-)
-def test_a_comparison_with_a_name_would_be_found(line: str) -> None:
-    assert _decisions(ast.parse(line))
-
-
-def test_a_name_in_a_table_would_be_found() -> None:
-    assert _words(ast.parse("TITLES = {'trace': 'Where'}"))

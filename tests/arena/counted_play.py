@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from published.recompute import REAL, AnswerCounts
 from unreel.arena.answers.answer_table import (
     NOBODY,
     SAID_GENERATED,
@@ -12,9 +13,8 @@ from unreel.arena.answers.answer_table import (
     SeasonAnswerTable,
     SeasonClips,
 )
-from unreel.benchmarks.published.printed_tables import REAL, RealAndGeneratedAnswerCounts
 
-Counted = Mapping[str, Mapping[str, RealAndGeneratedAnswerCounts]]
+Counted = Mapping[str, Mapping[str, AnswerCounts]]
 """By reviewer, then by `REAL` or creator."""
 
 
@@ -41,7 +41,7 @@ def counted_play(counted: Counted, *, condition: str, seed: int = 0) -> SeasonAn
             clip.append(first[source] + np.arange(len(answers)))
             said.append(answers)
     return SeasonAnswerTable(
-        lineup=lineup,
+        clips=lineup,
         condition=condition,
         reviewers=tuple(sorted(counted)),
         reviewer=np.concatenate(reviewer).astype(np.int32),
@@ -63,7 +63,7 @@ def _lineup(
         creator += [NOBODY if source == REAL else creators.index(source)] * size
     n = len(names)
     lineup = SeasonClips(
-        clips=tuple(names),
+        names=tuple(names),
         creators=tuple(creators),
         scenes=tuple(names),
         creator=np.array(creator, dtype=np.int32),
@@ -74,9 +74,7 @@ def _lineup(
     return lineup, first
 
 
-def _answers(
-    count: RealAndGeneratedAnswerCounts, size: int, rng: np.random.Generator
-) -> np.ndarray:
+def _answers(count: AnswerCounts, size: int, rng: np.random.Generator) -> np.ndarray:
     answers = np.full(size, SILENT)
     answers[: count.valid] = SAID_REAL
     answers[: count.said_fake] = SAID_GENERATED

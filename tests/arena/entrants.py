@@ -1,4 +1,4 @@
-"""A season that can be entered: a benchmark of tiny clips that do not look alike, and entries to it."""
+"""A season that can be entered: a benchmark of tiny clips that do not look alike, and folders of clips."""
 
 import json
 from functools import cache
@@ -8,10 +8,6 @@ from typing import Any
 from footage import film, write_clip
 from unreel.arena.season.recipe import Season, read_season
 from unreel.arena.season.scenes import open_season_benchmark
-from unreel.arena.submission.creator_checks import EntryCheckContext
-from unreel.arena.submission.entry import SubmittedEntry, read_entry_file
-from unreel.core.settings import read_environment_settings
-from unreel.engine.storage_access import ClipAccessSettings
 
 N_SCENES = 4
 
@@ -39,8 +35,9 @@ def write_real(root: Path, *, n_scenes: int = N_SCENES) -> Path:
 
 
 def write_made(root: Path, *, seed: int = 100, n_scenes: int = N_SCENES, **given: Any) -> Path:
-    """What somebody made: a clip of each scene, named after it."""
+    """What somebody made: a clip of each scene, named after it, and a licence."""
     root.mkdir(parents=True)
+    (root / "LICENSE").write_text("CC BY 4.0\n")
     for number in range(n_scenes):
         (root / f"scene-{number}.mp4").write_bytes(clip(seed + number, **given))
     return root
@@ -57,30 +54,3 @@ def write_season(root: Path, *, more: str = "", n_scenes: int = N_SCENES) -> Sea
     digest = open_season_benchmark(read_season(file)).digest
     file.write_text(f'{head}digest = "{digest}"\n{own}{more}', encoding="utf-8")
     return read_season(file)
-
-
-def grounds_of(
-    season: Season, root: Path, *, hidden: frozenset[str] = frozenset()
-) -> EntryCheckContext:
-    """What entries to `season` are checked against; clips are opened in this process."""
-    return EntryCheckContext(
-        recipe=season.recipe,
-        scenery=open_season_benchmark(season),
-        hidden=hidden,
-        folder=root / "played",
-        access=ClipAccessSettings(settings=read_environment_settings(), trusted=True),
-    )
-
-
-def write_entry(root: Path, section: str, *, name: str = "entry", **given: Any) -> SubmittedEntry:
-    """An entry by `Blue`, with a licence and a statement unless others are given."""
-    head = {"team": "Blue", "licence": "CC BY 4.0", "statement": "Made for tests."} | given
-    lines = [f"{key} = {json.dumps(value)}" for key, value in head.items() if value is not None]
-    file = root / f"{name}.toml"
-    file.write_text("\n".join([*lines, section]) + "\n", encoding="utf-8")
-    return read_entry_file(file)
-
-
-def creator(name: str = "Ours", *, folder: str = "ours", more: str = "") -> str:
-    """The section of a creator whose clips lie in a folder."""
-    return f'[creator]\nname = "{name}"\nkind = "folder"\nfolder = "{folder}"\n{more}'

@@ -31,7 +31,7 @@ def lineup(
     rows = [(f"{scene}/{name}", c, s, d) for s, scene in enumerate(scenes) for name, c, d in makers]
     lengths = np.full((len(rows), 1), 5.0) if nuisance is None else nuisance
     return SeasonClips(
-        clips=tuple(name for name, *_ in rows),
+        names=tuple(name for name, *_ in rows),
         creators=creators,
         scenes=scenes,
         creator=np.array([c for _, c, _, _ in rows], dtype=np.int32),
@@ -72,7 +72,7 @@ def play(
         asked[reviewers.index(who), shown.creator == shown.creators.index(creator)] = False
     reviewer, clip = np.nonzero(asked)
     return SeasonAnswerTable(
-        lineup=shown,
+        clips=shown,
         condition=condition,
         reviewers=reviewers,
         floors=frozenset(floors),

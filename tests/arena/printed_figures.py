@@ -1,36 +1,36 @@
-"""The papers' tables through the arena's own ranking: every verdict figure that `unreel published check` knows."""
+"""The papers' tables through the arena's own ranking: every verdict figure that `studies/published/recompute.py` knows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import Final, Literal
 
 from arena.counted_play import Counted, counted_play
-from unreel.arena.answers.answer_table import SeasonAnswerTable
-from unreel.arena.boards.entrant_comparison import rank_means
-from unreel.arena.boards.leaderboard_types import ReviewerCreatorCell, SeasonLeaderboard
-from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.benchmarks.published.deeptrace_check import N_FAKE, N_REAL, SPLITS
-from unreel.benchmarks.published.printed_tables import (
+from published.recompute import (
     COLUMNS,
     COUNT_TABLES,
+    N_FAKE,
+    N_REAL,
     REAL,
-    PrintedTableLine,
-    RealAndGeneratedAnswerCounts,
-    read_printed_cell_counts,
-    read_printed_count_tables,
-    read_printed_creator_lines,
-    read_printed_deeptrace_rows,
-    read_printed_human_answer_counts,
-    read_printed_reviewer_lines,
+    SPLITS,
+    AnswerCounts,
+    TableLine,
+    list_deeptrace_counts,
+    read_count_tables,
+    read_human_counts,
+    read_table_lines,
     round_to_two_places,
 )
+from unreel.arena.answers.answer_table import SeasonAnswerTable
+from unreel.arena.boards.entrant_comparison import rank_means
+from unreel.arena.boards.leaderboard_metrics import ReviewerCreatorCell, SeasonLeaderboard
+from unreel.arena.boards.ranking import rank_season_entrants
+from unreel.benchmarks.published.printed_tables import read_published_table
 from unreel.core.estimate import Estimate, Measured
 from unreel.protocols.paper_formulas import PERCENT, round_as_printed
 
 NO_VERDICTS: Final = ("DTR overall", "DTR table 1 explained", "VRT human clips", "VRB pairs")
-"""Checks of `unreel published check` about other things than who said real or generated."""
+"""Checks of `studies/published/recompute.py` about other things than who said real or generated."""
 _GENERATED: Final = "generated"
 _HUMAN: Final = "Human"
 
@@ -40,7 +40,7 @@ class RecomputedFigure:
     """A printed figure, and the arena's."""
 
     check: str
-    """Which check of `unreel published check` it belongs to."""
+    """Which check of `studies/published/recompute.py` it belongs to."""
     cell: str
     printed: Decimal
     arena: Decimal
@@ -58,16 +58,16 @@ def recalculate(*, seed: int = 0, resamples: int = 200) -> tuple[RecomputedFigur
     return (
         *_trace_accuracies(seed=seed, resamples=resamples),
         *_reviewer_cells(rank_season_entrants(table_2(), seed=seed, resamples=resamples)),
-        *_means(read_printed_reviewer_lines(), "VRT table 2", better="high"),
+        *_means(read_table_lines("reality_reviewers"), "VRT table 2", better="high"),
         *_creator_cells(rank_season_entrants(table_3(), seed=seed, resamples=resamples)),
-        *_means(read_printed_creator_lines(), "VRT table 3", better="low"),
+        *_means(read_table_lines("reality_creators"), "VRT table 3", better="low"),
         *_humans(seed=seed, resamples=resamples),
     )
 
 
 def table_2() -> SeasonAnswerTable:
     """Video Reality Test's reviewers against the creators of table 2."""
-    tables = read_printed_count_tables()
+    tables = read_count_tables()
     wanted = {REAL, *COLUMNS.values()}
     return counted_play(
         {
@@ -80,8 +80,8 @@ def table_2() -> SeasonAnswerTable:
 
 def table_3() -> SeasonAnswerTable:
     """Video Reality Test's creators and settings before the reviewers of table 3."""
-    tables = read_printed_count_tables()
-    lines = {line.name for line in read_printed_creator_lines()}
+    tables = read_count_tables()
+    lines = {line.name for line in read_table_lines("reality_creators")}
     return counted_play(
         {
             name: {
@@ -89,24 +89,24 @@ def table_3() -> SeasonAnswerTable:
                 for line, count in tables[COUNT_TABLES[name]].items()
                 if line in lines or line == REAL
             }
-            for name in read_printed_creator_lines()[0].cells
+            for name in read_table_lines("reality_creators")[0].cells
         },
         condition="Video Reality Test, table 3",
     )
 
 
-def _reviewer_cells(standings: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
-    cells = _by_names(standings)
-    for line in read_printed_reviewer_lines():
+def _reviewer_cells(leaderboards: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
+    cells = _by_names(leaderboards)
+    for line in read_table_lines("reality_reviewers"):
         for column, printed in line.cells.items():
             cell = cells.get((line.name, COLUMNS[column]))
             if cell is not None:
                 yield _told("VRT table 2 cells", f"{line.name}, {column}", printed, cell.accuracy)
 
 
-def _creator_cells(standings: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
-    cells = _by_names(standings)
-    for line in read_printed_creator_lines():
+def _creator_cells(leaderboards: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
+    cells = _by_names(leaderboards)
+    for line in read_table_lines("reality_creators"):
         for column, printed in line.cells.items():
             cell = cells.get((column, line.name))
             if cell is not None:
@@ -114,20 +114,15 @@ def _creator_cells(standings: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
 
 
 def _humans(*, seed: int, resamples: int) -> Iterator[RecomputedFigure]:
-    rows = read_printed_human_answer_counts()
-    real = RealAndGeneratedAnswerCounts(
-        valid=rows[0].n_real, said_fake=rows[0].n_real - rows[0].real_correct
+    rows = read_human_counts()
+    made = {creator: fake for creator, _, fake, _ in rows}
+    play = counted_play(
+        {_HUMAN: {REAL: rows[0][1], **made}}, condition="Video Reality Test, table 16"
     )
-    made = {
-        row.creator: RealAndGeneratedAnswerCounts(valid=row.n_fake, said_fake=row.fake_correct)
-        for row in rows
-    }
-    play = counted_play({_HUMAN: {REAL: real, **made}}, condition="Video Reality Test, table 16")
     cells = _by_names(rank_season_entrants(play, seed=seed, resamples=resamples))
-    for row in rows:
-        balanced = cells[_HUMAN, row.creator].balanced
-        printed = row.score * PERCENT
-        yield _told("VRT human table", f"{_HUMAN}, {row.creator}", printed, balanced)
+    for creator, _, _, printed in rows:
+        balanced = cells[_HUMAN, creator].balanced
+        yield _told("VRT human table", f"{_HUMAN}, {creator}", printed, balanced)
 
 
 def _trace_accuracies(*, seed: int, resamples: int) -> Iterator[RecomputedFigure]:
@@ -135,14 +130,14 @@ def _trace_accuracies(*, seed: int, resamples: int) -> Iterator[RecomputedFigure
         play = counted_play(_trace_counts(split), condition=f"DeepTraceReward, {split}")
         standings = rank_season_entrants(play, seed=seed, resamples=resamples)
         figures = {one.name: one.figures for one in standings.reviewers}
-        for row in read_printed_deeptrace_rows(split):
-            if row.model not in figures:
+        for row in read_published_table(f"deeptrace_{split}").rows:
+            if row["model"] not in figures:
                 continue
-            found, cell = figures[row.model], f"{split}, {row.model}"
+            found, cell = figures[row["model"]], f"{split}, {row['model']}"
             told = (
-                ("accuracy", row.accuracy, found["plain"]),
-                ("fake accuracy", row.fake_accuracy, found["caught"]),
-                ("real accuracy", row.real_accuracy, _rest(found["false-alarms"])),
+                ("accuracy", Decimal(row["accuracy"]), found["plain"]),
+                ("fake accuracy", Decimal(row["fake_accuracy"]), found["caught"]),
+                ("real accuracy", Decimal(row["real_accuracy"]), _rest(found["false-alarms"])),
             )
             for name, printed, value in told:
                 yield _told("DTR accuracy", f"{cell}, {name}", printed, value)
@@ -150,28 +145,20 @@ def _trace_accuracies(*, seed: int, resamples: int) -> Iterator[RecomputedFigure
 
 def _trace_counts(split: str) -> Counted:
     return {
-        row.model: {
-            REAL: RealAndGeneratedAnswerCounts(
-                valid=N_REAL, said_fake=N_REAL - golden["real_correct"]
-            ),
-            _GENERATED: RealAndGeneratedAnswerCounts(
-                valid=N_FAKE[split], said_fake=golden["fake_correct"]
-            ),
+        row["model"]: {
+            REAL: AnswerCounts(valid=N_REAL, said_fake=N_REAL - real_correct),
+            _GENERATED: AnswerCounts(valid=N_FAKE[split], said_fake=fake_correct),
         }
-        for row, golden in zip(
-            read_printed_deeptrace_rows(split),
-            read_printed_cell_counts()["deeptracereward"][split],
-            strict=True,
-        )
-        if golden["fake_correct"] is not None and golden["real_correct"] is not None
+        for row in read_published_table(f"deeptrace_{split}").rows
+        for fake_correct, real_correct in list_deeptrace_counts(split, row)[:1]
     }
 
 
 def _means(
-    lines: Sequence[PrintedTableLine], table: str, *, better: Literal["high", "low"]
+    lines: Sequence[TableLine], table: str, *, better: Literal["high", "low"]
 ) -> Iterator[RecomputedFigure]:
     """Averages and ranks from the printed cells, as the board takes them; a line with audio bears its base's rank."""
-    means = {line.name: _mean(line) for line in lines}
+    means = {line.name: line.mean for line in lines}
     bases = [line.name for line in lines if line.base == line.name]
     found = rank_means([float(means[name]) for name in bases], better=better)
     ranks: Mapping[str, int] = dict(zip(bases, found, strict=True))
@@ -190,12 +177,8 @@ def _means(
         )
 
 
-def _mean(line: PrintedTableLine) -> Fraction:
-    return sum(map(Fraction, line.cells.values()), Fraction()) / len(line.cells)
-
-
-def _by_names(standings: SeasonLeaderboard) -> Mapping[tuple[str, str], ReviewerCreatorCell]:
-    return {(cell.reviewer, cell.creator): cell for cell in standings.cells}
+def _by_names(leaderboards: SeasonLeaderboard) -> Mapping[tuple[str, str], ReviewerCreatorCell]:
+    return {(cell.reviewer, cell.creator): cell for cell in leaderboards.cells}
 
 
 def _rest(share: Measured) -> Measured:

@@ -16,7 +16,7 @@ def lineup(
     control = [*([NOBODY] * len(sources)), *range(len(controls))] * n_scenes
     per_scene = len(sources) + len(controls)
     return SeasonClips(
-        clips=tuple(f"clip-{place}" for place in range(n_scenes * per_scene)),
+        names=tuple(f"clip-{place}" for place in range(n_scenes * per_scene)),
         creators=tuple(creators),
         scenes=tuple(f"scene-{place:04}" for place in range(n_scenes)),
         creator=np.array(creator, dtype=np.int32),
@@ -56,7 +56,7 @@ def play(
     ]
     columns = np.array(rows, dtype=np.int32).reshape(-1, 3)
     return SeasonAnswerTable(
-        lineup=of,
+        clips=of,
         condition="test",
         reviewers=tuple(chances),
         floors=frozenset(floors),
@@ -72,7 +72,7 @@ def without(of: SeasonAnswerTable, reviewer: str) -> SeasonAnswerTable:
     stays = of.reviewer != place
     moved = of.reviewer[stays]
     return SeasonAnswerTable(
-        lineup=of.lineup,
+        clips=of.clips,
         condition=of.condition,
         reviewers=tuple(name for name in of.reviewers if name != reviewer),
         floors=of.floors - {reviewer},

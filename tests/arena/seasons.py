@@ -12,10 +12,10 @@ from unreel.arena.run.outcome import SeasonOutcome
 from unreel.arena.season.folder import SeasonFolder, resolve_season_folder
 from unreel.arena.season.recipe import read_season
 from unreel.arena.season.scenes import open_season_benchmark
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.settings import read_environment_settings
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import ClipAccessSettings
-from unreel.evaluation.table_schemas import ANSWERS
 
 N_SCENES = 4
 
@@ -86,11 +86,7 @@ class Stadium:
 
     def _write(self, head: dict[str, Any]) -> None:
         lines = [f"{key} = {json.dumps(value)}" for key, value in head.items()]
-        parts = {
-            "creator": self.creators,
-            "reviewer": self.reviewers,
-            "condition": self.conditions,
-        }
+        parts = {"creator": self.creators, "reviewer": self.reviewers, "condition": self.conditions}
         for name, sections in parts.items():
             for section in sections:
                 lines += [f"[[{name}]]", *(f"{k} = {json.dumps(v)}" for k, v in section.items())]

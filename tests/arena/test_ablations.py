@@ -24,8 +24,8 @@ from unreel.arena.boards.ablations import (
     SETTING,
     compare_answer_tables,
     measure_ablation_effects,
+    measure_reviewer_biases,
 )
-from unreel.arena.boards.reviewer_bias import measure_reviewer_biases
 from unreel.core.estimate import Estimate, Unmeasured
 
 SHOWN = lineup(("Sora", "Wan/image", "Wan/text"), n_scenes=40, controls=("scaled",))
@@ -38,8 +38,14 @@ def _said(
     return replace(before, said=said.astype(np.int8), condition=condition)
 
 
-def _between(plays: list[SeasonAnswerTable], reviewer: str, knob: str = "condition") -> Estimate:
-    found = [a for a in measure_ablation_effects(plays) if (a.knob, a.reviewer) == (knob, reviewer)]
+def _between(
+    answer_tables: list[SeasonAnswerTable], reviewer: str, knob: str = "condition"
+) -> Estimate:
+    found = [
+        a
+        for a in measure_ablation_effects(answer_tables)
+        if (a.knob, a.reviewer) == (knob, reviewer)
+    ]
     assert len(found) == 1
     assert isinstance(found[0].difference, Estimate)
     return found[0].difference
@@ -79,7 +85,7 @@ def test_silent_answers_are_left_out_and_counted() -> None:
     found = next(
         a for a in measure_ablation_effects([one, _said(one, said)]) if a.reviewer == "ada"
     )
-    lost = (build_answer_grid(one)[0] < 0) | (np.arange(len(SHOWN.clips)) < 60)
+    lost = (build_answer_grid(one)[0] < 0) | (np.arange(len(SHOWN.names)) < 60)
     counted = get_generated_clip_mask(SHOWN) | get_real_clip_mask(SHOWN)
     assert (found.n_pairs, found.n_left_out) == ((~lost & counted).sum(), (lost & counted).sum())
 
@@ -127,20 +133,6 @@ def test_a_control_is_set_against_the_real_clip_of_its_scene() -> None:
     assert _value(found[0].difference).value == 100
 
 
-def test_floors_do_not_count_for_everybody() -> None:
-    one = play(SHOWN, ABILITIES, floors=["coin"])
-    said = one.said.copy()
-    said[one.reviewer == one.reviewers.index("coin")] = SAID_REAL
-    assert _between([one, _said(one, said)], EVERYBODY).value == 0
-
-
-def test_few_scenes_have_no_interval() -> None:
-    shown = lineup(("Sora",), n_scenes=3)
-    one = play(shown, ABILITIES)
-    found = measure_ablation_effects([one, replace(one, condition="b")])
-    assert all(isinstance(a.difference, Unmeasured) for a in found)
-
-
 def test_plays_of_other_seasons_are_matched_by_name() -> None:
     one = play(SHOWN, ABILITIES)
     other_way = lineup(("Wan/text", "Sora"), n_scenes=40)
@@ -152,8 +144,8 @@ def test_plays_of_other_seasons_are_matched_by_name() -> None:
 
 def test_seasons_without_a_common_clip_have_no_difference() -> None:
     one = play(SHOWN, {"ada": 1.0})
-    clips = tuple(f"x/{name}" for name in SHOWN.clips)
-    other = replace(one, lineup=replace(SHOWN, clips=clips))
+    clips = tuple(f"x/{name}" for name in SHOWN.names)
+    other = replace(one, clips=replace(SHOWN, names=clips))
     (everybody, ada) = compare_answer_tables(one, other, knob="season")
     assert isinstance(everybody.difference, Unmeasured)
     assert ada.n_pairs == 0
@@ -183,33 +175,9 @@ def test_a_reviewer_that_says_real_leans_there() -> None:
     assert _value(ada.sensitivity).low > 0
 
 
-def test_leaning_agrees_with_its_formula_on_counts_by_hand() -> None:
-    shown = lineup(("Sora",), n_scenes=20)
-    one = play(shown, {"ada": 1.0})
-    said = np.where(get_generated_clip_mask(shown)[one.clip], SAID_GENERATED, SAID_REAL)
-    said[:8] = SAID_REAL  # 4 scenes, real and generated in turn
-    (found,) = measure_reviewer_biases(_said(one, said))
-    from statistics import NormalDist
-
-    z = NormalDist().inv_cdf
-    missed, passed = z(4.5 / 21), z(20.5 / 21)
-    assert _value(found.sensitivity).value == pytest.approx(passed - missed)
-    assert _value(found.criterion).value == pytest.approx((passed + missed) / 2)
-    assert _value(found.said_real).value == pytest.approx(60)
-
-
 def test_who_never_saw_a_real_clip_has_no_leaning() -> None:
     one = play(SHOWN, {"ada": 1.0})
     said = np.where(get_real_clip_mask(SHOWN)[one.clip], SILENT, one.said)
     (found,) = measure_reviewer_biases(_said(one, said))
     assert isinstance(found.sensitivity, Unmeasured)
     assert isinstance(found.said_real, Unmeasured)
-
-
-def test_a_share_stays_between_0_and_100() -> None:
-    shown = lineup(("Sora",), n_scenes=8)
-    one = play(shown, {"ada": 1.0})
-    (found,) = measure_reviewer_biases(_said(one, np.full(len(one.said), SAID_REAL)))
-    assert _value(found.said_real).value == 100
-    assert _value(found.said_real).high == 100
-    assert 0 < _value(found.said_real).low < 100

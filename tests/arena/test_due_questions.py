@@ -7,8 +7,7 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra `eval`")
 
 from arena.seasons import Stadium, write_benchmark
-from unreel.arena.run.forecast import forecast_season
-from unreel.arena.run.job import DRIVER
+from unreel.arena.run.job import DRIVER, forecast_season
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.writer_lock import build_writer_lock
 

@@ -106,13 +106,6 @@ def test_a_clip_in_which_nothing_can_go_wrong_is_a_failure_that_says_why(
     assert "can be put into this clip" in failure.detail
 
 
-def test_the_order_of_categories_makes_no_other_entrant_and_their_number_does() -> None:
-    one, other = ["sudden-blurring", "object-merging"], ["object-merging", "sudden-blurring"]
-    assert section(categories=one).stable_name == section(categories=other).stable_name
-    assert section(categories=one).stable_name != section().stable_name
-    assert section(categories=one[:1]).stable_name.startswith("inject:sudden-blurring-")
-
-
 def test_what_has_no_known_look_is_not_injected() -> None:
     with pytest.raises(InvalidSettingError, match="other"):
         section(categories=["other"])

@@ -10,24 +10,22 @@ from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL,
 from unreel.arena.answers.resampled_counts import ResampledAnswerTable
 from unreel.arena.boards import preference_ranking
 from unreel.arena.boards.entrant_comparison import find_leading_entrants
-from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS
-from unreel.arena.boards.leaderboard_types import LeaderboardRow
+from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS, LeaderboardRow
 from unreel.arena.boards.preference_ranking import (
     TOOK_FIRST,
     TOOK_SECOND,
     PairAnswerTable,
     rank_entrants_by_pair_answers,
 )
-from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.arena.boards.rates import measure_leaderboard_rates
+from unreel.arena.boards.ranking import measure_leaderboard_rates, rank_season_entrants
 from unreel.core.estimate import Estimate
 
 N_SEASONS = 100
 SHOWN = lineup(("Sora", "Veo"), n_scenes=40)
 
 
-def _leading(board: tuple[LeaderboardRow, ...]) -> set[str]:
-    return {one.name for one in board if one.first_class}
+def _leading(rows: tuple[LeaderboardRow, ...]) -> set[str]:
+    return {one.name for one in rows if one.first_class}
 
 
 def _answers(right: dict[str, float], **more: frozenset[str]) -> SeasonAnswerTable:
@@ -35,7 +33,7 @@ def _answers(right: dict[str, float], **more: frozenset[str]) -> SeasonAnswerTab
     answers = play(SHOWN, dict.fromkeys(right, 1.0))
     truth = np.where(SHOWN.creator != NOBODY, SAID_GENERATED, SAID_REAL)[answers.clip]
     share = np.array([right[name] for name in answers.reviewers])[answers.reviewer]
-    errs = answers.clip >= share * len(SHOWN.clips)
+    errs = answers.clip >= share * len(SHOWN.names)
     wrong = np.where(truth == SAID_GENERATED, SAID_REAL, SAID_GENERATED)
     return replace(answers, said=np.where(errs, wrong, truth).astype(np.int8), **more)
 
@@ -85,6 +83,19 @@ def test_nobody_at_or_below_the_coin_leads() -> None:
     floors = frozenset({"coin"})
     lucky = _answers({"Ann": 0.6, "Ben": 0.7, "coin": 0.65}, floors=floors)
     assert _leading(rank_season_entrants(lucky, seed=1, resamples=200).reviewers) == {"Ben"}
+
+
+def test_guessers_lead_no_season() -> None:
+    leading = [
+        name
+        for seed in range(12)
+        for name in _leading(
+            rank_season_entrants(
+                play(SHOWN, dict.fromkeys("abcde", 0.0), seed=seed), seed=seed, resamples=100
+            ).reviewers
+        )
+    ]
+    assert len(leading) <= 1  # of 12 seasons, where 5 of 100 have a leader by chance
 
 
 def test_nobody_leads_a_board_of_one() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from synthesise import ClipRecipe, synthesise
-from unreel.arena.run.make_clips import ClipGenerationStage, SeasonCreatorContext
+from unreel.arena.run.creators import ClipGenerationStage, SeasonCreatorContext
 from unreel.arena.season.scenes import WORDLESS
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
@@ -49,9 +49,9 @@ class Maker:
     settings: frozenset[CreatorInput] = frozenset(CreatorInput)
     asked: list[ClipBrief] = field(default_factory=list)
 
-    async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
+    async def make(self, brief: ClipBrief, context: CreatorContext) -> GeneratedClip | Failure:
         self.asked.append(brief)
-        file = self.leave(workplace.folder)
+        file = self.leave(context.folder)
         return GeneratedClip(
             file=file, model="m-1", parameters={"steps": 4}, cost_usd=self.cost_usd
         )

@@ -21,7 +21,7 @@ from unreel.arena.boards.preference_ranking import (
     PairAnswerTable,
     compare_pairs_with_single_clips,
 )
-from unreel.core.estimate import Estimate, Unmeasured
+from unreel.core.estimate import Estimate
 
 SHOWN = lineup(("Sora", "Wan"), n_scenes=30)
 
@@ -85,10 +85,3 @@ def test_what_cannot_be_read_on_either_side_is_left_out() -> None:
     took[:10] = SILENT
     _, ada = compare_pairs_with_single_clips(replace(pairs, took=took), _single(right=True))
     assert (ada.n_pairs, ada.n_left_out) == (50, 10)
-
-
-def test_pairs_of_two_creators_tell_nothing_of_single_clips() -> None:
-    pairs = _pairs(right=1)
-    others = replace(pairs, first=(1 - pairs.second).astype(np.int32))
-    _, ada = compare_pairs_with_single_clips(others, _single(right=True))
-    assert isinstance(ada.difference, Unmeasured)

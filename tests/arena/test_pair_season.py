@@ -12,7 +12,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from arena.seasons import Stadium, write_benchmark
 from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS
 from unreel.arena.boards.preference_ranking import rank_entrants_by_pair_answers
-from unreel.arena.run.forecast import forecast_season
+from unreel.arena.run.job import forecast_season
 from unreel.arena.season_ranking import read_pair_answers
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate
@@ -64,7 +64,7 @@ def test_questions_about_pairs_that_have_an_answer_are_not_foreseen(stadium: Sta
 
 
 def test_who_fools_more_often_ranks_higher(stadium: Stadium) -> None:
-    pytest.importorskip("evalica", reason="needs the extra arena: pip install 'unreel[arena]'")
+    pytest.importorskip("evalica", reason="needs the extra eval: pip install 'unreel[eval]'")
     pairs = read_pair_answers(stadium.folder, "main")
     found = rank_entrants_by_pair_answers(pairs, seed=0)
     taken = {one.name: one.figures["taken-for-real"] for one in found.creators}
@@ -76,7 +76,7 @@ def test_who_fools_more_often_ranks_higher(stadium: Stadium) -> None:
 
 
 def test_the_command_ranks_a_preference_season(stadium: Stadium) -> None:
-    pytest.importorskip("evalica", reason="needs the extra arena: pip install 'unreel[arena]'")
+    pytest.importorskip("evalica", reason="needs the extra eval: pip install 'unreel[eval]'")
     code = "from unreel.cli.main import main; main()"
     typed = [sys.executable, "-c", code, "arena", "rank", stadium.root / stadium.out, "--json"]
     done = subprocess.run(typed, check=True, capture_output=True, text=True)

@@ -20,7 +20,7 @@ from unreel.annotation.campaign import Annotator
 from unreel.annotation.judgements import VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.arena.answers.answer_table import SAID_GENERATED, SAID_REAL, SILENT, SeasonAnswerTable
-from unreel.arena.answers.human_votes import MAJORITY, PERSON, HumanClipVote, add_human_reviewers
+from unreel.arena.answers.season_answers import MAJORITY, PERSON, HumanClipVote, add_human_reviewers
 from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
@@ -32,7 +32,7 @@ MODELS = play(SHOWN, {"coin": 0.0, "zeta": 2.0})
 def _said(found: SeasonAnswerTable, name: str) -> dict[str, int]:
     who = found.reviewers.index(name)
     return {
-        found.lineup.clips[clip]: int(said)
+        found.clips.names[clip]: int(said)
         for reviewer, clip, said in zip(found.reviewer, found.clip, found.said, strict=True)
         if reviewer == who
     }
@@ -42,7 +42,7 @@ def _said(found: SeasonAnswerTable, name: str) -> dict[str, int]:
     st.lists(
         st.builds(
             HumanClipVote,
-            st.sampled_from([*SHOWN.clips, "elsewhere"]),
+            st.sampled_from([*SHOWN.names, "elsewhere"]),
             st.sampled_from("abc"),
             st.sampled_from(Label),
         )
@@ -53,11 +53,11 @@ def test_people_are_added_and_what_models_said_stays(ballots: list[HumanClipVote
     assert list(found.reviewers) == sorted(found.reviewers)
     for name in MODELS.reviewers:
         assert _said(found, name) == _said(MODELS, name)
-    assert found.lineup is MODELS.lineup
+    assert found.clips is MODELS.clips
     first: dict[tuple[str, str], Label] = {}
     for each in ballots:
         first.setdefault((each.voter, each.clip), each.label)
-    seen = {pair: label for pair, label in first.items() if pair[1] in SHOWN.clips}
+    seen = {pair: label for pair, label in first.items() if pair[1] in SHOWN.names}
     people = {name for name in found.reviewers if name.startswith(PERSON)}
     assert people == {f"{PERSON}{voter}" for voter, _ in seen}
     if not seen:
@@ -71,7 +71,7 @@ def test_people_are_added_and_what_models_said_stays(ballots: list[HumanClipVote
 
 def test_somebody_who_saw_a_part_is_shown_so_and_ranks_nobody_else_anew() -> None:
     right = [
-        HumanClipVote(name, "ann", Label.REAL) for name in SHOWN.clips if name.endswith("real")
+        HumanClipVote(name, "ann", Label.REAL) for name in SHOWN.names if name.endswith("real")
     ]
     before = rank_season_entrants(MODELS, seed=0, resamples=200)
     after = rank_season_entrants(add_human_reviewers(MODELS, right), seed=0, resamples=200)
@@ -92,7 +92,7 @@ def test_somebody_who_saw_a_part_is_shown_so_and_ranks_nobody_else_anew() -> Non
 def test_a_model_that_goes_by_a_persons_name_is_refused() -> None:
     taken = play(SHOWN, {"person: ann": 1.0})
     with pytest.raises(InvalidValueError, match="another title"):
-        add_human_reviewers(taken, [HumanClipVote(SHOWN.clips[0], "ann", Label.REAL)])
+        add_human_reviewers(taken, [HumanClipVote(SHOWN.names[0], "ann", Label.REAL)])
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def ask(
 def test_nothing_known_every_cell_gets_its_share() -> None:
     questions, makers, scenes = ask(4, 5, 10)
     chosen = choose_informative_questions(
-        questions, 40, makers=makers, scenes=scenes, known=ReviewerCreatorAnswerCounts(), seed=1
+        questions, 40, makers=makers, scenes=scenes, counts=ReviewerCreatorAnswerCounts(), seed=1
     )
     cells = Counter((who, makers[clip]) for who, _, clip in chosen)
     assert len(cells) == 20
@@ -47,7 +47,7 @@ def test_who_is_known_least_is_asked_most() -> None:
     answered = {("r0", f"c{c}"): 200 for c in range(3)}
     known = ReviewerCreatorAnswerCounts(caught=dict.fromkeys(answered, 100), answered=answered)
     chosen = choose_informative_questions(
-        questions, 60, makers=makers, scenes=scenes, known=known, seed=1
+        questions, 60, makers=makers, scenes=scenes, counts=known, seed=1
     )
     asked = Counter(who for who, _, _ in chosen)
     assert asked["r0"] < asked["r1"]
@@ -61,7 +61,7 @@ def test_a_cell_whose_answer_is_sure_tells_less_than_an_open_one() -> None:
         caught={("r0", "c0"): 50, ("r0", "c1"): 25}, answered=answered
     )
     chosen = choose_informative_questions(
-        questions, 20, makers=makers, scenes=scenes, known=known, seed=1
+        questions, 20, makers=makers, scenes=scenes, counts=known, seed=1
     )
     asked = Counter(makers[clip] for _, _, clip in chosen)
     assert asked["c1"] > asked["c0"]
@@ -78,7 +78,7 @@ def test_an_answered_question_is_not_chosen_again() -> None:
     left = {(q.reviewer, q.condition, q.clip) for q in done if not q.answered}
     for most in (4, 6, 100):
         chosen = choose_informative_questions(
-            done, most, makers=makers, scenes=scenes, known=ReviewerCreatorAnswerCounts(), seed=3
+            done, most, makers=makers, scenes=scenes, counts=ReviewerCreatorAnswerCounts(), seed=3
         )
         assert len(chosen) == min(most, len(left))
         assert set(chosen) <= left
@@ -99,7 +99,7 @@ def test_a_plan_holds_each_question_once_up_to_the_budget_and_comes_out_the_same
             most,
             makers=makers,
             scenes=scenes,
-            known=ReviewerCreatorAnswerCounts(),
+            counts=ReviewerCreatorAnswerCounts(),
             seed=seed,
         )
         for asked in (questions, questions[::-1])
@@ -110,10 +110,10 @@ def test_a_plan_holds_each_question_once_up_to_the_budget_and_comes_out_the_same
 
 def test_plays_tell_who_caught_whom_and_what_could_not_be_read_tells_nothing() -> None:
     one = lineup(("Sora",), n_scenes=2, controls=("blur",))
-    said = np.array(["real" not in name for name in one.clips], dtype=np.int8)
-    said[one.clips.index("scene-0001/Sora")] = SILENT
+    said = np.array(["real" not in name for name in one.names], dtype=np.int8)
+    said[one.names.index("scene-0001/Sora")] = SILENT
     ada = SeasonAnswerTable(
-        lineup=one,
+        clips=one,
         condition="main",
         reviewers=("ada",),
         reviewer=np.zeros(len(said), dtype=np.int32),

@@ -39,7 +39,7 @@ def _pairs(n_scenes: int = 40, *, silent: float = 0.0, seed: int = 0) -> PairAns
 
 
 def test_who_is_oftener_taken_for_real_stands_higher_and_real_clips_bear_no_rank() -> None:
-    pytest.importorskip("evalica", reason="needs the extra arena: pip install 'unreel[arena]'")
+    pytest.importorskip("evalica", reason="needs the extra eval: pip install 'unreel[eval]'")
     found = rank_entrants_by_pair_answers(_pairs(), seed=0)
     ranked = [(one.name, one.rank) for one in found.creators]
     assert ranked == [("fine", 1), ("so-so", 2), ("crude", 3), (REAL_CLIPS, None)]
@@ -53,7 +53,7 @@ def test_who_is_oftener_taken_for_real_stands_higher_and_real_clips_bear_no_rank
 
 
 def test_reviewers_are_told_by_the_pairs_with_a_real_clip_and_by_their_lean() -> None:
-    pytest.importorskip("evalica", reason="needs the extra arena: pip install 'unreel[arena]'")
+    pytest.importorskip("evalica", reason="needs the extra eval: pip install 'unreel[eval]'")
     found = rank_entrants_by_pair_answers(_pairs(silent=0.1, seed=7), seed=0)
     for one in found.reviewers:
         accuracy, lean = one.figures["pair-accuracy"], one.figures["took-first"]
@@ -65,7 +65,7 @@ def test_reviewers_are_told_by_the_pairs_with_a_real_clip_and_by_their_lean() ->
 
 
 def test_an_unbeaten_field_has_no_strengths_but_shares() -> None:
-    pytest.importorskip("evalica", reason="needs the extra arena: pip install 'unreel[arena]'")
+    pytest.importorskip("evalica", reason="needs the extra eval: pip install 'unreel[eval]'")
     pairs = _pairs()
     first_is_better = pairs.first.astype(float) % 4 < pairs.second.astype(float) % 4
     always = PairAnswerTable(

@@ -5,13 +5,8 @@ import pytest
 
 from arena.counted_play import counted_play
 from arena.printed_figures import NO_VERDICTS, RecomputedFigure, recalculate, table_2, table_3
+from published.recompute import REAL, AnswerCounts, check_published_figures, read_table_lines
 from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.benchmarks.published.check import check_published_numbers
-from unreel.benchmarks.published.printed_tables import (
-    REAL,
-    RealAndGeneratedAnswerCounts,
-    read_printed_reviewer_lines,
-)
 from unreel.core.estimate import Estimate
 
 
@@ -23,7 +18,7 @@ def recalculated() -> tuple[RecomputedFigure, ...]:
 def test_every_verdict_figure_that_the_check_knows_is_the_arenas_too(
     recalculated: tuple[RecomputedFigure, ...],
 ) -> None:
-    checks = {one.name: one for one in check_published_numbers()}
+    checks = check_published_figures()
     assert set(checks) == {one.check for one in recalculated} | set(NO_VERDICTS)
     for name in checks.keys() - set(NO_VERDICTS) - {"DTR accuracy"}:
         mine = [one for one in recalculated if one.check == name]
@@ -35,7 +30,7 @@ def test_every_verdict_figure_that_the_check_knows_is_the_arenas_too(
 def test_the_accuracies_of_deeptracereward_follow_from_its_counts(
     recalculated: tuple[RecomputedFigure, ...],
 ) -> None:
-    (known,) = [one for one in check_published_numbers() if one.name == "DTR accuracy"]
+    known = check_published_figures()["DTR accuracy"]
     mine = [one for one in recalculated if one.check == "DTR accuracy"]
     assert len(mine) == 3 * known.reproduced
     assert all(one.agrees for one in mine)
@@ -44,7 +39,7 @@ def test_the_accuracies_of_deeptracereward_follow_from_its_counts(
 def test_averages_of_lines_whose_cells_all_have_counts_are_those_of_the_board() -> None:
     board = rank_season_entrants(table_2(), seed=0, resamples=20)
     cells = {(one.cell, one.check): one for one in recalculate(resamples=20)}
-    for line in read_printed_reviewer_lines():
+    for line in read_table_lines("reality_reviewers"):
         mine = [cells.get((f"{line.name}, {column}", "VRT table 2 cells")) for column in line.cells]
         if not all(one is not None and one.agrees for one in mine):
             continue
@@ -65,20 +60,14 @@ def test_a_creator_that_not_all_reviewers_met_ranks_by_those_who_met_everybody()
 
 def test_a_counted_play_has_exactly_the_counts() -> None:
     counted = {
-        "a": {
-            REAL: RealAndGeneratedAnswerCounts(valid=7, said_fake=2),
-            "x": RealAndGeneratedAnswerCounts(valid=5, said_fake=5),
-        },
-        "b": {
-            REAL: RealAndGeneratedAnswerCounts(valid=4, said_fake=0),
-            "x": RealAndGeneratedAnswerCounts(valid=9, said_fake=1),
-        },
+        "a": {REAL: AnswerCounts(valid=7, said_fake=2), "x": AnswerCounts(valid=5, said_fake=5)},
+        "b": {REAL: AnswerCounts(valid=4, said_fake=0), "x": AnswerCounts(valid=9, said_fake=1)},
     }
     play = counted_play(counted, condition="c", seed=3)
     for place, name in enumerate(play.reviewers):
         for source, count in counted[name].items():
-            creator = -1 if source == REAL else play.lineup.creators.index(source)
-            mine = (play.reviewer == place) & (play.lineup.creator[play.clip] == creator)
+            creator = -1 if source == REAL else play.clips.creators.index(source)
+            mine = (play.reviewer == place) & (play.clips.creator[play.clip] == creator)
             assert int((play.said[mine] == 1).sum()) == count.said_fake
             assert int((play.said[mine] >= 0).sum()) == count.valid
             assert int(mine.sum()) == (7 if source == REAL else 9)

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "arena_ranking.py"
 
 
@@ -15,16 +13,5 @@ def test_a_season_of_ten_by_ten_ranks_in_little_memory() -> None:
     done = subprocess.run(typed, check=True, capture_output=True, text=True)
     told = json.loads(done.stdout)
     assert told["answers"] == 10 * 11 * 150
-    assert told["cpu_s"] < 30
-    assert told["peak_mib"] < 512
-
-
-@pytest.mark.slow
-def test_each_answer_of_a_season_is_read_once_for_its_condition() -> None:
-    sizes = ["--reviewers", "2", "--clips", "102", "--conditions", "2"]
-    typed = [sys.executable, str(BENCHMARK.with_name("arena_reading.py")), *sizes, "--json"]
-    done = subprocess.run(typed, check=True, capture_output=True, text=True)
-    told = json.loads(done.stdout)
-    assert told["answers"] == 2 * 2 * 102
     assert told["cpu_s"] < 30
     assert told["peak_mib"] < 512

@@ -12,13 +12,10 @@ from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
 from chat import Reply, says, serve_chat
 from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
 from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
-from unreel.arena.run.forecast import forecast_season
-from unreel.arena.season.clip_set import open_season_clip_set, read_clip_controls
-from unreel.arena.season.folder import read_stored_season_recipe
+from unreel.arena.run.job import forecast_season
 from unreel.arena.season.recipe import read_season
 from unreel.arena.season.scenes import assign_scene_file_names
-from unreel.benchmarks.entry import Entry
-from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
+from unreel.core.errors import InvalidSettingError, UnreelError
 
 PRICES = """
 [models."compatible/tiny"]
@@ -95,17 +92,17 @@ def test_a_season_plays_locate(stadium: Stadium) -> None:
 def test_a_play_tells_whose_each_clip_is_and_what_was_said(stadium: Stadium) -> None:
     stadium.play()
     play = read_season_answers(stadium.folder.path)
-    assert play.lineup.creators == ("Sora", "Wan/image+text")
-    assert play.lineup.scenes == tuple(f"scene-{n}" for n in range(N_SCENES))
-    assert (play.lineup.creator == NOBODY).sum() == N_SCENES
+    assert play.clips.creators == ("Sora", "Wan/image+text")
+    assert play.clips.scenes == tuple(f"scene-{n}" for n in range(N_SCENES))
+    assert (play.clips.creator == NOBODY).sum() == N_SCENES
     assert (play.reviewers, play.floors) == (("Ann",), frozenset())
-    said = dict(zip((play.lineup.clips[at] for at in play.clip), play.said.tolist(), strict=True))
+    said = dict(zip((play.clips.names[at] for at in play.clip), play.said.tolist(), strict=True))
     assert {said[f"real-{n}"] for n in range(N_SCENES)} == {SAID_REAL}
     assert [said[f"Sora-{n}"] for n in range(N_SCENES)] == [SAID_GENERATED, SAID_REAL] * 2
     made = [said[f"Wan/image+text/scene-{n}"] for n in range(N_SCENES)]
     assert made == [SAID_GENERATED] * 3 + [SILENT]
-    assert play.lineup.nuisances == ("length", "resolution", "sound")
-    assert (play.lineup.nuisance[:, 2] == 0).all()
+    assert play.clips.nuisances == ("length", "resolution", "sound")
+    assert (play.clips.nuisance[:, 2] == 0).all()
 
 
 def test_a_creator_and_a_reviewer_that_come_later_cost_only_their_own_cells(
@@ -156,10 +153,10 @@ def test_who_is_taken_out_keeps_its_answers_and_is_asked_about_no_more(stadium: 
     retired = [each.title for each in stadium.folder.entrants().creators if each.retired]
     assert retired == ["Wan"]
     play = read_season_answers(stadium.folder.path)
-    assert play.lineup.creators == ("Sora",)
+    assert play.clips.creators == ("Sora",)
     assert play.reviewers == ("Ann", "always-generated")
     everything = read_season_clips(stadium.folder, retired=True)
-    assert read_season_answers(stadium.folder.path, lineup=everything).lineup.creators == (
+    assert read_season_answers(stadium.folder.path, clips=everything).clips.creators == (
         "Sora",
         "Wan/image+text",
     )
@@ -185,9 +182,7 @@ def test_a_scene_without_a_clip_is_a_failure_with_its_reason_and_asked_for_once(
     (stadium.root / "wan" / "scene-2.mp4").write_bytes(b"no video at all")
     outcome = stadium.play()
     assert dict(outcome.creators[0].failures) == {"not-a-file": 1, "format-refused": 1}
-    assert (
-        read_season_answers(stadium.folder.path).lineup.clips.count("Wan/image+text/scene-1") == 0
-    )
+    assert read_season_answers(stadium.folder.path).clips.names.count("Wan/image+text/scene-1") == 0
     second = stadium.play()
     (wan, _), (ann,) = second.creators, second.reviewers
     assert (wan.done, dict(wan.failures), wan.failed_before, wan.already) == (0, {}, 2, 2)
@@ -238,23 +233,6 @@ def test_answers_that_failed_before_are_counted_as_failed(stadium: Stadium) -> N
     assert ann.already == N_SCENES
 
 
-def test_a_file_is_named_after_its_scene_without_folder_and_ending(stadium: Stadium) -> None:
-    bench = stadium.root / "plain"
-    shutil.copytree((stadium.root / "bench").resolve(), bench)
-    rows = [json.loads(line) for line in (bench / "metadata.jsonl").read_text().splitlines()]
-    kept = [{"file_name": row["file_name"], "label": row["label"]} for row in rows]
-    text = "".join(json.dumps(row) + "\n" for row in kept if row["label"] == "real")
-    (bench / "metadata.jsonl").write_text(text, encoding="utf-8")
-    stadium.head["benchmark"] = "plain"
-    stadium.creators = [{"name": "Wan", "kind": "folder", "folder": "named"}]
-    (stadium.root / "named").mkdir()
-    for number in range(N_SCENES):
-        source = stadium.root / "wan" / f"scene-{number}.mp4"
-        shutil.copy(source, stadium.root / "named" / f"real-{number}.mp4")
-    assert forecast_season(stadium.job()).scenes == tuple(f"real-{n}" for n in range(N_SCENES))
-    assert stadium.play().creators[0].done == N_SCENES
-
-
 def test_scenes_that_would_share_a_file_name_keep_what_tells_them_apart() -> None:
     scenes = ("a/x.mp4", "b/x.mp4", "clips/y.MP4", "z", "w.mp4", "w", "v1.5")
     assert assign_scene_file_names(scenes) == {
@@ -266,26 +244,6 @@ def test_scenes_that_would_share_a_file_name_keep_what_tells_them_apart() -> Non
         "w": "w",
         "v1.5": "v1.5",
     }
-
-
-def test_all_clips_lie_in_one_set_that_every_other_command_reads(stadium: Stadium) -> None:
-    stadium.play()
-    entries = [row for row in open_season_clip_set(stadium.folder) if isinstance(row, Entry)]
-    assert len(entries) == 3 * N_SCENES
-    assert {entry.group for entry in entries} == {f"scene-{n}" for n in range(N_SCENES)}
-    assert read_clip_controls(stadium.folder) == {}
-    for entry in entries:
-        assert (stadium.folder.set / entry.location).is_file()
-
-
-def test_two_conditions_are_two_plays(stadium: Stadium) -> None:
-    stadium.conditions = [{"title": "few"}, {"sampling": "uniform-16"}]
-    stadium.play()
-    assert stadium.folder.entrants().conditions == ("few", "uniform-16")
-    assert len(read_season_answers(stadium.folder.path, "uniform-16").said) == 3 * N_SCENES
-    assert read_stored_season_recipe(stadium.folder).knobs["uniform-16"]["sampling"] == "uniform-16"
-    with pytest.raises(UnknownNameError, match="uniform-16"):
-        read_season_answers(stadium.folder.path, "uniform-17")
 
 
 def test_a_limit_plays_some_scenes_and_the_same_ones_each_time(stadium: Stadium) -> None:
@@ -366,11 +324,6 @@ def test_a_wrong_season_is_refused_with_what_to_write(
         read_season(stadium.file)
 
 
-def test_a_title_that_nobody_has_is_refused(stadium: Stadium) -> None:
-    with pytest.raises(UnknownNameError, match="Wan"):
-        stadium.play(only=frozenset({"Wam"}))
-
-
 def test_hostile_names_stay_names(stadium: Stadium) -> None:
     scenes = ("../../../etc/passwd", "a\nb\x1b[2J", "long " * 400, "<script>alert(1)</script>")
     lines = (stadium.root / "bench" / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
@@ -393,7 +346,7 @@ def test_hostile_names_stay_names(stadium: Stadium) -> None:
     outcome = stadium.play()
     assert dict(outcome.creators[0].failures) == {"not-a-file": N_SCENES - 1}
     assert outcome.reviewers[0].done == 2 * N_SCENES
-    assert set(read_season_answers(stadium.folder).lineup.scenes) == {
+    assert set(read_season_answers(stadium.folder).clips.scenes) == {
         scene.strip() for scene in scenes
     }
     (run,) = (stadium.folder.path / "runs").iterdir()
@@ -426,11 +379,8 @@ def test_a_damaged_season_says_what_to_do(stadium: Stadium) -> None:
     with pytest.raises(UnreelError, match="rewritten"):
         read_season_answers(stadium.folder)
     stadium.play()
-    assert read_season_answers(stadium.folder).lineup.controls == ()
+    assert read_season_answers(stadium.folder).clips.controls == ()
     entrants = stadium.folder.path / "entrants.json"
-    earlier = json.loads(entrants.read_text("utf-8")) | {"knobs": {"main": {"sampling": "all"}}}
-    entrants.write_text(json.dumps(earlier), encoding="utf-8")
-    assert stadium.folder.entrants().conditions == ("main",)
     entrants.write_text("{}}", encoding="utf-8")
     with pytest.raises(UnreelError, match="Move it away"):
         stadium.play()

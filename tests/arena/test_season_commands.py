@@ -96,3 +96,30 @@ def test_missing_files_are_named_and_end_with_status_1_each_time(stadium: Stadiu
         source = stadium.root / "wan" / f"scene-{number}.mp4"
         (stadium.root / "empty" / source.name).write_bytes(source.read_bytes())
     assert typed(stadium, "run", "--trusted", "--retry-failed").exit_code == 0
+
+
+def test_ablations_and_biases_are_printed(stadium: Stadium) -> None:
+    stadium.conditions = [{"title": "plain"}, {"title": "more frames", "sampling": "uniform-12"}]
+    stadium.write()
+    assert typed(stadium, "run", "--trusted").exit_code == 0
+    told = json.loads(typed(stadium, "ablations", "--json").stdout)
+    assert {each["knob"] for each in told["ablations"]} == {"sampling"}
+    assert "Cynic" in {each["reviewer"] for each in told["leanings"]}
+    table = typed(stadium, "ablations", "--format", "csv").stdout
+    assert table.startswith("what,first,second,reviewer")
+
+
+def test_a_season_with_hidden_scenes_or_submitted_entries_is_refused(stadium: Stadium) -> None:
+    stadium.sections = {"holdout": {"share": 0.2}}
+    stadium._write({"name": "spring", "benchmark": "bench"})
+    refused = typed(stadium, "run", "--trusted")
+    assert isinstance(refused.exception, UnreelError)
+    assert "holdout" in str(refused.exception)
+    stadium.sections = {}
+    stadium.write()
+    (stadium.folder.path / "entries").mkdir(parents=True)
+    (stadium.folder.path / "entries" / "ours.json").write_text("{}")
+    refused = typed(stadium, "run", "--trusted")
+    assert isinstance(refused.exception, UnreelError)
+    assert "has submitted entries" in str(refused.exception)
+    assert "season file" in str(refused.exception)

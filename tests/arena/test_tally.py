@@ -15,7 +15,7 @@ PLAY = play(
 
 def count_by_hand(*, silent: bool) -> list[list[int]]:
     """Return the number of answers of each reviewer about each source, one answer after another."""
-    source = PLAY.lineup.source
+    source = PLAY.clips.source
     counts = [[0] * 4 for _ in PLAY.reviewers]  # two creators, the real clips, one control
     for reviewer, clip, said in zip(PLAY.reviewer, PLAY.clip, PLAY.said, strict=True):
         counts[reviewer][source[clip]] += silent or said != SILENT
@@ -39,5 +39,5 @@ def test_the_counts_of_the_first_resample_are_those_of_the_play() -> None:
         assert counts.scene_asked.sum(axis=0).tolist() == asked[reviewer]
         assert counts.scene_valid.sum(axis=0).tolist() == valid[reviewer]
         says_generated = (PLAY.said == SAID_GENERATED) & (PLAY.reviewer == reviewer)
-        by_source = np.bincount(PLAY.lineup.source[PLAY.clip[says_generated]], minlength=4)
+        by_source = np.bincount(PLAY.clips.source[PLAY.clip[says_generated]], minlength=4)
         assert counts.generated[0].tolist() == by_source.tolist()

@@ -19,10 +19,10 @@ from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.arena.season.folder import SeasonFolder
 from unreel.arena.season.recipe import read_season
 from unreel.arena.season.scenes import open_season_benchmark
+from unreel.asking.answer_table import ANSWERS
 from unreel.cli.main import unreel
 from unreel.core.judgement import Label
 from unreel.engine.table import LanceTable
-from unreel.evaluation.table_schemas import ANSWERS
 
 DRIVER = Path(__file__).with_name("season_driver.py")
 N_SCENES = 3
@@ -100,13 +100,13 @@ def killed_twice_and_joined(stadium: Stadium, late: Stadium) -> None:
     assert all(row["attempt"] == 1 for row in whole.values())
     assert set(turns(drive(stadium)).values()) == {0}
 
-    n_clips = len(read_season_answers(stadium.folder).lineup.clips)
+    n_clips = len(read_season_answers(stadium.folder).clips.names)
     n_judges = len(stadium.folder.entrants().reviewers)
     late.write()
     asked = turns(drive(late))
     joined = rows_of(late.folder)
     assert meaning(whole).items() <= meaning(joined).items()
-    n_new = len(read_season_answers(late.folder).lineup.clips) - n_clips
+    n_new = len(read_season_answers(late.folder).clips.names) - n_clips
     assert n_new > 0
     new = {title: n for title, n in asked.items() if n}
     assert len(new) == 1 + n_judges + 1

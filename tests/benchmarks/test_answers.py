@@ -9,9 +9,8 @@ import pytest
 
 from unreel.benchmarks.deeptrace import read_deeptrace_benchmark
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected
-from unreel.benchmarks.imported_answers import join_answers_with_entries
+from unreel.benchmarks.imported_answers import build_scorable_rows, join_answers_with_entries
 from unreel.benchmarks.loader import read_realism_table
-from unreel.benchmarks.scorable_rows import build_scorable_rows
 from unreel.core.answer import Reply
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from unreel.benchmarks.check import NAMES_KEPT, OTHERS, check_benchmark
-from unreel.benchmarks.columns import KNOWN, MEANS
 from unreel.benchmarks.entry import BenchmarkLayout
 from unreel.benchmarks.examples import EXAMPLES, write_example_benchmark
 from unreel.core.errors import UnreadableSourceError
@@ -24,11 +23,6 @@ def test_the_example_of_each_layout_is_found_and_sound(
     assert checked.is_sound
     assert checked.n_clips == len(EXAMPLES[layout].clips)
     assert all(not table.ignored for table in checked.tables)
-
-
-def test_every_layout_has_an_example_and_every_field_its_words() -> None:
-    assert set(EXAMPLES) == set(BenchmarkLayout)
-    assert set(MEANS) == set(KNOWN)
 
 
 def test_an_example_overwrites_nothing(tmp_path: Path) -> None:
@@ -53,7 +47,7 @@ def test_clips_of_one_scene_count_once_for_the_difference_that_a_benchmark_would
     alone = check_benchmark(write_rows("alone.csv", [row(i, "") for i in range(60)]))
     scenes = check_benchmark(write_rows("scenes.csv", [row(i, str(i // 6)) for i in range(60)]))
     assert (alone.n_independent, scenes.n_independent) == (60, 10)
-    assert alone.detectable == pytest.approx(19, abs=0.5)
+    assert alone.detectable == pytest.approx(23.3, abs=0.5)
     assert scenes.detectable is not None
     assert scenes.detectable > 2 * alone.detectable
 
@@ -108,12 +102,6 @@ def test_files_that_are_not_there_are_told_and_urls_are_left_alone(write_rows: W
     checked = check_benchmark(write_rows("l.csv", rows))
     assert (checked.n_not_here, checked.n_behind_urls) == (1, 1)
     assert checked.first_not_here.endswith("gone.mp4")
-
-
-def test_three_rows_are_shown(write_rows: Write) -> None:
-    rows = [{"file": f"{n}.mp4", "label": "fake", "model": "Veo"} for n in range(5)]
-    checked = check_benchmark(write_rows("l.csv", rows))
-    assert [row["location"] for row in checked.rows] == ["0.mp4", "1.mp4", "2.mp4"]
 
 
 def test_other_layouts_that_fit_are_told(tmp_path: Path) -> None:

@@ -14,11 +14,7 @@ CHILD = Path(__file__).with_name("try_tables.py")
 MOST_MB = 1024
 MOST_S = 60
 READ = {"parquet: text that is no text", "csv: a row of commas"}
-SLOW = {
-    "csv: an open quote",
-    "csv: rows of nothing",
-    "parquet: more rows than are taken",
-}
+SLOW = {"csv: an open quote", "csv: rows of nothing", "parquet: more rows than are taken"}
 """A million rows are looked at before the next one is refused."""
 
 

@@ -53,12 +53,6 @@ def test_a_row_says_who_made_the_clip_and_how(write_rows: Write, name: str) -> N
     assert (entry.name, entry.location, entry.prompt) == ("a/b.mp4", "a/b.mp4", "c")
 
 
-def test_a_generated_clip_of_nobody_has_an_unknown_creator(write_rows: Write) -> None:
-    assert only(write_rows("l.csv", [{"file": "a.mp4", "label": "generated"}])).origin == Generated(
-        "unknown"
-    )
-
-
 def test_columns_of_other_names_are_mapped(write_rows: Write) -> None:
     table = write_rows("l.csv", [{"Clip File": "a.mp4", "kind": "real", "label": "9"}])
     entry = only(table, {"location": "Clip File", "label": "kind"})
@@ -104,12 +98,6 @@ def test_a_damaged_row_is_rejected_and_spares_the_others(
     rejected, entry = read_clip_table(write_rows("l.csv", [sound | change, sound]))
     assert isinstance(rejected, Rejected)
     assert isinstance(entry, Entry)
-
-
-def test_a_rejected_row_goes_by_its_name(write_rows: Write) -> None:
-    rows = [{"name": "n1", "file": "../x", "label": "real"}, {"name": "", "file": "", "label": "x"}]
-    first, second = read_clip_table(write_rows("l.csv", rows))
-    assert (first.name, second.name) == ("n1", "row 2")
 
 
 def test_bytes_that_are_no_utf_8_reject_their_row_alone(tmp_path: Path) -> None:

@@ -34,11 +34,6 @@ def test_each_layout_is_found_by_itself(
     assert open_benchmark(tmp_path / "f").layout is BenchmarkLayout.FOLDERS
 
 
-def test_a_benchmark_can_be_read_again(reality: Path) -> None:
-    benchmark = open_benchmark(reality)
-    assert take_census(benchmark) == take_census(benchmark)
-
-
 def test_several_layouts_that_fit_ask_for_a_name(shared: Path) -> None:
     with pytest.raises(UnreadableSourceError, match=r"folders or list\. Name the layout"):
         open_benchmark(shared / "clips")

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.imported_answers import join_answers_with_entries
-from unreel.benchmarks.scorable_rows import build_scorable_rows
+from unreel.benchmarks.imported_answers import build_scorable_rows, join_answers_with_entries
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate, Scorecard, Unmeasured
@@ -42,8 +41,8 @@ def scored(texts: dict[str, str]) -> Scorecard:
     return preference.score(build_scorable_rows(joined, preference).rows, seed=0)
 
 
-def value(card: Scorecard, name: str) -> float:
-    measured = card[name]
+def value(scorecard: Scorecard, name: str) -> float:
+    measured = scorecard[name]
     assert isinstance(measured, Estimate)
     return measured.value
 

@@ -51,9 +51,7 @@ def test_another_seed_takes_others_and_the_same_one_the_same() -> None:
 
 
 @given(
-    st.lists(st.sampled_from([None, *CREATORS]), max_size=60),
-    st.integers(1, 70),
-    st.integers(0, 5),
+    st.lists(st.sampled_from([None, *CREATORS]), max_size=60), st.integers(1, 70), st.integers(0, 5)
 )
 def test_as_many_as_there_are_in_their_order_and_each_once(
     makers: list[str | None], n: int, seed: int

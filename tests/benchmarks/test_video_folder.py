@@ -93,10 +93,7 @@ def test_no_word_of_a_split_is_left_in_the_names_of_media(media: Path, tmp_path:
     write_video_folder([FULL, PLAIN], tmp_path / "out", root=media)
     assert [
         entry.location for entry in read_video_folder(tmp_path / "out") if isinstance(entry, Entry)
-    ] == [
-        "media/00000/00000000.mp4",
-        "media/00000/00000001.mp4",
-    ]
+    ] == ["media/00000/00000000.mp4", "media/00000/00000001.mp4"]
 
 
 def test_every_row_has_the_same_keys(media: Path, tmp_path: Path) -> None:

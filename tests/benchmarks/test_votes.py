@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from published.recompute import read_human_counts
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.published.printed_tables import read_printed_human_answer_counts
 from unreel.benchmarks.votes import VoteScores, join_votes_with_entries, score_votes
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
@@ -46,8 +46,8 @@ def ballots(*said: str) -> VoteScores:
     return score_votes(voted, seed=0)
 
 
-def values(card: Scorecard, *names: str) -> list[float]:
-    return [estimate(card[name]).value for name in names]
+def values(scorecard: Scorecard, *names: str) -> list[float]:
+    return [estimate(scorecard[name]).value for name in names]
 
 
 def test_a_vote_finds_its_clip_by_name_or_location_and_its_label_in_words(tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_agreement_is_told_beyond_chance() -> None:
 
 
 def test_the_votes_that_table_16_counts_give_its_scores() -> None:
-    rows = read_printed_human_answer_counts()
-    n_real, right = rows[0].n_real, rows[0].real_correct
+    rows = read_human_counts()
+    n_real, right = rows[0][1].valid, rows[0][1].said_real
     voted = [
         (
             Entry(name=f"real{n}", location=f"{n}.mp4", origin=Real()),
@@ -183,14 +183,14 @@ def test_the_votes_that_table_16_counts_give_its_scores() -> None:
         )
         for n in range(n_real)
     ]
-    for row in rows:
+    for creator, _, fake, _ in rows:
         voted += [
             (
-                Entry(name=f"{row.creator}{n}", location="x.mp4", origin=Generated(row.creator)),
-                (Vote("people", FAKE if n < row.fake_correct else REAL),),
+                Entry(name=f"{creator}{n}", location="x.mp4", origin=Generated(creator)),
+                (Vote("people", FAKE if n < fake.said_fake else REAL),),
             )
-            for n in range(row.n_fake)
+            for n in range(fake.valid)
         ]
     card = score_votes(voted, seed=0).majority
-    for row in rows:
-        assert values(card, f"balanced: {row.creator}") == [pytest.approx(float(row.score) * 100)]
+    for creator, _, _, score in rows:
+        assert values(card, f"balanced: {creator}") == [pytest.approx(float(score))]

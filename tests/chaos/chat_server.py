@@ -1,9 +1,8 @@
 """A chat server that outlives the runs that are killed: `python chat_server.py FOLDER`.
 
-It prints its port. `/RUN/v1/chat/completions` answers from the frames alone, and appends `key port` to
-`FOLDER/RUN/asks.log` before it does: the question's key and the asker's end of the connection. While
-`FOLDER/RUN/hold/KEY` exists it does not answer KEY; while `FOLDER/RUN/refuse` exists it refuses about
-half of all keys. It listens on loopback and ends with its standard input, or after an hour.
+It prints its port. `/RUN/v1/chat/completions` answers from the frames alone, and appends the question's key
+to `FOLDER/RUN/asks.log` before it does. While `FOLDER/RUN/refuse` exists it refuses about half of all keys.
+It listens on loopback and ends with its standard input, or after an hour.
 """
 
 import asyncio
@@ -34,14 +33,13 @@ def completion(body: bytes) -> bytes:
     return reply(200, document)
 
 
-def note(folder: Path, key: str, port: int) -> None:
+def note(folder: Path, key: str) -> None:
     log = os.open(folder / "asks.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    os.write(log, f"{key} {port}\n".encode())
+    os.write(log, f"{key}\n".encode())
     os.close(log)
 
 
 async def serve(root: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    port = writer.get_extra_info("peername")[1]
     with contextlib.suppress(OSError, EOFError):
         while True:
             request, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
@@ -49,9 +47,7 @@ async def serve(root: Path, reader: asyncio.StreamReader, writer: asyncio.Stream
             headers = {name.lower(): value for name, value in pairs}
             body = await reader.readexactly(int(headers["content-length"]))
             folder, key = root / request.split("/")[1], headers["idempotency-key"]
-            note(folder, key, port)
-            while (folder / "hold" / key).exists() and not reader.at_eof():
-                await asyncio.sleep(0.005)
+            note(folder, key)
             refused = key[0] in REFUSED and (folder / "refuse").exists()
             writer.write(
                 reply(400, {"error": {"message": "not today"}}) if refused else completion(body)

@@ -1,15 +1,14 @@
-"""What the kill scripts share: start a driver, follow its lines, kill, look at what is left."""
+"""Start a driver, follow its lines, kill it, look at what is left."""
 
 import itertools
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,12 +23,7 @@ class Tally:
 
     kills: int = 0
     kills_by_step: dict[str, int] = field(default_factory=dict)
-    runs: int = 0
-    asks: int = 0
     asked_again: int = 0
-    in_flight: int = 0
-    """Answers that the kills cost, in all."""
-    most_in_flight: int = 0
     violations: list[str] = field(default_factory=list)
 
     def expect(self, holds: bool, sentence: str) -> None:  # noqa: FBT001  reads as an assertion
@@ -148,27 +142,13 @@ def n_asked(folder: Path) -> int:
 
 def asks_in(folder: Path) -> list[str]:
     """Keys in the order in which they were asked."""
-    return [key for key, _ in asks_with_asker(folder)]
-
-
-def asks_with_asker(folder: Path) -> list[tuple[str, int]]:
-    """Keys, each with the asker's process id, or with its port where a server keeps the log."""
     log = folder / "asks.log"
-    if not log.exists():
-        return []
-    lines = [line.split() for line in log.read_text().splitlines()]
-    return [(key, int(asker)) for key, asker in lines]
+    return log.read_text().split() if log.exists() else []
 
 
 def repeats(keys: Sequence[str]) -> int:
     """How many of these asks put a question that was put before."""
     return len(keys) - len(set(keys))
-
-
-def report(tally: Tally, kills: int) -> None:
-    """Tell whoever waits how far the kills are."""
-    words = f"{tally.kills} of {kills} kills in {tally.runs} runs"
-    sys.stderr.write(f"{words}, {len(tally.violations)} violations\n")
 
 
 def kill_and_confirm(pid: int, *, wait_s: float = 20.0) -> None:
@@ -199,10 +179,6 @@ def state_of(pid: int) -> str:
     return words[0] if words else "X"
 
 
-def children(parent: int) -> set[int]:
-    return {pid for pid, words in _processes() if int(words[1]) == parent}
-
-
 def descendants(ancestor: int) -> set[int]:
     parents = {pid: int(words[1]) for pid, words in _processes()}
     found, fresh = set[int](), {ancestor}
@@ -222,28 +198,6 @@ def _stat(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return []
-
-
-def owner_of_port(port: int, among: set[int]) -> int | None:
-    """Which of these processes holds the connection whose near end is `port` of loopback."""
-    near = f"0100007F:{port:04X}"
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    sockets = {f"socket:[{row[9]}]" for row in rows if row[1] == near and row[9] != "0"}
-    return next((pid for pid in among if sockets and sockets & set(_open_files(pid))), None)
-
-
-def _open_files(pid: int) -> Iterator[str]:
-    with suppress(OSError):  # it ended, or lets nobody look
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(FileNotFoundError):
-                yield str(descriptor.readlink())
-
-
-@contextmanager
-def folders() -> Iterator[tuple[Path, Iterator[Path]]]:
-    """A folder, and fresh ones inside it; all are gone at the end."""
-    with tempfile.TemporaryDirectory(prefix="unreel-chaos-") as root:
-        yield Path(root), fresh_in(Path(root))
 
 
 def fresh_in(root: Path) -> Iterator[Path]:

@@ -11,18 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from clips import make_clips
-from driver import PACE_ROWS
-from eval_trial import IN_FLIGHT, run_in
-from harness import HERE, finish
-
+from chaos.clips import make_clips
+from chaos.eval_trial import IN_FLIGHT, run_in
+from chaos.harness import HERE, finish
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.content_ids import digest
 from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 from unreel.evaluation.scoring import score_run
-from unreel.evaluation.table_schemas import ANSWERS
 
+PACE_ROWS = 10
 MOST_UNCOMMITTED = IN_FLIGHT + 4 * PACE_ROWS
 """Rows in stages, in the committer's hands (at most two batches) and waiting for it (two)."""
 OF_THE_WAY = ("attempt", "latency_us")
@@ -83,16 +82,13 @@ class Bare:
     n_rows: int
     steps: tuple[str, ...] = ("written", "committed", "asked")
     pace_rows: int = PACE_ROWS
-    stage: str = ""
-    engine: str = "local"
     most_uncommitted: int = MOST_UNCOMMITTED
     stops: Iterator[str] = field(default_factory=lambda: iter(()))
     """The first kills; later ones are drawn at random."""
 
     @property
     def options(self) -> tuple[str, ...]:
-        sizes = ("--rows", str(self.n_rows), "--pace-rows", str(self.pace_rows))
-        return (*sizes, "--stage", self.stage, "--engine", self.engine)
+        return ("--rows", str(self.n_rows), "--pace-rows", str(self.pace_rows))
 
     def prepare(self, folder: Path) -> None:
         """Nothing is needed."""
@@ -137,7 +133,7 @@ class Evaluation:
 
     @property
     def options(self) -> tuple[str, ...]:
-        how = ("--stage", "eval", "--engine", self.engine, "--pace-rows", str(self.pace_rows))
+        how = ("--eval", "--engine", self.engine, "--pace-rows", str(self.pace_rows))
         return (*how, "--retry") if self.retry else how
 
     def prepare(self, folder: Path) -> None:

@@ -1,6 +1,5 @@
 """`unreel annotate exclude` and `include` as people type them."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -25,23 +24,6 @@ def address(tmp_path: Path) -> str:
     return found
 
 
-def test_an_annotator_is_excluded_and_included_again(run, address: str) -> None:
-    typed = ("votes", "ben", "--ledger", address, "--json")
-    done = run("annotate", "exclude", *typed, "--why", "always the first button")
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["counts"], told["n_before"], told["n_now"]) == (False, 3, 2)
-    done = run("annotate", "include", *typed, "--why", "it was the screen", "--by", "zoe")
-    assert json.loads(done.stdout)["n_now"] == 3
-    with open_ledger(address) as ledger:
-        kept = [(each.kind, each.subject, each.by, each.said) for each in ledger.notices("votes")]
-        assert len(list(ledger.records("votes"))) == 3
-    assert kept == [
-        ("exclusion", "ben", "lead", "always the first button"),
-        ("inclusion", "ben", "zoe", "it was the screen"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("ledger", "warned"),
     [
@@ -55,12 +37,6 @@ def test_a_password_on_the_command_line_is_warned_of(run, ledger: str, *, warned
     done = run("annotate", "exclude", "votes", "ben", "--ledger", ledger, "--why", "spam")
     assert ("UNREEL_LEDGER or PGPASSWORD" in done.stderr) is warned
     assert "secret" not in done.stderr
-
-
-def test_how_to_take_it_back_is_told(run, address: str) -> None:
-    done = run("annotate", "exclude", "votes", "ben", "--ledger", address, "--why", "spam")
-    assert "unreel annotate include votes ben" in done.stderr
-    assert done.stdout == ""
 
 
 @pytest.mark.parametrize(

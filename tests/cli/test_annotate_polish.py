@@ -22,8 +22,6 @@ from unreel.annotation.campaign import (
 )
 from unreel.annotation.judgements import AnnotationRecord, RatingAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.loader import open_benchmark
 from unreel.core.content_ids import compute_bytes_clip_id
 from unreel.core.judgement import Rating
 
@@ -118,30 +116,6 @@ def polish(run: Any, ledger: Path, *words: object, status: int = 0) -> dict[str,
     return told
 
 
-def test_rationales_are_polished_once_flagged_and_confirmed_by_a_person(
-    run: Any, ledger: Path, model: Model
-) -> None:
-    told = polish(run, ledger, "--model", model.name)
-    assert [each["clip"] for each in told["texts"]] == ["one", "two"]
-    assert len(model.asked) == 2
-    assert all("ann: the hand" in asked and "cho" not in asked for asked in model.asked)
-    text = told["texts"][0]["polished"]
-    assert text["text"].startswith("- Problem Description: The hand of one")
-    assert (text["standing"], text["flags"]) == ("waiting", [])
-    polish(run, ledger, "--model", model.name)
-    assert len(model.asked) == 2
-    confirm = ("annotate", "confirm", "scored", "--ledger", ledger, "--by", "dee")
-    assert run(*confirm, "one").returncode == 0
-    assert run(*confirm, text["task"], "--reject").returncode == 0
-    assert run(*confirm, "two").returncode == 0
-    assert "Known: one, two" in run(*confirm, "three").stderr
-    standing = [each["polished"]["standing"] for each in polish(run, ledger)["texts"]]
-    assert standing == ["rejected", "confirmed"]
-    with open_ledger(str(ledger)) as opened:
-        assert len(opened.notices("scored")) == 5
-        assert len(list(opened.records("scored"))) == 6
-
-
 def test_a_failed_question_is_told_and_asked_again(run: Any, ledger: Path, model: Model) -> None:
     model.refused = "two"
     told = polish(run, ledger, "--model", model.name, status=1)
@@ -160,27 +134,3 @@ def test_a_confirmation_does_not_carry_over_to_a_new_text(
     run("annotate", "confirm", "scored", "one", "--by", "dee", "--ledger", ledger)
     told = polish(run, ledger, "--model", model.name, "--again")
     assert told["texts"][0]["polished"]["standing"] == "waiting"
-
-
-def test_confirmed_words_stand_in_the_published_benchmark_and_the_others_stay(
-    run: Any, ledger: Path, model: Model, tmp_path: Path
-) -> None:
-    bench = tmp_path / "bench"
-    bench.mkdir()
-    lines = [{"file_name": f"{name}.mp4", "name": name, "label": "real"} for name in ("one", "two")]
-    for line in lines:
-        (bench / line["file_name"]).write_bytes(line["name"].encode())
-    (bench / "metadata.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    polish(run, ledger, "--model", model.name)
-    run("annotate", "confirm", "scored", "one", "--by", "dee", "--ledger", ledger)
-    words = ("--ledger", ledger, "--benchmark", bench, "--out", tmp_path / "out")
-    done = run("annotate", "publish", "scored", *words)
-    assert done.returncode == 0, done.stderr
-    settled = {row.name: row for row in open_benchmark(tmp_path / "out") if isinstance(row, Entry)}
-    assert settled["one"].rating is not None
-    assert settled["one"].rating.problem.startswith("The hand of one")
-    assert settled["one"].ratings[0].problem == "ann: the hand of one melts"
-    assert settled["two"].rating is not None
-    assert "the hand of two melts" in settled["two"].rating.problem
-    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    assert "1 merged by a language model and confirmed by people" in card

@@ -98,19 +98,6 @@ def test_failures_are_told_in_the_servers_words_with_the_command_that_asks_again
 
 
 @pytest.mark.usefixtures("bench")
-def test_rejections_that_an_earlier_release_kept_are_told(run, tmp_path: Path) -> None:
-    said = [
-        {"clip": f"{n}.mp4", "failure": "request-rejected", "detail": "status 401: Who?"}
-        for n in range(4)
-    ]
-    (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, said)))
-    done = run(*words("--model", "recorded", "--recorded", "said.jsonl"))
-    assert done.returncode == 1
-    assert "4 questions failed for a rejected key in an earlier call" in done.stderr
-    assert "--retry-failed`" in done.stderr
-
-
-@pytest.mark.usefixtures("bench")
 def test_a_local_server_that_is_not_there_is_told_before_a_clip_is_opened(
     run, tmp_path: Path
 ) -> None:
@@ -147,15 +134,6 @@ def test_a_wrong_key_of_one_model_leaves_the_others_their_runs(run, chat: Chat) 
 
 
 @pytest.mark.usefixtures("bench")
-def test_models_that_would_share_a_folder_are_refused(run, chat: Chat, tmp_path: Path) -> None:
-    one = chat.model("tiny")
-    done = run(*words("--model", one, "--model", one.replace("127.0.0.1", "localhost")))
-    assert done.returncode == 2
-    assert "would both be stored in runs/" in done.stderr
-    assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.usefixtures("bench")
 def test_a_dry_run_asks_nobody_writes_nothing_and_tells_tokens_and_money(
     run, chat: Chat, tmp_path: Path
 ) -> None:
@@ -176,10 +154,7 @@ def test_a_dry_run_asks_nobody_writes_nothing_and_tells_tokens_and_money(
     run(*typed, "--limit", 1)
     after = json.loads(run(*typed, "--dry-run", "--json").stdout)
     assert (after["forecast"]["n_answered"], after["forecast"]["n_due"]) == (1, 3)
-    bill = after["forecast"]["bill"]
-    assert (bill["input_tokens"], bill["output_tokens"]) == (3000, 60)
-    assert bill["input_by"] == "as the 1 answers that are there"
-    assert after["cost_usd"] == pytest.approx(0.00648)
+    assert after["forecast"]["bill"]["output_tokens"] == 3 * 2048
 
 
 @pytest.mark.usefixtures("bench")
@@ -193,50 +168,11 @@ def test_a_dry_run_needs_no_key_and_says_what_it_does_not_know(
     assert "each tile of 512 pixels" in done.stdout
 
 
-@pytest.mark.usefixtures("bench")
-def test_a_dry_run_of_several_models_is_one_list(run, tmp_path: Path) -> None:
-    done = run(*words(*FLOORS, "--dry-run", "--json"))
-    assert done.returncode == 0, done.stderr
-    coin, always = json.loads(done.stdout)
-    assert coin["forecast"]["n_due"] == always["forecast"]["n_due"] == 4
-    assert coin["forecast"]["bill"] is None
-    assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.usefixtures("bench")
-def test_a_dry_run_tells_what_failed_before(run, chat: Chat) -> None:
-    typed = words("--model", chat.model("lost"), "--out", "r")
-    run(*typed)
-    n_asked = len(chat.asked)
-    done = run(*typed, "--dry-run")
-    assert "failed before: 4 request-rejected, repeated only with --retry-failed" in done.stdout
-    assert "tokens" not in done.stdout
-    due = json.loads(run(*typed, "--dry-run", "--retry-failed", "--json").stdout)
-    assert due["forecast"]["n_due"] == 4
-    assert len(chat.asked) == n_asked
-
-
-def test_a_review_tells_the_rest_where_one_key_is_rejected(run, clip: Path, chat: Chat) -> None:
-    models = ("--model", chat.model("locked"), "--model", chat.model("tiny"))
-    done = run("review", clip, *models, "--protocol", "reality", "--trusted")
-    assert done.returncode == 1
-    assert "key-rejected: status 401: Incorrect API key provided; asked without a key." in " ".join(
-        done.stdout.split()
-    )
-    assert "real by 1 of 2, no verdict by 1 of 2" in done.stdout
-
-
 def test_a_review_that_nobody_can_answer_is_refused_at_once(run, clip: Path) -> None:
     done = run("review", clip, "--model", "vllm/tiny@http://127.0.0.1:9/v1")
     assert done.returncode == 2
     assert "without a key; nothing listens there now" in done.stderr
     assert "nothing listens at 127.0.0.1:9 for vllm/tiny. Start the server" in done.stderr
-
-
-def test_a_benchmark_that_is_not_there_is_told_once_for_several_models(run) -> None:
-    done = run("eval", "nowhere", "--protocol", "reality", *FLOORS)
-    assert done.returncode == 2
-    assert done.stderr.count("nowhere: no such file or folder") == 1
 
 
 def test_a_missing_key_is_told_before_anything_heavy_is_loaded(

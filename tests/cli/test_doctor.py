@@ -8,7 +8,6 @@ from importlib.metadata import requires
 import pytest
 
 from unreel.cli.doctor import BRINGS, ModelProviderStatus
-from unreel.reviewers.external.bubblewrap import find_program_sandbox_problem
 
 
 def test_extras_are_named_with_what_they_bring(run) -> None:
@@ -24,28 +23,11 @@ def test_extras_are_named_with_what_they_bring(run) -> None:
     assert all(words in shown for extra, words in BRINGS.items() if extra in declared)
 
 
-def test_bubblewrap_is_reported_with_what_to_do(run) -> None:
-    problem = json.loads(run("doctor", "--json").stdout)["cage"]["problem"]
-    shown = run("doctor").stdout
-    assert f"{'no' if problem else 'yes'}  bubblewrap" in shown.replace("no   ", "no  ")
-    assert problem == find_program_sandbox_problem()
-
-
 def test_a_store_that_is_configured_is_knocked_at(run, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as door:
         endpoint = f"http://127.0.0.1:{door.getsockname()[1]}"
         monkeypatch.setenv("UNREEL_S3_ENDPOINT", endpoint)
         assert f"yes  {endpoint}" in run("doctor").stdout
-
-
-def test_a_store_without_an_address_is_told_with_what_to_do(
-    run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("UNREEL_S3_ENDPOINT", "my-store")
-    done = run("doctor")
-    assert done.returncode == 1
-    assert "NO   my-store" in done.stdout
-    assert "http://host:port" in done.stdout
 
 
 def test_keys_are_told_by_their_names_and_never_shown(run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """`unreel export` as people type it."""
 
-import csv
 import json
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,17 +40,6 @@ def test_a_benchmark_becomes_a_task(run, benchmark: Path, tmp_path: Path, kit, f
     assert "not an empty folder" in again.stderr
 
 
-def test_the_name_and_the_whole_files_can_be_chosen(run, benchmark: Path, tmp_path: Path) -> None:
-    done = run(
-        *("export", benchmark, "--map", "label=kind", "--protocol", "preference"),
-        *("--to", "vlmevalkit", "--out", "task", "--name", "pairs", "--sampling", "whole"),
-    )
-    assert done.returncode == 0, done.stderr
-    with (tmp_path / "task" / "pairs.tsv").open(encoding="utf-8", newline="") as file:
-        (row,) = csv.DictReader(file, delimiter="\t")
-    assert {row["video_path"], row["video_path_2"]} == {"a.mp4", "b.mp4"}
-
-
 def test_rows_that_cannot_be_exported_end_with_status_1(run, benchmark: Path) -> None:
     (benchmark.parent / "b.mp4").unlink()
     done = run(
@@ -78,25 +66,6 @@ def test_what_cannot_be_exported_is_said(run, benchmark: Path, options, said: st
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.skipif(find_spec("lance") is None, reason="needs the extra eval")
-def test_a_run_becomes_rows_and_a_file_is_never_overwritten(
-    run, benchmark: Path, tmp_path: Path
-) -> None:
-    asked = ("eval", benchmark, "--map", "label=kind", "--protocol", "reality", "--model", "coin")
-    assert run(*asked, "--trusted", "--out", "r").returncode == 0
-    done = run("export", "r", "--to", "jsonl", "--out", "rows.jsonl", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["n_rows"] == 2
-    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    assert [row["status"] for row in rows] == ["answered", "answered"]
-    again = run("export", "r", "--to", "jsonl", "--out", "rows.jsonl")
-    assert again.returncode == 2
-    assert "exists already" in again.stderr
-    wrong = run("export", benchmark.parent, "--to", "parquet", "--out", "x.parquet")
-    assert wrong.returncode == 2
-    assert "contains no run" in wrong.stderr
 
 
 @pytest.mark.skipif(find_spec("lance") is not None, reason="the extra eval is here")

@@ -4,12 +4,10 @@ import json
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import pytest
 
@@ -131,48 +129,6 @@ def test_a_probe_tells_every_innocent_clip_beside_the_liars(
     )  # in words: nothing that cannot be said
 
 
-def _review(folder: Path, clip: bytes, model: str, names: Sequence[str]) -> None:
-    files = _files(folder, clip, names)
-    asked = ("--model", model, "--protocol", "reality", "--nframe", 4, "--json", "--out", "e")
-    started = time.monotonic()
-    done, peak_kb = _run(folder, "review", *files, *asked)
-    taken = time.monotonic() - started
-    rows = json.loads(done.stdout)["clips"]
-    assert [row["file"] for row in rows] == [str(file) for file in files]
-    for row in rows:
-        _check(row, Path(row["file"]).stem)
-    assert peak_kb < MOST_KB
-    assert taken < 30 + 5 * len(files)
-
-
-def _check(row: dict[str, Any], name: str) -> None:
-    if name.startswith("innocent-"):
-        assert row["opinions"][0]["is_readable"], row
-        assert row["provenance"]["state"] in {"absent", "not-looked-for"}, row
-        assert Path(row["evidence"]["page"]).name == "evidence.html", row
-    elif LIES[name].task == "probe" and not LIES[name].quiet:
-        assert row["failure"]["reason"], row
-    elif LIES[name].task == "frames" and not LIES[name].quiet:
-        assert row["opinions"][0]["failure"]["reason"], row
-
-
-@pytest.mark.slow
-def test_a_review_answers_every_innocent_clip_beside_liars_that_are_believed(
-    tmp_path: Path, clip_bytes: bytes, model: str
-) -> None:
-    quiet = [name for name, told in LIES.items() if told.quiet]
-    loud = ["length-huge", "blobs-263-mb", "manifest-text"]
-    _review(tmp_path, clip_bytes, model, [*quiet, *loud])
-
-
-@pytest.mark.slow
-def test_a_review_answers_every_innocent_clip_beside_all_liars(
-    tmp_path: Path, clip_bytes: bytes, model: str
-) -> None:
-    tasks = ("probe", "frames", "normalise", "manifest")
-    _review(tmp_path, clip_bytes, model, _told_by(*tasks))
-
-
 def _believed(names: Sequence[str]) -> int:
     return sum(LIES[name].quiet for name in names)
 
@@ -194,26 +150,4 @@ def test_an_evaluation_answers_every_innocent_clip_beside_the_liars(
     done, peak_kb = _run(tmp_path, *asked)
     answers = json.loads(done.stdout)["outcome"]["answers"]
     assert len(names) <= answers["done"] <= len(names) + _believed(names)
-    assert peak_kb < MOST_KB
-
-
-@pytest.mark.slow
-def test_a_curation_keeps_every_innocent_clip_beside_the_liars(
-    tmp_path: Path, clip_bytes: bytes
-) -> None:
-    pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-    names = _told_by("scan")
-    (tmp_path / "films" / "real").mkdir(parents=True)
-    for number, file in enumerate(_files(tmp_path / "films" / "real", clip_bytes, names)):
-        if file.stem not in LIES:
-            data = synthesise(ClipRecipe(width=64, height=64, n_frames=12, seed=number))
-            file.write_bytes(data)
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text(
-        'name = "x"\n[source]\npath = "films"\nlicence = "CC0"\n[duplicates]\n', encoding="utf-8"
-    )
-    done, peak_kb = _run(tmp_path, "curate", "step", "scan", recipe, "--json")
-    told = json.loads(done.stdout)
-    assert told["clips"] == len(names), told
-    assert sum(told["left_out"].values()) == len(names), told
     assert peak_kb < MOST_KB

@@ -1,6 +1,5 @@
 """What a person is told while a run goes on."""
 
-import io
 import os
 import pty
 import subprocess
@@ -15,26 +14,32 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from synthesise import ClipRecipe, synthesise
-from unreel.cli.output import IdleOutputNotifier
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.safe_streams import OUTPUT
-from unreel.engine.progress import Progress, format_cost, format_duration, format_progress_line
+from unreel.engine.progress import Progress, ProgressLine, format_duration, format_progress_line
 
 
 def test_the_line_tells_rate_share_time_left_money_and_causes() -> None:
     progress = Progress(
         done=90, failures=Counter({"rate-limited": 8, "refused": 2}), totals={"cost_usd": 1.2345}
     )
-    line = format_progress_line("answers", progress, due=400, seconds=20)
+    line = format_progress_line("answers", progress, due=400, rate=5.0)
     assert line == (
         "answers: 100 of 400, 5.0/s, 1 min 00 s left, 1.23 USD, "
         "10 failed (8 rate-limited, 2 refused)"
     )
 
 
-def test_what_is_not_known_is_not_told() -> None:
-    assert format_progress_line("clips", Progress(done=3), due=None, seconds=0) == "clips: 3, 0.0/s"
-    assert "left" not in format_progress_line("clips", Progress(done=3), due=3, seconds=1)
+def test_the_time_left_counts_down_between_commits_and_never_climbs() -> None:
+    now_s = [0.0]
+    line = ProgressLine(clock=lambda: now_s[0])
+    line.expect("answers", 100)
+    left = []
+    for now_s[0], done in ((10.0, 10), (40.0, None), (90.0, None), (110.0, None), (300.0, 20)):
+        if done:
+            line.step("answers", Progress(done=done))
+        left.append(line.text().rpartition(", ")[2])
+    assert left[:4] == ["1 min 30 s left", "1 min 00 s left", "10 s left", "time left not known"]
+    assert line.text() == "answers: 20 of 100, 2/min, 38 min 40 s left"  # of the last minutes
 
 
 @pytest.mark.parametrize(
@@ -42,10 +47,6 @@ def test_what_is_not_known_is_not_told() -> None:
 )
 def test_time_is_told_as_people_say_it(seconds: float, words: str) -> None:
     assert format_duration(seconds) == words
-
-
-def test_small_money_keeps_its_places() -> None:
-    assert [format_cost(amount) for amount in (0.00125, 12.5)] == ["0.0013 USD", "12.50 USD"]
 
 
 def test_off_a_terminal_lines_are_ten_seconds_apart(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,16 +76,6 @@ def test_off_a_terminal_a_run_that_does_not_move_is_heard_of(
     assert capsys.readouterr().err == "reading bench\n"
 
 
-def test_each_of_several_runs_is_counted_on_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    with ProgressMeter(clock=lambda: 0.0, terminal=False) as meter:
-        meter.begin("1 of 2, coin: ")
-        meter.step("clips", Progress(done=3, totals={"cost_usd": 1.0}))
-        assert meter.spell_rows() == "3 rows of clips"
-        meter.begin("2 of 2, motion: ")
-        assert (meter.spell_rows(), meter.cost_usd) == ("", None)
-    assert capsys.readouterr().err == "1 of 2, coin: clips: 3, 0.0/s, 1.00 USD\n"
-
-
 def test_on_a_terminal_one_line_is_rewritten(tmp_path: Path) -> None:
     for number, side in enumerate(("real", "generated/Veo")):
         path = tmp_path / "bench" / side / f"c{number}.mp4"
@@ -109,22 +100,6 @@ program.unreel = lambda **_: time.sleep(2.2)
 program.main()
 """
     assert watch_program(code, tmp_path) == b"working ...\r\n"
-
-
-def test_silence_is_told_once_for_each_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    for screen, expected in ((Terminal(), ["working ...", "working ..."]), (io.StringIO(), [])):
-        monkeypatch.setattr("sys.stderr", screen)
-        watch = IdleOutputNotifier(seconds=0.12)
-        watch.start()
-        time.sleep(0.5)
-        OUTPUT.note_output()
-        time.sleep(0.5)
-        watch.stop()
-        assert screen.getvalue().splitlines() == expected
 
 
 def watch_program(code: str, folder: Path) -> bytes:

@@ -58,14 +58,13 @@ def _commands(clip: Path) -> dict[str, tuple[object, ...]]:
     asked = ("--model", "coin", "--protocol", "reality")
     return {
         "probe": ("probe", clip, clip),
-        "frames": ("frames", clip),
         "review": ("review", clip, *asked),
         "eval": ("eval", films, *asked),
         "curate": ("curate", "step", "scan", recipe),
     }
 
 
-@pytest.mark.parametrize("command", ["probe", "frames", "review", "eval", "curate"])
+@pytest.mark.parametrize("command", ["probe", "review", "curate"])
 def test_without_seccomp_a_command_refuses_and_says_what_to_do(
     lacking: Callable[[str], Run], clip: Path, command: str
 ) -> None:
@@ -91,7 +90,7 @@ def test_without_seccomp_one_may_insist_and_is_told_once(
     assert trusted.returncode == 0, trusted.stderr
 
 
-@pytest.mark.parametrize("command", ["probe", "frames", "review", "eval", "curate"])
+@pytest.mark.parametrize("command", ["probe", "eval"])
 def test_without_landlock_a_command_works_and_says_so_once(
     lacking: Callable[[str], Run], clip: Path, command: str
 ) -> None:

@@ -116,14 +116,6 @@ def test_every_payload_in_a_file_name_is_shown_as_a_mark(tell: Tell, tmp_path: P
     assert told.count("12 frames") == len(PAYLOADS)
 
 
-def test_one_clip_is_shown_plainly_by_the_commands_that_open_it(tell: Tell, tmp_path: Path) -> None:
-    (tmp_path / STORM).write_bytes(FILM)
-    assert "8 of 12 frames" in tell("frames", "--trusted", STORM)
-    told = tell("review", "--trusted", STORM, "--model", "always-real", "--out", "o")
-    assert "real" in told
-    assert f"{tmp_path.name}" not in told or "\ufffd[2J" in told
-
-
 def test_a_reviewer_of_a_recorded_file_and_its_words_are_shown_plainly(
     tell: Tell, tmp_path: Path
 ) -> None:
@@ -183,7 +175,6 @@ def test_a_curation_of_hostile_files_is_told_plainly(tell: Tell, benchmark: Path
         ("runs", UTTERABLE),
         ("report", UTTERABLE),
         ("export", UTTERABLE, "--to", "jsonl", "--out", UTTERABLE),
-        ("published", "show", UTTERABLE),
         ("curate", "inject", UTTERABLE, "--category", UTTERABLE),
         ("curate", "step", UTTERABLE, UTTERABLE),
         ("curate", "audit", UTTERABLE),
@@ -225,19 +216,6 @@ def test_tracebacks_warnings_and_logs_of_others_are_plain(tell: Tell, last: str)
     assert "\ufffd[2J" in tell(code=code)
 
 
-def test_the_address_of_a_store_is_shown_plainly(tell: Tell, monkeypatch) -> None:
-    monkeypatch.setenv("UNREEL_S3_ENDPOINT", f"http://127.0.0.1:9/{UTTERABLE}")
-    assert "\ufffd[2J" in tell("doctor")
-
-
-def test_a_pipe_gets_the_same_plain_text(run, tmp_path: Path) -> None:
-    (tmp_path / STORM).write_bytes(FILM)
-    done = run("review", "--trusted", STORM, "gone", "--model", "always-real")
-    assert_plain(done.stdout)
-    assert_plain(done.stderr)
-    assert "\ufffd[2J" in done.stdout
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -260,10 +238,3 @@ def test_no_encoding_ends_a_command_and_json_stays_exact(
     assert kept.stdout.isascii()
     (row,) = json.loads(kept.stdout)
     assert os.fsencode(row["file"]) == os.fsencode(STORM)
-
-
-def test_the_drawing_of_a_review_is_shown_in_ascii_too(start, monkeypatch) -> None:
-    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    done = start("review", "--sample")
-    assert done.returncode == 0, done.stderr
-    assert (done.stdout + done.stderr).isascii()

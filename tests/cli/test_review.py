@@ -52,6 +52,21 @@ def oracle() -> Iterator[Oracle]:
         yield state
 
 
+def test_without_a_model_the_file_is_examined_and_the_page_says_so(run, clip, tmp_path) -> None:
+    done = run("review", clip, "--out", tmp_path / "evidence")
+    assert done.returncode == 0, done.stderr
+    assert "No model looked at the picture: only the file was examined." in done.stdout
+    assert "Findings in the file itself" in done.stdout
+    assert "Verdicts" not in done.stdout
+    assert "cannot tell whether its picture was generated" in done.stderr
+    assert "--model" in done.stderr.splitlines()[-1]
+    page = (tmp_path / "evidence" / "evidence.html").read_text(encoding="utf-8")
+    assert "No model looked at the picture" in page
+    assert "Reviewers are AI models" not in page
+    result = json.loads((tmp_path / "evidence" / "result.json").read_text(encoding="utf-8"))
+    assert (result["opinions"], result["attention"]) == ([], "none")
+
+
 def test_a_model_is_asked_and_its_answer_shown(run, clip, oracle) -> None:
     done = run("review", clip, "--model", oracle.model, "--protocol", "trace", "--nframe", 3)
     assert done.returncode == 0, done.stderr
@@ -73,19 +88,6 @@ def test_a_model_is_asked_and_its_answer_shown(run, clip, oracle) -> None:
     assert oracle.n_pictures == [3]
 
 
-def test_both_instruments_are_asked_unless_one_is_named(run, clip, oracle) -> None:
-    done = run("review", clip, "--model", oracle.model, "--trusted", "--json")
-    assert done.returncode == 1  # a text for trace is no text for realism
-    (row,) = json.loads(done.stdout)["clips"]
-    trace, realism = row["opinions"]
-    assert trace["instrument"] == "trace@1"
-    assert trace["verdict"]["start_us"] == 500_000
-    assert realism["instrument"] == "realism@2"
-    assert not realism["is_readable"]
-    assert realism["reply"]["text"] == FAKE
-    assert len(trace["shown"]) == 8
-
-
 def test_nonsense_is_shown_as_a_failure_with_its_text(run, clip, oracle) -> None:
     oracle.text = "zq \u001b[2J zq"
     done = run("review", clip, "--model", oracle.model, "--protocol", "trace", "--trusted")
@@ -105,51 +107,6 @@ def test_a_silent_server_is_a_failure_and_the_other_reviewer_is_heard(run, clip)
     assert "no answer" in done.stdout
     assert "connection-lost" in done.stdout
     assert "agreement, reality: real by 1 of 2, no verdict by 1 of 2" in done.stdout
-
-
-def test_answers_are_read_leniently_and_the_review_says_so(run, clip, oracle, tmp_path) -> None:
-    oracle.text = "I am sure that this video is real."
-    asked = ("review", clip, "--model", oracle.model, "--protocol", "reality", "--trusted")
-    done = run(*asked, "--out", "e")
-    assert done.returncode == 0, done.stderr
-    assert "says this clip looks real." in done.stdout
-    assert "Answers were parsed leniently" in done.stderr
-    assert "Answers were parsed leniently" in (tmp_path / "e" / "evidence.html").read_text()
-    strict = run(*asked, "--parser", "strict")
-    assert strict.returncode == 1
-    assert "gave an answer that could not be read" in strict.stdout
-    assert "Answers were parsed strictly" in strict.stderr
-
-
-def test_a_refusal_is_called_a_refusal(run, clip, oracle) -> None:
-    oracle.text = "I'm sorry, but I can't help with that."
-    done = run("review", clip, "--model", oracle.model, "--protocol", "trace", "--trusted")
-    assert done.returncode == 1
-    first = "clip.mp4: The AI model compatible/tiny refused to answer."
-    assert done.stdout.splitlines()[0] == first
-    assert "could not be read" not in done.stdout
-
-
-def test_an_assumed_box_space_is_shown(run, clip, oracle, tmp_path) -> None:
-    asked = ("review", clip, "--model", oracle.model, "--protocol", "trace", "--trusted")
-    done = run(*asked, "--out", "e")
-    told = "The model family of compatible/tiny is unknown: boxes are read as pixels of the frames"
-    assert told in done.stderr
-    assert "--box-space permille" in done.stderr
-    assert told in (tmp_path / "e" / "evidence.html").read_text()
-    for known in (("--box-space", "permille"), ("--protocol", "reality")):
-        typed = asked if known[0] == "--box-space" else asked[:4]
-        assert "is unknown" not in run(*typed, *known).stderr
-
-
-def test_prices_give_the_cost(run, clip, oracle, tmp_path) -> None:
-    prices = tmp_path / "prices.toml"
-    prices.write_text(
-        '[models."compatible/tiny"]\ninput_usd_per_million = 2.0\noutput_usd_per_million = 8.0\n'
-    )
-    arguments = ("--model", oracle.model, "--protocol", "trace", "--prices", prices, "--json")
-    (row,) = json.loads(run("review", clip, "--trusted", *arguments).stdout)["clips"]
-    assert row["opinions"][0]["cost_usd"] == "0.0028"
 
 
 def test_evidence_is_written_for_each_clip(run, clip, tmp_path) -> None:
@@ -215,15 +172,6 @@ def test_the_sample_needs_nothing_and_says_that_it_is_recorded(run, tmp_path) ->
     }
 
 
-def test_recorded_answers_are_named_as_such(run, clip, tmp_path) -> None:
-    said = tmp_path / "said.jsonl"
-    said.write_text(json.dumps({"clip": "clip.mp4", "text": FAKE}) + "\n")
-    arguments = ("--model", "recorded", "--recorded", said, "--protocol", "trace")
-    done = run("review", clip, *arguments)
-    assert done.returncode == 0, done.stderr
-    assert "recorded:said are recorded: no model was queried" in done.stderr
-
-
 def test_a_perturbed_review_tells_the_cost_first_and_whose_verdict_turns(
     run, clip, tmp_path
 ) -> None:
@@ -248,12 +196,6 @@ def test_a_perturbed_review_tells_the_cost_first_and_whose_verdict_turns(
     assert "Unsure: the verdict changes when the clip is cropped." in html
 
 
-def test_a_perturbed_review_says_unsure_on_the_screen(run, clip) -> None:
-    done = run("review", clip, "--model", "always-real", "--protocol", "reality", "--perturb")
-    assert done.returncode == 0, done.stderr
-    assert "stability, always-real, reality: steady: real as it is" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -264,7 +206,7 @@ def test_a_perturbed_review_says_unsure_on_the_screen(run, clip) -> None:
             ["evidence-clip.mp4", "--model", "coin", "--out", "."],
             "a clip in it would be overwritten",
         ),
-        (["x.mp4"], "--model"),
+        (["x.mp4", "--perturb"], "no model is named to ask again"),
         (["--sample", "x.mp4"], "brings its own clip"),
         (["x.mp4", "--model", "metadata"], "learns from a benchmark"),
         (["x.mp4", "--model", "nobody"], "no reviewer is named"),
@@ -320,21 +262,6 @@ def test_on_a_terminal_a_slow_model_is_waited_for_with_a_line(clip, oracle) -> N
     assert process.returncode == 0, shown
     assert 0 < line_s < oracle.answered_s
     assert b"waiting for compatible/tiny, 1 s" in shown
-
-
-@pytest.mark.slow
-@pytest.mark.alone
-def test_the_model_has_its_question_within_a_second_and_a_half(clip, oracle, stalls) -> None:
-    command = [sys.executable, "-c", "from unreel.cli.main import main; main()"]
-    command += ["review", str(clip), "--model", oracle.model, "--protocol", "trace"]
-    took_s = []
-    for _ in range(5):
-        stalled_s, started_s = stalls.seconds(), time.monotonic()
-        subprocess.run(command, check=True, capture_output=True, timeout=120)
-        took_s.append(oracle.asked_s - started_s - (stalls.seconds() - stalled_s))
-        if took_s[-1] < 1.5 * slowness():
-            return
-    pytest.fail(f"asked after {took_s} s")
 
 
 @pytest.mark.alone

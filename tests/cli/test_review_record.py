@@ -37,16 +37,6 @@ def test_its_figure_stands_beside_the_reviewer_with_doubt_and_benchmark(run, cli
     assert other["figures"] == []
 
 
-def test_another_condition_or_question_is_no_record(run, clip, kept) -> None:
-    asked = ("review", clip, "--model", "always-real", "--trusted", "--record", kept)
-    other = run(*asked, "--protocol", "reality", "--nframe", 3)
-    assert "not known for this condition; the given runs have sampling=uniform-8" in (
-        " ".join(other.stdout.split())
-    )
-    question = run(*asked, "--protocol", "realism")
-    assert "not known for this question" in " ".join(question.stdout.split())
-
-
 def test_a_folder_without_a_run_is_refused_before_anybody_is_asked(run, clip, tmp_path) -> None:
     done = run("review", clip, "--model", "coin", "--record", tmp_path)
     assert done.returncode == 2

@@ -40,14 +40,6 @@ def test_a_column_of_difficulties_becomes_figures(run, benchmark: Path, answers:
     assert not any(name.startswith("caught: difficulty") for name in found)
 
 
-def test_parts_are_printed_apart_from_creators(run, benchmark: Path, answers: Path) -> None:
-    done = run("score", answers, "--benchmark", benchmark, "--protocol", "reality")
-    heads = [line.split()[0] for line in done.stdout.splitlines() if line.strip()]
-    assert heads.index("creator") < heads.index("Veo") < heads.index("part")
-    assert heads.index("part") < heads.index("difficulty=easy") < heads.index("difficulty=hard")
-    assert "4 generated called real" in done.stderr
-
-
 def test_a_confidence_is_read_where_its_prompt_was_asked(
     run, tmp_path: Path, benchmark: Path
 ) -> None:

@@ -62,16 +62,6 @@ def test_pairs_are_scored_by_order_with_the_position_bias(run, twins: Path, tmp_
     assert figures["position-bias"]["value"] == 50
 
 
-def test_pairs_that_were_not_asked_are_told(run, twins: Path, tmp_path: Path) -> None:
-    path = write(tmp_path / "pairs.jsonl", [{"name": "real/s0 | Wan/T2V/s0", "text": "1"}])
-    done = run("score", path, "--benchmark", twins, "--protocol", "preference")
-    assert done.returncode == 1
-    assert "5 pairs without an answer" in done.stderr
-    done = run("score", answers(tmp_path), "--benchmark", twins, "--protocol", "preference")
-    assert done.returncode == 2
-    assert "in the columns first and second" in done.stderr
-
-
 def test_votes_are_scored_for_each_person_all_together_and_by_majority(
     run, twins: Path, tmp_path: Path
 ) -> None:
@@ -110,36 +100,3 @@ def test_figures_come_as_one_csv_that_no_spreadsheet_calculates(
     )
     who = {line["who"] for line in csv.DictReader(io.StringIO(people.stdout))}
     assert who == {"all votes", "majority", "voter ann", "voter =ben", "voter eva"}
-
-
-def test_figures_come_as_latex(run, twins: Path, tmp_path: Path) -> None:
-    done = run(
-        "score",
-        answers(tmp_path),
-        "--benchmark",
-        twins,
-        "--protocol",
-        "reality",
-        "--format",
-        "latex",
-    )
-    assert done.stdout.count(r"\begin{tabular}") == 1
-    assert r"caught & Wan/T2V & 50.00 & " in done.stdout
-
-
-def test_a_paper_s_table_is_made_from_scores_in_every_form(
-    run, twins: Path, tmp_path: Path
-) -> None:
-    scored = run("score", votes(tmp_path), "--benchmark", twins, "--protocol", "reality", "--json")
-    (tmp_path / "people.json").write_text(scored.stdout, encoding="utf-8")
-    shown = run("published", "make", "reality_human", "people.json", "--format", "csv")
-    assert shown.stdout.splitlines()[1] == "Wan T2V,6,0,6,6,0,6,0.5000"
-    latex = run(
-        "published", "make", "reality_creators", "all of us=people.json", "--format", "latex"
-    )
-    assert "creator & setting & image & text & all of us & average & rank" in latex.stdout
-    refused = run("published", "make", "reality_humans", "people.json")
-    assert refused.returncode == 2
-    assert "Did you mean 'reality_human'" in refused.stderr
-    printed = run("published", "show", "reality_human", "--format", "csv")
-    assert printed.stdout.splitlines()[1] == "Veo3.1-Fast,40,7,33,10,8,2,0.8125"

@@ -1,6 +1,5 @@
 """The script behind the start-up figures of `docs/performance.md`, and what short commands must not load."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,6 @@ import pytest
 
 from synthesise import ClipRecipe, synthesise
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "start_up.py"
 SOURCES = Path(__file__).parents[2] / "src"
 
 LOADED = """
@@ -23,22 +21,6 @@ except SystemExit as end:
     assert not end.code, end.code
 print("loaded", *sorted({{name.partition(".")[0] for name in sys.modules}}), *sys.modules, file=sys.stderr)
 """
-
-
-@pytest.mark.slow
-def test_the_processor_time_of_each_command_is_measured(tmp_path: Path) -> None:
-    unreel = tmp_path / "unreel"
-    unreel.write_text(f"#!{sys.executable}\nfrom unreel.cli.main import main\nmain()\n")
-    unreel.chmod(0o755)
-    chosen = ["--only", "help", "--only", "probe", "--only", "review, to the verdict"]
-    command = [sys.executable, str(SCRIPT), "--starts", "1", "--json", *chosen, str(unreel)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
-    assert done.returncode == 0, done.stderr
-    seconds = json.loads(done.stdout)
-    assert list(seconds) == ["help", "probe", "review, to the verdict"]
-    for by_command in seconds.values():
-        [[cpu_s]] = by_command.values()
-        assert 0 < cpu_s < 60
 
 
 @pytest.mark.parametrize(

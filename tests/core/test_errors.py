@@ -19,7 +19,7 @@ from unreel.core.errors import (
 )
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.registry import LazyImport, NamedObjectRegistry
-from unreel.core.settings import EnvironmentSettings, read_environment_settings
+from unreel.core.settings import read_environment_settings
 
 ERRORS = [
     InvalidValueError("no such box"),
@@ -41,13 +41,6 @@ def test_an_error_survives_the_trip_between_processes(error: UnreelError) -> Non
     assert str(copy) == str(error)
 
 
-def test_the_list_of_errors_is_complete() -> None:
-    of_the_core = {
-        t for t in UnreelError.__subclasses__() if t.__module__ == UnreelError.__module__
-    }
-    assert {type(error) for error in ERRORS} == of_the_core
-
-
 @pytest.mark.parametrize("reason", FailureReason)
 def test_every_failure_says_what_to_do_next(reason: FailureReason) -> None:
     assert str(Failure(reason, "detail")).startswith(f"{reason.value}: detail. ")
@@ -64,39 +57,10 @@ def test_an_unknown_name_lists_the_known_ones_and_the_nearest() -> None:
         table.load("zzz")
 
 
-def test_a_known_name_is_loaded_when_asked() -> None:
-    assert NamedObjectRegistry("codec", {"json": LazyImport("json:loads")}).load("json")("1") == 1
-
-
-def test_a_missing_package_names_the_extra_that_brings_it() -> None:
-    with pytest.raises(MissingExtraError, match=r"pip install 'unreel\[ray\]'"):
-        LazyImport("no_such_package.runner:Runner", extra="ray").load()
-
-
-@pytest.mark.parametrize(
-    "lazy", [LazyImport("no_such_package:x"), LazyImport("unreel.no_such_module:x", extra="ray")]
-)
-def test_our_own_missing_module_is_shown_as_it_is(lazy: LazyImport) -> None:
-    with pytest.raises(ModuleNotFoundError):
-        lazy.load()
-
-
-def test_settings_come_from_the_environment_in_one_place() -> None:
-    assert read_environment_settings({"PATH": "/bin"}) == EnvironmentSettings()
-    assert read_environment_settings({"UNREEL_MEDIA_SECONDS": "3"}).media_seconds == 3
-
-
 @pytest.mark.parametrize("given", [{"UNREEL_MEDIA_SECOND": "3"}, {"UNREEL_MEDIA_MB": "lots"}])
 def test_a_setting_that_cannot_be_used_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(InvalidSettingError):
         read_environment_settings(given)
-
-
-def test_settings_default_to_the_environment_of_the_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("UNREEL_MEDIA_MB", "77")
-    assert read_environment_settings().media_mb == 77
 
 
 def _behind(cause: BaseException) -> Exception:

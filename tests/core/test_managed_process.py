@@ -35,32 +35,11 @@ def start(tmp_path: Path) -> Callable[[str], ManagedProcess]:
     return started
 
 
-def test_a_command_that_ends_by_itself_tells_its_status(
-    start: Callable[[str], ManagedProcess],
-) -> None:
-    one = start("raise SystemExit(7)")
-    assert one.wait() == 7
-    assert not one.is_alive
-    one.end()
-    one.end()
-
-
 def test_a_command_that_dies_by_a_signal_tells_which(
     start: Callable[[str], ManagedProcess],
 ) -> None:
     one = start("import os; os.kill(os.getpid(), 9)")
     assert one.wait() == 128 + signal.SIGKILL
-
-
-@pytest.mark.slow
-def test_ending_takes_along_what_ignores_signals_and_left_its_group(
-    start: Callable[[str], ManagedProcess], tmp_path: Path
-) -> None:
-    one = start(STUBBORN)
-    pids = _pids(tmp_path / "log")
-    assert one.is_alive
-    one.end()
-    assert not any(map(_lives, pids))
 
 
 def test_a_killed_holder_takes_its_command_along(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unreel.core import registry
-from unreel.core.errors import InvalidSettingError, MissingExtraError, UnknownNameError
+from unreel.core.errors import InvalidSettingError
 from unreel.core.registry import LazyImport, NamedObjectRegistry
 
 OURS = {
@@ -27,31 +27,6 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NamedObjectRegis
     monkeypatch.syspath_prepend(str(tmp_path))
     registry._read_entry_points.cache_clear()
     return NamedObjectRegistry("angle", OURS, group="unreel.angles")
-
-
-def test_a_name_is_loaded_when_it_is_asked_for() -> None:
-    assert NamedObjectRegistry[object]("angle", OURS).load("sine")(0) == 0  # type: ignore[operator]
-
-
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match=r"no angle is named 'sin'.*missing, sine"):
-        NamedObjectRegistry[object]("angle", OURS).load("sin")
-
-
-def test_a_missing_extra_is_named() -> None:
-    with pytest.raises(MissingExtraError, match=r"unreel\[eval\]"):
-        NamedObjectRegistry[object]("angle", OURS).load("missing")
-
-
-def test_another_package_adds_a_name(brought: NamedObjectRegistry[object]) -> None:
-    assert "tangent" in brought
-    assert "cosine" not in brought
-    assert brought.names() == ["absent", "gone", "missing", "sine", "tangent"]
-    assert brought.load("tangent")(0) == 0  # type: ignore[operator]
-
-
-def test_a_name_of_ours_cannot_be_taken(brought: NamedObjectRegistry[object]) -> None:
-    assert brought.load("sine")(0) == 0  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("name", ["gone", "absent"])

@@ -3,14 +3,7 @@
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.server_keys import (
-    OWN_KEY,
-    ServerAddress,
-    find_server_key_variable,
-    normalise_host,
-    parse_server_url,
-    require_encrypted_connection,
-)
+from unreel.core.server_keys import ServerAddress, parse_server_url, require_encrypted_connection
 
 
 @pytest.mark.parametrize(
@@ -44,11 +37,6 @@ def test_anything_else_is_no_address(url: str) -> None:
         parse_server_url(url)
 
 
-def test_what_is_no_host_has_no_spelling() -> None:
-    assert normalise_host("[1::2::3]") is None
-    assert normalise_host("A.example") == "a.example"
-
-
 @pytest.mark.parametrize(
     ("host", "here"),
     [
@@ -63,29 +51,6 @@ def test_what_is_no_host_has_no_spelling() -> None:
 )
 def test_this_machine_is_known_without_asking_anybody(host: str, here: bool) -> None:  # noqa: FBT001
     assert ServerAddress(scheme="http", host=host, port=80).is_loopback is here
-
-
-@pytest.mark.parametrize(
-    ("url", "named", "variable"),
-    [
-        ("https://a.example", "a.example", OWN_KEY),
-        ("https://a.example", "b.example, a.example=A_KEY", "A_KEY"),
-        ("https://a.example:8443", "a.example", None),
-        ("https://a.example:8443", "a.example:8443=B", "B"),
-        ("http://[::1]:80", "[0::1]", OWN_KEY),
-        ("https://a.example", "", None),
-    ],
-)
-def test_a_key_goes_to_the_host_and_port_that_are_named(
-    url: str, named: str, variable: str | None
-) -> None:
-    assert find_server_key_variable(parse_server_url(url), named) == variable
-
-
-@pytest.mark.parametrize("named", ["http://a.example", "a.example=1KEY", "[1::2::3]"])
-def test_a_setting_that_names_no_host_is_refused(named: str) -> None:
-    with pytest.raises(InvalidSettingError, match="UNREEL_KEY_HOSTS"):
-        find_server_key_variable(parse_server_url("https://a.example"), named)
 
 
 def test_no_key_travels_in_clear() -> None:

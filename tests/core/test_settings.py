@@ -8,7 +8,6 @@ from unreel.core.settings import (
     build_child_environment,
     override_environment,
     read_environment_settings,
-    read_ray_address,
     read_secret_variable,
     read_storage_options,
 )
@@ -43,10 +42,6 @@ def test_the_usual_variables_are_enough() -> None:
     }
 
 
-def test_nothing_named_is_nothing_given() -> None:
-    assert read_storage_options(read_environment_settings({}), {}) == {}
-
-
 def test_a_role_of_the_machine_is_asked_for_by_name() -> None:
     given = {"UNREEL_S3_ROLE": "1"}
     assert read_storage_options(read_environment_settings(given), given) == {
@@ -76,11 +71,6 @@ def test_what_stays_here_lies_in_the_users_state_folder_or_in_ours() -> None:
     usual = {"XDG_STATE_HOME": "/var/state"}
     assert read_environment_settings(usual).state_folder == Path("/var/state/unreel")
     assert read_environment_settings(usual | {"UNREEL_STATE": "here"}).state_folder == Path("here")
-
-
-def test_a_cluster_of_ray_is_named_by_its_variable() -> None:
-    assert read_ray_address({"RAY_ADDRESS": "ray://head:10001"}) == "ray://head:10001"
-    assert read_ray_address({"RAY_ADDRESS": ""}) == read_ray_address({}) == ""
 
 
 def test_what_is_lent_to_a_library_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,11 +42,6 @@ def test_what_is_no_json_is_refused(data: bytes, words: str) -> None:
         parse_json(data)
 
 
-def test_a_list_is_no_object() -> None:
-    with pytest.raises(InvalidValueError, match="not an object"):
-        parse_json_object(b"[]")
-
-
 def test_toml_is_read_and_anything_else_says_what_it_should_be(tmp_path: Path) -> None:
     file = tmp_path / "prices.toml"
     file.write_text("a = 0.1")

@@ -1,33 +1,19 @@
-from pathlib import Path
-
 import pytest
 
-from unreel.core.answer import Reply, Usage
 from unreel.core.box import Box
-from unreel.core.chunks import iter_chunks
-from unreel.core.clip import ClipId, Generated
-from unreel.core.content_ids import compute_clip_id, digest
-from unreel.core.errors import InvalidValueError, UnknownNameError, UnreadableSourceError
-from unreel.core.estimate import (
-    Coverage,
-    Estimate,
-    IntervalKind,
-    Metric,
-    Scorecard,
-    Unmeasured,
-    describe_interval_coverage,
-)
+from unreel.core.clip import ClipId
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Estimate, IntervalKind, Unmeasured, describe_interval_coverage
 from unreel.core.failure import (
     Failure,
     FailureReason,
     build_damaged_row_failure,
     parse_stored_failure,
 )
-from unreel.core.input_files import require_safe_weight_index
 from unreel.core.judgement import Label, Pair, Rating
 from unreel.core.question import Condition, Instrument, Question
 from unreel.core.span import TimeSpan
-from unreel.core.trace import BoxAt, Category, Trace
+from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import (
     Position,
     PreferenceVerdict,
@@ -49,11 +35,6 @@ def _question(subject: ClipId | Pair = A, **condition: str) -> Question:
     )
 
 
-def test_the_nine_categories_of_the_paper_and_other_are_there() -> None:
-    assert len(Category) == 10
-    assert Category("other") is Category.OTHER
-
-
 def test_a_track_lies_inside_its_span_in_time_order() -> None:
     span = TimeSpan(100, 200)
     assert Trace(span=span, track=(BoxAt(100, BOX), BoxAt(199, BOX))).span == span
@@ -66,16 +47,6 @@ def test_a_track_lies_inside_its_span_in_time_order() -> None:
 def test_a_rating_outside_the_scale_is_refused(score: int) -> None:
     with pytest.raises(InvalidValueError, match="from 1 to 5"):
         Rating(score=score)
-
-
-def test_a_generated_clip_names_its_creator() -> None:
-    with pytest.raises(InvalidValueError, match="unknown"):
-        Generated("")
-
-
-def test_a_pair_needs_two_clips() -> None:
-    with pytest.raises(InvalidValueError, match="two different clips"):
-        Pair(A, A)
 
 
 def test_the_same_question_has_the_same_key_everywhere() -> None:
@@ -109,18 +80,6 @@ def test_a_condition_says_nothing_of_marks_where_they_are_as_they_always_were() 
     assert str(Condition(marks="off")) == f"{Condition()} marks=off"
 
 
-def test_parts_do_not_run_into_each_other() -> None:
-    assert digest("ab", "c") != digest("a", "bc")
-
-
-def test_a_clip_is_known_by_its_bytes(tmp_path: Path) -> None:
-    (tmp_path / "one").write_bytes(b"reel")
-    (tmp_path / "two").write_bytes(b"reel")
-    assert compute_clip_id(tmp_path / "one") == compute_clip_id(tmp_path / "two")
-    (tmp_path / "two").write_bytes(b"real")
-    assert compute_clip_id(tmp_path / "one") != compute_clip_id(tmp_path / "two")
-
-
 @pytest.mark.parametrize(
     ("value", "low", "high", "n"),
     [(0.5, 0.6, 0.7, 9), (float("nan"), 0, 1, 9), (0.5, 0, 1, 0), (0.5, 0, float("inf"), 1)],
@@ -148,30 +107,6 @@ def test_kinds_of_intervals_that_hold_less_often_or_were_not_measured_promise_no
 ) -> None:
     sure = Estimate(value=3.0, low=2.0, high=4.0, n=99, n_clusters=99)
     assert "95" not in describe_interval_coverage([sure], kind=kind)
-
-
-def test_an_estimate_prints_its_interval_and_count() -> None:
-    half = Estimate(value=0.5, low=0.4, high=0.6, n=96)
-    assert str(half) == "0.500 [0.400, 0.600] n=96"
-    assert str(half.scaled(-100)) == "-50.000 [-60.000, -40.000] n=96"
-
-
-def test_a_number_that_does_not_exist_says_why() -> None:
-    assert str(Unmeasured("0 of 40 answered")) == "not measured: 0 of 40 answered"
-
-
-def test_a_scorecard_is_read_by_metric_name() -> None:
-    value = Unmeasured("nothing parsed")
-    card = Scorecard(
-        instrument=Instrument("realism", 1),
-        n_questions=3,
-        n_answered=1,
-        metrics=(Metric(name="plcc", value=value, coverage=Coverage(parsed=0, asked=1)),),
-    )
-    assert card["plcc"] == value
-    assert str(card.metrics[0].coverage) == "0/1 parsed"
-    with pytest.raises(UnknownNameError, match="no metric is named 'accuracy'"):
-        card["accuracy"]
 
 
 def test_a_stored_failure_is_read_whatever_its_reason() -> None:
@@ -202,35 +137,3 @@ def test_an_answer_is_right_wrong_or_neither(
     outcome: object, truth: object, expected: object
 ) -> None:
     assert is_answer_correct(outcome, truth, Label.GENERATED) is expected
-
-
-def test_chunks_hold_every_item_in_order() -> None:
-    assert list(iter_chunks("abcde", 2)) == [["a", "b"], ["c", "d"], ["e"]]
-    assert list(iter_chunks(())) == []
-
-
-def test_usages_add_up_and_an_estimate_stays_one() -> None:
-    known = Usage(input_tokens=1, output_tokens=2)
-    estimated = Usage(input_tokens=10, output_tokens=20, is_estimated=True)
-    assert known + estimated == Usage(input_tokens=11, output_tokens=22, is_estimated=True)
-    assert Reply(text="real").digest != Reply(text="fake").digest
-
-
-@pytest.mark.parametrize(
-    ("index", "problem"),
-    [
-        ('{"weight_map": {"a": "model.bin"}}', "no safetensors file"),
-        ('{"weight_map": {"a": "../model.safetensors"}}', "no safetensors file"),
-        ('{"weights": {}}', "no weight_map"),
-        ("[]", "no index of weights"),
-    ],
-)
-def test_an_index_of_weights_names_safetensors_of_its_folder_only(
-    index: str, problem: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "model.safetensors.index.json"
-    file.write_text('{"weight_map": {"a": "model-1.safetensors"}}')
-    require_safe_weight_index(file)
-    file.write_text(index)
-    with pytest.raises(UnreadableSourceError, match=problem):
-        require_safe_weight_index(file)

@@ -1,6 +1,6 @@
 """A service that makes clips, with the faults of a real one; it listens on loopback only.
 
-The address says what happens: `/FAULT/v1/jobs` plays FAULT. Beside it stands a trap, a second server of
+The address says what happens: `/FAULT/v1/videos` plays FAULT. Beside it stands a trap, a second server of
 this machine that no clip may be fetched from: it counts who comes.
 """
 
@@ -10,6 +10,8 @@ import time
 from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
+from email.parser import BytesParser
+from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -31,20 +33,9 @@ FAULTS = (
         "evil-id",
         "rejected",
     ),
-    *(
-        "key-rejected",
-        "forbidden",
-        "lost",
-        "failed",
-        "stuck",
-        "poll-500",
-        "poll-html",
-        "poll-huge",
-        "no-url",
-    ),
+    *("key-rejected", "forbidden", "lost", "failed", "stuck", "poll-500", "poll-html", "poll-huge"),
     *("half", "half-once", "announced", "flood", "drip", "html", "json-clip", "empty", "gzip"),
-    *("to-loopback", "to-metadata", "to-itself", "url-loopback", "url-localhost", "url-metadata"),
-    *("url-file", "url-elsewhere", "wrong-codec", "duplicate"),
+    *("to-loopback", "to-metadata", "to-itself", "wrong-codec", "duplicate"),
 )
 
 
@@ -58,7 +49,7 @@ class Book:
     polls: Counter[str] = field(default_factory=Counter)
     downloads: int = 0
     headers: dict[str, str] = field(default_factory=dict)
-    body: Any = None
+    form: dict[str, bytes] = field(default_factory=dict)
 
 
 class FaultService:
@@ -68,8 +59,6 @@ class FaultService:
         self.books: dict[str, Book] = defaultdict(Book)
         self.trapped: list[str] = []
         self.hold = threading.Event()
-        self.told: dict[str, Any] = {}
-        """What a job that is done tells, where a test says so."""
         self.lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._trap = ThreadingHTTPServer(("127.0.0.1", 0), _trap(self))
@@ -127,7 +116,7 @@ def _handler(service: FaultService) -> type[BaseHTTPRequestHandler]:
                 book = service.books[fault]
                 book.posts += 1
                 book.headers = {k.lower(): v for k, v in self.headers.items()}
-                book.body = json.loads(body)
+                book.form = _read_form(self.headers["Content-Type"], body)
                 number = book.posts
             with suppress(OSError):
                 _submit(self, service, fault, number)
@@ -135,7 +124,7 @@ def _handler(service: FaultService) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             fault = self.path.split("/")[1]
             with suppress(OSError):
-                if "/clip" in self.path:
+                if self.path.endswith("/content"):
                     service.books[fault].downloads += 1
                     _download(self, service, fault)
                 else:
@@ -145,6 +134,17 @@ def _handler(service: FaultService) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+def _read_form(kind: str, body: bytes) -> dict[str, bytes]:
+    """Return the content of each field of a multipart form."""
+    message = BytesParser(policy=HTTP).parsebytes(
+        b"Content-Type: " + kind.encode() + b"\r\n\r\n" + body
+    )
+    return {
+        str(part.get_param("name", header="content-disposition")): part.get_payload(decode=True)
+        for part in message.iter_parts()
+    }
 
 
 def _reply(handler: BaseHTTPRequestHandler, status: int, body: Any, **headers: str) -> None:
@@ -196,13 +196,13 @@ def _poll(handler: BaseHTTPRequestHandler, service: FaultService, fault: str) ->
         service.books[fault].polls[job] += 1
         n_polls = service.books[fault].polls[job]
     running = fault == "stuck" or service.hold.is_set() or n_polls < EARLY
-    done = {"status": "succeeded", "model": "v9", **_place(service, fault), **service.told}
+    done = {"status": "completed", "model": "v9"}
     status, body = {
         "lost": (404, {"error": "no such job"}),
         "poll-html": (200, b"<html>gateway</html>"),
         "poll-huge": (200, b'{"status": "' + b"x" * (3 << 20) + b'"}'),
         "failed": (200, {"status": "failed", "error": {"message": "unsafe\x1b[31m"}}),
-    }.get(fault, (200, {"status": "running"} if running else done))
+    }.get(fault, (200, {"status": "in_progress"} if running else done))
     if job not in service.books[fault].jobs.values():
         status, body = 404, {"error": "no such job"}
     if fault == "poll-500" and n_polls <= EARLY:
@@ -210,26 +210,12 @@ def _poll(handler: BaseHTTPRequestHandler, service: FaultService, fault: str) ->
     _reply(handler, status, body)
 
 
-def _place(service: FaultService, fault: str) -> dict[str, str]:
-    """Where the clip lies, as the service tells it."""
-    trap = f"127.0.0.1:{service.trap_port}"
-    told = {
-        "no-url": None,
-        "url-loopback": f"http://{trap}/clip.mp4",
-        "url-localhost": f"http://localhost:{service.trap_port}/clip.mp4",
-        "url-metadata": METADATA,
-        "url-file": "file:///etc/passwd",
-        "url-elsewhere": "http://192.0.2.1/clip.mp4",
-    }.get(fault, f"{service.url(fault)}/clip")
-    return {} if told is None else {"url": told}
-
-
 def _download(handler: BaseHTTPRequestHandler, service: FaultService, fault: str) -> None:
     first = service.books[fault].downloads == 1
     targets = {
         "to-loopback": f"http://127.0.0.1:{service.trap_port}/clip.mp4",
         "to-metadata": METADATA,
-        "to-itself": f"{service.url(fault)}/clip",
+        "to-itself": handler.path,
     }
     whole: dict[str, tuple[bytes, dict[str, str]]] = {
         "html": (b"<html>expired</html>", {"kind": "text/html"}),

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.settings import EnvironmentSettings
-from unreel.creators.config import CREATORS, CreatorRecipeSection
+from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.contract import ClipClass, CreatorInput
-from unreel.creators.kind import CreatorKeys
 from unreel.recipes.validation import validate_recipe_sections
 
 
@@ -27,30 +26,9 @@ def test_a_misspelt_key_is_told_with_the_nearest_of_its_kind() -> None:
         section(foldr="clips")
 
 
-def test_a_missing_key_is_told_by_its_name() -> None:
-    with pytest.raises(InvalidSettingError, match=r"folder of Wan 2\.2: not given"):
-        section()
-
-
 def test_an_unknown_kind_lists_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'folder'"):
         section(kind="foldr")
-
-
-@pytest.mark.parametrize("kind", ["degrade", "encoded", "endpoint", "folder", "frozen", "inject"])
-def test_every_kind_of_ours_can_be_loaded(kind: str) -> None:
-    assert issubclass(CREATORS.load(kind), CreatorKeys)
-
-
-def test_a_setting_is_named_once() -> None:
-    with pytest.raises(InvalidSettingError, match="named twice"):
-        section(folder="clips", settings=["image", "image"])
-
-
-@pytest.mark.parametrize("name", ["", "two\nlines", " margin", "bell\a"])
-def test_a_name_fits_on_a_line(name: str) -> None:
-    with pytest.raises(InvalidSettingError):
-        section(folder="clips", name=name)
 
 
 def test_the_usual_setting_is_taken_where_none_is_named() -> None:
@@ -81,10 +59,6 @@ def test_another_version_or_title_of_a_folder_is_another_name() -> None:
         section(folder="clips", name="Wan-2.2").stable_name,
     }
     assert len(names) == 4
-
-
-def test_what_it_costs_changes_no_name() -> None:
-    assert section(folder="clips", cost_usd=0.4).stable_name == section(folder="c").stable_name
 
 
 def test_clips_that_the_benchmark_holds_are_not_made() -> None:

@@ -14,7 +14,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorRecipeSection
-from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
+from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
 from unreel.media.reader import MediaReader, run_trusted_task
 from unreel.media.sound import ClipSound
 from unreel.recipes.validation import validate_recipe_sections
@@ -87,27 +87,6 @@ def test_strangers_clips_are_changed_in_a_confined_process(
     assert content(made) == content(make(brief, tmp_path / "b", way="retimed"))
 
 
-def test_its_clips_are_controls() -> None:
-    opener = section(way="scaled").opener(settings=EnvironmentSettings())
-    assert opener.side is ClipClass.CONTROL
-    assert opener.name.startswith("degrade:scaled-")
-    assert opener.settings == (CreatorInput.IMAGE,)
-
-
-def test_a_worse_quality_takes_fewer_bytes_and_keeps_the_rest(
-    brief: ClipBrief, tmp_path: Path
-) -> None:
-    fine = facts(make(brief, tmp_path / "a", way="recompressed", crf=10))
-    coarse = facts(make(brief, tmp_path / "b", way="recompressed", crf=45))
-    assert coarse.size_bytes < fine.size_bytes
-    assert (coarse.video.n_frames, coarse.video.width) == (12, 192)
-
-
-def test_scaled_frames_have_that_part_of_each_side(brief: ClipBrief, tmp_path: Path) -> None:
-    video = facts(make(brief, tmp_path / "a", way="scaled", scale="1/4")).video
-    assert (video.width, video.height) == (48, 32)
-
-
 def test_what_is_cropped_away_is_drawn_by_the_seed_and_the_scene(
     brief: ClipBrief, tmp_path: Path
 ) -> None:
@@ -169,15 +148,6 @@ def test_at_another_rate_a_clip_keeps_its_length(brief: ClipBrief, tmp_path: Pat
 def test_numbers_that_say_nothing_about_its_way_are_refused(keys: dict[str, Any]) -> None:
     with pytest.raises(InvalidSettingError):
         section(**keys)
-
-
-def test_a_number_is_the_same_however_it_is_written() -> None:
-    assert (
-        section(way="scaled", scale=0.25).stable_name
-        == section(way="scaled", scale="1/4").stable_name
-    )
-    assert section(way="scaled", scale=0.5).stable_name == section(way="scaled").stable_name
-    assert section(way="scaled", scale=0.4).stable_name != section(way="scaled").stable_name
 
 
 def test_a_scene_without_a_real_clip_is_a_failure(brief: ClipBrief, tmp_path: Path) -> None:

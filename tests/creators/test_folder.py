@@ -1,7 +1,6 @@
 """Clips named after their scenes: found, copied, and never fetched from elsewhere."""
 
 import asyncio
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,15 +107,6 @@ def test_a_file_that_is_too_large_leaves_nothing_behind(clips: Path, tmp_path: P
     assert isinstance(failure, Failure)
     assert failure.reason is FailureReason.TOO_LARGE
     assert list((tmp_path / "desk").iterdir()) == []
-
-
-def test_a_pipe_is_no_clip_and_is_not_waited_for(clips: Path, tmp_path: Path) -> None:
-    os.mkfifo(clips / "beach.mp4")
-    assert isinstance(make(opened(clips), tmp_path), Failure)
-
-
-def test_a_folder_that_is_gone_is_a_failure(tmp_path: Path) -> None:
-    assert isinstance(make(opened(tmp_path / "gone"), tmp_path), Failure)
 
 
 @tries(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)

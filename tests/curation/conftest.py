@@ -60,7 +60,7 @@ def curation(tmp_path: Path) -> Callable[..., CurationRecipeJob]:
         return CurationRecipeJob(
             recipe=parse_curation_recipe(values),
             root=tmp_path,
-            bench=CurationContext(
+            context=CurationContext(
                 place=StorageLocation(str(folder)),
                 access=ClipAccessSettings(settings=read_environment_settings(), trusted=True),
                 ledgers=folder / "ledgers",
@@ -91,7 +91,7 @@ def quarantine() -> Callable[[CurationRecipeJob], dict[str, str]]:
     """Names that were left out, with step and reason."""
 
     def read(curation: CurationRecipeJob) -> dict[str, str]:
-        text = (curation.bench.place.path / "quarantine.jsonl").read_text()
+        text = (curation.context.place.path / "quarantine.jsonl").read_text()
         rows = [json.loads(line) for line in text.splitlines()]
         return {row["name"]: f"{row['step']}: {row['reason']}" for row in rows}
 

@@ -66,7 +66,7 @@ def main() -> None:
     recipe = read_curation_recipe(given.recipe, given.set)
     state = run_curation(
         CurationRecipeJob(
-            recipe=recipe, root=given.recipe.absolute().parent, bench=bench, accept_leak=True
+            recipe=recipe, root=given.recipe.absolute().parent, context=bench, accept_leak=True
         )
     )
     say("digest", state.frozen.digest if state.frozen else "")

@@ -10,14 +10,11 @@ import pytest
 
 from small_recipe import RECIPE
 from unreel.benchmarks.loader import open_benchmark
-from unreel.core.errors import InvalidSettingError
 from unreel.curation.curation_run import run_curation
 
 # How busy this machine is must not decide which clips a benchmark has.
 PATIENT = {"UNREEL_MEDIA_SECONDS": "600"}
 DRIVER = Path(__file__).parent / "driver.py"
-EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "curate.toml"
-COLUMNS = '{name="clip_id", location="file", creator="generator", source="source_repo"}'
 
 SECTIONS = {
     "split": {"shortest_s": "1/2"},
@@ -49,11 +46,7 @@ def kill_at(recipe: Path, out: Path, *options: str) -> bool:
     command = [sys.executable, str(DRIVER), str(recipe), str(out), *options]
     environment = os.environ | PATIENT  # noqa: TID251  handed on to a child
     with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment,
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -91,13 +84,13 @@ def test_a_second_run_asks_nothing_and_a_changed_setting_only_what_depends_on_it
     source = {"path": str(footage)}
     job = curation(source, **SECTIONS)
     first = run_curation(job)
-    counts = {step: job.bench.table(step).count() for step in ("ingest", "scan", "render")}
+    counts = {step: job.context.table(step).count() for step in ("ingest", "scan", "render")}
     assert run_curation(job).frozen == first.frozen
-    assert {step: job.bench.table(step).count() for step in counts} == counts
+    assert {step: job.context.table(step).count() for step in counts} == counts
     other = SECTIONS | {"normalise": {"width": 64, "height": 64, "rate": 12}}
     second = run_curation(curation(source, **other))
     assert second.frozen != first.frozen
-    again = {step: job.bench.table(step).count() for step in counts}
+    again = {step: job.context.table(step).count() for step in counts}
     assert again == counts | {"render": 2 * counts["render"]}
 
 
@@ -106,7 +99,7 @@ def test_normalised_clips_share_one_form_and_real_ones_the_generated_lengths(
 ) -> None:
     job = curation({"path": str(footage)}, **SECTIONS)
     run_curation(job)
-    entries = list(open_benchmark(job.bench.place.path / "benchmark"))
+    entries = list(open_benchmark(job.context.place.path / "benchmark"))
     assert {(one.facts.width, one.facts.height, one.facts.rate) for one in entries} == {
         (96, 64, 12)
     }
@@ -121,38 +114,4 @@ def test_a_step_alone_goes_no_further(footage, curation) -> None:
     job = curation({"path": str(footage)}, **SECTIONS)
     state = run_curation(job, until="split")
     assert state.steps == ("ingest", "scan", "split")
-    assert not (job.bench.place.path / "benchmark").exists()
-
-
-def test_a_step_that_the_recipe_does_not_take_is_refused(footage, curation) -> None:
-    with pytest.raises(InvalidSettingError, match="It takes: ingest, freeze"):
-        run_curation(curation({"path": str(footage)}), until="crop")
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(4 * 3600)
-def test_all_shared_clips_end_to_end_twice_on_both_engines_and_after_kills(
-    shared, tmp_path, tree
-) -> None:
-    changes = {
-        "source": f'{{path="{shared / "clips" / "manifest.csv"}", columns={COLUMNS}}}',
-        "require_licence": "false",
-        "freeze.shares": "[8, 1, 1]",
-        "freeze.labels": "[]",
-        "duplicates.near": "drop",
-        "inject.share": "0.1",
-        "normalise.width": "320",
-        "normalise.height": "180",
-        "normalise.rate": "24",
-    }
-    clips = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
-    digests = {
-        out: drive(EXAMPLE, tmp_path / out, *clips, "--engine", engine)
-        for out, engine in (("one", "local"), ("two", "local"), ("three", "ray"))
-    }
-    for stop_at in ("committed:9", "written:30", "committed:30", "written:19"):
-        assert kill_at(EXAMPLE, tmp_path / "killed", *clips, "--stop-at", stop_at)
-    digests["killed"] = drive(EXAMPLE, tmp_path / "killed", *clips)
-    assert len(set(digests.values())) == 1
-    trees = [tree(tmp_path / out / "benchmark") for out in digests]
-    assert all(one == trees[0] for one in trees)
+    assert not (job.context.place.path / "benchmark").exists()

@@ -1,7 +1,6 @@
 """A frozen benchmark: read back by us and by others, the same bytes for the same clips."""
 
 import hashlib
-import json
 import shutil
 from pathlib import Path
 
@@ -31,7 +30,7 @@ from unreel.evaluation.run_job import EvalRun, evaluate
 def test_it_is_read_back_with_labels_creators_rights_and_splits(footage, curation) -> None:
     job = curation({"path": str(footage), "licence": "CC0", "source": "us"})
     frozen = run_curation(job).frozen
-    benchmark = open_benchmark(job.bench.place.path / "benchmark")
+    benchmark = open_benchmark(job.context.place.path / "benchmark")
     census = take_census(benchmark)
     assert census.n_rejected == 0
     assert census.n_entries == 10 == sum(frozen.clips.values())
@@ -46,7 +45,7 @@ def test_a_reviewer_can_be_evaluated_on_it(footage, curation, tmp_path) -> None:
     job = curation({"path": str(footage)})
     run_curation(job)
     values = {
-        "benchmark": str(job.bench.place.path / "benchmark"),
+        "benchmark": str(job.context.place.path / "benchmark"),
         "protocol": "reality",
         "model": "coin",
     }
@@ -59,26 +58,10 @@ def test_a_reviewer_can_be_evaluated_on_it(footage, curation, tmp_path) -> None:
     assert evaluate(run).answers.done == 10
 
 
-def test_dataset_libraries_read_it_with_its_splits(footage, curation, tmp_path) -> None:
-    datasets = pytest.importorskip("datasets", reason="needs `datasets`")
-    job = curation({"path": str(footage)})
-    frozen = run_curation(job).frozen
-    found = datasets.load_dataset(
-        "videofolder", data_dir=frozen.place, cache_dir=str(tmp_path / "cache")
-    )
-    sizes = {split: len(rows) for split, rows in found.items()}
-    assert sizes == {
-        "train": frozen.clips["train"],
-        "validation": frozen.clips["val"],
-        "test": frozen.clips["test"],
-    }
-    assert set(found["train"]["label"]) == {"real", "generated"}
-
-
 def test_every_file_has_its_checksum(footage, curation, tree) -> None:
     job = curation({"path": str(footage)})
     run_curation(job)
-    folder = job.bench.place.path / "benchmark"
+    folder = job.context.place.path / "benchmark"
     lines = (folder / "checksums.sha256").read_text().splitlines()
     stated = {name: value for value, name in (line.split("  ", 1) for line in lines)}
     found = tree(folder)
@@ -97,7 +80,7 @@ def test_the_same_clips_give_the_same_bytes_whatever_their_order(
     second = curation([generated, real], out="second")
     run_curation(first)
     run_curation(second)
-    trees = [tree(job.bench.place.path / "benchmark") for job in (first, second)]
+    trees = [tree(job.context.place.path / "benchmark") for job in (first, second)]
     told = {"README.md", "recipe.json", "checksums.sha256"}  # the recipe itself differs
     assert trees[0].keys() == trees[1].keys()
     assert {name for name in trees[0] if trees[0][name] != trees[1][name]} <= told
@@ -106,7 +89,7 @@ def test_the_same_clips_give_the_same_bytes_whatever_their_order(
 def test_freezing_again_changes_nothing_and_takes_strays_away(footage, curation, tree) -> None:
     job = curation({"path": str(footage)})
     frozen = run_curation(job).frozen
-    folder = job.bench.place.path / "benchmark"
+    folder = job.context.place.path / "benchmark"
     before = tree(folder)
     (folder / "train" / "stray.mp4").write_bytes(b"stray")
     again = run_curation(job).frozen
@@ -122,10 +105,10 @@ def test_a_file_that_changed_since_it_was_ingested_is_not_frozen(
     state = run_curation(job, until="ingest")
     path = tmp_path / "films/real/clip1.mp4"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    work = CurationJob(recipe=job.recipe, root=job.root, bench=job.bench)
+    work = CurationJob(recipe=job.recipe, root=job.root, context=job.context)
     with pytest.raises(UnreadableSourceError, match="not the one that was ingested"):
         run_freeze_step(FreezeRecipeSection(shares=(3, 1, 1)), work, state)
-    assert not (job.bench.place.path / "benchmark/checksums.sha256").exists()
+    assert not (job.context.place.path / "benchmark/checksums.sha256").exists()
 
 
 def lost_among_many(
@@ -138,7 +121,9 @@ def lost_among_many(
     for number in range(n_clips):
         place = film if number else tmp_path / "gone.mp4"
         runs.add((f"train/media/{number:04}.mp4", compute_clip_id(film), str(place), 6))
-    return BenchmarkMedia(OutputDirectory(tmp_path), runs.end()), curation({"path": "films"}).bench
+    return BenchmarkMedia(OutputDirectory(tmp_path), runs.end()), curation(
+        {"path": "films"}
+    ).context
 
 
 def test_copying_ends_at_the_first_file_that_is_lost(curation, tmp_path) -> None:
@@ -175,7 +160,7 @@ def test_the_card_tells_sources_licences_and_what_was_left_out(footage, curation
     (tmp_path / "films/real/bad.mp4").write_text("no video")
     job = curation({"path": "films", "licence": "CC0 | not [a] <table>"})
     run_curation(job)
-    card = (job.bench.place.path / "benchmark/README.md").read_text()
+    card = (job.context.place.path / "benchmark/README.md").read_text()
     assert "| real | 5 |" in card
     assert "| Veo | 2 |" in card
     assert r"| CC0 \| not \[a\] \<table\> | 10 |" in card
@@ -187,7 +172,7 @@ def test_the_card_tells_sources_licences_and_what_was_left_out(footage, curation
 def test_the_folder_holds_no_path_of_this_machine(footage, curation, tmp_path) -> None:
     job = curation({"path": str(footage)})
     run_curation(job)
-    folder = job.bench.place.path / "benchmark"
+    folder = job.context.place.path / "benchmark"
     texts = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".mp4"]
     assert len(texts) >= 5
     for path in texts:
@@ -198,27 +183,18 @@ def test_the_folder_holds_no_path_of_this_machine(footage, curation, tmp_path) -
 def test_first_frames_are_published_where_asked_for(footage, curation) -> None:
     job = curation({"path": str(footage)}, freeze={"first_frames": True, "shares": [3, 1, 1]})
     run_curation(job)
-    folder = job.bench.place.path / "benchmark"
+    folder = job.context.place.path / "benchmark"
     clips = {path.stem for path in folder.rglob("media/*/*.mp4")}
     pictures = {path.stem for path in folder.rglob("first_frames/*/*.jpg")}
     assert pictures == clips
     assert len(list(open_benchmark(folder))) == 10
 
 
-def test_the_digest_is_that_of_the_checksums(footage, curation) -> None:
-    job = curation({"path": str(footage)})
-    frozen = run_curation(job).frozen
-    data = (job.bench.place.path / "benchmark/checksums.sha256").read_bytes()
-    assert frozen.digest == hashlib.sha256(data).hexdigest()
-    recipe = json.loads((job.bench.place.path / "benchmark/recipe.json").read_text())
-    assert recipe["name"] == "small"
-
-
 def test_media_can_stay_where_they_lie(footage, curation, tmp_path) -> None:
     here = {"media": "in_place", "shares": [3, 1, 1], "labels": []}
     job = curation({"path": str(footage)}, freeze=here)
     frozen = run_curation(job).frozen
-    folder = job.bench.place.path / "benchmark"
+    folder = job.context.place.path / "benchmark"
     assert not list(folder.rglob("*.mp4"))
     lines = (folder / "checksums.sha256").read_text().splitlines()
     stated = {name: value for value, name in (line.split("  ", 1) for line in lines)}
@@ -237,33 +213,13 @@ def test_a_benchmark_whose_media_lie_elsewhere_is_not_published(footage, curatio
     run_curation(job)
     accepted = AcceptedPublishingRisks(leak=True, no_licence=True)
     with pytest.raises(InvalidSettingError, match="in other folders"):
-        write_hub_dataset(job.bench.place.path, accepted=accepted, out=None, repo=None)
-
-
-def test_copies_that_were_in_place_go_when_media_stay(footage, curation) -> None:
-    copied = {"shares": [3, 1, 1], "labels": []}
-    job = curation({"path": str(footage)}, freeze=copied)
-    run_curation(job)
-    folder = job.bench.place.path / "benchmark"
-    assert len(list(folder.rglob("*.mp4"))) == 10
-    run_curation(curation({"path": str(footage)}, freeze=copied | {"media": "in_place"}))
-    assert not list(folder.rglob("*.mp4"))
+        write_hub_dataset(job.context.place.path, accepted=accepted, out=None, repo=None)
 
 
 def test_a_second_curation_of_the_same_folder_is_refused_while_one_works(footage, curation) -> None:
     job = curation({"path": str(footage)})
     with (
-        SegmentWorkDirectory.of(job.bench).lock(),
+        SegmentWorkDirectory.of(job.context).lock(),
         pytest.raises(UnreadableSourceError, match="another run"),
     ):
         run_curation(job)
-
-
-def test_videos_in_a_folder_called_pieces_outlive_a_curation_beside_it(
-    footage, curation, tmp_path, tree
-) -> None:
-    shutil.copytree(footage, tmp_path / "pieces")
-    before = tree(tmp_path / "pieces")
-    job = curation({"path": "pieces"}, out=".")
-    assert sum(run_curation(job).frozen.clips.values()) == 10
-    assert tree(tmp_path / "pieces") == before

@@ -33,7 +33,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
 def resume(curation: Any, tmp_path: Path, already: dict[str, bytes]) -> dict[str, bytes]:
     """Copy all media to a target that holds the files `already`; return what the target holds."""
     media, _ = write_media(tmp_path / "films")
-    bench = curation({"path": "films"}).bench
+    bench = curation({"path": "films"}).context
     target = bench.place / "benchmark"
     for name, data in already.items():
         target.put(name, data, published=True)

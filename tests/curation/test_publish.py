@@ -12,8 +12,6 @@ from unreel.curation.curation_run import run_curation
 from unreel.curation.hub_dataset import (
     AcceptedPublishingRisks,
     find_hub_licence_id,
-    format_licence_file,
-    format_licence_header,
     write_hub_dataset,
 )
 from unreel.curation.recipe import SPLITS
@@ -30,7 +28,7 @@ def frozen(footage, curation):
         source = {"path": str(footage), "licence": "CC BY 4.0", "source": "our own films"}
         job = curation(source | changes.pop("source", {}), freeze=FREEZE | changes)
         run_curation(job)
-        return job.bench.place.path
+        return job.context.place.path
 
     return make
 
@@ -119,14 +117,6 @@ def test_a_leak_is_refused_unless_it_is_accepted(frozen) -> None:
     assert made(folder, leak=True).n_clips == 10
 
 
-def test_what_is_missing_is_told(frozen) -> None:
-    remarks = made(frozen(citation={})).remarks
-    assert remarks == (
-        "[freeze.citation] names no authors, no year, no url",
-        "it was not audited: add [audit] to the recipe",
-    )
-
-
 @pytest.mark.parametrize("how", ["changed", "gone", "linked", "linked inside"])
 def test_a_benchmark_that_is_not_as_it_was_frozen_is_refused(frozen, how, tmp_path) -> None:
     folder = frozen()
@@ -173,12 +163,3 @@ def test_a_folder_that_holds_something_is_not_touched(frozen, tmp_path) -> None:
 )
 def test_licences_in_the_words_of_a_hub(said, known) -> None:
     assert find_hub_licence_id(said) == known
-
-
-def test_several_licences_are_all_told() -> None:
-    both = {("CC0", "a"): 1, ("CC BY 4.0", "b"): 2}
-    assert format_licence_header(both) == ["license:", "- cc-by-4.0", "- cc0-1.0"]
-    odd = {("ours: 1", ""): 1}
-    assert format_licence_header(odd)[:2] == ["license: other", 'license_name: "ours--1"']
-    assert format_licence_header(both | odd)[1] == 'license_name: "mixed"'
-    assert r"| a \| b |" in format_licence_file("x", {("a | b", ""): 1})

@@ -12,7 +12,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
 from unreel.media.access import open_media_reader
 from unreel.media.normalise import NormalisedClipFormat
-from unreel.media.render import WHOLE, CroppedFrameRange, PixelCrop
+from unreel.media.render import CroppedFrameRange, PixelCrop
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +30,9 @@ def clip(tmp_path: Path) -> Path:
 
 
 def made(
-    reader, clip: Path, cut: CroppedFrameRange, form: NormalisedClipFormat | None = None
+    reader, clip: Path, frame_range: CroppedFrameRange, form: NormalisedClipFormat | None = None
 ) -> Path:
-    data = reader.render(clip, cut, form=form)
+    data = reader.render(clip, frame_range, form=form)
     assert isinstance(data, bytes), data
     path = clip.with_name("made.mp4")
     path.write_bytes(data)
@@ -108,11 +108,6 @@ def test_the_same_piece_is_the_same_bytes_in_a_confined_child_too(reader, clip) 
     assert here == reader.render(clip, cut)
     with open_media_reader(read_environment_settings(), trusted=False) as confined:
         assert confined.render(clip, cut) == here
-
-
-def test_the_whole_clip_in_a_form_is_the_normalised_clip(reader, clip) -> None:
-    form = NormalisedClipFormat(width=96, height=64, sound="kept")
-    assert reader.render(clip, WHOLE, form=form) == reader.normalise(clip, form)
 
 
 @pytest.mark.parametrize(

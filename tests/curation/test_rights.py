@@ -7,13 +7,8 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError
 from unreel.curation.curation_run import run_curation
-from unreel.curation.freeze.data_card import (
-    format_bibtex,
-    format_citation_cff,
-    list_missing_citation_keys,
-)
-from unreel.curation.freeze.splits import build_missing_label_error
-from unreel.curation.recipe import CitationRecipeSection, FreezeRecipeSection, parse_curation_recipe
+from unreel.curation.freeze.data_card import format_bibtex, format_citation_cff
+from unreel.curation.recipe import CitationRecipeSection, parse_curation_recipe
 
 LICENSED = """file,label,licence
 real/clip1.mp4,real,CC0
@@ -34,11 +29,11 @@ def table(footage, tmp_path):
 def test_a_clip_without_a_licence_is_left_out_by_default(table, curation) -> None:
     job = curation({"path": str(table)}, require_licence=True, freeze={"shares": [1, 0, 0]})
     state = run_curation(job)
-    assert {piece.entry.name for piece in state.pieces} == {
+    assert {piece.entry.name for piece in state.segments} == {
         "real/clip1.mp4",
         "generated/Veo/clip2.mp4",
     }
-    (line,) = (job.bench.place.path / "quarantine.jsonl").read_text().splitlines()
+    (line,) = (job.context.place.path / "quarantine.jsonl").read_text().splitlines()
     left = json.loads(line)
     assert (left["name"], left["reason"]) == ("real/clip3.mp4", "no-licence")
     assert "require_licence = false" in left["detail"]
@@ -54,7 +49,7 @@ def test_a_licence_of_the_recipe_or_a_word_lets_it_in(table, curation, change) -
     source = change.get("source", {}) | {"path": str(table)}
     wanted = change.get("require_licence", True)
     state = run_curation(curation(source, require_licence=wanted), until="ingest")
-    assert len(state.pieces) == 3
+    assert len(state.segments) == 3
 
 
 @pytest.mark.parametrize("sections", [{}, {"audit": {"texts": False}}])
@@ -73,43 +68,23 @@ def test_a_split_without_one_of_the_labels_is_refused_and_nothing_is_written(
         run_curation(job)
     assert "train has 4 real and 4 generated" in caught.value.problem
     assert "shares = [3, 1, 1]" in caught.value.remedy
-    assert not (job.bench.place.path / "benchmark").exists()
+    assert not (job.context.place.path / "benchmark").exists()
     assert run_curation(curation({"path": str(footage)}, freeze={"shares": [3, 1, 1]})).frozen
-
-
-def test_a_set_of_one_label_says_so(footage, curation) -> None:
-    source = {"path": str(footage / "generated"), "label": "generated", "layout": "files"}
-    with pytest.raises(InvalidSettingError, match=r'write labels = \["generated"\] under \[freeze'):
-        run_curation(curation(source, freeze={"shares": [3, 1, 1]}))
-    meant = {"shares": [3, 1, 1], "labels": ["generated"]}
-    assert run_curation(curation(source, freeze=meant)).frozen
-
-
-def test_a_split_that_is_not_made_lacks_nothing() -> None:
-    tally = {("train", "real"): 2, ("train", "generated"): 2}
-    assert build_missing_label_error(tally, FreezeRecipeSection(shares=(1, 0, 0))) is None
-    assert build_missing_label_error(tally, FreezeRecipeSection(shares=(1, 0, 1))) is not None
 
 
 def test_the_card_cites_what_the_recipe_gives_and_names_what_is_missing(footage, curation) -> None:
     whole = {"version": "1.2", "shares": [1, 0, 0]}
     silent = curation({"path": str(footage)}, freeze=whole)
     run_curation(silent)
-    card = (silent.bench.place.path / "benchmark/README.md").read_text()
+    card = (silent.context.place.path / "benchmark/README.md").read_text()
     assert "Not stated yet: `authors`, `year`, `url`." in card
     assert "@misc{small," in card
     given = {"authors": ["Doe, Jane", "The Film Lab"], "year": 2026, "doi": "10.1/x_y"}
     told = curation({"path": str(footage)}, freeze=whole | {"citation": given})
     run_curation(told)
-    card = (told.bench.place.path / "benchmark/README.md").read_text()
+    card = (told.context.place.path / "benchmark/README.md").read_text()
     assert "author = {Doe, Jane and {The Film Lab}}," in card
     assert "Not stated yet" not in card
-
-
-def test_a_whole_entry_is_taken_as_it_is() -> None:
-    own = CitationRecipeSection(bibtex="@inproceedings{x, title = {A {B}}}\n")
-    assert format_bibtex("n", "1", own) == "@inproceedings{x, title = {A {B}}}"
-    assert list_missing_citation_keys(own) == []
 
 
 def test_names_cannot_break_out_of_an_entry() -> None:

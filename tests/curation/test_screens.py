@@ -1,5 +1,5 @@
 import io
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +11,6 @@ from unreel.curation.clip_screens import (
     SCREENS,
     ClipScreenInput,
     KeepClipDecision,
-    LengthScreen,
     MotionScreen,
     QualityScreen,
     RemoveClipDecision,
@@ -57,18 +56,6 @@ def test_a_still_picture_is_removed_for_its_lack_of_motion() -> None:
     assert "below 5" in judgement.reason
 
 
-def test_motion_does_not_depend_on_the_frame_rate() -> None:
-    frames = film(2, n_frames=48)
-    full = build_scan_screen_input(
-        scan_clip(io.BytesIO(write_clip(frames, rate=24)), max_pixels=MAX_PIXELS), clip="c"
-    )
-    doubled = [frame for frame in frames for _ in range(2)]
-    twice = build_scan_screen_input(
-        scan_clip(io.BytesIO(write_clip(doubled, rate=48)), max_pixels=MAX_PIXELS), clip="c"
-    )
-    assert twice.motion == pytest.approx(full.motion, rel=0.25)
-
-
 @pytest.mark.parametrize(
     ("pictures", "word"),
     [
@@ -93,17 +80,6 @@ def test_each_limit_of_quality_removes_alone(change) -> None:
     assert isinstance(QualityScreen().judge(replace(GOOD, **change)), RemoveClipDecision)
 
 
-def test_lengths_are_compared_exactly() -> None:
-    screen = LengthScreen(shortest_s=2.4, longest_s=5.0)
-    assert screen.judge(replace(GOOD, duration_s=Fraction(12, 5))) == KeepClipDecision()
-    assert isinstance(
-        screen.judge(replace(GOOD, duration_s=Fraction(2399, 1000))), RemoveClipDecision
-    )
-    assert isinstance(
-        screen.judge(replace(GOOD, duration_s=Fraction(5001, 1000))), RemoveClipDecision
-    )
-
-
 def test_people_overrule_screens_both_ways() -> None:
     still = replace(GOOD, motion=0.0)
     screens = [MotionScreen()]
@@ -119,18 +95,6 @@ def test_the_first_screen_that_objects_gives_the_reason() -> None:
     judgement = apply_clip_screens(bad, [QualityScreen(), MotionScreen()])
     assert isinstance(judgement, RemoveClipDecision)
     assert judgement.screen == "quality"
-
-
-@dataclass(frozen=True)
-class NoPortraits:
-    """What another package might add."""
-
-    name: str = "no-portraits"
-
-    def judge(self, findings: ClipScreenInput) -> KeepClipDecision | RemoveClipDecision:
-        if findings.height > findings.width:
-            return RemoveClipDecision(self.name, "taller than wide")
-        return KeepClipDecision()
 
 
 def test_a_policy_of_another_package_is_found_by_its_entry_point(tmp_path, monkeypatch) -> None:
@@ -156,12 +120,6 @@ def test_a_policy_of_another_package_is_found_by_its_entry_point(tmp_path, monke
         "landscape", "taller than wide"
     )
     assert isinstance(build_clip_screen("motion"), MotionScreen), "our names cannot be taken"
-
-
-def test_a_screen_of_ones_own_can_be_passed_in() -> None:
-    assert apply_clip_screens(replace(GOOD, width=10), [NoPortraits()]) == RemoveClipDecision(
-        "no-portraits", "taller than wide"
-    )
 
 
 def test_an_unknown_screen_lists_the_known_ones() -> None:

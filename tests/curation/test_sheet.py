@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_environment_settings
 from unreel.curation.contact_sheet import (
     ContactSheetSettings,
     sample_benchmark_clips,
-    sample_excluded_clips,
     write_contact_sheet_page,
 )
 from unreel.curation.curation_run import run_curation
@@ -24,7 +22,7 @@ def frozen(footage, curation) -> Path:
     """The working folder of ten frozen clips, with three files left out."""
     job = curation({"path": str(footage)}, freeze={"version": "1.0", "shares": [3, 1, 1]})
     run_curation(job)
-    folder = job.bench.place.path
+    folder = job.context.place.path
     lines = [
         {"name": HOSTILE, "step": "ingest", "reason": "rejected", "detail": "no <b>file</b>"},
         {
@@ -75,22 +73,6 @@ def test_a_file_outside_the_named_folders_is_not_opened(frozen, tmp_path) -> Non
     text = write(frozen, roots=(tmp_path / "elsewhere",)).page.read_text()
     assert text.count("data:image/jpeg;base64,") == 10
     assert text.count("--allow-outside") == 2
-
-
-def test_a_benchmark_alone_has_a_sheet_without_a_quarantine(frozen, tmp_path) -> None:
-    moved = tmp_path / "alone" / "set"
-    moved.parent.mkdir()
-    (frozen / "benchmark").rename(moved)
-    sheet = write(moved)
-    assert sheet.page == tmp_path / "alone" / "contact-sheet.html"
-    assert sheet.n_left_out == 0
-    assert "Nothing was excluded, or" in sheet.page.read_text()
-    assert sample_excluded_clips(tmp_path / "none.jsonl", limit=1, seed=0) == []
-
-
-def test_a_folder_without_a_frozen_benchmark_is_refused(tmp_path) -> None:
-    with pytest.raises(UnreadableSourceError, match="there is no frozen benchmark"):
-        write(tmp_path)
 
 
 @pytest.mark.parametrize("width", ["watched", "narrow"])

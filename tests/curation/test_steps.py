@@ -11,18 +11,11 @@ from scenes.ball import SampleScene
 from synthesise import ClipRecipe, synthesise
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.box import Box
-from unreel.core.errors import UnreadableSourceError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.curation.clip_screens import read_screen_decisions
 from unreel.curation.curation_run import run_curation
-from unreel.curation.normalise import (
-    FrameCoordinateMapping,
-    compute_fitted_window,
-    map_traces_to_segment,
-)
+from unreel.curation.normalise import FrameCoordinateMapping, map_traces_to_segment
 from unreel.media.encode import ClipWriter, VideoTrackSettings
-from unreel.media.normalise import NormalisedClipFormat
 
 RATE = Fraction(24)
 
@@ -67,7 +60,7 @@ def test_a_clip_of_two_shots_becomes_two_pieces_of_one_split(tmp_path, curation)
     write_clip(tmp_path / "films/generated/Veo/plain.mp4", frames(30, seed=3))
     job = curation({"path": "films"}, split={})
     run_curation(job)
-    entries = {e.name: e for e in open_benchmark(job.bench.place.path / "benchmark")}
+    entries = {e.name: e for e in open_benchmark(job.context.place.path / "benchmark")}
     lengths = {name: entry.facts.n_frames for name, entry in entries.items()}
     assert lengths == {
         "real/joined.mp4#1": 30,
@@ -86,7 +79,7 @@ def test_filled_borders_go(tmp_path, curation) -> None:
     write_clip(tmp_path / "films/barred.mp4", barred)
     job = curation({"path": "films", "label": "real"}, crop={})
     run_curation(job)
-    (entry,) = open_benchmark(job.bench.place.path / "benchmark")
+    (entry,) = open_benchmark(job.context.place.path / "benchmark")
     assert entry.facts.width == 128
     assert abs(entry.facts.height - 96) <= 4
 
@@ -98,7 +91,7 @@ def test_a_screened_piece_is_queued_and_a_person_may_keep_it(
     job = curation({"path": "films"}, screen={})
     run_curation(job)
     assert quarantine(job) == {"real/still.mp4": "screen: motion"}
-    queue = job.bench.place.path / "queue.jsonl"
+    queue = job.context.place.path / "queue.jsonl"
     lines = [json.loads(line) for line in queue.read_text().splitlines()]
     assert {line["name"]: line["proposed"] for line in lines} == {
         "generated/Veo/moving.mp4": "keep",
@@ -107,14 +100,8 @@ def test_a_screened_piece_is_queued_and_a_person_may_keep_it(
     decided = [line | {"decision": "keep"} for line in lines if line["proposed"] == "remove"]
     (tmp_path / "decided.jsonl").write_text("".join(json.dumps(one) + "\n" for one in decided))
     again = curation({"path": "films"}, screen={"decisions": "decided.jsonl"})
-    assert len(run_curation(again).pieces) == 2
+    assert len(run_curation(again).segments) == 2
     assert quarantine(again) == {}
-
-
-def test_a_decision_in_other_words_is_refused(tmp_path) -> None:
-    (tmp_path / "decided.jsonl").write_text('{"piece": "a", "decision": "maybe"}\n')
-    with pytest.raises(UnreadableSourceError, match="Write keep or remove"):
-        read_screen_decisions(tmp_path / "decided.jsonl")
 
 
 def test_near_duplicates_of_a_label_are_kept_once(tmp_path, curation, quarantine) -> None:
@@ -127,8 +114,8 @@ def test_near_duplicates_of_a_label_are_kept_once(tmp_path, curation, quarantine
     job = curation({"path": "films"}, duplicates={})
     state = run_curation(job)
     assert quarantine(job) == {"real/small.mp4": "duplicates: near-duplicate"}
-    assert {piece.entry.name for piece in state.pieces if piece.family} == {"real/large.mp4"}
-    kept = run_curation(curation({"path": "films"}, duplicates={"near": "keep"})).pieces
+    assert {piece.entry.name for piece in state.segments if piece.family} == {"real/large.mp4"}
+    kept = run_curation(curation({"path": "films"}, duplicates={"near": "keep"})).segments
     assert len({piece.family for piece in kept if piece.entry.name.startswith("real")}) == 1
     assert len(kept) == 3
 
@@ -144,7 +131,7 @@ def test_injected_twins_carry_their_truth_into_the_benchmark(tmp_path, curation)
         normalise={"width": 192, "height": 192},
     )
     run_curation(job)
-    entries = {e.name: e for e in open_benchmark(job.bench.place.path / "benchmark")}
+    entries = {e.name: e for e in open_benchmark(job.context.place.path / "benchmark")}
     assert set(entries) == {
         f"{seed}.mp4{twin}" for seed in (1, 2) for twin in ("", "+sudden-blurring")
     }
@@ -161,18 +148,6 @@ def test_injected_twins_carry_their_truth_into_the_benchmark(tmp_path, curation)
         assert all(mark.box.y1 <= 5 / 6 for mark in trace.track)
 
 
-def test_clips_that_injecting_makes_the_same_are_kept_once(tmp_path, curation, quarantine) -> None:
-    films = tmp_path / "films"
-    films.mkdir()
-    data = synthesise(ClipRecipe(width=192, height=128, n_frames=48, seed=1))
-    (films / "a.mp4").write_bytes(data)
-    (films / "b.mp4").write_bytes(data + b"\0\0\0\x08free")
-    job = curation({"path": "films", "label": "real"}, inject={"categories": ["sudden-blurring"]})
-    names = [piece.entry.name for piece in run_curation(job).pieces]
-    assert [name for name in names if "+" not in name] == ["a.mp4"]
-    assert quarantine(job)["b.mp4"] == "inject: duplicate"
-
-
 def test_cleaned_copies_are_frozen_beside_their_clips(tmp_path, curation) -> None:
     pytest.importorskip("cv2", reason="needs the extra `run_curation`")
     write_clip(tmp_path / "films/a.mp4", frames(30, seed=1))
@@ -182,7 +157,7 @@ def test_cleaned_copies_are_frozen_beside_their_clips(tmp_path, curation) -> Non
         normalise={"width": 96, "height": 64},
     )
     run_curation(job)
-    benchmark = open_benchmark(job.bench.place.path / "benchmark")
+    benchmark = open_benchmark(job.context.place.path / "benchmark")
     (entry,) = benchmark
     place = benchmark.find_cleaned(entry)
     assert place is not None
@@ -204,7 +179,7 @@ def test_a_leak_withholds_the_freeze_until_it_is_accepted(tmp_path, curation) ->
     assert withheld.frozen is None
     job = curation({"path": "films"}, audit={"texts": False}, accept_leak=True)
     assert run_curation(job).frozen is not None
-    card = (job.bench.place.path / "benchmark/README.md").read_text()
+    card = (job.context.place.path / "benchmark/README.md").read_text()
     assert "The labels leak" in card
 
 
@@ -219,17 +194,12 @@ def test_traces_follow_the_cut_and_the_picture() -> None:
     view = FrameCoordinateMapping(
         window=Box(0.5, 0.0, 1.0, 1.0), shown_in=Box(0.0, 0.25, 1.0, 0.75)
     )
-    (carried,) = map_traces_to_segment([trace], span=TimeSpan(1_500_000, 5_000_000), view=view)
+    (carried,) = map_traces_to_segment([trace], span=TimeSpan(1_500_000, 5_000_000), mapping=view)
     assert carried.span == TimeSpan(0, 1_500_000)
     (mark,) = carried.track
     assert mark.at_us == 500_000
     expected = Box(0.0, 0.45, 0.2, 0.55)
     assert mark.box.iou(expected) == pytest.approx(1)
-    assert map_traces_to_segment([trace], span=TimeSpan(3_000_000, 4_000_000), view=view) == ()
+    assert map_traces_to_segment([trace], span=TimeSpan(3_000_000, 4_000_000), mapping=view) == ()
     left = FrameCoordinateMapping(window=Box(0.0, 0.0, 0.05, 0.05))
-    assert map_traces_to_segment([trace], span=TimeSpan(0, 9_000_000), view=left) == ()
-
-
-def test_a_picture_is_fitted_where_the_form_shows_it() -> None:
-    place = compute_fitted_window(192, 128, NormalisedClipFormat(width=192, height=192))
-    assert (place.left, place.top, place.width, place.height) == (0, 32, 192, 128)
+    assert map_traces_to_segment([trace], span=TimeSpan(0, 9_000_000), mapping=left) == ()

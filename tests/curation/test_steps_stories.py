@@ -9,9 +9,7 @@ import pytest
 
 from chat import Reply, refuses, says, serve_chat
 from unreel.benchmarks.loader import open_benchmark
-from unreel.core.errors import InvalidSettingError
 from unreel.curation.curation_run import run_curation
-from unreel.curation.recipe import parse_curation_recipe
 
 STORIES = (
     "A red ball bounces across the floor of an empty room, and its thuds echo from the walls.",
@@ -53,7 +51,7 @@ def test_real_clips_are_described_once_and_sorted_into_easy_and_hard(
     job = curation({"path": str(footage)}, describe={"model": teller.model})
     run_curation(job)
     assert len(teller.asked) == 5
-    entries = list(open_benchmark(job.bench.place.path / "benchmark"))
+    entries = list(open_benchmark(job.context.place.path / "benchmark"))
     real = [entry for entry in entries if entry.label == "real"]
     assert {entry.prompt for entry in real} <= set(STORIES)
     assert {entry.difficulty for entry in real} <= {"easy", "hard"}
@@ -62,26 +60,12 @@ def test_real_clips_are_described_once_and_sorted_into_easy_and_hard(
     assert len(teller.asked) == 5
 
 
-def test_a_clip_that_nobody_can_describe_is_left_out_with_the_reason(
-    footage, curation, teller, quarantine
-) -> None:
-    teller.status = 400
-    job = curation({"path": str(footage)}, describe={"model": teller.model})
-    assert len(run_curation(job).pieces) == 5
-    assert set(quarantine(job).values()) == {"describe: request-rejected"}
-
-
 def test_the_same_number_is_kept_of_each_group_of_stories(footage, curation, teller) -> None:
     pytest.importorskip("sentence_transformers", reason="needs the extra `sts`")
     pytest.importorskip("sklearn", reason="needs the extra `run_curation`")
     job = curation({"path": str(footage)}, describe={"model": teller.model}, cluster={})
     state = run_curation(job)
-    groups = [piece.notes["cluster"] for piece in state.pieces if "cluster" in piece.notes]
+    groups = [piece.notes["cluster"] for piece in state.segments if "cluster" in piece.notes]
     counts = {groups.count(group) for group in groups}
     assert len(counts) == 1
     assert len(groups) + state.reasons.get("cluster: not-drawn", 0) == 5
-
-
-def test_groups_need_stories() -> None:
-    with pytest.raises(InvalidSettingError, match=r"Add \[describe\]"):
-        parse_curation_recipe({"name": "x", "source": {"path": "a"}, "cluster": {}})

@@ -14,27 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthesise import ClipRecipe, synthesise
+from unreel.asking.asker import Asker
 from unreel.core.answer import Reply
 from unreel.core.clip import Clip, ClipId
 from unreel.core.content_ids import compute_clip_id
-from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
 from unreel.curation import cluster as take
 from unreel.curation.cluster import cluster_vectors, embed_descriptions, sample_evenly_by_group
-from unreel.curation.describe import (
-    ClipComplexity,
-    ClipDifficulty,
-    count_described_actions,
-    count_described_objects,
-    describe_clip,
-    measure_background_detail,
-    measure_clip_complexity,
-)
+from unreel.curation.describe import ClipComplexity, ClipDifficulty, describe_clip
 from unreel.curation.step_execution import CurationStepRequest
 from unreel.media.access import open_media_reader
 from unreel.protocols.reality.prompts import STORYBOARD
-from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.model_families import match_model_family
 from unreel.reviewers.endpoint.reviewer import build_chat_request_body
@@ -74,37 +65,6 @@ def test_the_order_of_the_items_changes_nothing() -> None:
     )
 
 
-def test_groups_are_numbered_from_the_largest() -> None:
-    vectors = planted(3, each=4) | {
-        f"more-{i}-x": vector for i, vector in enumerate(planted(1, each=3).values())
-    }
-    groups = cluster_vectors(vectors, seed=0).groups
-    sizes = [list(groups.values()).count(number) for number in sorted(set(groups.values()))]
-    assert sizes == sorted(sizes, reverse=True)
-
-
-def test_a_bound_on_the_number_of_groups_is_kept() -> None:
-    found = cluster_vectors(planted(6), seed=0, max_clusters=4)
-    assert max(found.silhouettes) == 4
-    assert found.k <= 4
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_too_few_items_are_one_group(n) -> None:
-    vectors = dict(list(planted(2).items())[:n])
-    found = cluster_vectors(vectors, seed=0)
-    assert (found.k, found.silhouettes) == (1, {})
-
-
-def test_equal_items_are_one_group() -> None:
-    assert cluster_vectors({name: np.ones(3) for name in "abcd"}, seed=0).k == 1
-
-
-def test_nothing_cannot_be_grouped() -> None:
-    with pytest.raises(InvalidValueError, match="nothing to group"):
-        cluster_vectors({}, seed=0)
-
-
 GROUPS = st.dictionaries(st.text(min_size=1, max_size=4), st.integers(0, 4), min_size=1)
 
 
@@ -123,20 +83,6 @@ def test_the_sample_follows_from_names_and_seed_alone(groups, seed, shuffler) ->
     shuffler.shuffle(names)
     again = {name: groups[name] for name in names}
     assert sample_evenly_by_group(again, seed=seed) == sample_evenly_by_group(groups, seed=seed)
-
-
-def test_a_larger_sample_keeps_the_smaller_one() -> None:
-    groups = {f"clip{n}": n % 3 for n in range(30)}
-    few, more = (set(sample_evenly_by_group(groups, seed=1, per_group=n)) for n in (3, 6))
-    assert len(few) == 9
-    assert few < more
-    assert set(sample_evenly_by_group(groups, seed=2, per_group=3)) != few
-
-
-def test_no_group_can_give_more_than_it_has() -> None:
-    with pytest.raises(InvalidValueError, match="the smallest has 1"):
-        sample_evenly_by_group({"a": 0, "b": 0, "c": 1}, seed=0, per_group=2)
-    assert sample_evenly_by_group({}, seed=0) == ()
 
 
 class Letters:
@@ -183,8 +129,8 @@ class Teller:
         self.replies = replies
         self.sheets: list[ReviewRequest] = []
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        self.sheets.append(sheet)
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        self.sheets.append(request)
         return self.replies[min(len(self.sheets), len(self.replies)) - 1]
 
 
@@ -202,8 +148,8 @@ def clip(tmp_path: Path, reader) -> Clip:
 
 
 def told(clip: Clip, teller: Teller, reader) -> str | Failure:
-    with closing(ReviewDispatcher(reader)) as desk:
-        return asyncio.run(describe_clip(clip, ReviewerWithPrices(teller), desk=desk))
+    with closing(Asker(reader)) as asker:
+        return asyncio.run(describe_clip(clip, ReviewerWithPrices(teller), asker=asker))
 
 
 def test_a_story_is_asked_for_with_eight_frames_and_the_storyboard_prompt(clip, reader) -> None:
@@ -211,7 +157,7 @@ def test_a_story_is_asked_for_with_eight_frames_and_the_storyboard_prompt(clip, 
     assert told(clip, teller, reader) == "A ball bounces."
     (sheet,) = teller.sheets
     assert sheet.prompt == STORYBOARD.text
-    assert len(sheet.exhibits[0].frames) == 8
+    assert len(sheet.inputs[0].frames) == 8
 
 
 def test_every_clip_and_every_teller_has_a_key_of_its_own(clip, reader) -> None:
@@ -254,37 +200,6 @@ def test_an_unreadable_clip_is_a_failure_and_nobody_is_asked(clip, reader) -> No
     assert teller.sheets == []
 
 
-ONE_STEP = "A hand presses a soft sponge on a white table."
-SEVERAL = (
-    "A woman takes the red knife and cuts a carrot on the board. Then she puts the slices into a pan, "
-    "next she pours some oil from a bottle, and finally the stove is lit with a match."
-)
-
-
-def test_steps_and_things_are_counted_in_the_story() -> None:
-    assert count_described_actions(ONE_STEP) == 1
-    assert count_described_actions(SEVERAL) == 4
-    assert count_described_objects(ONE_STEP) == 3
-    assert count_described_objects(SEVERAL) > 6
-    assert count_described_objects("") == 0
-
-
-def test_a_plain_wall_is_plain_and_a_mosaic_is_not() -> None:
-    plain = np.full((60, 90, 3), 120, np.uint8)
-    busy = np.kron(np.random.default_rng(0).integers(0, 2, (20, 30)), np.full((3, 3), 200))
-    busy = np.repeat(busy[..., None], 3, axis=2).astype(np.uint8)
-    crossing = []
-    for index in range(5):
-        frame = plain.copy()
-        frame[20:40, index * 16 : index * 16 + 14] = busy[20:40, :14]
-        crossing.append(frame)
-    assert measure_background_detail([plain]) == 0
-    assert measure_background_detail([busy]) > 0.8
-    assert measure_background_detail(crossing) < 0.02, "what moves is no background"
-    with pytest.raises(InvalidValueError, match="needs a frame"):
-        measure_background_detail([])
-
-
 @pytest.mark.parametrize(
     ("length_s", "n_actions", "n_objects", "background", "difficulty"),
     [
@@ -303,11 +218,3 @@ def test_long_clips_and_clips_with_two_more_diversities_are_hard(
         length_s=length_s, n_actions=n_actions, n_objects=n_objects, background=background
     )
     assert found.difficulty is difficulty
-
-
-def test_the_diversities_of_a_clip_are_measured_together() -> None:
-    frames = [np.full((60, 90, 3), 120, np.uint8)]
-    easy = measure_clip_complexity(ONE_STEP, frames, length_s=Fraction(4))
-    assert easy.difficulty is ClipDifficulty.EASY
-    hard = measure_clip_complexity(SEVERAL, frames, length_s=Fraction(4))
-    assert hard.difficulty is ClipDifficulty.HARD

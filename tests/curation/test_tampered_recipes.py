@@ -80,11 +80,6 @@ def _spoiled() -> dict[str, bytes]:
 SPOILED = _spoiled()
 
 
-def test_the_sound_recipe_is_read(tmp_path: Path) -> None:
-    (tmp_path / "recipe.toml").write_text(SOUND)
-    assert read_curation_recipe(tmp_path / "recipe.toml").name == "films"
-
-
 def test_a_spoiled_recipe_is_read_or_refused_in_words(tmp_path: Path) -> None:
     assert len(SPOILED) > 150
     refused = 0

@@ -9,23 +9,23 @@ import pytest
 from curation.planted import moving_scene, plant
 from synthesise import ClipRecipe, synthesise
 from unreel.core.box import Box
-from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
-from unreel.curation.watermark.clip_watermarks import (
-    compute_inpaint_slices,
-    find_clip_watermarks,
-    remove_watermarks,
-    write_unmarked_clip,
-)
-from unreel.curation.watermark.detection import compute_pixel_median, find_watermarks
-from unreel.curation.watermark.regions_and_ocr import (
+from unreel.curation.watermark.detection import (
     OcrTextLine,
     ReadText,
     WatermarkKind,
     WatermarkRegion,
     WatermarkSearchResult,
     build_ocr_reader,
+    compute_pixel_median,
+    find_watermarks,
+)
+from unreel.curation.watermark.step import (
+    compute_inpaint_slices,
+    find_clip_watermarks,
+    remove_watermarks,
+    write_unmarked_clip,
 )
 from unreel.media.access import open_media_reader
 from unreel.media.decode import Rgb
@@ -91,26 +91,6 @@ def test_a_scene_that_stands_still_cannot_tell(kind: str) -> None:
     assert "is still" in told.inconclusive
 
 
-def test_a_moving_scene_without_marks_is_called_free_of_them() -> None:
-    assert find_watermarks(moving_scene(5)) == WatermarkSearchResult()
-
-
-def test_frames_of_two_sizes_or_too_few_are_refused() -> None:
-    frames = moving_scene(1)
-    with pytest.raises(InvalidValueError, match="6 frames"):
-        find_watermarks(frames[:5])
-    with pytest.raises(InvalidValueError, match="one size"):
-        find_watermarks([*frames, frames[0][:-2]])
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 6, 11, 12])
-def test_our_median_is_the_usual_one(n: int) -> None:
-    rows = np.random.default_rng(n).integers(0, 255, (n, 7, 5)).astype(np.uint8)
-    assert np.array_equal(
-        compute_pixel_median(list(rows)), np.median(rows, axis=0).astype(np.uint8)
-    )
-
-
 def says(text: str, box: Box) -> ReadText:
     """A reader that reads the same line off every picture."""
     return lambda picture: (OcrTextLine(text=text, box=box, confidence=0.9),)
@@ -130,19 +110,6 @@ def test_a_line_near_the_border_of_a_still_scene_is_only_suspected() -> None:
     assert [mark.text for mark in told.suspected] == ["Veo"]
     middle = find_watermarks(shown, read_text=says("SHOP", Box(0.4, 0.4, 0.6, 0.5)))
     assert middle.suspected == ()
-
-
-def test_a_text_that_jumps_about_is_told() -> None:
-    frames = moving_scene(2)
-    places = {id(frame): Box(0.1 + 0.3 * (i // 4), 0.1, 0.2 + 0.3 * (i // 4), 0.2) for i, frame in enumerate(frames)}  # fmt: skip
-
-    def jumping(picture: Rgb) -> tuple[OcrTextLine, ...]:
-        own = places.get(id(picture))
-        return (OcrTextLine(text="Sora", box=own, confidence=0.9),) if own else ()
-
-    assert find_watermarks(frames, read_text=jumping).roaming == ("sora",)
-    here = Box(0.1, 0.1, 0.2, 0.2)
-    assert find_watermarks(frames, read_text=says("Sora", here)).roaming == ()
 
 
 def test_rapidocr_reads_a_mark_without_the_network() -> None:

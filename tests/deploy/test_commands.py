@@ -4,6 +4,7 @@ import configparser
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import click
@@ -69,10 +70,44 @@ def test_each_image_starts_a_real_command(target: str) -> None:
 
 def test_images_install_only_extras_that_exist() -> None:
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    installed = re.findall(r"'/src\[(.*?)\]'", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
-    assert len(installed) == len(TARGETS)
-    for extra in ",".join(installed).split(","):
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert dockerfile.count("uv pip install -r /src/pyproject.toml --extra") == len(TARGETS)
+    for extra in re.findall(r"--extra (\S+)", dockerfile):
         assert re.search(rf"(?m)^{extra} = \[", pyproject), extra
+
+
+@pytest.mark.parametrize("target", ["base", *TARGETS])
+def test_images_install_packages_by_hash_only(target: str) -> None:
+    environment = dict(text.split("=", 1) for word, text in STAGES["base"].lines if word == "ENV")
+    assert environment["UV_REQUIRE_HASHES"] == "1"
+    commands = [
+        command.strip()
+        for word, text in STAGES[target].lines
+        if word == "RUN"
+        for command in text.split("&&")
+    ]
+    installs = [command for command in commands if "pip " in command]
+    assert installs
+    for command in installs:
+        is_by_hash = "uv pip install" in command or "--require-hashes" in command
+        assert is_by_hash or "--no-index" in command, command
+        assert "require-hashes=" not in command
+        for name in re.findall(r"/src/constraints/(\S+)", command):
+            assert (ROOT / "constraints" / name).is_file(), name
+    for path in environment["UV_CONSTRAINT"].strip('"').split():
+        assert (ROOT / path.removeprefix("/src/")).is_file(), path
+
+
+def test_images_of_others_are_named_by_their_digest() -> None:
+    """No digest stands in the files: each release of Debian and PostgreSQL has its own."""
+    assert {stage.parent for stage in STAGES.values()} == {"${BASE}", "base"}
+    check = next(text for word, text in STAGES["base"].lines if word == "RUN")
+    for base, status in (("debian:bookworm-slim", 1), (f"debian@sha256:{64 * '0'}", 0)):
+        shell = subprocess.run(["sh", "-c", check], env={"BASE": base}, check=False)
+        assert shell.returncode == status
+    for name, service in COMPOSE["services"].items():
+        image = service.get("image") or service["build"]["args"]["BASE"]
+        assert re.fullmatch(r"\$\{\w+:\?\S+@sha256:DIGEST, see docs/deploy.md\}", image), name
 
 
 SERVICES = [name for name, service in COMPOSE["services"].items() if "build" in service]
@@ -94,6 +129,23 @@ def test_services_beyond_loopback_are_published_on_loopback_only() -> None:
     ]
     assert len(ports) == 2
     assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_service_is_confined(name: str) -> None:
+    service = COMPOSE["services"][name]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["read_only"] is True
+    assert service["mem_limit"].endswith("g")
+    assert service["restart"] == "unless-stopped"
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
+def test_each_unit_is_confined(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert {"NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict"} <= {*lines}
+    assert any(line.startswith("MemoryMax=") for line in lines)
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)

@@ -16,9 +16,9 @@ from synthesise import ClipRecipe, synthesise
 fastapi = pytest.importorskip("fastapi", reason="needs the extra desk: pip install 'unreel[desk]'")
 from fastapi.testclient import TestClient  # noqa: E402
 
-from unreel.desk import review_case  # noqa: E402
 from unreel.desk.app import DeskService, create_desk_app  # noqa: E402
 from unreel.desk.settings import DeskSettings, ReviewerSet  # noqa: E402
+from unreel.report.review import file_review  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -67,9 +67,9 @@ class Desk:
 @pytest.fixture(autouse=True)
 def no_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search for no marks in the picture: this would load a text recogniser."""
-    whole = review_case.check_file_origin
+    whole = file_review.check_file_origin
     monkeypatch.setattr(
-        review_case,
+        file_review,
         "check_file_origin",
         lambda clip, **keys: whole(clip, **(keys | {"drawn": True})),
     )

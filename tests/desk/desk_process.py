@@ -1,5 +1,6 @@
 """The desk as a process, for tests: start it, sign in, drop clips, kill it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,11 +12,18 @@ import httpx
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """The command in a process of its own, and its one-time link."""
-    command = [str(Path(sys.executable).with_name("unreel")), "desk", "--no-browser"]
-    command += ["--port", "0", "--config", str(folder / "desk.toml"), *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder)
+def running(
+    folder: Path, *options: str, browser: Path | None = None
+) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """The command in a process of its own, and its one-time link; it opens a page with `browser`."""
+    command = [str(Path(sys.executable).with_name("unreel")), "desk", "--port", "0", *options]
+    if (folder / "desk.toml").is_file():
+        command += ["--config", str(folder / "desk.toml")]
+    environment = os.environ | {"BROWSER": str(browser)}
+    command += [] if browser else ["--no-browser"]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment
+    )
     lines: list[str] = []
     try:
         assert process.stderr is not None

@@ -1,11 +1,14 @@
 """Nobody without a session reaches a case, and strangers' text stays text."""
 
+import asyncio
 import io
 import re
 import socket
 import threading
 import time
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -15,6 +18,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from unreel.cli.desk import desk as command
 from unreel.core.errors import InvalidSettingError
+from unreel.desk import access, app
 from unreel.desk.app import create_desk_app
 from unreel.desk.case_store import sanitise_upload_name
 from unreel.desk.settings import (
@@ -24,6 +28,7 @@ from unreel.desk.settings import (
     require_sign_in_proxy,
 )
 from unreel.desk.worker import CaseReviewWorker
+from unreel.webapp import server
 
 PROXY = ProxySettings(address="10.1.2.3", user_header="X-User")
 HOSTILE = "<script>window.hacked = 1</script><img src=x onerror=alert(1)>\"'{{7*7}}"
@@ -80,6 +85,111 @@ def test_the_link_works_once_and_the_session_cookie_is_strict(open_desk) -> None
         desk.client.cookies.clear()
         assert desk.client.get(link).status_code == 401
         assert desk.service.access.link != link
+
+
+def test_a_session_ends_without_requests_and_a_request_extends_it(open_desk, monkeypatch) -> None:
+    with open_desk() as desk:
+        monkeypatch.setattr(access, "SESSION_S", 1.0)
+        for pause_s, status in ((0.6, 200), (0.6, 200), (1.1, 401), (0, 401)):
+            time.sleep(pause_s)
+            assert desk.client.get("/").status_code == status
+
+
+def test_a_person_signs_out(open_desk, clip_bytes) -> None:
+    with open_desk() as desk:
+        desk.drop(("a.mp4", clip_bytes(0)))
+        cookie, token = dict(desk.client.cookies), desk.token
+        assert "Sign out" in desk.client.get("/").text
+        assert desk.client.post("/logout").status_code == 403
+        assert desk.client.get("/").status_code == 200
+        streams = []
+        reading = threading.Thread(target=lambda: streams.append(desk.client.get("/events").text))
+        reading.start()
+        while not desk.service.n_streams.total():
+            time.sleep(0.01)
+        reply = desk.client.post("/logout", data={"form_token": token})
+        assert "You are signed out" in reply.text
+        assert not desk.client.cookies
+        desk.client.cookies.update(cookie)
+        assert desk.client.get("/").status_code == 401
+        reading.join(timeout=20)
+        assert "event: end" in streams[0]
+
+
+def test_a_stream_counts_before_it_is_accepted(open_desk, clip_bytes, monkeypatch) -> None:
+    """Streams that are requested at the same moment exceed the limit no more than others."""
+    monkeypatch.setattr(app, "_MAX_STREAMS", 3)
+    with open_desk() as desk:
+        desk.drop(("a.mp4", clip_bytes(0)))
+        cookies = "; ".join(f"{name}={value}" for name, value in desk.client.cookies.items())
+
+        async def request(statuses: list[int], release: asyncio.Event) -> None:
+            async def send(message: dict[str, Any]) -> None:
+                if message["type"] == "http.response.start":
+                    statuses.append(message["status"])
+                    if message["status"] == 200:
+                        await release.wait()
+
+            async def receive() -> dict[str, Any]:
+                await release.wait()
+                return {"type": "http.disconnect"}
+
+            scope = {"type": "http", "method": "GET", "path": "/events", "raw_path": b"/events"}
+            scope |= {"query_string": b"", "headers": [(b"cookie", cookies.encode())]}
+            scope |= {"server": ("testserver", 80), "http_version": "1.1", "scheme": "http"}
+            await desk.client.app(scope, receive, send)
+
+        async def work() -> list[int]:
+            statuses: list[int] = []
+            release = asyncio.Event()
+            tasks = [asyncio.create_task(request(statuses, release)) for _ in range(20)]
+            await asyncio.wait(tasks, timeout=0.5)
+            release.set()
+            await asyncio.gather(*tasks)
+            return statuses
+
+        assert Counter(asyncio.run(work())) == {200: 3, 429: 17}
+        assert desk.service.n_streams.total() == 0
+
+
+def test_connections_without_a_request_are_closed(tmp_path: Path, monkeypatch) -> None:
+    servers: list[uvicorn.Server] = []
+    monkeypatch.setattr(server, "_IDLE_S", 0.5)
+
+    class Kept(uvicorn.Server):
+        def __init__(self, config: uvicorn.Config) -> None:
+            super().__init__(config)
+            servers.append(self)
+
+    monkeypatch.setattr(server.uvicorn, "Server", Kept)
+    addresses: list[str] = []
+    desk = create_desk_app(DeskSettings(cases=tmp_path), trusted=True)
+    options = {"host": "127.0.0.1", "port": 0, "on_start": addresses.append, "stop_s": 1}
+    thread = threading.Thread(target=server.run_app, args=(desk,), kwargs=options)
+    thread.start()
+    try:
+        while not (servers and servers[0].started):
+            time.sleep(0.02)
+        at = httpx.URL(addresses[0])
+        get = b"GET /login HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+        for data in (b"", b"GET / HTTP/1.1\r\nhost: x\r\nx-never: ", get + b"GET / HT"):
+            with socket.create_connection((at.host, at.port), timeout=10) as idle:
+                idle.sendall(data)
+                while idle.recv(9999):
+                    pass
+        with socket.create_connection((at.host, at.port), timeout=10) as busy:
+            for _ in range(8):
+                busy.sendall(get)
+                reply = b""
+                while not reply.endswith(b"}}"):
+                    data = busy.recv(9999)
+                    assert data
+                    reply += data
+                assert reply.startswith(b"HTTP/1.1 401")
+                time.sleep(0.3)
+    finally:
+        servers[0].should_exit = True
+        thread.join()
 
 
 def test_every_answer_forbids_frames_sniffing_and_foreign_scripts(open_desk) -> None:

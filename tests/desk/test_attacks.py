@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.desk import app, custody_bundle
+from unreel.desk import app, custody_bundle, worker
 from unreel.desk.case_store import CaseStore
 from unreel.desk.custody_bundle import iter_custody_bundle_bytes, verify_custody_bundle
 from unreel.desk.worker import CaseReviewWorker
@@ -166,18 +166,6 @@ def audio_bytes() -> bytes:
     return into.getvalue()
 
 
-def test_a_log_without_its_beginning_is_not_deleted(tmp_path: Path) -> None:
-    store = CaseStore(tmp_path)
-    case = store.add("a.mp4", io.BytesIO(b"x"), **FACTS)
-    store.record(case, "started")
-    store.close()
-    log = case.folder / "log.jsonl"
-    log.write_text("damaged\n" + log.read_text().splitlines()[1] + "\n")
-    with pytest.raises(UnreadableSourceError, match="the beginning of its log is missing"):
-        CaseStore(tmp_path)
-    assert case.original.is_file()
-
-
 def test_a_case_can_be_deleted_from_a_full_disk(open_desk, monkeypatch) -> None:
     monkeypatch.setattr(CaseReviewWorker, "start", lambda _worker: None)
 
@@ -190,6 +178,30 @@ def test_a_case_can_be_deleted_from_a_full_disk(open_desk, monkeypatch) -> None:
         form = {"form_token": desk.token}
         assert desk.client.post(f"/cases/{case.id}/delete", data=form).status_code == 200
         assert not case.folder.exists()
+
+
+@pytest.mark.parametrize("n_failures", [1, 3])
+def test_a_case_goes_on_when_the_disk_has_space_again(
+    open_desk, clip_bytes, monkeypatch, n_failures: int
+) -> None:
+    """The disk is full when the review starts, or when it writes its evidence."""
+    record, failed = CaseStore.record, []
+
+    def fail(store: CaseStore, case: object, event: str, *rest: object, **fields: object) -> None:
+        if event == ("started" if n_failures == 1 else "keyframes") and len(failed) < n_failures:
+            failed.append(event)
+            raise OSError(28, "No space left on device")
+        record(store, case, event, *rest, **fields)
+
+    monkeypatch.setattr(worker, "_RETRY_S", 0.5)
+    monkeypatch.setattr(CaseStore, "record", fail)
+    with open_desk() as desk:
+        desk.drop(("a.mp4", clip_bytes(0)))
+        page = ""
+        while "The disk is full" not in page:
+            page = desk.client.get("/").text
+        (case,) = desk.wait()
+        assert (case.stage, len(failed)) == ("done", n_failures)
 
 
 def test_a_long_list_names_the_hidden_cases(open_desk, monkeypatch) -> None:

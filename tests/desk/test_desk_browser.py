@@ -1,6 +1,7 @@
 """The desk in a real browser: clips are dropped, evidence comes, keys alone are enough."""
 
 import base64
+import time
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,59 @@ def check_bundle(page: Any, folder: Path) -> None:
     changed[len(changed) // 2] ^= 1
     (folder / "changed.zip").write_bytes(changed)
     assert not verify_custody_bundle(folder / "changed.zip").is_intact
+
+
+def test_the_browser_opens_a_private_file_and_no_address_with_the_token(
+    chromium, tmp_path: Path
+) -> None:
+    program = tmp_path / "browser"
+    program.write_text(f"#!/bin/sh\nprintf '%s' \"$*\" > {tmp_path}/opened\n")
+    program.chmod(0o700)
+    with running(tmp_path, browser=program) as (_process, link):
+        opened = tmp_path / "opened"
+        until_s = time.monotonic() + 20
+        while not opened.is_file() or not opened.read_text():
+            assert time.monotonic() < until_s
+            time.sleep(0.05)
+        address = opened.read_text()
+        assert address.startswith("file://")
+        assert "token" not in address
+        file = Path(address.removeprefix("file://"))
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert link in file.read_text()
+        page = chromium.new_page()
+        page.goto(address)
+        page.locator("#drop").wait_for()
+        assert page.url == link.partition("login")[0]
+        assert not file.exists()
+
+
+@pytest.mark.parametrize("target", ["#drop", "h1"])
+def test_a_dropped_folder_is_explained_and_its_files_are_accepted(
+    chromium, tmp_path: Path, clips, target: str
+) -> None:
+    folder = tmp_path / "my clips"
+    folder.mkdir()
+    (folder / "room.mp4").write_bytes(clips["room.mp4"])
+    with running(tmp_path) as (_process, link):
+        page = chromium.new_page()
+        page.goto(link)
+        box = page.locator(target).bounding_box()
+        devtools = page.context.new_cdp_session(page)
+
+        def drop(path: Path) -> None:
+            data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+            for kind in ("dragEnter", "dragOver", "drop"):
+                event = {"type": kind, "x": box["x"] + 5, "y": box["y"] + 5, "data": data}
+                devtools.send("Input.dispatchDragEvent", event)
+
+        drop(folder)
+        message = page.get_by_text("“my clips” is a folder. Open it, and drop the video files")
+        message.wait_for(timeout=5000)
+        assert page.url == link.partition("login")[0]
+        drop(folder / "room.mp4")
+        page.wait_for_url("**/cases/**")
+        page.close()
 
 
 @pytest.mark.timeout(600)

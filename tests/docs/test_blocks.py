@@ -73,10 +73,3 @@ def test_every_python_block_of_a_page_runs(page: Path, stock: Path, tmp_path: Pa
 def test_no_python_hides_behind_another_name() -> None:
     tags = {str(path.relative_to(ROOT)): read_tags(path.read_text("utf-8")) for path in PAGES}
     assert {path: found for path, found in tags.items() if found & {"py", "pycon", "python3"}} == {}
-
-
-def test_a_block_keeps_its_lines_and_only_python_is_taken() -> None:
-    page = "A page.\n\n```python\nx = 1\n```\n\n```console\n$ ls\n```\n\n- so\n\n  ```python\n  y = x\n  ```\n"
-    assert read_script(page) == "\n\n\nx = 1\n\n\n\n\n\n\n\n\n\ny = x\n\n"
-    assert read_script("```console\n$ ls\n```\n") == ""
-    assert read_tags(page) == {"", "console", "python"}

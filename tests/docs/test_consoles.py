@@ -14,12 +14,7 @@ from unreel.cli.main import COMMANDS, unreel
 from warm import Warm
 
 ROOT = Path(__file__).parents[2]
-PAGES = (
-    "docs/arena.md",
-    "docs/bring-your-own.md",
-    "docs/evaluate.md",
-    "docs/outside-reviewers.md",
-)
+PAGES = ("docs/arena.md", "docs/bring-your-own.md", "docs/evaluate.md", "docs/outside-reviewers.md")
 
 WRITTEN = sorted({ROOT / "README.md", *(ROOT / "docs").rglob("*.md")})
 
@@ -77,13 +72,6 @@ def test_every_command_of_a_page_works_and_prints_what_is_shown(
         assert find_absent(shown, done.stdout + done.stderr) == [], told
 
 
-def test_a_line_that_is_not_printed_is_found() -> None:
-    page = "```console\n$ a \\\n> b\nx  y\n...\n z\n```\n\n```text\n$ no\n```\n"
-    assert read_console(page) == [("a \\\nb", ["x  y", "...", " z"])]
-    assert find_absent(["x  y", "...", " z"], "x\ty\nw\nz\n") == []
-    assert find_absent(["z", "x"], "x\nz\n") == ["x"]
-
-
 def test_the_page_of_columns_has_every_layout_and_every_column() -> None:
     page = (ROOT / "docs" / "bring-your-own.md").read_text(encoding="utf-8")
     assert [layout for layout in BenchmarkLayout if f"`{layout}`" not in page] == []
@@ -122,9 +110,3 @@ def test_every_command_and_option_of_a_page_exists(page: Path) -> None:
     typed = list_commands(page.read_text(encoding="utf-8"))
     unknown = {" ".join(words): list_unknown_words(words) for words in typed}
     assert {line: found for line, found in unknown.items() if found} == {}
-
-
-def test_an_unknown_command_or_option_of_a_page_is_found() -> None:
-    page = "`unreel eval B --modell coin`\n```console\n$ unreel arena runn S \\\n>   --out O  # all\n```\n"
-    typed = list_commands(page)
-    assert [list_unknown_words(words) for words in typed] == [["runn"], ["--modell"]]

@@ -26,7 +26,7 @@ WORDS = {"real": 1, "generated": 0}
 
 def test_each_entrance_has_two_commands_and_all_are_linked() -> None:
     assert len(TYPED) == 6
-    assert "docs/reference/commands.md" in README
+    assert "docs/index.md" in README
 
 
 def test_the_scorecard_is_what_score_prints(tmp_path: Path) -> None:

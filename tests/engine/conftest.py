@@ -7,9 +7,9 @@ import pytest
 
 lance = pytest.importorskip("lance", reason="needs the extra `eval`")
 
+from unreel.asking.answer_table import ANSWERS  # noqa: E402
 from unreel.engine.location import StorageLocation  # noqa: E402
 from unreel.engine.table import LanceTable  # noqa: E402
-from unreel.evaluation.table_schemas import ANSWERS  # noqa: E402
 
 
 @pytest.fixture

@@ -6,18 +6,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import lance
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.errors import InvalidValueError
 from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import Progress
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
-from unreel.evaluation.table_schemas import ANSWERS
 
 ROWS = st.integers(0, 10**10)
 
@@ -37,14 +36,6 @@ def commit(table: LanceTable, rows: Sequence[Row], *, pace: CommitPace | None = 
     return [after - before for before, after in itertools.pairwise(told)]
 
 
-def until_due_s(pace: CommitPace, rows_a_second: float) -> float:
-    """How long the first row waits where rows come evenly."""
-    at_s = 0.0
-    while at_s < pace.seconds_for(int(at_s * rows_a_second)):
-        at_s += 0.01
-    return at_s
-
-
 @given(ROWS, ROWS)
 def test_commits_grow_with_what_is_there_and_what_waits_within_bounds(few: int, many: int) -> None:
     few, many = sorted((few, many))
@@ -52,24 +43,6 @@ def test_commits_grow_with_what_is_there_and_what_waits_within_bounds(few: int, 
     assert 256 <= pace.rows_after(few) <= pace.rows_after(many) <= 100_000
     assert 2 <= pace.seconds_for(few) <= pace.seconds_for(many)
     assert pace.seconds_for(100_000) < 15
-
-
-@given(ROWS, st.integers(1, 10**6), st.floats(0.01, 3600))
-def test_a_pace_that_is_given_is_kept_whatever_comes(
-    n_rows: int, rows: int, seconds: float
-) -> None:
-    pace = CommitPace(rows=rows, seconds=seconds)
-    assert (pace.rows_after(n_rows), pace.seconds_for(n_rows)) == (rows, seconds)
-
-
-@pytest.mark.parametrize(
-    ("rows_a_second", "least_s", "most_s"),
-    [(0.5, 2, 2.1), (100, 2, 2.1), (1_000, 5, 6), (5_000, 12, 13)],
-)
-def test_the_faster_rows_come_the_longer_a_commit_waits(
-    rows_a_second: float, least_s: float, most_s: float
-) -> None:
-    assert least_s <= until_due_s(CommitPace(), rows_a_second) <= most_s
 
 
 @given(ROWS, st.floats(0, 10**6))
@@ -82,19 +55,6 @@ def test_where_a_commit_takes_long_rows_wait_longer_but_not_for_ever(
     assert waits_s >= min(4 * commit_s, 60)
 
 
-def test_commits_grow_from_small_ones_where_rows_come_fast(table: LanceTable) -> None:
-    sizes = commit(table, answers(6_000))
-    assert sum(sizes) == table.count() == 6_000
-    assert sizes[0] <= 256
-    assert all(size <= max(256, sum(sizes[:n])) for n, size in enumerate(sizes))
-    assert len(sizes) <= 12
-
-
-def test_no_commit_has_more_rows_than_were_asked_for(table: LanceTable) -> None:
-    sizes = commit(table, answers(700), pace=CommitPace(rows=64, seconds=60))
-    assert sizes == [64] * 10 + [60]
-
-
 def test_long_texts_are_committed_before_they_fill_the_memory(
     table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,15 +63,6 @@ def test_long_texts_are_committed_before_they_fill_the_memory(
     sizes = commit(table, answers(100, text="x" * 10_000), pace=CommitPace(rows=1_000, seconds=60))
     assert max(sizes) <= 20
     assert table.count() == 100
-
-
-def test_a_row_above_every_bound_is_committed_all_the_same(
-    table: LanceTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("unreel.engine.committer._LARGEST_BYTES", 1_000)
-    monkeypatch.setattr("unreel.engine.committer._ROOM_BYTES", 1_000)
-    commit(table, answers(3, text="x" * 10_000))
-    assert [len(row["text"]) for row in table.rows()] == [10_000] * 3
 
 
 def test_offers_find_no_room_while_a_commit_takes_its_time(table: LanceTable) -> None:
@@ -140,13 +91,6 @@ def test_finished_rows_are_kept_when_a_later_one_cannot_be(table: LanceTable) ->
     assert table.count() >= 1_024
 
 
-def test_many_short_runs_leave_few_fragments(table: LanceTable) -> None:
-    for row in answers(40):
-        commit(table, [row])
-    assert len(lance.dataset(table.place.uri).get_fragments()) <= 12
-    assert table.count() == 40
-
-
 def test_costs_are_told_with_the_commit_that_holds_them(tmp_path: Path) -> None:
     table = LanceTable(StorageLocation(str(tmp_path / "answers.lance")), ANSWERS)
     told: list[tuple[int, float]] = []
@@ -163,21 +107,3 @@ def test_costs_are_told_with_the_commit_that_holds_them(tmp_path: Path) -> None:
         for row in answers(35):
             sink.add(row)
     assert told == [(10, 10.0), (20, 20.0), (30, 30.0), (35, 35.0)]
-
-
-def test_what_is_offered_during_a_commit_does_not_shorten_what_it_took(table: LanceTable) -> None:
-    sink: TableCommitter
-
-    def slow(step: str, _rows: int) -> None:
-        if step == "written":
-            time.sleep(0.3)
-            sink.offer(answers(2)[1])
-            time.sleep(0.1)
-
-    sink = TableCommitter(table, pace=CommitPace(), on_commit=lambda _: None, observe=slow)
-    with sink:
-        sink.add(answers(1)[0])
-        while not sink.progress.done:
-            time.sleep(0.01)
-        time.sleep(0.05)
-        assert sink._commit_s >= 0.4

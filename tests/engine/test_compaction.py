@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.table_schemas import ANSWERS
 
 
 @pytest.mark.parametrize("moment", ["rewritten", "compacted"])

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.location import StorageLocation, require_conditional_puts
 from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.table_schemas import ANSWERS
 
 
 class Yes(Stage):
@@ -67,10 +67,7 @@ def test_a_store_that_ignores_conditions_is_refused_before_anything_is_asked(
 ) -> None:
     with pytest.raises(UnreadableSourceError, match="does not enforce conditional puts"):
         run_pending_questions(
-            [{"key": "a"}],
-            [Yes()],
-            table=LanceTable(careless, ANSWERS),
-            ledger=tmp_path / "ledger",
+            [{"key": "a"}], [Yes()], table=LanceTable(careless, ANSWERS), ledger=tmp_path / "ledger"
         )
 
 
@@ -82,10 +79,6 @@ def test_a_store_that_is_not_there_says_what_to_check(s3: StorageLocation) -> No
     wrong = StorageLocation(s3.uri, {**s3.options, "aws_secret_access_key": "wrong"})
     with pytest.raises(UnreadableSourceError, match="Check its address, bucket, keys"):
         require_conditional_puts(wrong)
-
-
-def test_secrets_of_a_place_are_not_shown(s3: StorageLocation) -> None:
-    assert "aws_secret_access_key" not in repr(s3)
 
 
 def test_a_run_writes_its_table_to_a_store_and_resumes_there(
@@ -134,14 +127,6 @@ def test_the_lease_of_a_killed_process_is_taken_over_before_its_parent_buried_it
         holder.kill()
         os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # dead, and not buried
         with build_writer_lock(place, lease_s=3600) as lock:
-            lock.verify()
-
-
-def test_a_holder_whose_lease_was_taken_may_not_commit(s3: StorageLocation) -> None:
-    with build_writer_lock(s3 / "lost.lance") as lock:
-        lock.verify()
-        s3.objects().put("lost.lance.lock", b'{"owner": "another"}')
-        with pytest.raises(UnreadableSourceError, match="took over"):
             lock.verify()
 
 

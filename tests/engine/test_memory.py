@@ -28,7 +28,7 @@ PEAK = "int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) // 1
 ENGINE = f"""
 import sys
 from unreel.core.content_ids import digest
-from unreel.evaluation.table_schemas import ANSWERS
+from unreel.asking.answer_table import ANSWERS
 from unreel.engine.location import StorageLocation
 from unreel.engine.run import run_pending_questions
 from unreel.engine.stage import WorkerResources, Stage
@@ -128,24 +128,6 @@ def prepare(folder: Path, n_clips: int) -> Path:
 def test_ten_times_the_rows_take_no_more_memory(tmp_path: Path) -> None:
     small = peak_mb(ENGINE, tmp_path / "small", 1_000)
     assert peak_mb(ENGINE, tmp_path / "large", 10_000) - small <= MOST_MB
-
-
-@pytest.mark.slow
-def test_ten_times_the_questions_of_an_eval_take_no_more_memory(tmp_path: Path) -> None:
-    small = peak_mb(EVAL, prepare(tmp_path / "small", 1_000), 1_000)
-    large = prepare(tmp_path / "large", 10_000)
-    assert peak_mb(EVAL, large, 10_000) - small <= MOST_MB
-    assert peak_mb(EVAL, large, 10_000, how="score") - small <= MOST_MB
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_a_hundred_thousand_rows_take_no_more_memory_nor_does_their_resume(
-    tmp_path: Path,
-) -> None:
-    small = peak_mb(ENGINE, tmp_path / "small", 1_000)
-    assert peak_mb(ENGINE, tmp_path / "large", 100_000) - small <= JOINING_MB
-    assert peak_mb(ENGINE, tmp_path / "large", 100_000, already=100_000) - small <= JOINING_MB
 
 
 @pytest.mark.slow

@@ -1,21 +1,19 @@
 """One kit that every engine inherits: the same rows, the same failures, the same way to end."""
 
 import asyncio
-import itertools
 import os
-import pickle
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.errors import InvalidSettingError, MediaError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine.committer import CommitPace
@@ -27,7 +25,6 @@ from unreel.engine.stage import Row, Stage, StageRunner, WorkerResources
 from unreel.engine.start_log import DEATHS_IN_COMPANY, ItemStartLog
 from unreel.engine.table import LanceTable
 from unreel.engine.table_questions import TableQuestionSource
-from unreel.evaluation.table_schemas import ANSWERS
 
 PACE = CommitPace(rows=16, seconds=0.2)
 RAY_WARNS_OF_ITSELF = pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
@@ -118,39 +115,6 @@ class Deadly(Stage):
                 os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(0.01)
         return row | {"text": "lived"}
-
-
-class OneByOne(Deadly):
-    """Before it dies it notes which starts the ledger holds without a finish."""
-
-    resources = WorkerResources(cpus=1, in_flight=1)
-
-    def __init__(self, folder: Path, key: str, *, times: int, book: Path) -> None:
-        super().__init__(folder, key, times=times)
-        self._book = book
-
-    def __call__(self, row: Row) -> Row:
-        if row["key"] == self._key and not (self._folder / "seen").exists():
-            time.sleep(0.5)  # a finish is sent without waiting for it
-            lines = self._book.read_text().splitlines()
-            finished = {line[1:] for line in lines if line[0] == "-"}
-            still = [line for line in lines if line[0] == "+" and line[1:] not in finished]
-            (self._folder / "seen").write_text("\n".join(still))
-        return super().__call__(row)
-
-
-class Early(Stage):
-    """Leaves something for a later stage."""
-
-    async def __call__(self, row: Row) -> Row:
-        return row | {"_early": "early"}
-
-
-class Late(Stage):
-    """Needs what an earlier stage left."""
-
-    async def __call__(self, row: Row) -> Row:
-        return row | {"notes": row["_early"] + " and late"}
 
 
 class Crowded(Stage):
@@ -330,13 +294,6 @@ class TestLocalRunner(RunnerKit):
         )
         assert max(gap) <= 4 + 4 * 5
 
-    def test_a_question_that_comes_twice_is_asked_once(
-        self, runner: StageRunner, table: LanceTable
-    ) -> None:
-        twice = questions(300) + questions(300)
-        summary = run_pending_questions(twice, [Quiet()], table=table, engine=runner)
-        assert (summary.done, summary.already) == (300, 300)
-
     def test_a_row_that_is_asked_again_begins_without_deaths(
         self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
@@ -348,33 +305,6 @@ class TestLocalRunner(RunnerKit):
             rows, [stage], table=table, engine=runner, ledger=book, retry_failed=ALL_FAILURES
         )
         assert [row["text"] for row in table.rows()] == ["here"]
-
-
-class Film(Stage):
-    """Quick, and gives rows of 4 MiB."""
-
-    resources = WorkerResources(cpus=1, in_flight=1)
-
-    def __init__(self, log: Path) -> None:
-        self._log = log
-
-    def note(self, sign: str) -> None:
-        log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        os.write(log, sign.encode())
-        os.close(log)
-
-    def __call__(self, row: Row) -> Row:
-        self.note("+")
-        return row | {"_frames": os.urandom(4 * 2**20)}
-
-
-class Ponder(Film):
-    """Slow."""
-
-    def __call__(self, row: Row) -> Row:
-        time.sleep(0.1)
-        self.note("-")
-        return row | {"text": str(len(row["_frames"]))}
 
 
 class Here(Stage):
@@ -433,41 +363,6 @@ class TestRayRunner(TestKilledRayWorker, RunnerKit):
         (row,) = table.rows(where="failure_reason IS NOT NULL")
         assert (row["key"], row["failure_reason"]) == ("0005", "quarantined")
 
-    def test_a_row_that_is_left_alone_once_comes_back_however_often_its_workers_died(
-        self, runner: StageRunner, table: LanceTable, tmp_path: Path
-    ) -> None:
-        stage = Deadly(tmp_path, "0005", times=DEATHS_IN_COMPANY + DEATHS_ALONE - 1)
-        summary = run_pending_questions(
-            questions(24), [Early(), stage, Late()], table=table, engine=runner
-        )
-        assert (summary.done, summary.failed) == (24, 0)
-        rows = {row["key"]: row for row in table.rows()}
-        assert rows["0005"]["text"] == "lived"
-        assert {row["notes"] for row in rows.values()} == {"early and late"}
-
-    def test_a_slow_last_stage_keeps_what_lies_in_the_store_small(
-        self, runner: StageRunner, table: LanceTable, tmp_path: Path
-    ) -> None:
-        log, n_rows = tmp_path / "log", 100
-        stages = [Film(log), Ponder(log)]
-        summary = run_pending_questions(
-            questions(n_rows), stages, table=table, engine=runner, pace=PACE
-        )
-        assert (summary.done, summary.failed) == (n_rows, 0)
-        ahead = list(itertools.accumulate(1 if sign == "+" else -1 for sign in log.read_text()))
-        assert ahead[-1] == 0
-        # 4 MiB a row; 128 MiB for both stages, and what a worker holds itself.
-        assert max(ahead) * 4 <= 128 + 2 * 8 * 4
-
-    def test_what_a_worker_had_not_begun_or_had_finished_does_not_die_with_it(
-        self, runner: StageRunner, table: LanceTable, tmp_path: Path
-    ) -> None:
-        book = tmp_path / "book"
-        stage = OneByOne(tmp_path, "0005", times=1, book=book)
-        run_pending_questions(questions(12), [stage], table=table, engine=runner, ledger=book)
-        began = Counter(line[1:] for line in (tmp_path / "seen").read_text().splitlines())
-        assert set(began) == {"0005/1/0"}
-
 
 @RAY_WARNS_OF_ITSELF
 def test_both_engines_write_the_same_table(ray_cluster: None, tmp_path: Path) -> None:
@@ -484,40 +379,6 @@ def test_both_engines_write_the_same_table(ray_cluster: None, tmp_path: Path) ->
     assert tables["local"] == tables["ray"]
 
 
-TWO_RUNS = """
-import sys
-import ray
-from ray import cloudpickle
-sys.path.insert(0, sys.argv[2])
-import test_runners
-from test_runners import *
-from unreel.engine.run import open_shared_runner
-cloudpickle.register_pickle_by_value(test_runners)
-addresses = []
-with open_shared_runner("ray") as runner:
-    print(ray.is_initialized())
-    for name in "ab":
-        table = LanceTable(StorageLocation(sys.argv[1]) / name, ANSWERS)
-        run_pending_questions(questions(4), [Quiet()], table=table, engine=runner)
-        addresses.append(ray.get_runtime_context().gcs_address)
-print(addresses[0] == addresses[1], ray.is_initialized())
-"""
-
-
-@pytest.mark.slow
-def test_runs_that_share_a_block_share_one_ray_which_ends_with_it(tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="needs the extra `ray`")
-    command = [sys.executable, "-c", TWO_RUNS, str(tmp_path), str(Path(__file__).parent)]
-    ran = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
-    assert ran.stdout.split() == ["False", "True", "False"]
-
-
-@pytest.mark.parametrize("make", [Decode, Ask])
-def test_a_stage_is_a_plain_object_that_pickles(make: Callable[[], Stage]) -> None:
-    assert isinstance(make(), Stage)
-    assert pickle.dumps(make().resources)
-
-
 def test_an_unknown_engine_names_the_known_ones(table: LanceTable) -> None:
     with pytest.raises(UnknownNameError, match="Known: local, ray"):
         run_pending_questions([], [Quiet()], table=table, engine="dask")
@@ -528,7 +389,3 @@ def test_a_table_in_a_store_needs_a_ledger_of_its_own() -> None:
         run_pending_questions(
             [], [Quiet()], table=LanceTable(StorageLocation("s3://bucket/answers"), ANSWERS)
         )
-
-
-def test_retrying_all_failures_covers_every_reason() -> None:
-    assert {reason.value for reason in FailureReason} == ALL_FAILURES

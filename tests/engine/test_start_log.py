@@ -23,20 +23,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "run.ledger"
 
 
-def test_an_item_never_seen_may_run(path: Path) -> None:
-    with ItemStartLog(path) as ledger:
-        assert not ledger.is_suspect("a")
-        assert not ledger.has_suspects()
-        assert ledger.deaths("a") == 0
-
-
-def test_one_death_in_company_changes_nothing(path: Path) -> None:
-    die(path, "a", "b")
-    with ItemStartLog(path) as ledger:
-        assert not ledger.is_suspect("a")
-        assert ledger.deaths("a") == 1
-
-
 def test_from_the_second_death_on_an_item_is_a_suspect(path: Path) -> None:
     die(path, "a", "b")
     die(path, "a", "b")
@@ -71,14 +57,6 @@ def test_a_finish_forgives_all_deaths(path: Path) -> None:
     with ItemStartLog(path) as ledger:
         assert not ledger.is_suspect("a")
         assert ledger.deaths("a") == 0
-
-
-def test_a_start_of_an_open_item_is_a_death_of_the_one_before(path: Path) -> None:
-    with ItemStartLog(path) as ledger:
-        ledger.begin("a")
-        assert ledger.deaths("a") == 1
-        ledger.begin("a")
-        assert ledger.is_suspect("a")
 
 
 def test_items_stopped_on_purpose_did_not_die(path: Path) -> None:

@@ -1,13 +1,11 @@
 """A table as the source of a run: the driver reads keys, workers read rows, at one version."""
 
-import json
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.engine.location import StorageLocation
 from unreel.engine.run import run_pending_questions
@@ -15,9 +13,7 @@ from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, Stage
 from unreel.engine.table import LanceTable
 from unreel.engine.table_questions import DueTableQuestions, TableQuestionSource
-from unreel.evaluation.table_schemas import ANSWERS
 
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "stored_source.py"
 PIECES = TableSchema(name="pieces", version=1, columns={"text": "string", "length": "int64"})
 
 
@@ -94,19 +90,6 @@ def test_the_driver_sends_a_key_and_an_address_and_no_row(pieces: LanceTable) ->
     assert fetched[7]["_said"] == "PIECE 7"
 
 
-def test_rows_that_come_later_are_no_questions_of_a_source_that_was_opened(
-    pieces: LanceTable,
-) -> None:
-    put(pieces, 0, 5)
-    source = TableQuestionSource(pieces, ask)
-    addresses = iter(source)
-    first = next(addresses)
-    put(pieces, 5, 9)
-    assert len([first, *addresses]) == 5
-    fetch = pickle.loads(pickle.dumps(source.fetch()))
-    assert fetch([first])[0]["_said"] == "PIECE 0"
-
-
 def test_a_failed_row_is_no_question_and_an_absent_table_says_so(
     pieces: LanceTable, table: LanceTable
 ) -> None:
@@ -118,18 +101,3 @@ def test_a_failed_row_is_no_question_and_an_absent_table_says_so(
     nowhere = LanceTable(StorageLocation(str(pieces.place.path.with_name("none.lance"))), PIECES)
     with pytest.raises(UnreadableSourceError, match="no pieces table"):
         list(TableQuestionSource(nowhere, ask))
-
-
-def test_the_driver_handles_a_tenth_of_the_bytes_of_the_rows() -> None:
-    typed = [sys.executable, str(BENCHMARK), "--rows", "1000", "--json"]
-    told = json.loads(subprocess.run(typed, check=True, capture_output=True, text=True).stdout)
-    ways = told["ways"]
-    assert ways["addresses"]["due"] == ways["rows"]["due"] == told["rows"] == 1000
-    assert ways["addresses"]["bytes_a_row"] < 120
-    assert ways["addresses"]["bytes_a_row"] < ways["rows"]["bytes_a_row"] / 8
-
-
-def test_a_key_that_cannot_be_made_is_not_blamed_on_the_table(pieces: LanceTable) -> None:
-    put(pieces, 0, 2)
-    with pytest.raises(ValueError, match="invalid literal"):
-        list(TableQuestionSource(pieces, ask, key=lambda row: str(int(row["key"]))))

@@ -8,12 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from unreel.core.errors import InvalidValueError, MediaError
+from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.allowed_locations import get_url_origin, require_public_addresses
 from unreel.engine.downloads import download_public_file
 
 PUBLIC = "93.184.216.34"
@@ -128,22 +125,3 @@ def test_a_redirect_to_a_near_address_is_not_followed(target: str, port: int) ->
     assert isinstance(failure, Failure)
     assert failure.reason is FailureReason.NOT_NAMED
     assert len(VISITS) == 1
-
-
-@given(st.ip_addresses(v=4, network="10.0.0.0/8") | st.ip_addresses(v=4, network="127.0.0.0/8"))
-def test_private_addresses_are_refused_however_ipv6_carries_them(address: Any) -> None:
-    number = int(address)
-    forms = [str(address), f"::ffff:{address}", f"64:ff9b::{number >> 16:x}:{number & 0xFFFF:x}"]
-    forms.append(f"2002:{number >> 16:x}:{number & 0xFFFF:x}::")
-    for form in forms:
-        with pytest.raises(InvalidValueError, match="public internet"):
-            require_public_addresses([(form, 80)])
-
-
-@given(st.text(max_size=40))
-def test_a_site_is_read_or_refused_and_names_itself(text: str) -> None:
-    try:
-        site = get_url_origin(f"http://{text}")
-    except InvalidValueError:
-        return
-    assert get_url_origin(site) == site

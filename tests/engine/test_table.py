@@ -1,9 +1,7 @@
 """Tables hold one row for a key, whoever comes, and read the rows of every release."""
 
-import itertools
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -12,9 +10,8 @@ from pathlib import Path
 import lance
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.engine.clip_facts import CLIPS
 from unreel.engine.committer import CommitPace, TableCommitter
@@ -26,7 +23,6 @@ from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.table_schemas import ANSWERS
 
 
 def commit(table: LanceTable, rows: Sequence[Row], *, pace: CommitPace | None = None) -> Progress:
@@ -52,45 +48,10 @@ def test_what_was_committed_is_read_back(table: LanceTable) -> None:
     }
 
 
-def test_rows_go_in_commits_of_the_size_that_was_asked(table: LanceTable) -> None:
-    told: list[int] = []
-    with TableCommitter(
-        table,
-        pace=CommitPace(rows=10, seconds=60),
-        on_commit=lambda so_far: told.append(so_far.done),
-    ) as sink:
-        for row in answers(*map(str, range(35))):
-            sink.add(row)
-    assert told[-1] == 35
-    assert max(after - before for before, after in itertools.pairwise([0, *told])) <= 20
-    assert len(told) >= 2
-
-
-def test_a_lone_row_is_committed_when_it_is_old_enough(table: LanceTable) -> None:
-    seen = threading.Event()
-    with TableCommitter(
-        table, pace=CommitPace(seconds=0.05), on_commit=lambda _: seen.set()
-    ) as sink:
-        sink.add(answers("a")[0])
-        assert seen.wait(20)
-
-
 def test_an_unknown_column_stops_the_run_and_says_what_to_do(table: LanceTable) -> None:
     with pytest.raises(InvalidValueError, match=r"begin its name with _"):
         commit(table, [{"key": "a", "colour": "red"}])
     assert table.count() == 0
-
-
-def test_rows_too_large_for_one_batch_are_committed_in_several(
-    table: LanceTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("unreel.engine.schema._LARGEST_BATCH", 10_000)
-    rows = [{"key": f"{n:03d}", "text": "x" * (4_000 if n % 10 else 20_000)} for n in range(40)]
-    commit(table, rows)
-    assert {row["key"] for row in table.rows()} == {row["key"] for row in rows}
-    assert table.failures() == Counter({"stage-failed": 4})
-    (row,) = table.get(["010"])
-    assert row["failure_detail"] == "the table of answers cannot store its text (str)"
 
 
 def test_a_row_without_a_key_that_can_be_held_ends_the_run_with_words(table: LanceTable) -> None:
@@ -118,34 +79,17 @@ def test_a_second_try_replaces_the_failure_in_one_commit(table: LanceTable) -> N
     assert lance.dataset(table.place.uri).version == before + 1
 
 
-def test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended(
-    table: LanceTable,
-) -> None:
+def test_a_doubled_key_is_an_error_that_says_what_to_do(table: LanceTable) -> None:
     commit(table, answers("a", "b"))
     failure = {"key": "a", "failure_reason": "refused", "attempt": 9}
     foreign = pa.Table.from_batches([ANSWERS.batch([failure])])
     lance.write_dataset(foreign, table.place.uri, mode="append")
     with pytest.raises(
-        UnreadableSourceError, match=r"1 keys are in it more than once.*runs repair"
+        UnreadableSourceError, match=r"1 keys are in it more than once.*runs restore"
     ):
         list(table.rows())
     with pytest.raises(UnreadableSourceError, match="more than once"):
         commit(table, answers("c"))
-    with build_writer_lock(table.place) as lock:
-        assert TableWriter(table, lock=lock, observe=lambda _step, _rows: None).mend() == 1
-    assert {row["key"]: row["text"] for row in table.rows()} == {
-        "a": "text of a",
-        "b": "text of b",
-    }
-
-
-def test_a_second_committer_of_this_process_is_refused(table: LanceTable) -> None:
-    with (
-        TableCommitter(table, pace=CommitPace(), on_commit=lambda _: None),
-        pytest.raises(UnreadableSourceError, match="another run writes it"),
-    ):
-        commit(table, answers("a"))
-    assert commit(table, answers("a")).done == 1
 
 
 def test_a_second_committer_of_another_process_is_refused(table: LanceTable) -> None:
@@ -202,27 +146,6 @@ def test_a_reader_goes_on_with_its_version_after_a_compaction(table: LanceTable)
     assert set(reader.to_table(columns=["key"])["key"].to_pylist()) == set("abcdefgh")
 
 
-def test_progress_is_told_once_readers_can_see_it(table: LanceTable) -> None:
-    told: list[tuple[int, int]] = []
-
-    def look(progress: Progress) -> None:
-        told.append((progress.done, table.count()))
-
-    with TableCommitter(table, pace=CommitPace(rows=3), on_commit=look) as sink:
-        for row in answers(*map(str, range(10))):
-            sink.add(row)
-    assert told[-1] == (10, 10)
-    assert [seen for done, seen in told if seen != done] == []
-
-
-def test_every_row_is_stored_as_it_was_given(table: LanceTable) -> None:
-    rows = answers(*map(str, range(40)))
-    commit(table, rows, pace=CommitPace(rows=3))
-    assert {row["key"]: row["text"] for row in table.rows()} == {
-        row["key"]: row["text"] for row in rows
-    }
-
-
 def _seconds_to_microseconds(row: Row) -> Row:
     return {**row, "took_us": None if row["took_s"] is None else round(row["took_s"] * 1e6)}
 
@@ -252,41 +175,6 @@ def test_rows_of_a_newer_release_ask_for_an_upgrade(tmp_path: Path) -> None:
     commit(LanceTable(place, NEW), [{"key": "a", "took_us": 7}])
     with pytest.raises(UnreadableSourceError, match="Upgrade unreel"):
         list(LanceTable(place, OLD).rows())
-
-
-def test_a_kind_without_the_way_from_its_first_version_cannot_be() -> None:
-    with pytest.raises(InvalidValueError, match="one upgrade for each version"):
-        TableSchema(name="sample", version=3, columns={}, upgrades={1: dict})
-
-
-def test_clips_and_answers_can_be_failures_with_no_other_column(tmp_path: Path) -> None:
-    for kind in (CLIPS, ANSWERS):
-        table = LanceTable(StorageLocation(str(tmp_path / kind.name)), kind)
-        progress = commit(table, [{"key": "a", "failure_reason": "undecodable"}])
-        assert progress.failures == Counter(undecodable=1)
-
-
-@given(
-    st.lists(
-        st.tuples(st.text("abé'\\\n", min_size=1, max_size=3), st.booleans()),
-        unique_by=lambda pair: pair[0],
-        max_size=12,
-    )
-)
-def test_whatever_the_keys_are_held_agrees_with_rows(pairs: list[tuple[str, bool]]) -> None:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        table = LanceTable(StorageLocation(f"{folder}/t.lance"), ANSWERS)
-        rows = [
-            {"key": key, "failure_reason": "refused" if failed else None} for key, failed in pairs
-        ]
-        commit(table, rows, pace=CommitPace(rows=3))
-        held = table.held([key for key, _ in pairs] + ["never"])
-        assert {key: one.reason for key, one in held.items()} == {
-            row["key"]: row["failure_reason"] for row in table.rows()
-        }
-        assert len(held) == len(pairs)
 
 
 def test_a_table_that_cannot_be_read_is_not_taken_for_an_absent_one(table: LanceTable) -> None:

@@ -46,19 +46,6 @@ def test_commits_of_one_size_leave_few_fragments_and_copy_a_row_a_few_times(rows
     assert copies <= 1 + math.log(FULL_ROWS / (EVERY * rows) + 1, 8) + 1
 
 
-@given(
-    st.lists(st.integers(0, 17).map(lambda power: 2**power), min_size=1, max_size=700),
-    st.sampled_from([2, 8]),
-)
-def test_commits_of_all_sizes_leave_few_fragments_and_copy_a_row_a_few_times(
-    commits: list[int], growth: int
-) -> None:
-    left, copies = grow(commits, growth=growth)
-    n_full = sum(fragment.is_full for fragment in left)
-    assert len(left) - n_full <= EVERY + 20 * growth
-    assert copies <= 2 + math.log2(sum(commits))
-
-
 @given(st.lists(st.integers(1, 2 * FULL_ROWS), max_size=40), st.integers(0, 4_000))
 def test_a_full_fragment_is_never_copied_and_no_join_is_much_more_than_full(
     sizes: list[int], row_bytes: int
@@ -77,9 +64,3 @@ def test_a_fragment_is_written_anew_once_a_tenth_of_it_was_replaced() -> None:
     worn = TableFragment(id=0, rows=FULL_ROWS, gone=FULL_ROWS // 8)
     fresh = TableFragment(id=1, rows=FULL_ROWS, gone=FULL_ROWS // 10)
     assert find_fragments_to_join([worn, fresh], growth=8) == [[worn]]
-
-
-def test_few_fragments_are_left_alone() -> None:
-    few = [TableFragment(id=number, rows=5, gone=5) for number in range(31)]
-    assert find_fragments_to_join(few, growth=2, at_least=32) == []
-    assert find_fragments_to_join(few, growth=2, at_least=31) == [few]

@@ -33,7 +33,7 @@ from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.presentation import format_frame_time
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 from unreel.protocols.trace.ground_truth import TraceTruth
-from unreel.reviewers.ask import build_clip_input
+from unreel.reviewers.clip_inputs import build_clip_input
 from unreel.reviewers.contract import InputKind, ReviewRequest
 from unreel.reviewers.endpoint.model_families import FAMILIES, ModelFamily
 from unreel.reviewers.endpoint.reviewer import build_chat_request_body
@@ -71,7 +71,7 @@ def asked_in_chat(clip: Clip, path: Path, family: ModelFamily) -> Shown:
     wants = frozenset({InputKind.FRAMES})
     exhibit = build_clip_input(clip, path, reader=READER, condition=condition, wants=wants)
     sheet = ReviewRequest(
-        key="k", instrument=TRACE.instrument, prompt="?", exhibits=(exhibit,), condition=condition
+        key="k", instrument=TRACE.instrument, prompt="?", inputs=(exhibit,), condition=condition
     )
     body = json.loads(
         build_chat_request_body(sheet, family=family, show="frames", fields={"model": "m"})

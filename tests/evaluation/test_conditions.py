@@ -75,13 +75,6 @@ def test_thinking_goes_over_the_wire_with_a_prompt_that_suits_it(start, server) 
     assert again.scope == run.scope
 
 
-def test_effort_is_what_openai_takes(start, server) -> None:
-    conditions = [{"thinking": "on", "prompt": "direct"}, {"thinking": "off"}]
-    run = start(model=server.model, family="openai-switch", condition=conditions, limit=1)
-    assert evaluate(run).answers.done == 2
-    assert sorted(body["reasoning_effort"] for body in server.asked) == ["high", "none"]
-
-
 @pytest.mark.parametrize(
     ("model", "condition", "why"),
     [
@@ -97,19 +90,6 @@ def test_thinking_that_cannot_be_carried_out_is_refused_before_anything_is_asked
 ) -> None:
     with pytest.raises(InvalidSettingError, match=why):
         start(model=model, condition=[condition])
-
-
-@pytest.mark.parametrize(
-    ("model", "condition"),
-    [
-        ("openai/gpt-4.1", {"thinking": "on"}),
-        ("openai/gpt-4.1", {"thinking": "off"}),
-        ("recorded", {"thinking": "on"}),
-    ],
-    ids=["its prompt asks for thoughts", "it never thinks unasked", "whoever recorded it knows"],
-)
-def test_thinking_that_holds_anyway_is_accepted(start, model: str, condition) -> None:
-    start(model=model, condition=[condition])
 
 
 @pytest.fixture
@@ -160,11 +140,6 @@ def test_a_copy_that_cannot_be_read_fails_in_its_own_cell_alone(start, cleaned: 
     assert (removed.scorecard.n_questions, removed.scorecard.n_answered) == (2, 1)
 
 
-def test_a_floor_learns_nothing_from_the_creator_of_a_cleaned_clip(start, cleaned: Path) -> None:
-    run = start(model="metadata", benchmark=cleaned, condition=BOTH)
-    assert evaluate(run).answers.done == 10
-
-
 def test_watermarks_that_nobody_removed_are_refused(start) -> None:
     with pytest.raises(InvalidSettingError, match="no clip of the benchmark has a copy"):
         evaluate(start(condition=BOTH))
@@ -182,12 +157,3 @@ def test_a_cap_on_pixels_is_kept_and_told_and_keys_of_before_stay(start, server)
     before = "sampling=uniform-8 audio=off watermark=kept thinking=default prompt=paper"
     assert str(Condition()) == before
     assert "max_pixels" not in start().recipe.stored()["condition"][0]
-
-
-def test_a_cap_on_pixels_is_refused_where_the_file_itself_is_sent(start, server) -> None:
-    condition = [{"max_pixels": 1024}]
-    run = start(model=server.model, family="qwen3-vl", show="clip", limit=1, condition=condition)
-    evaluate(run)
-    (row,) = run.answers.rows()
-    assert "cannot be scaled down" in row["failure_detail"]
-    assert server.asked == []

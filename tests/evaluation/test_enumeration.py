@@ -1,6 +1,5 @@
 """A benchmark is gone through twice in an eval, once to survey and once to ask, and once to score."""
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -19,9 +18,7 @@ from unreel.benchmarks.export.exported_question import (
 from unreel.benchmarks.export.question_writer import iter_exported_questions
 from unreel.benchmarks.loader import Benchmark
 from unreel.benchmarks.questions import PlannedQuestion
-from unreel.core.errors import InvalidSettingError
 from unreel.engine.progress import JobCallbacks
-from unreel.engine.run import PrefetchedIterator
 from unreel.evaluation.export import iter_question_rows
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.scoring import score_run
@@ -77,54 +74,6 @@ def test_an_eval_goes_through_its_benchmark_twice_and_a_score_once(
     assert CountedRun.passes == 3
     assert len(list(iter_question_rows(run))) == answers.done + answers.failed
     assert CountedRun.passes == 4
-
-
-def test_a_second_eval_is_told_that_nothing_is_due(counted) -> None:
-    run = counted()
-    evaluate(run)
-    told: dict[str, int] = {}
-    evaluate(run, callbacks=JobCallbacks(on_due=told.__setitem__))
-    assert told == {"clips": 0, "answers": 0}
-
-
-def test_of_a_benchmark_too_long_to_look_ahead_the_most_is_told(
-    counted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("unreel.engine.run._AHEAD", 3)
-    run = counted(condition=[{}, {"audio": "on"}])
-    told: dict[str, int] = {}
-    totals: dict[str, int | None] = {}
-    outcome = evaluate(
-        run,
-        callbacks=JobCallbacks(
-            on_due=told.__setitem__,
-            on_step=lambda part, progress: totals.update({part: progress.due}),
-        ),
-    )
-    assert CountedRun.passes == 2
-    assert outcome.answers.done + outcome.answers.failed == 12
-    assert told == {"answers": 16}
-    assert totals == {"clips": 8, "answers": 12}
-
-
-def test_cleaned_copies_are_missed_after_the_survey_where_they_could_come_late(
-    counted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("unreel.engine.run._AHEAD", 3)
-    run = counted(condition=[{"watermark": "removed"}])
-    with pytest.raises(InvalidSettingError, match="no clip of the benchmark has a copy"):
-        evaluate(run)
-    assert CountedRun.passes == 1
-    assert not run.answers.exists()
-
-
-def test_what_is_looked_at_ahead_comes_once_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unreel.engine.run._AHEAD", 3)
-    ahead = PrefetchedIterator(itertools.count())
-    assert ahead.first == [0, 1, 2]
-    assert not ahead.is_whole
-    assert list(itertools.islice(ahead, 5)) == [0, 1, 2, 3, 4]
-    assert PrefetchedIterator(range(2)).is_whole
 
 
 @pytest.mark.parametrize("protocol", ["reality", "preference"])

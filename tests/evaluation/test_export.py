@@ -1,6 +1,5 @@
 """A run as rows for other tools."""
 
-import csv
 import json
 import shutil
 from collections import Counter
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.evaluation.export import COLUMNS, export_run, iter_question_rows
@@ -80,19 +79,6 @@ def test_what_failed_or_was_not_put_is_a_row_too(start, clips: Path, tmp_path: P
     assert rows["c2.mp4", "uniform-8"]["failure"] == "not-recorded"
 
 
-def test_pairs_name_both_clips(start) -> None:
-    run = start(protocol="preference")
-    evaluate(run)
-    rows = list(iter_question_rows(run))
-    assert len(rows) == 4
-    for row in rows:
-        assert row["clip"] != row["second"]
-        assert row["location"] != row["second_location"]
-        assert row["truth"] in (["first"], ["second"])
-        assert row["label"] is None
-        assert row["creator"] in {"Sora", "Veo"}
-
-
 def test_parquet_and_jsonl_hold_the_same(start, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
@@ -104,21 +90,6 @@ def test_parquet_and_jsonl_hold_the_same(start, tmp_path: Path) -> None:
     for row in flat:
         row["truth"], row["verdict"] = json.loads(row["truth"]), json.loads(row["verdict"])
     assert flat == read_jsonl(tmp_path / "out" / "a.jsonl")
-
-
-def test_csv_holds_the_same_for_a_spreadsheet(start, server, tmp_path: Path) -> None:
-    server.text = "=1+1\n<answer>0</answer>\x1b[31m"
-    run = start(model=server.model, limit=2, choice="first")
-    evaluate(run)
-    assert export_run(run, tmp_path / "a.csv", form="csv") == 2
-    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == list(COLUMNS)
-    assert {row["text"] for row in rows} == {"'=1+1\n<answer>0</answer>\ufffd[31m"}
-    for row, exact in zip(rows, iter_question_rows(run), strict=True):
-        assert json.loads(row["truth"]) == exact["truth"]
-        assert row["correct"] == ("true" if exact["correct"] else "false")
-        assert (row["input_tokens"], row["cost_usd"]) == ("100", "")
 
 
 @pytest.mark.parametrize("protocol", ["reality", "trace", "realism", "preference"])

@@ -25,8 +25,7 @@ Type = Callable[..., Any]
 def words(tmp_path: Path) -> list[str]:
     """What is typed to score a file of three explanations."""
     bench = lay_out(
-        tmp_path / "bench",
-        [entry(name, "Veo", traces=[trace()], duration_s=1) for name in NAMES],
+        tmp_path / "bench", [entry(name, "Veo", traces=[trace()], duration_s=1) for name in NAMES]
     )
     file = tmp_path / "answers.jsonl"
     lines = [{"name": name, "text": accuse(why=f"{name} melts")} for name in NAMES]
@@ -67,25 +66,6 @@ def test_rulings_on_a_file_go_where_a_person_says_and_other_answers_use_them(
     assert len(server.asked) == 3
 
 
-def test_two_judges_tell_how_far_they_agree(words: list[str], server: Any, typed: Type) -> None:
-    server.text = "1"
-    second = server.model.replace("/tiny@", "/other@")
-    told = json.loads(typed(*words, "--judge", server.model, "--judge", second).out)["texts"]
-    assert [judge["judge"] for judge in told["judges"]] == ["compatible/tiny"]
-    assert told["agreements"][0]["n_both"] == 3
-
-
-def test_words_that_no_figure_scores_are_refused(words: list[str], typed: Type) -> None:
-    for given, why in (
-        (["--sts"], "--sts: trace has no figure that it scores"),
-        (["--sts", "--judge", "openai/gpt-5"], "cannot be combined with --judge"),
-        (["--judge", "coin"], "provider/name"),
-    ):
-        refused = typed(*words, *given)
-        assert refused.status == 2
-        assert why in refused.err
-
-
 class Letters:
     """An encoder of the tests: how often each letter occurs."""
 
@@ -113,9 +93,3 @@ def test_a_thought_is_no_reason_where_headings_were_asked_for() -> None:
         "<think>it melts</think><answer>2</answer>", AnswerContext()
     )
     assert isinstance(said.problem, Unparsed)
-
-
-def test_headings_that_nobody_asked_for_still_tell_the_reasons() -> None:
-    text = "<think>Problem Description: melts. Standard Adherence: poor.</think><answer>2</answer>"
-    said = get_protocol("realism").parse(text, AnswerContext(prompt="no-structure"))
-    assert (said.problem, said.adherence) == ("melts.", "poor.")

@@ -153,30 +153,6 @@ def test_a_reply_that_cannot_be_read_is_a_value_with_a_reason(bench: Path, tmp_p
     assert figures["real-accuracy (n)"] == 1
 
 
-@pytest.mark.slow
-def test_requests_that_fail_leave_counts_and_no_accuracy(bench: Path, tmp_path: Path) -> None:
-    def refuse(*_: Any) -> ModelOutput:
-        msg = "429 Too Many Requests"
-        raise RuntimeError(msg)
-
-    log = ask(bench, get_model("mockllm/model", custom_outputs=refuse), tmp_path)
-    figures = figures_of(log)
-    assert (figures["questions"], figures["answered"]) == (4, 0)
-    assert figures["failed: server-error"] == 4
-    assert not {"pooled", "balanced", "real-accuracy", "fake-accuracy"} & set(figures)
-    (error,) = {sample.error.message for sample in samples_of(log) if sample.error}
-    assert "429" in error
-
-
-@pytest.mark.slow
-def test_a_filtered_and_an_empty_reply_are_failures(bench: Path, tmp_path: Path) -> None:
-    kept_back = ModelOutput.from_content("mock", "no", stop_reason="content_filter")
-    log = ask(bench, answering(kept_back, "", *["<answer>1</answer>"] * 2), tmp_path)
-    figures = figures_of(log)
-    assert (figures["failed: refused"], figures["failed: empty-reply"]) == (1, 1)
-    assert figures["answered"] == 2
-
-
 def test_a_clip_that_cannot_be_shown_is_not_asked_about(
     bench: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -234,21 +210,6 @@ def test_pairs_are_numbered_and_times_are_shown_for_traces(bench: Path, tmp_path
         assert isinstance(content, list)
         shown.append([part.text for part in content[:-1] if isinstance(part, ContentText)])
     assert shown == [["Video 1:", "Video 2:"], ["0.50 s"]]
-
-
-@pytest.mark.slow
-def test_each_epoch_is_measured_by_itself(bench: Path, tmp_path: Path) -> None:
-    task = review(str(bench), sampling="uniform-1")
-    (log,) = run_eval(
-        task,
-        model=answering(*["<answer>1</answer>"] * 8),
-        epochs=2,
-        log_dir=str(tmp_path),
-        display="none",
-        max_samples=1,
-    )
-    figures = figures_of(log)
-    assert figures["epoch 1: questions"] == figures["epoch 2: questions"] == 4
 
 
 def test_flags_are_checked_before_anything_is_asked(bench: Path) -> None:

@@ -1,12 +1,7 @@
 """The judge against a real server on loopback."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -20,12 +15,10 @@ import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
-from pace import slowness
-from stalls import Stalls
 from unreel.core.answer import Usage
 from unreel.core.content_ids import digest
-from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.estimate import Estimate, Unmeasured
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.estimate import Estimate
 from unreel.core.retry import RetryPolicy
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
@@ -33,19 +26,17 @@ from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.judge import (
     PROMPT_VERSION,
+    RULINGS,
     TRIES,
     ExplanationPair,
     JudgeRulings,
+    JudgeRulingStore,
     compute_judge_agreement,
     judge_explanations,
-    read_stored_rulings,
 )
-from unreel.evaluation.judge_rulings import JudgeRuling, JudgeRulingStore
-from unreel.evaluation.run_check import find_ruling_fault
-from unreel.evaluation.table_schemas import RULINGS
 from unreel.protocols.trace.explanation_judge import build_judge_prompt
 from unreel.reviewers.endpoint.budget import TokenPrice
-from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer, ModelIOFormat
+from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 from unreel.reviewers.factory import ReviewerFactory
 
 HASTE = RetryPolicy(deadline_s=2.0, attempt_s=1.0, backoff_s=0.01, outage_s=0.2)
@@ -218,16 +209,6 @@ def test_a_failed_request_is_unscored_with_its_cause_and_asked_again_in_the_next
     assert scores(judge_explanations(explain("a", "b"), bench.opener(), store=kept)) == [1.0, 1.0]
 
 
-def test_a_server_that_is_down_gives_no_scores_within_its_deadline(
-    bench: Bench, kept: JudgeRulingStore, stalls: Stalls
-) -> None:
-    bench.status = 503
-    started = time.monotonic()
-    judging = judge_explanations(explain("a", "b", "c"), bench.opener(), store=kept)
-    assert judging.unscored == {"server-error": 3}
-    assert time.monotonic() - started < 2 * HASTE.deadline_s * slowness() + stalls.seconds()
-
-
 def test_nothing_is_asked_twice(bench: Bench, kept: JudgeRulingStore) -> None:
     bench.say = lambda text: "0.5" if text == "a" else "hm"
     pairs = explain("a", "b", "a")
@@ -242,8 +223,7 @@ def test_nothing_is_asked_twice(bench: Bench, kept: JudgeRulingStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "truth", "predicted"),
-    [("other", "t", "p"), ("tiny", "t2", "p"), ("tiny", "t", "p2")],
+    ("name", "truth", "predicted"), [("other", "t", "p"), ("tiny", "t2", "p"), ("tiny", "t", "p2")]
 )
 def test_another_judge_or_another_text_is_another_question(
     bench: Bench, kept: JudgeRulingStore, name: str, truth: str, predicted: str
@@ -253,12 +233,6 @@ def test_another_judge_or_another_text_is_another_question(
     assert not judging.judged[0].cached
 
 
-def test_another_way_of_decoding_is_another_judge() -> None:
-    model = "compatible/tiny@http://127.0.0.1:9/v1"
-    warm = EndpointReviewer(model, manner=ModelIOFormat(temperature=0.5))
-    assert warm.name != EndpointReviewer(model).name
-
-
 def test_rulings_on_other_words_of_the_prompt_are_asked_for_again(
     bench: Bench, kept: JudgeRulingStore
 ) -> None:
@@ -266,80 +240,6 @@ def test_rulings_on_other_words_of_the_prompt_are_asked_for_again(
     keep(kept, key_of("a", prompt="30a508a8a8bf9a0e"), 0.5)
     assert scores(judge_explanations(explain("a"), bench.opener(), store=kept)) == [1.0]
     assert bench.predictions == ["a"]
-
-
-def test_a_score_in_another_dress_is_read_and_not_asked_for_again(
-    bench: Bench, kept: JudgeRulingStore
-) -> None:
-    bench.say = {"a": "1.0", "b": "Score: 1", "c": "**1**"}.__getitem__
-    assert scores(judge_explanations(explain(*"abc"), bench.opener(), store=kept)) == [
-        1.0,
-        1.0,
-        1.0,
-    ]
-    assert len(bench.asked) == 3
-
-
-JUDGING = """
-import sys
-from functools import partial
-from pathlib import Path
-from unreel.engine.committer import CommitPace
-from unreel.engine.location import StorageLocation
-from unreel.engine.table import LanceTable
-from unreel.evaluation.judge import ExplanationPair, judge_explanations
-from unreel.evaluation.judge_rulings import JudgeRulingStore
-from unreel.evaluation.table_schemas import RULINGS
-from unreel.reviewers.endpoint.reviewer import EndpointReviewer
-from unreel.reviewers.factory import ReviewerFactory
-
-if __name__ == "__main__":
-    run = Path(sys.argv[2])
-    kept = JudgeRulingStore(table=LanceTable(StorageLocation(str(run / "rulings.lance")), RULINGS), ledgers=run)
-    pairs = [ExplanationPair(clip=f"c{n}", truth="The cup melts.", predicted=f"p{n}") for n in range(200)]
-    opener = ReviewerFactory(name="compatible/tiny", build=partial(EndpointReviewer, sys.argv[1]))
-    pace = CommitPace(rows=32, seconds=0.5)
-    judge_explanations(pairs, opener, store=kept, in_flight=4, pace=pace)
-"""
-
-
-def test_rulings_outlive_a_kill_and_nothing_committed_is_asked_again(
-    bench: Bench, kept: JudgeRulingStore, tmp_path: Path
-) -> None:
-    def slowly(_: str) -> str:
-        time.sleep(0.02)
-        return "0.5"
-
-    bench.say = slowly
-    script = tmp_path / "judging.py"
-    script.write_text(JUDGING, encoding="utf-8")
-    model = f"compatible/tiny@http://127.0.0.1:{bench.port}/v1"
-    child = subprocess.Popen([sys.executable, str(script), model, str(kept.ledgers)])
-    while len(bench.asked) < 90 and child.poll() is None:
-        time.sleep(0.005)
-    os.kill(child.pid, signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL
-    time.sleep(0.1)
-    n_committed = kept.table.count()
-    assert 32 <= n_committed < 200
-    before, bench.say = len(bench.asked), lambda _: "0.5"
-    pairs = explain(*(f"p{n}" for n in range(200)))
-    judging = judge_explanations(pairs, bench.opener(), store=kept)
-    assert judging.n_scored == kept.table.count() == 200
-    assert sum(judged.cached for judged in judging.judged) == n_committed
-    assert len(bench.asked) - before == 200 - n_committed
-
-
-def test_a_pair_under_way_at_two_deaths_is_judged_apart_and_its_cost_is_not_made_up(
-    bench: Bench, kept: JudgeRulingStore
-) -> None:
-    key = key_of("a")
-    kept.ledgers.mkdir()
-    (kept.ledgers / "rulings.ledger").write_text(f"+{key}/1\n" * 2, encoding="utf-8")
-    judging = judge_explanations(explain("a", "b"), bench.opener(), store=kept)
-    assert scores(judging) == [1.0, 1.0]
-    assert judging.spent is None
-    assert judging.tokens == Usage(input_tokens=200, output_tokens=20)
 
 
 def test_a_second_judging_at_the_same_time_is_told_to_wait(
@@ -365,29 +265,6 @@ def test_a_second_judging_at_the_same_time_is_told_to_wait(
         assert scores(first.result()) == [1.0]
     assert scores(judge_explanations(explain("a", "b"), bench.opener(), store=kept)) == [1.0, 1.0]
     assert sorted(bench.predictions) == ["a", "b"]
-
-
-def test_whoever_finds_all_rulings_kept_writes_nothing(
-    bench: Bench, kept: JudgeRulingStore
-) -> None:
-    first = judge_explanations(explain("a"), bench.opener(), store=kept)
-    with build_writer_lock(kept.table.place):
-        again = judge_explanations(explain("a"), bench.opener(), store=kept)
-    assert scores(again) == scores(first) == [1.0]
-
-
-def test_kept_rulings_are_told_without_asking(bench: Bench, kept: JudgeRulingStore) -> None:
-    pairs = explain("a", "b", "c", "")
-    assert read_stored_rulings(pairs, "compatible/tiny", store=kept).n_scored == 0
-    assert not kept.table.exists()
-    bench.say = lambda _: "0.5"
-    judge_explanations(explain("a"), bench.opener(), store=kept)
-    n_asked, version = len(bench.asked), kept.table.open().version
-    told = read_stored_rulings(pairs, "compatible/tiny", store=kept)
-    assert scores(told) == [0.5, None, None, None]
-    assert told.unscored == {"no-prediction": 1, "not-recorded": 2}
-    assert read_stored_rulings(pairs, "compatible/other", store=kept).n_scored == 0
-    assert (len(bench.asked), kept.table.open().version) == (n_asked, version)
 
 
 @pytest.mark.parametrize(
@@ -439,52 +316,6 @@ def test_the_cost_of_judging_is_known_in_this_call_and_in_all(
     assert price.cost_usd(judging.tokens) == Decimal("0.0006")
 
 
-def test_tokens_that_the_server_does_not_tell_are_unknown_and_not_zero(
-    bench: Bench, kept: JudgeRulingStore
-) -> None:
-    bench.tells_usage = False
-    judging = judge_explanations(explain("a"), bench.opener(), store=kept)
-    assert judging.tokens is None
-    assert judging.spent.n_uncounted == 1
-
-
-def test_a_spent_budget_leaves_the_rest_unscored(bench: Bench, kept: JudgeRulingStore) -> None:
-    opener = bench.opener(limits=EndpointLimits(patience=HASTE, max_requests=2))
-    judging = judge_explanations(explain("a", "b", "c", "d", "e"), opener, store=kept)
-    assert (judging.n_scored, judging.unscored) == (2, {"budget-spent": 3})
-    assert len(bench.asked) == 2
-
-
-def test_the_key_is_stored_nowhere(bench: Bench, kept: JudgeRulingStore) -> None:
-    bench.say = lambda _: f"your key is {KEY}"
-    judging = judge_explanations(explain("a"), bench.opener(), store=kept)
-    assert "[key]" in judging.judged[0].ruling.detail
-    assert KEY not in repr(judging) + repr(bench.opener().open())
-    files = [path for path in kept.ledgers.rglob("*") if path.is_file()]
-    assert files
-    assert not any(KEY.encode() in file.read_bytes() for file in files)
-
-
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
-        ({"score": 0.7}, "neither a score nor a reason why there is none"),
-        ({"score": None}, "neither a score nor a reason why there is none"),
-        ({"why": "unreadable"}, "neither a score nor a reason why there is none"),
-        ({"key": "x"}, "a key that does not follow from its question"),
-        ({"score": None, "failure_reason": "server-error"}, None),
-        ({"score": None, "why": "unreadable"}, None),
-        ({}, None),
-    ],
-)
-def test_a_check_finds_stored_rulings_that_are_none(
-    bench: Bench, kept: JudgeRulingStore, change: dict[str, Any], fault: str | None
-) -> None:
-    judge_explanations(explain("a"), bench.opener(), store=kept)
-    (row,) = kept.table.rows()
-    assert find_ruling_fault(row | change) == fault
-
-
 def test_a_damaged_ruling_is_unscored_with_its_cause(bench: Bench, kept: JudgeRulingStore) -> None:
     judge_explanations(explain("a"), bench.opener(), store=kept)
     (row,) = kept.table.rows()
@@ -513,27 +344,3 @@ def test_two_judges_agree_as_far_as_kappa_by_hand_says(
     assert found.kappa.value == pytest.approx(6 / 11)
     assert found.kappa.n == found.n_both == 10
     assert found.n == 12
-
-
-def test_agreement_over_nothing_is_unmeasured(bench: Bench, kept: JudgeRulingStore) -> None:
-    first = judged_by(bench, kept, "one", ["hm", "1"])
-    second = judged_by(bench, kept, "two", ["1", "hm"])
-    found = compute_judge_agreement(first, second, seed=1)
-    assert isinstance(found.kappa, Unmeasured)
-    assert (found.n_both, found.n) == (0, 2)
-
-
-def test_agreement_needs_two_judges_of_the_same_explanations(
-    bench: Bench, kept: JudgeRulingStore
-) -> None:
-    one = judged_by(bench, kept, "one", ["1", "0"])
-    with pytest.raises(InvalidValueError, match="another model"):
-        compute_judge_agreement(one, one, seed=1)
-    with pytest.raises(InvalidValueError, match="same list"):
-        compute_judge_agreement(one, judged_by(bench, kept, "two", ["1"]), seed=1)
-
-
-@pytest.mark.parametrize("fields", [{"score": 0.7}, {"score": None}, {"score": 1.0, "why": "hm"}])
-def test_a_ruling_is_one_of_three_scores_or_a_reason(fields: dict[str, Any]) -> None:
-    with pytest.raises(InvalidValueError):
-        JudgeRuling(**fields)

@@ -47,10 +47,10 @@ def test_a_score_tells_what_this_call_spent_and_what_all_rulings_took(
     assert len(server.asked) == 3
     (whole,) = [
         table
-        for table in json.loads(typed("runs", "check", accused.place.uri, "--json").out)["tables"]
+        for table in json.loads(typed("runs", "check", accused.place.uri, "--json").out)["parts"]
         if table["name"] == "rulings"
     ]
-    assert (whole["n_rows"], whole["faults"]) == (3, {})
+    assert (whole["content"].partition(",")[0], whole["problem"]) == ("3 rows", "")
 
 
 def test_a_ruling_that_is_none_is_found_set_aside_and_asked_again(
@@ -66,11 +66,11 @@ def test_a_ruling_that_is_none_is_found_set_aside_and_asked_again(
     found = typed("runs", "check", run)
     assert found.status == 1
     assert "neither a score nor a reason why there is none" in found.out
-    assert typed("runs", "repair", run).status == 0
+    assert typed("runs", "restore", run).status == 0
     server.asked.clear()
-    mended = typed("score", f"{run}-repaired", "--judge", server.model, "--json")
-    assert json.loads(mended.out)["judges"][0]["scored"] == 3
-    assert len(server.asked) == 1
+    restored = typed("score", run, "--judge", server.model, "--json")
+    assert json.loads(restored.out)["judges"][0]["scored"] == 3
+    assert server.asked == []
 
 
 def test_a_score_is_told_who_else_has_the_run_judged(

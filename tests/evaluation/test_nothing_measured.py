@@ -93,25 +93,6 @@ def test_no_ratings_for_realism_is_status_2_before_a_clip_is_opened(
     assert "Add a score column" in said.err
 
 
-def test_no_pairs_and_no_sound_are_status_2(bench: Path, typed: Typed) -> None:
-    alone = typed("eval", bench, "--protocol", "preference", "--model", "coin", "--split", "")
-    assert alone.status == 0, alone.err
-    lines = [line for line in bench.read_text().splitlines() if ",real," not in line]
-    bench.write_text("\n".join(lines))
-    alone = typed("eval", bench, "--protocol", "preference", "--model", "coin", "--out", "pairs")
-    assert alone.status == 2
-    assert "no question of preference applies" in alone.err
-    assert "column `group`" in alone.err
-    again = typed("score", "pairs")
-    assert again.status == 2
-    assert "no question of preference applies" in again.err
-    silent = [line for line in lines if line[:2] not in {"c0", "c1", "c2", "c3"}]
-    bench.write_text("\n".join(silent))
-    sound = typed("eval", bench, *COIN, "--condition", "audio=on", "--out", "sound")
-    assert sound.status == 2
-    assert "Ask with audio=off" in sound.err
-
-
 def test_answers_about_other_clips_are_status_2_with_the_nearest_name(
     bench: Path, typed: Typed
 ) -> None:
@@ -125,14 +106,6 @@ def test_answers_about_other_clips_are_status_2_with_the_nearest_name(
     said = typed("score", answers, "--benchmark", bench, "--protocol", "reality")
     assert said.status == 2
     assert "it contains no answer" in said.err
-
-
-def test_votes_about_other_clips_are_status_2(bench: Path, typed: Typed) -> None:
-    votes = bench.with_name("votes.csv")
-    votes.write_text("name,voter,label\nc0.mp5,Ann,real\n")
-    said = typed("score", votes, "--benchmark", bench, "--protocol", "reality")
-    assert said.status == 2
-    assert "Did you mean 'c0.mp4'?" in said.err
 
 
 def test_a_run_in_which_every_answer_failed_is_status_1_and_says_so_in_one_line(

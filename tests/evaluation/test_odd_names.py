@@ -101,28 +101,6 @@ def test_odd_names_are_curated(
     quarantine = (tmp_path / "work" / "quarantine.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(quarantine) == len([*TAKEN, *REFUSED][side]) - len(TAKEN[side])
     assert typed("runs", "check", tmp_path / "work").status == 0
-    mending = typed("runs", "repair", tmp_path / "work")
-    assert mending.status == 2
-    assert "unreel curate" in mending.err
-
-
-def test_places_that_cannot_be_written_down_are_refused_in_words(
-    odd: Path, typed: Callable[..., Any], tmp_path: Path
-) -> None:
-    asked = ("--protocol", "reality", "--model", "coin")
-    for name in ("line\nbreak", os.fsdecode(b"\xff")):
-        said = typed("eval", odd, *asked, "--out", tmp_path / name)
-        assert said.status == 2
-        assert "without control characters" in said.err
-    said = typed("eval", odd / os.fsdecode(b"\xff"), *asked, "--out", tmp_path / "run")
-    assert said.status == 2
-    assert "Rename the folder" in said.err
-
-
-@pytest.mark.parametrize("plane", range(17))
-def test_a_name_of_any_plane_of_unicode_is_taken_as_it_is(plane: int) -> None:
-    name = "".join(chr(plane * 0x10000 + offset) for offset in (0x1000, 0xFFF0)) + ".mp4"
-    assert require_printable_path(name) == name
 
 
 @pytest.mark.parametrize("name", REFUSED)

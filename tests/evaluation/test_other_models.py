@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.evaluation.export import iter_question_rows
 from unreel.evaluation.run_job import evaluate
-from unreel.evaluation.scoring import OTHER_NAMES, score_run
+from unreel.evaluation.scoring import score_run
 from unreel.report.site import write_report
 
 DATED = "tiny-2026-01-01"
@@ -49,15 +49,6 @@ def test_another_model_is_stored_with_its_answers_counted_and_shown(
     assert DATED in page
 
 
-def test_eval_shows_another_model_in_its_summary(
-    clips: Path, server: Any, tmp_path: Path, typed: Callable[..., Any]
-) -> None:
-    server.answering = DATED
-    words = ("eval", clips, "--protocol", "reality", "--model", server.model, "--limit", 2)
-    said = typed(*words, "--out", tmp_path / "run", "--trusted")
-    assert f"answered by another model: 2 {DATED}" in said.err
-
-
 def test_a_hostile_name_is_shown_without_effect(
     start: Callable[..., Any], server: Any, tmp_path: Path, typed: Callable[..., Any]
 ) -> None:
@@ -72,16 +63,3 @@ def test_a_hostile_name_is_shown_without_effect(
     page = write_report([run], tmp_path / "report").page.read_text()
     assert "<script>x" not in page
     assert "\x1b" not in page
-
-
-def test_many_names_are_counted_together(
-    start: Callable[..., Any], server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("unreel.evaluation.scoring._MOST_NAMES", 1)
-    server.answering = "first"
-    evaluate(start(model=server.model, limit=1, choice="first"))
-    server.answering = "second"
-    run = start(model=server.model, limit=3, choice="first")
-    evaluate(run)
-    (score,) = score_run(run)
-    assert score.scorecard.answered_by == {OTHER_NAMES: 2, "first": 1}

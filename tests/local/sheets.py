@@ -31,19 +31,19 @@ def shown(
 
 
 def ask(
-    exhibits: Sequence[ClipInput],
+    inputs: Sequence[ClipInput],
     *,
     instrument: str = "trace",
     prompt: str = "fine-tuning-no-explanation",
     condition: Condition | None = None,
 ) -> ReviewRequest:
-    """The question of `instrument` about `exhibits`."""
+    """The question of `instrument` about `inputs`."""
     asked = get_protocol(instrument)
     return ReviewRequest(
         key="question",
         instrument=asked.instrument,
         prompt=asked.prompt(prompt).text,
-        exhibits=tuple(exhibits),
+        inputs=tuple(inputs),
         condition=condition or Condition(prompt=prompt),
     )
 

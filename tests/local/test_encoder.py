@@ -1,6 +1,5 @@
 """A sheet as numbers: what stands in the prompt, which pixels the model sees, what is learned."""
 
-import pickle
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -109,12 +108,6 @@ def test_instants_that_no_distance_tells_are_refused_where_time_is_asked_for(ope
     assert isinstance(encoder.encode(scored), EncodedRequest)
 
 
-def test_one_frame_is_a_video_for_those_that_take_it(opened: Open) -> None:
-    assert isinstance(opened("qwen3-vl", "video").encode(ask([shown([0])])), Failure)
-    for family in ("qwen2.5-vl", "videollama3"):
-        assert encoded(opened(family, "video"), 0).media["video_grid_thw"][0, 0] == 1
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("size", [(112, 84), (640, 360), (97, 301), (30, 20), (1024, 576)])
@@ -129,12 +122,6 @@ def test_boxes_count_in_the_pixels_of_the_grid_that_the_model_gets(
     grid = made.media["image_grid_thw" if form == "frames" else "video_grid_thw"][0]
     high, wide = (int(side) * patch for side in grid[1:])
     assert encoder.box_space(exhibit) == f"model-input {wide}x{high}"
-
-
-def test_a_declared_space_goes_before_that_of_the_grid(opened: Open) -> None:
-    exhibit = shown(every(2), size=(100, 50))
-    assert opened("qwen3-vl", "frames", "permille").box_space(exhibit) == "permille"
-    assert opened("videollama3", "video", "pixel").box_space(exhibit) == "model-input 100x50"
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -202,25 +189,10 @@ def test_what_a_video_cannot_show_is_refused(opened: Open) -> None:
     assert isinstance(opened("qwen3-vl", "video").encode(ask([mixed])), Failure)
 
 
-def test_an_encoder_reaches_data_workers(opened: Open) -> None:
-    encoder = opened("qwen3-vl", "video")
-    again = pickle.loads(pickle.dumps(encoder))
-    assert torch.equal(encoded(again, 0, 1).input_ids, encoded(encoder, 0, 1).input_ids)
-
-
 def test_the_processor_of_another_family_is_refused(tiny: Callable[[FamilyName], Path]) -> None:
     taught = CheckpointInputSpec(family="qwen3-vl", input="frames", box_space="permille")
     with pytest.raises(InvalidSettingError, match="Qwen2_5_VLProcessor"):
         RequestEncoder.open(tiny("qwen2.5-vl"), taught)
-
-
-def test_a_saved_processor_sees_the_same(opened: Open, tmp_path: Path) -> None:
-    encoder = opened("qwen3-vl", "video")
-    encoder.save(tmp_path)
-    again = RequestEncoder.open(tmp_path, encoder.taught)
-    before, after = (encoded(one, 0, 1, 2) for one in (encoder, again))
-    assert torch.equal(before.input_ids, after.input_ids)
-    assert torch.equal(before.media["pixel_values_videos"], after.media["pixel_values_videos"])
 
 
 @pytest.mark.parametrize("form", FORMS)

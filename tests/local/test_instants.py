@@ -43,18 +43,7 @@ def test_the_middles_of_equal_shares_rounded_to_frames_are_even_enough() -> None
     assert explain_uneven_frame_timing(shown(rounded).frames) == ""
 
 
-def test_a_gap_is_told_with_its_size() -> None:
-    assert "1.00 s off the even distance of 1.00 s" in explain_uneven_frame_timing(
-        shown([0, Fraction(1, 2), 1, 3]).frames
-    )
-
-
 def test_frames_of_the_end_alone_are_not_taken_for_the_beginning() -> None:
     assert "4.00 s after the clip's start" in explain_uneven_frame_timing(
         shown([4, Fraction(9, 2), 5]).frames
     )
-
-
-def test_frames_without_a_distance_are_told_some() -> None:
-    frame = shown([3]).frames[0]
-    assert compute_even_frame_timing([frame, frame]).indices == (0, 1)

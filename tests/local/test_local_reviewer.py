@@ -144,9 +144,3 @@ def test_a_cancelled_question_does_not_keep_others_waiting(tiny: Tiny) -> None:
         return await reviewer.answer(sheets()[1])
 
     assert isinstance(run(reviewer, impatient), Reply)
-
-
-def test_thinking_that_no_family_of_ours_can_do_is_refused(tiny: Tiny) -> None:
-    reviewer = LocalReviewer(read_checkpoint(tiny("qwen2.5-vl")), max_tokens=4)
-    sheet = ask([shown([0, 1])], condition=Condition(thinking="on"))
-    assert isinstance(run(reviewer, lambda: reviewer.answer(sheet)), Failure)

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from unreel.core.errors import InvalidSettingError, MissingExtraError, UnreadableSourceError
-from unreel.core.registry import require_extra
+from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import EnvironmentSettings
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.evaluation.recipe import EvalRecipe, validate_eval_recipe
@@ -141,11 +140,6 @@ def test_thinking_is_refused_as_for_its_family_behind_a_server(
         recipe(checkpoint(), condition=[{"thinking": "on"}])
 
 
-def test_a_missing_package_is_named_with_its_extra() -> None:
-    with pytest.raises(MissingExtraError, match=r"pip install 'unreel\[local\]'"):
-        require_extra(["json", "no_such_package"], "local")
-
-
 class TestOpening:
     @pytest.fixture(autouse=True)
     def _torch(self) -> None:
@@ -157,16 +151,6 @@ class TestOpening:
         usual = section(model).opener(key_hosts="").name
         assert usual.startswith("local/dtr@")
         assert section(model, max_tokens=64).opener(key_hosts="").name == f"{usual}?max_tokens=64"
-
-    def test_the_other_form_is_refused(self, checkpoint: Callable[..., str]) -> None:
-        with pytest.raises(InvalidSettingError, match="trained on video"):
-            section(checkpoint("video"), show="frames").opener(key_hosts="")
-        with pytest.raises(InvalidSettingError, match="not the clip's file"):
-            section(checkpoint("video"), show="clip").opener(key_hosts="")
-
-    def test_an_absent_folder_is_told(self, tmp_path: Path) -> None:
-        with pytest.raises(UnreadableSourceError, match="no such folder"):
-            section(f"local/{tmp_path}/nothing").opener(key_hosts="")
 
     def test_its_stage_asks_a_cluster_for_a_card(self, checkpoint: Callable[..., str]) -> None:
         asked = section(checkpoint(), gpus=1)

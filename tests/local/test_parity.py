@@ -15,6 +15,8 @@ pytest.importorskip("lance")
 
 from tiny_models import FAMILIES
 from training.sets import clip, fake, real, recipe, write_set
+from unreel.asking.answer_store import AskedQuestionResult
+from unreel.asking.asker import Asker
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure
 from unreel.core.settings import read_environment_settings
@@ -25,7 +27,7 @@ from unreel.engine.storage_access import (
     provide_local_clip_file,
 )
 from unreel.media.access import open_media_reader
-from unreel.reviewers.ask import AskedQuestionResult, ClipInputLoader, ReviewDispatcher
+from unreel.reviewers.clip_inputs import ClipInputLoader
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.factory import ReviewerWithPrices
 from unreel.reviewers.local.checkpoint import read_checkpoint
@@ -49,9 +51,9 @@ class Overheard(RequestEncoder):
 
     heard: list[tuple[ReviewRequest, EncodedRequest | Failure]]
 
-    def encode(self, sheet: ReviewRequest, target: str | None = None) -> EncodedRequest | Failure:
-        made = super().encode(sheet, target)
-        self.heard.append((sheet, made))
+    def encode(self, request: ReviewRequest, target: str | None = None) -> EncodedRequest | Failure:
+        made = super().encode(request, target)
+        self.heard.append((request, made))
         return made
 
 
@@ -60,7 +62,7 @@ class Bench:
     """Examples of each instrument, and what shows their clips."""
 
     showing: ClipInputLoader
-    desk: Callable[[], ReviewDispatcher]
+    asker: Callable[[], Asker]
     examples: Mapping[str, tuple[TrainingExample, ...]]
 
 
@@ -79,7 +81,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with open_media_reader(access.settings, trusted=True) as reader:
         yield Bench(
             ClipInputLoader(reader=reader, **opening),
-            lambda: ReviewDispatcher(reader, **opening),
+            lambda: Asker(reader, **opening),
             {name: read(root, name, access, folder / name) for name in PROMPTS},
         )
 
@@ -106,9 +108,9 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
     asked_about = bench.examples[name]
 
     async def ask() -> list[AskedQuestionResult]:
-        with closing(bench.desk()) as desk:
+        with closing(bench.asker()) as asker:
             return [
-                await desk.ask(e.question, e.clips, ReviewerWithPrices(reviewer), name=e.name)
+                await asker.ask(e.question, e.clips, ReviewerWithPrices(reviewer), name=e.name)
                 for e in asked_about
             ]
 
@@ -117,11 +119,11 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
     for example, asked, (sheet, heard) in zip(asked_about, answered, overheard.heard, strict=True):
         lesson = load_training_example_input(example, bench.showing, encoder)
         assert isinstance(lesson, TrainingExampleInput)
-        learned = encoder.encode(lesson.sheet, lesson.target)
+        learned = encoder.encode(lesson.request, lesson.target)
         assert isinstance(asked.outcome, Reply), asked.outcome
         assert isinstance(learned, EncodedRequest)
         assert isinstance(heard, EncodedRequest)
-        assert frames(lesson.sheet) == frames(sheet) != []
+        assert frames(lesson.request) == frames(sheet) != []
         assert torch.equal(learned.input_ids[: learned.n_prompt], heard.input_ids)
         assert learned.media.keys() == heard.media.keys()
         assert all(torch.equal(learned.media[key], heard.media[key]) for key in heard.media)
@@ -130,5 +132,5 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
             assert lesson.box_space == asked.box_space
 
 
-def frames(sheet: ReviewRequest) -> list[Any]:
-    return [(f.at_s, f.jpeg) for exhibit in sheet.exhibits for f in exhibit.frames]
+def frames(request: ReviewRequest) -> list[Any]:
+    return [(f.at_s, f.jpeg) for exhibit in request.inputs for f in exhibit.frames]

@@ -12,7 +12,6 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from local.sheets import ask, shown
-from tiny_models import FAMILIES
 from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName, Form
@@ -94,27 +93,6 @@ def test_text_behind_a_video_of_qwen25_starts_behind_its_last_instant(tiny: Tiny
     assert differing() == 0
 
 
-def test_the_mend_is_in_training_and_in_asking(tiny: Tiny) -> None:
-    model, encoder = opened(tiny("qwen2.5-vl"), "qwen2.5-vl", "video")
-    batch = encoder.collate([film(encoder, (16, 1, (56, 56)), target="REAL.")], pad="right")
-    asked = encoder.collate([film(encoder, (16, 1, (56, 56)))], pad="left")
-
-    def heard() -> tuple[Any, Any]:
-        with torch.no_grad():
-            loss = model.eval()(**batch).loss
-            scores = model.generate(
-                **asked, max_new_tokens=3, min_new_tokens=3, do_sample=False,
-                output_logits=True, return_dict_in_generate=True,
-            ).logits  # fmt: skip
-        return loss, torch.stack(scores)
-
-    loss, scores = heard()
-    patch_rope_positions(model)
-    mended_loss, mended_scores = heard()
-    assert not torch.equal(loss, mended_loss)
-    assert not torch.equal(scores, mended_scores)
-
-
 def test_answers_go_on_from_where_the_prompt_ends(tiny: Tiny) -> None:
     model, encoder = opened(tiny("qwen2.5-vl"), "qwen2.5-vl", "video")
     patch_rope_positions(model)
@@ -148,24 +126,12 @@ def test_pictures_and_qwen3_need_no_mend(tiny: Tiny, family: FamilyName, form: F
         assert torch.equal(positions(model, encoder.collate([one], pad="left"))[:, 0], expected)
 
 
-def test_videollama3_counts_its_tokens_one_by_one(tiny: Tiny) -> None:
-    model = transformers.AutoModelForImageTextToText.from_pretrained(tiny("videollama3"))
-    assert not hasattr(model.model, "get_rope_index")
-
-
 def test_a_way_of_counting_that_nobody_looked_through_is_refused() -> None:
     def get_rope_index(self: object, input_ids: object) -> object:
         return input_ids
 
     with pytest.raises(InvalidSettingError, match=r"counts Qwen2\.5-VL's positions"):
         require_known_rope_method(get_rope_index)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_mended_model_can_be_mended_again(tiny: Tiny, family: FamilyName) -> None:
-    model = transformers.AutoModelForImageTextToText.from_pretrained(tiny(family))
-    patch_rope_positions(model)
-    patch_rope_positions(model)
 
 
 @pytest.mark.slow

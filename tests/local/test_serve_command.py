@@ -184,30 +184,7 @@ def test_an_interpreter_without_a_fit_vllm_is_refused_with_what_to_do(
     assert "nstall" in said
 
 
-def test_an_interpreter_is_found_by_a_relative_path_and_by_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, python = write_model(tmp_path / "m", "qwen3_vl"), write_interpreter(tmp_path, "0.29.1")
-    monkeypatch.chdir(python.parent)
-    assert "known vulnerabilities" in refused(model, "--python", f"./{python.name}")
-    monkeypatch.setenv("PATH", str(python.parent), prepend=":")
-    assert "known vulnerabilities" in refused(model, "--python", python.name)
-
-
-def test_what_is_no_interpreter_is_refused(tmp_path: Path) -> None:
-    model = write_model(tmp_path / "m", "qwen3_vl")
-    assert "does not run" in refused(model, "--python", tmp_path / "none")
-    assert "does not run" in refused(model, "--python", "/bin/true")
-
-
 def test_strangers_may_ask_only_with_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VLLM_API_KEY", raising=False)
     model, python = write_model(tmp_path / "m", "qwen3_vl"), write_interpreter(tmp_path)
     assert "VLLM_API_KEY" in refused(model, "--host", "0.0.0.0", "--python", python)
-
-
-def test_what_is_typed_wrongly_is_told(tmp_path: Path) -> None:
-    assert "no such folder" in refused(tmp_path / "none")
-    model = write_model(tmp_path / "m")
-    assert "NAME=DIR" in refused(model, "--adapter", "strict")
-    assert "a is x already" in refused(model, "--adapter", "a=x", "--adapter", "a=y")

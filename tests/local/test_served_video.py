@@ -10,7 +10,6 @@ import pytest
 from local.sheets import ask, shown
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
-from unreel.core.question import Condition
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, InputKind
 from unreel.reviewers.endpoint.model_families import match_model_family
@@ -58,10 +57,6 @@ def test_instants_are_exact_however_they_lie(model: str) -> None:
     assert video["do_sample_frames"] is False
 
 
-def test_all_frames_count_and_not_the_first_32() -> None:
-    assert told(QWEN3, shown(range(100)))["num_frames"] == -1
-
-
 def test_qwen25_is_told_one_distance_or_not_asked() -> None:
     video = told(QWEN25, shown([0, Fraction(1, 2), 1, Fraction(3, 2)]))
     assert video["fps"] * len(video["frames_indices"]) / video["total_num_frames"] == 2.0
@@ -82,46 +77,16 @@ def test_two_clips_whose_instants_differ_cannot_go_in_one_request() -> None:
     assert "one set of instants" in refused.detail
 
 
-def test_marks_cannot_be_off_where_the_processor_writes_them() -> None:
-    condition = Condition(prompt="fine-tuning-no-explanation", marks="off")
-    assert isinstance(body(QWEN3, shown([0, 1]), condition=condition), Failure)
-
-
-def test_frames_and_clips_are_asked_as_before() -> None:
-    sheet = ask([shown([0, 1])])
-    built = build_chat_request_body(
-        sheet, family=match_model_family(QWEN3), show="frames", fields={"model": "m"}
-    )
-    assert isinstance(built, bytes)
-    assert set(json.loads(built)) == {"model", "messages"}
-
-
 @pytest.mark.parametrize(
     "model", ["openai/gpt-4.1", "dashscope/qwen3-vl-plus", "vllm/internvl3", "ollama/qwen2.5vl"]
 )
 def test_who_cannot_be_told_instants_is_refused_before_any_question(model: str) -> None:
     with pytest.raises(InvalidSettingError, match="show"):
-        EndpointReviewer(model, manner=ModelIOFormat(show="video"))
+        EndpointReviewer(model, io_format=ModelIOFormat(show="video"))
 
 
 def test_a_model_behind_vllm_is_another_reviewer_in_each_form() -> None:
     section = ReviewerSection(model="vllm/qwen3-vl.mine", show="video")
     assert section.served_name == "vllm/qwen3-vl.mine?show=video"
-    reviewer = EndpointReviewer(section.model, manner=section.manner)
+    reviewer = EndpointReviewer(section.model, io_format=section.manner)
     assert reviewer.wants == {InputKind.FRAMES}
-
-
-def test_boxes_count_in_the_size_that_a_video_is_resized_to() -> None:
-    exhibit = shown([0, 1], size=(112, 84))
-
-    def space(show: str, box_space: str | None = None) -> str:
-        section = ReviewerSection(model="vllm/qwen2.5-vl.mine", show=show, box_space=box_space)
-        return EndpointReviewer(section.model, manner=section.manner).box_space(exhibit)
-
-    assert space("frames") == "model-input 112x84"
-    assert space("video") == "model-input 392x280"
-    assert space("video", "resized 3136-50176") == "model-input 112x84"
-    assert space("frames", "resized 1-3136") == "model-input 56x28"
-    for nonsense in ("resized 9-3", "resized x", "resized 0-5"):
-        with pytest.raises(InvalidSettingError):
-            space("video", nonsense)

@@ -15,10 +15,10 @@ from unreel.reviewers.local.vllm_plan import VllmServerPlan, VllmServerSettings,
 
 def plan(
     folder: Path,
-    place: VllmServerSettings = VllmServerSettings(),  # noqa: B008  frozen
+    settings: VllmServerSettings = VllmServerSettings(),  # noqa: B008  frozen
     **more: Any,
 ) -> VllmServerPlan:
-    return plan_vllm_server(folder, place=place, **more)
+    return plan_vllm_server(folder, settings=settings, **more)
 
 
 def taken(planned: VllmServerPlan, flag: str) -> str:
@@ -43,20 +43,11 @@ def test_only_this_machine_is_answered_and_nothing_is_fetched_or_run(tmp_path: P
     assert planned.environment["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] == "0"
 
 
-@pytest.mark.parametrize("kept", ["float32", "float16", "bfloat16"])
-def test_weights_keep_their_precision(tmp_path: Path, kept: str) -> None:
-    assert taken(plan(write_model(tmp_path / "m", dtype=kept)), "--dtype") == kept
-
-
 def test_nonsense_in_a_config_becomes_no_argument(tmp_path: Path) -> None:
     config = {"dtype": ["--trust-remote-code"], "text_config": {"max_position_embeddings": 10**30}}
     planned = plan(write_model(tmp_path / "m", transformers_version={"a": 1}, **config))
     assert taken(planned, "--dtype") == "auto"
     assert taken(planned, "--max-model-len") == "32768"
-
-
-def test_no_sampling_settings_come_from_the_folder(tmp_path: Path) -> None:
-    assert taken(plan(write_model(tmp_path / "m")), "--generation-config") == "vllm"
 
 
 @pytest.mark.parametrize(
@@ -215,21 +206,6 @@ def test_parts_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     (tuned / "adapter_model.safetensors").write_bytes(b"\xff" * 100)
     with pytest.raises(UnreadableSourceError, match="no tensors"):
         plan(base, adapters={"a": tuned})
-
-
-def test_a_model_is_spread_over_cards_or_computed_without_one(tmp_path: Path) -> None:
-    folder = write_model(tmp_path / "m")
-    assert taken(plan(folder, VllmServerSettings(gpus=4)), "--tensor-parallel-size") == "4"
-    without = plan(folder, VllmServerSettings(gpus=0))
-    assert "--enforce-eager" in without.arguments
-    assert without.usual["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
-
-
-def test_other_weights_have_another_name(tmp_path: Path) -> None:
-    folder = write_model(tmp_path / "m")
-    before = plan(folder).models[0].name
-    (folder / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}" + b"more")
-    assert plan(folder).models[0].name != before
 
 
 def test_an_adapter_trained_with_another_processor_is_refused(tmp_path: Path) -> None:

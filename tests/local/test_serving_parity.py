@@ -52,11 +52,7 @@ from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.input_format import FamilyName, Form
 from unreel.reviewers.local.reviewer import LocalReviewer
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("default"),
-    pytest.mark.timeout(3600),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default"), pytest.mark.timeout(3600)]
 
 MOST_TOKENS = 32
 PATIENT = EndpointLimits(
@@ -83,7 +79,7 @@ class Served:
 
     def endpoint(self, whose: str, form: Form) -> EndpointReviewer:
         manner = ModelIOFormat(show=form, max_tokens=MOST_TOKENS)
-        return EndpointReviewer(self.models[whose], manner=manner, limits=PATIENT)
+        return EndpointReviewer(self.models[whose], io_format=manner, limits=PATIENT)
 
 
 def start(folder: Path, log: Path) -> tuple["subprocess.Popen[str]", list[str]]:
@@ -185,12 +181,12 @@ def test_the_same_frames_at_other_instants_are_another_question(served: Served) 
     assert texts(reply_to(served.endpoint("base", "video"), other)) == here
 
 
-def prompt_ids(model: str, form: Form, sheet: ReviewRequest) -> list[int]:
+def prompt_ids(model: str, form: Form, request: ReviewRequest) -> list[int]:
     """The prompt as the server fed it to the model."""
     address = parse_model_address(model)
     fields = {"model": address.model, "max_tokens": 1, "return_token_ids": True}
     body = build_chat_request_body(
-        sheet, family=detect_model_family(address), show=form, fields=fields
+        request, family=detect_model_family(address), show=form, fields=fields
     )
     assert isinstance(body, bytes), body
     headers = {"Content-Type": "application/json"}

@@ -3,7 +3,6 @@
 import io
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import av
 import numpy as np
@@ -84,11 +83,6 @@ def test_the_sound_is_the_clips() -> None:
     assert spectrum.argmax() * heard.rate_hz / 8000 == pytest.approx(440, abs=4)
 
 
-def test_a_mute_clip_stays_mute() -> None:
-    made = copied(synthesise(replace(CLIP, tone_hz=None)))
-    assert isinstance(read_mono_sound(io.BytesIO(made)), NoSound)
-
-
 def test_a_strange_sound_costs_the_sound_and_not_the_copy(monkeypatch) -> None:
     monkeypatch.setattr("unreel.media.sound.AUDIO_DECODERS", {})
     made = copied(synthesise(CLIP))
@@ -125,16 +119,6 @@ def test_a_turned_clip_stands_upright() -> None:
     left = (NARROWEST - CLIP.width) // 2
     pictures = [frame[: CLIP.height, left : left + CLIP.width] for frame in frames]
     assert [read_index(picture) for picture in pictures] == list(range(4))
-
-
-def test_no_pixel_of_an_odd_size_is_cut_away() -> None:
-    gif = synthesise(
-        replace(CLIP, container="gif", tone_hz=None, width=501, height=131, n_frames=3)
-    )
-    _, frames = shown(copied(gif))
-    assert frames[0].shape[1] == 502
-    beyond = frames[0][:131, 501]
-    assert np.abs(beyond.astype(int) - frames[0][:131, 500]).sum() > 0
 
 
 def test_pixels_that_are_not_square_are_shown_as_players_do(monkeypatch) -> None:
@@ -176,59 +160,7 @@ def test_a_confined_child_makes_the_same_copy_and_tells_how_far_it_is(tmp_path, 
     assert made.getvalue() == copied(clip.read_bytes())
 
 
-def test_the_time_limit_grows_with_the_clip(tmp_path) -> None:
-    clip = tmp_path / "clip.mp4"
-    clip.write_bytes(synthesise(replace(CLIP, n_frames=240)))
-    limits = {}
-    for pace, length_s in ((0, 10), (30, 10), (30, 1 << 33)):
-        settings = EnvironmentSettings(media_seconds=60, annotate_pace=pace)
-        said = replace(SAID, duration_us=length_s * SECOND)
-        limits[pace, length_s] = limit_of(settings, clip, said)
-    assert limits == {(0, 10): 60, (30, 10): 360, (30, 1 << 33): 24 * 3600}
-
-
-def limit_of(settings: EnvironmentSettings, clip: Path, said: OverlayCommentary) -> float:
-    asked: list[float] = []
-    with open_media_reader(settings, trusted=False) as reader:
-        run = reader.run.sandbox.run
-
-        def note(*args, limits, **keys):
-            asked.append(limits.seconds)
-            return run(*args, limits=limits, **keys)
-
-        reader.run.sandbox.run = note
-        reader.annotate(clip, said, into=io.BytesIO())
-    return asked[0]
-
-
-def test_frames_are_found_by_their_instants(tmp_path) -> None:
-    clip = tmp_path / "clip.mp4"
-    clip.write_bytes(synthesise(replace(CLIP, rate=Fraction(30), n_frames=9)))
-    with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
-        # 1/30 s is 33,333.3 us: a frame is found by its rounded instant too.
-        taken = reader.frames_at(clip, [0, 33_333, 66_667, 70_000, 10 * SECOND])
-    assert not isinstance(taken, Failure), taken
-    assert [frame.index for frame in taken.frames] == [0, 1, 2, 8]
-    assert [read_index(frame.rgb()) for frame in taken.frames] == [0, 1, 2, 8]
-
-
 START = b"\0\0\0\x18ftypisom" + bytes(12)
-
-
-@pytest.mark.parametrize(
-    ("at", "data", "n_frames", "told"),
-    [
-        (0, b"GIF89a..", 5, "not an mp4"),
-        (4, b"moov", 5, "not an mp4"),
-        (99, b"x", 5, "hole"),
-        (24, b"x", 4, "taken back"),
-    ],
-)
-def test_pieces_that_cannot_be_are_not_written(at, data, n_frames, told) -> None:
-    taker = AnnotatedCopyReceiver(io.BytesIO(), duration_us=SECOND, on_frames=lambda _: None)
-    taker.add(TaskReplyPayload({"at": 0, "n_frames": 5}, (START,)))
-    with pytest.raises(ValueError, match=told):
-        taker.add(TaskReplyPayload({"at": at, "n_frames": n_frames}, (data,)))
 
 
 def test_a_copy_that_never_ends_is_cut_off(monkeypatch) -> None:

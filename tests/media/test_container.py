@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from pace import slowness
-from unreel.core.errors import InvalidSettingError, MediaError
+from unreel.core.errors import MediaError
 from unreel.core.failure import FailureReason
-from unreel.media.container import open_clip, translate_media_errors
+from unreel.media.container import open_clip
 from unreel.media.messages import MAX_PIXELS, deliver_task_result
-from unreel.media.probe import probe_clip
 from unreel.media.tasks import TASKS
 
 PLAYLIST = (
@@ -48,17 +47,6 @@ def enter(data: bytes, max_pixels: int = MAX_PIXELS) -> str:
 )
 def test_what_is_no_clip_is_refused_by_its_format(data: bytes, failure_of) -> None:
     assert failure_of(enter, data).reason is FailureReason.FORMAT_REFUSED
-
-
-def test_an_empty_file_says_that_it_is_empty(failure_of) -> None:
-    failure = failure_of(enter, b"")
-    assert failure.reason is FailureReason.UNDECODABLE
-    assert "empty" in failure.detail
-
-
-def test_half_a_header_is_damage_and_not_another_format(make, failure_of) -> None:
-    data = make().getvalue()
-    assert failure_of(enter, data[:24]).reason is FailureReason.UNDECODABLE
 
 
 @pytest.mark.parametrize(
@@ -117,23 +105,6 @@ def test_ffmpeg_never_learns_the_name_of_the_file(make, tmp_path) -> None:
         assert not hasattr(clip.container.file, "name")
 
 
-def test_our_own_errors_pass_unchanged_and_strange_ones_become_failures() -> None:
-    ours = InvalidSettingError("a", "b", "c")
-    with pytest.raises(InvalidSettingError), translate_media_errors():
-        raise ours
-    for error in (
-        IndexError("x"),
-        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"),
-        OverflowError(),
-    ):
-        with pytest.raises(MediaError) as caught, translate_media_errors():
-            raise error
-        assert caught.value.failure.reason is FailureReason.UNDECODABLE
-    with pytest.raises(MediaError) as caught, translate_media_errors():
-        raise MemoryError
-    assert caught.value.failure.reason is FailureReason.OUT_OF_MEMORY
-
-
 @pytest.mark.parametrize("container", ["mp4", "mkv", "webm", "gif", "ts"])
 def test_a_damaged_clip_gives_a_result_or_a_media_error_and_nothing_else(make, container) -> None:
     sound = {} if container == "gif" else {"tone_hz": 440}
@@ -154,9 +125,3 @@ def test_a_damaged_clip_gives_a_result_or_a_media_error_and_nothing_else(make, c
                 outcomes["failed"] += 1
     assert min(outcomes.values()) > 0
     assert sum(outcomes.values()) == 180
-
-
-def test_probing_leaves_the_file_open_for_its_owner(make) -> None:
-    file = make()
-    probe_clip(file)
-    assert not file.closed

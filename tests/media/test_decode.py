@@ -11,11 +11,9 @@ import pytest
 
 from scenes.ball import SampleScene, read_index
 from unreel.core.failure import FailureReason
-from unreel.media import container as container_module
-from unreel.media import decode as decode_module
 from unreel.media.decode import DecodedFrame, decode_frames
 from unreel.media.messages import MAX_PIXELS
-from unreel.media.timeline import FrameTimeline, read_frame_timeline
+from unreel.media.timeline import read_frame_timeline
 
 GROWING_GAPS = tuple(Fraction(i * i + 3 * i, 100) for i in range(20))
 
@@ -93,53 +91,12 @@ def test_jumps_give_the_pixels_of_a_plain_decode(encode, muxer, codec, options) 
         assert [seen(frame) for frame in take(file, wanted)] == [plain[i] for i in wanted]
 
 
-def test_the_decoder_jumps_only_over_a_key_frame(make) -> None:
-    file = make(n_frames=48, gop=12)
-    timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
-    assert n_decoded(file, timeline, [13, 14, 15]) < 12
-    assert n_decoded(file, timeline, [0, 11]) >= 12
-    assert n_decoded(file, timeline, [0, 47]) < 24
-
-
-def test_a_jump_that_misses_is_made_good_from_the_start(make, monkeypatch) -> None:
-    # A transport stream has no index: jumps in it land anywhere.
-    monkeypatch.setattr(container_module, "_EXACT_SEEK", frozenset({"mpegts"}))
-    wanted = [0, 13, 26, 40, 47]
-    frames = take(make(container="ts", tone_hz=440), wanted)
-    assert [read_index(frame.rgb) for frame in frames] == wanted
-
-
-def n_decoded(file: io.BytesIO, timeline: FrameTimeline, indices: list[int]) -> int:
-    """How many frames leave the decoder on the way to `indices`."""
-    count = 0
-
-    class Counting(decode_module._VerifyingDecoder):
-        def _step(self) -> av.VideoFrame:
-            nonlocal count
-            count += 1
-            return super()._step()
-
-    with decode_module.open_clip(file, max_pixels=MAX_PIXELS) as clip:
-        walk = Counting(clip, timeline, may_jump=True)
-        for index in indices:
-            walk.to(index)
-    return count
-
-
 def test_a_turned_clip_shows_the_upright_scene(make) -> None:
     upright = SampleScene(192, 128, 0).draw(5).astype(float)
     for turn in (0, 90, 180, 270):
         (frame,) = take(make(rotation_deg=turn), [5])
         assert frame.rgb.shape == (128, 192, 3)
         assert np.abs(frame.rgb - upright).mean() < 6
-
-
-def test_a_timeline_of_another_clip_is_found_out(make, failure_of) -> None:
-    other = read_frame_timeline(make(rate=Fraction(25)), max_pixels=MAX_PIXELS)
-    decode = decode_frames(make(), other, indices=[0, 7], max_pixels=MAX_PIXELS)
-    failure = failure_of(list, decode)
-    assert failure.reason is FailureReason.UNDECODABLE
-    assert "frame 1 came out at 1/24 s instead of 1/25 s" in failure.detail
 
 
 def test_a_clip_that_ends_early_is_found_out(make, failure_of) -> None:
@@ -166,8 +123,3 @@ def test_reordered_frames_without_times_are_refused_and_not_guessed(encode, fail
     failure = failure_of(read_frame_timeline, file, max_pixels=MAX_PIXELS)
     assert failure.reason is FailureReason.UNDECODABLE
     assert "out of order" in failure.detail
-
-
-def test_a_frame_prints_its_place_and_not_its_pixels(make) -> None:
-    (frame,) = take(make(), [12])
-    assert repr(frame) == "Frame(12 at 1/2 s, 192 x 128)"

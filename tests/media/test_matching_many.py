@@ -6,15 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from reliability.disk import disk
 from unreel.media import near_duplicates
-from unreel.media.fingerprint import ClipFingerprint, InMemoryFingerprints
-from unreel.media.hash_bands import CROWD, FrameHashMatcher, sample_hash_band
-from unreel.media.near_duplicates import DuplicateClipFamilies, find_near_duplicates
+from unreel.media.near_duplicates import find_near_duplicates
 from unreel.stats.clusters import group_connected_names
 
 __all__ = ["disk"]  # a fixture
@@ -95,8 +91,7 @@ def test_a_copy_is_found_by_any_trim_and_without_its_top_or_bottom() -> None:
     for way in range(WAYS):
         copy.hashes[way, 0 if way < 11 else way] = plain.hashes[way, way]
     both = Arrays(
-        np.concatenate([plain.sketches, copy.sketches]),
-        np.concatenate([plain.hashes, copy.hashes]),
+        np.concatenate([plain.sketches, copy.sketches]), np.concatenate([plain.hashes, copy.hashes])
     )
     assert families(both) == [[both.names[way], both.names[WAYS + way]] for way in range(WAYS)]
 
@@ -108,24 +103,6 @@ def test_a_large_set_has_the_families_that_all_pairs_make(monkeypatch) -> None:
     assert len(every) == 40
     assert families(prints) == every
     assert find_near_duplicates(prints, seed=3) == find_near_duplicates(prints, seed=3)
-
-
-@pytest.mark.usefixtures("banded")
-def test_pairs_are_looked_at_in_parts_and_match_as_they_do_at_once(monkeypatch) -> None:
-    prints = copied(drawn(400), np.arange(200) // 5, bits=8)
-    at_once, sizes, levelled = (
-        find_near_duplicates(prints),
-        [0],
-        near_duplicates._normalise_sketches,
-    )
-    monkeypatch.setattr(near_duplicates, "_CODES_AT_ONCE", 50)
-    monkeypatch.setattr(
-        near_duplicates,
-        "_normalise_sketches",
-        lambda grids: sizes.append(len(grids)) or levelled(grids),
-    )
-    assert find_near_duplicates(prints) == at_once
-    assert max(sizes) == 50
 
 
 @pytest.mark.parametrize("few", [0, 10_000])
@@ -148,13 +125,6 @@ def test_clips_that_are_all_black_are_one_family(monkeypatch, few) -> None:
 
 
 @pytest.mark.usefixtures("banded")
-def test_every_pair_of_a_crowd_is_told_to_who_asks_for_it() -> None:
-    prints = copied(drawn(3), np.zeros(CROWD + 5, np.intp), bits=6)
-    n_alike = CROWD + 6
-    assert len(find_near_duplicates(prints, all_pairs=True)) == n_alike * (n_alike - 1) // 2
-
-
-@pytest.mark.usefixtures("banded")
 def test_a_black_frame_that_many_share_neither_joins_them_nor_hides_copies() -> None:
     prints = drawn(1_000)
     prints.hashes[:, :, :3] = 0
@@ -164,90 +134,7 @@ def test_a_black_frame_that_many_share_neither_joins_them_nor_hides_copies() -> 
 
 
 @pytest.mark.usefixtures("banded")
-def test_sketches_that_are_all_flat_leave_it_to_the_hashes() -> None:
-    prints = copied(drawn(500), np.arange(10), bits=10)
-    prints.sketches[:] = 128
-    assert families(prints) == [[prints.names[n], prints.names[500 + n]] for n in range(10)]
-
-
-@pytest.mark.usefixtures("banded")
-def test_clips_of_other_sketches_are_no_match_in_a_large_set_either() -> None:
-    prints = copied(drawn(100), np.arange(2), bits=0)
-    prints.sketches[100] = 255 - prints.sketches[100]
-    assert families(prints) == [[prints.names[1], prints.names[101]]]
-
-
-@pytest.mark.usefixtures("banded")
-def test_of_a_new_batch_only_pairs_with_one_of_it_are_told() -> None:
-    prints = copied(drawn(300), np.repeat(np.arange(5), 2), bits=5)
-    found = find_near_duplicates(prints, known=309)
-    assert {match.second for match in found} == {prints.names[309]}
-    assert {match.first for match in found} == {prints.names[4], prints.names[308]}
-
-
-@pytest.mark.usefixtures("banded")
-def test_hashes_of_a_large_set_are_read_once_and_in_blocks() -> None:
-    prints = drawn(5_000)
-    find_near_duplicates(prints)
-    assert prints.readings == 1
-    assert prints.most_read <= 1_000
-
-
-@pytest.mark.usefixtures("banded")
-def test_a_large_set_leaves_no_file_behind(tmp_path: Path) -> None:
-    prints = copied(drawn(200), np.arange(10), bits=5)
-    assert find_near_duplicates(prints, inside=tmp_path) == find_near_duplicates(prints)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.usefixtures("banded")
 def test_a_disk_without_room_for_a_large_set_is_told_as_the_system_tells_it(disk: Path) -> None:
     with pytest.raises(OSError, match="No space left on device"):
         find_near_duplicates(drawn(4_000), inside=disk)
     assert not list(disk.iterdir())
-
-
-@pytest.mark.usefixtures("banded")
-def test_held_fingerprints_come_in_blocks_too() -> None:
-    looks = copied(drawn(5_000), np.arange(10), bits=5)
-    held = InMemoryFingerprints(
-        [
-            (name, ClipFingerprint(sketch=sketch.tobytes(), hashes=hashes.tobytes()))
-            for name, sketch, hashes in zip(looks.names, looks.sketches, looks.hashes, strict=True)
-        ]
-    )
-    assert find_near_duplicates(held) == find_near_duplicates(looks)
-
-
-@given(st.integers(0, 2**32), st.lists(st.integers(0, 255), max_size=12))
-def test_keys_of_a_band_are_equal_exactly_where_its_bits_are(seed, flips) -> None:
-    draw = np.random.default_rng(seed)
-    band = sample_hash_band(draw, 24)
-    one = draw.integers(0, 1 << 64, (1, WORDS), np.uint64)
-    other = one.copy()
-    for bit in flips:
-        other[0, bit // 64] ^= np.uint64(1 << bit % 64)
-    agree = not ((one ^ other) & band.masks).any()
-    assert (band.keys(one) == band.keys(other))[0] == agree
-
-
-@given(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=20))
-def test_families_are_those_that_joining_all_pairs_makes(pairs) -> None:
-    own = DuplicateClipFamilies(12)
-    for one, other in pairs:
-        own.join(one, other)
-    names = [str(place) for place in range(12)]
-    groups = group_connected_names(names, [(str(one), str(other)) for one, other in pairs])
-    tops = own.of(np.arange(12))
-    assert {tuple(np.flatnonzero(tops == top).tolist()) for top in tops} == {
-        tuple(map(int, group)) for group in groups
-    }
-    assert own.sizes(tops).tolist() == [(tops == top).sum() for top in tops]
-
-
-def test_a_crowd_is_not_looked_at_pair_by_pair() -> None:
-    hashes = np.zeros((CROWD + 1, WORDS), np.uint64)
-    hashed = FrameHashMatcher(sides=(hashes,), known=0, most_bits=64)
-    pairs, crowded = hashed.meet(sample_hash_band(np.random.default_rng(0), 16))
-    assert len(pairs) == 0
-    assert len(crowded) == CROWD + 1

@@ -10,7 +10,6 @@ import pytest
 from scenes.ball import read_index
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
-from unreel.media import normalise as normalise_module
 from unreel.media.decode import decode_frames
 from unreel.media.messages import MAX_PIXELS
 from unreel.media.normalise import (
@@ -107,13 +106,6 @@ def test_each_instant_shows_what_the_clip_showed_there(make, recipe) -> None:
     assert seen == [int(tick * rate / 12) for tick in range(24)]
 
 
-def test_a_slow_clip_repeats_frames_and_a_fast_one_loses_some() -> None:
-    slow = FrameTimeline.at_rate(Fraction(4), n_frames=3)
-    assert select_frames_at_rate(slow, Fraction(8)) == [0, 0, 1, 1, 2, 2]
-    fast = FrameTimeline.at_rate(Fraction(60), n_frames=13)
-    assert select_frames_at_rate(fast, Fraction(12)) == [0, 5, 10]
-
-
 def test_a_clip_that_claims_to_last_for_ever_is_refused(failure_of) -> None:
     endless = FrameTimeline(
         time_base=Fraction(1),
@@ -158,9 +150,3 @@ def test_the_picture_is_centred_on_black() -> None:
 def test_a_form_that_cannot_be_encoded_is_refused(wrong) -> None:
     with pytest.raises(InvalidSettingError):
         NormalisedClipFormat(**wrong)
-
-
-def test_hours_of_sound_are_refused(make, failure_of, monkeypatch) -> None:
-    monkeypatch.setattr(normalise_module, "LONGEST_WITH_SOUND_S", 1)
-    failure = failure_of(normalise_clip, make(tone_hz=440), FORM)
-    assert failure.reason is FailureReason.TOO_LONG

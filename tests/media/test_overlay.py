@@ -14,7 +14,6 @@ from unreel.media.overlay import (
     OverlayPen,
     OverlayTrace,
     ReviewerOverlayLane,
-    add_caption_panel,
     draw_box_outline,
 )
 
@@ -51,29 +50,6 @@ def test_a_box_is_drawn_around_its_place_and_covers_nothing_of_it(dashed) -> Non
     assert (drawn[:80] == 128).all()
 
 
-def test_a_dashed_box_has_gaps_and_a_solid_one_none() -> None:
-    solid, dashed = grey(), grey()
-    draw_box_outline(solid, WHERE, PALETTE[0], line=3)
-    draw_box_outline(dashed, WHERE, PALETTE[0], line=3, dashed=True)
-    column = [
-        (np.abs(rgb[95:265, 157:160].astype(int) - PALETTE[0]).sum(-1) < 30).any(-1).mean()
-        for rgb in (solid, dashed)
-    ]
-    assert column[0] == 1
-    assert 0.3 < column[1] < 0.7
-
-
-@pytest.mark.parametrize(
-    "box",
-    [Box(0, 0, 0.2, 0.2), Box(0.9, 0.9, 1, 1), Box(0, 0, 1, 1), Box(0.5, 0.5, 0.5001, 0.5001)],
-    ids=["corner", "far corner", "whole", "speck"],
-)
-def test_every_box_can_be_seen(box) -> None:
-    drawn = grey()
-    draw_box_outline(drawn, box, PALETTE[1], line=3)
-    assert has_colour(drawn, PALETTE[1])
-
-
 def test_words_stand_below_the_picture_and_never_on_it() -> None:
     lanes = [
         ReviewerOverlayLane(says="somebody: generated. " + "a long reason " * 30, marks=())
@@ -95,17 +71,6 @@ def test_a_box_shows_while_its_fault_lasts() -> None:
     assert has_colour(annotator.draw(grey(), 2 * SECOND)[:360], PALETTE[2])
 
 
-def test_who_marks_nothing_has_a_lane_and_an_empty_bar() -> None:
-    lane = ReviewerOverlayLane(says="somebody: real", colour=3)
-    without, within = (
-        OverlayPainter(commentary(*lanes), width=640, height=360).size[1] for lanes in ([], [lane])
-    )
-    assert within > without
-    drawn = OverlayPainter(commentary(lane), width=640, height=360).draw(grey(), 0)
-    purple = np.abs(drawn[360:].astype(int) - PALETTE[3]).sum(-1) < 30
-    assert 0 < purple.sum() < 200  # the edge of its swatch alone
-
-
 def test_the_bar_tells_when_and_is_broken_where_no_end_was_named() -> None:
     def filled(*, ends: bool) -> np.ndarray:
         mark = fault(start_s=2, ends=ends, box=Box(0, 0, 0.01, 0.01))
@@ -118,17 +83,6 @@ def test_the_bar_tells_when_and_is_broken_where_no_end_was_named() -> None:
     assert not solid[:250].any()
     assert solid[270:560].all()
     assert 0.3 < broken[270:560].mean() < 0.7
-
-
-def test_the_playhead_moves_and_leaves_the_words_alone() -> None:
-    lanes = [ReviewerOverlayLane(says="long words " * 40)] * 2
-    annotator = OverlayPainter(commentary(*lanes), width=640, height=360)
-    early, late = (annotator.draw(grey(), at).copy()[360:] for at in (SECOND, 3 * SECOND))
-    moved = (early != late).any(-1)
-    changed = moved.any(-1)
-    assert moved[:, 160:175].any()
-    assert moved[:, 465:480].any()
-    assert changed.sum() < len(changed) / 2
 
 
 @pytest.mark.parametrize("size", [(64, 64), (161, 91), (1920, 1080), (90, 1600)])
@@ -155,10 +109,3 @@ def test_words_are_broken_to_fit_and_strange_letters_are_told_as_such() -> None:
     assert pen.wrap("caf\u00e9 \u4f60\u597d", 400) == ["cafe ??"]
     assert pen.wrap("so \u2014 so", 400) == ["so - so"]
     assert pen.wrap("", 100) == []
-
-
-def test_a_caption_makes_the_picture_longer_and_changes_nothing_of_it() -> None:
-    drawn = add_caption_panel(grey(640, 360), ["one", "two"])
-    assert (drawn[:360] == 128).all()
-    assert drawn.shape[0] > 360
-    assert add_caption_panel(grey(40, 30), ["one"]).shape[1] == NARROWEST

@@ -61,14 +61,6 @@ def test_the_same_clip_gives_the_same_bytes_and_another_one_another_crop(tmp_pat
     assert len(crops) > 10
 
 
-def test_the_parameters_tell_every_number(tmp_path) -> None:
-    recompressed, scaled, cropped = plan_clip_variants(clip_of(tmp_path, CLIP))
-    same = {"rate": "24", "sound": "kept"}
-    assert recompressed.parameters == {"width": 200, "height": 120, "crf": 34, **same}
-    assert scaled.parameters == {"width": 100, "height": 60, "crf": 14, **same}
-    assert cropped.parameters.keys() == {"left", "top", "width", "height", "crf", "seed"}
-
-
 def test_a_box_of_the_crop_is_found_again_in_the_clip(tmp_path) -> None:
     clip = clip_of(tmp_path, CLIP)
     recompressed, scaled, cropped = plan_clip_variants(clip)

@@ -19,20 +19,11 @@ def test_a_rate_stays_the_fraction_that_it_is(make, container, rate) -> None:
     assert facts.n_frames == 30
 
 
-def test_a_gif_keeps_hundredths_of_a_second(make) -> None:
-    assert probe_clip(make(container="gif", rate=Fraction(20))).video.average_rate == 20
-
-
 @pytest.mark.parametrize("container", ["mp4", "mkv", "webm", "gif", "ts"])
 def test_gaps_that_differ_make_a_variable_rate(make, container) -> None:
     facts = probe_clip(make(container=container, n_frames=20, instants_s=GROWING_GAPS)).video
     assert facts.variable_rate
     assert facts.average_rate == facts.n_frames / facts.duration_s
-
-
-def test_one_missing_frame_makes_a_variable_rate(make) -> None:
-    instants = tuple(Fraction(i + (i > 9), 25) for i in range(20))
-    assert probe_clip(make(n_frames=20, instants_s=instants, rate=Fraction(25))).video.variable_rate
 
 
 def test_the_length_runs_from_the_first_start_to_the_last_end(make) -> None:
@@ -65,10 +56,6 @@ def test_sound_is_described(make, container, codec) -> None:
     assert abs(sound.duration_s - 2) < Fraction(1, 10)
 
 
-def test_a_mute_clip_has_no_sound_facts(make) -> None:
-    assert probe_clip(make()).audio == ()
-
-
 @pytest.mark.parametrize(
     ("container", "named", "codec"),
     [
@@ -87,10 +74,3 @@ def test_container_codec_and_size_are_named(make, container, named, codec) -> No
 
 def test_av1_is_called_av1_whoever_decodes_it(encode) -> None:
     assert probe_clip(encode("mp4", "libsvtav1", g="20", preset="12")).video.codec == "av1"
-
-
-def test_a_single_frame_has_facts(make) -> None:
-    facts = probe_clip(make(n_frames=1)).video
-    assert facts.n_frames == 1
-    assert facts.average_rate > 0
-    assert facts.duration_s > 0

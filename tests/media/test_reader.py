@@ -11,20 +11,14 @@ import numpy as np
 import pytest
 
 from scenes.ball import read_index
-from unreel.core.clip import ClipFacts
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
 from unreel.media import frame_collector as gathering_module
-from unreel.media.annotated_copy_messages import build_annotate_task_fields
 from unreel.media.decode import decode_frames
 from unreel.media.messages import MAX_PIXELS, OnPart, TaskReplyPayload
-from unreel.media.normalise import NormalisedClipFormat, normalise_clip
-from unreel.media.overlay import OverlayCommentary
+from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.picture import encode_jpeg
-from unreel.media.probe import probe_clip
 from unreel.media.reader import MediaReader, SampledFrames, run_trusted_task
-from unreel.media.sound import ClipSound, NoSound, read_mono_sound
-from unreel.media.tasks import TASKS
 from unreel.media.timeline import read_frame_timeline
 
 FORM = NormalisedClipFormat(width=96, height=64, rate=Fraction(8))
@@ -36,14 +30,6 @@ def clip(make, tmp_path: Path) -> Path:
     path = tmp_path / "clip.mp4"
     path.write_bytes(make(rate=Fraction(30000, 1001), tone_hz=440).getvalue())
     return path
-
-
-def test_facts_survive_the_journey(clip) -> None:
-    facts = READER.probe(clip)
-    with clip.open("rb") as file:
-        assert facts == probe_clip(file)
-    assert isinstance(facts, ClipFacts)
-    assert facts.video.average_rate == Fraction(30000, 1001)
 
 
 def test_frames_come_as_jpeg_at_exact_instants(clip) -> None:
@@ -69,59 +55,6 @@ def test_plain_pixels_are_those_of_the_decoder(clip) -> None:
         assert np.array_equal(frame.rgb(), own.rgb)
 
 
-def test_frames_shrink_on_request(clip) -> None:
-    taken = READER.frames(clip, sampling="uniform-1", encoding="rgb24", longest_side=96)
-    assert isinstance(taken, SampledFrames)
-    assert (taken.frames[0].width, taken.frames[0].height) == (96, 64)
-    assert "96 x 64" in repr(taken.frames[0])
-
-
-def test_sound_and_silence_are_values(clip, make, tmp_path) -> None:
-    heard = READER.sound(clip)
-    assert isinstance(heard, ClipSound)
-    with clip.open("rb") as file:
-        assert np.array_equal(heard.samples, read_mono_sound(file).samples)
-    mute = tmp_path / "mute.gif"
-    mute.write_bytes(make(container="gif").getvalue())
-    assert READER.sound(mute) == NoSound()
-
-
-def test_a_clip_is_normalised_by_path(clip) -> None:
-    with clip.open("rb") as file:
-        assert READER.normalise(clip, FORM) == normalise_clip(file, FORM)
-
-
-def test_headers_are_plain_json(clip) -> None:
-    requests: dict[str, dict[str, Any]] = {
-        "probe": {},
-        "frames": {"sampling": "uniform-2"},
-        "sound": {},
-        "normalise": {"width": 96, "height": 64, "rate": "8/1", "crf": 30, "sound": "dropped"},
-        "render": {
-            "first_frame": 0,
-            "end_frame": 2,
-            "length_s": None,
-            "crop": None,
-            "form": None,
-        },
-        "scan": {},
-        "instants": {"at_us": [0]},
-        "annotate": build_annotate_task_fields(OverlayCommentary(lanes=(), duration_us=1_000_000)),
-    }
-    assert requests.keys() == TASKS.keys()
-    for task, request in requests.items():
-        payload = run_trusted_task(task, clip, request)
-        assert isinstance(payload, TaskReplyPayload)
-        assert json.loads(json.dumps(payload.header)) == payload.header
-        assert all(type(blob) is bytes for blob in payload.blobs)
-
-
-def test_a_rate_travels_as_a_fraction_in_words(clip) -> None:
-    payload = run_trusted_task("probe", clip, {})
-    assert isinstance(payload, TaskReplyPayload)
-    assert payload.header["facts"]["video"]["average_rate"] == "30000/1001"
-
-
 def reason(outcome: object) -> FailureReason:
     assert isinstance(outcome, Failure)
     return outcome.reason
@@ -132,12 +65,6 @@ def test_what_is_no_regular_file_is_a_failure_and_never_waits(tmp_path) -> None:
     os.mkfifo(pipe)
     for path in (pipe, tmp_path, tmp_path / "missing.mp4", Path("/dev/zero")):
         assert reason(READER.probe(path)) is FailureReason.NOT_A_FILE
-
-
-def test_a_link_to_a_clip_is_followed(clip, tmp_path) -> None:
-    link = tmp_path / "link.mp4"
-    link.symlink_to(clip)
-    assert READER.probe(link) == READER.probe(clip)
 
 
 def test_a_broken_clip_is_a_failure_of_every_method(tmp_path) -> None:

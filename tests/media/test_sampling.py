@@ -1,7 +1,6 @@
 """Which frames a sampling takes."""
 
 from bisect import bisect_right
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -9,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.core.errors import InvalidSettingError, InvalidValueError, UnknownNameError
-from unreel.core.question import Condition
-from unreel.media.sampling import (
-    FramePlan,
-    PerSecondSampling,
-    UniformSampling,
-    parse_sampling,
-    plan_frames,
-)
+from unreel.core.errors import UnknownNameError
+from unreel.media.sampling import PerSecondSampling, UniformSampling, parse_sampling, plan_frames
 from unreel.media.timeline import FrameTimeline
 
 NTSC = Fraction(30000, 1001)
@@ -119,10 +111,6 @@ def test_a_clip_of_fewer_than_eight_frames_is_taken_whole(n_frames) -> None:
     assert indices("uniform-8", short) == tuple(range(n_frames))
 
 
-def test_a_rate_above_the_clips_own_takes_every_frame_once() -> None:
-    assert indices("fps-1000") == tuple(range(150))
-
-
 def test_uniform_goes_by_time_and_not_by_frame_number() -> None:
     # Nine frames in the first second, then one that stays for nine.
     still = FrameTimeline(
@@ -136,48 +124,6 @@ def test_uniform_goes_by_time_and_not_by_frame_number() -> None:
     )
     assert indices("uniform-2", still) == (9,)
     assert indices("vlmevalkit-2", still) == (3, 6)
-
-
-def test_other_tools_go_by_the_declared_pace() -> None:
-    stretched = FrameTimeline(
-        time_base=Fraction(1, 10),
-        ticks=tuple(range(40)),
-        last_ticks=1,
-        keys=(0,),
-        declared_frames=40,
-        declared_rate=Fraction(20),
-        declared_s=Fraction(2),
-    )
-    assert indices("vlmevalkit-fps-2", stretched) == (0, 10, 20, 30)
-    assert indices("llamafactory-2-max-9", stretched) == (0, 13, 26, 39)
-    assert indices("fps-2", stretched) == (0, 5, 10, 15, 20, 25, 30, 35)
-
-
-@pytest.mark.parametrize(
-    ("claimed", "name", "expected"),
-    [
-        (0, "llamafactory-2-max-9", (0, 1, 2, 3, 4, 5, 6, 7, 8)),
-        (0, "llamafactory-2-max-90", tuple(range(40))),
-        (61, "llamafactory-2-max-5", (0, 15, 30)),
-        (20, "llamafactory-2-max-5", (0, 4, 9, 14, 19)),
-        (0, "video-llava-hf-4", (0, 10, 20, 30)),
-        (60, "video-llava-hf-4", (0, 15, 30)),
-        (20, "video-llava-hf-4", (0, 5, 10, 15)),
-        (60, "video-llava-4", (0, 13, 26, 39)),
-        (60, "vlmevalkit-4", (8, 16, 24, 32)),
-    ],
-)
-def test_plans_of_other_tools_follow_a_wrong_count_where_their_code_does(
-    claimed, name, expected
-) -> None:
-    clip = replace(FrameTimeline.at_rate(Fraction(10), n_frames=40), declared_frames=claimed)
-    assert indices(name, clip) == expected
-
-
-def test_the_plans_of_a_paper_are_short_for_rules_of_their_own() -> None:
-    assert str(parse_sampling("dtr")) == "fps-2"
-    assert str(parse_sampling("dtr-video-llava")) == "video-llava-8"
-    assert str(parse_sampling("dtr-llava-onevision")) == "fps-1-max-20"
 
 
 def test_an_absurd_claim_of_the_header_neither_hangs_nor_escapes_the_clip() -> None:
@@ -199,16 +145,6 @@ def test_a_clip_too_short_for_a_beat_still_gives_its_first_frame() -> None:
     blink = FrameTimeline.at_rate(Fraction(30), n_frames=3)
     for name in ("fps-1", "vlmevalkit-fps-1", "llamafactory-1-max-8"):
         assert indices(name, blink) == (0,)
-
-
-@given(names, timelines)
-def test_a_plan_is_sorted_in_range_and_at_exact_instants(
-    name: str, timeline: FrameTimeline
-) -> None:
-    plan = plan_frames(parse_sampling(name), timeline)
-    assert list(plan.indices) == sorted(set(plan.indices))
-    assert 0 <= plan.indices[0] <= plan.indices[-1] < timeline.n_frames
-    assert plan.at_s == tuple(timeline.at_s(index) for index in plan.indices)
 
 
 @given(names, timelines)
@@ -260,20 +196,3 @@ def test_a_cap_is_kept_and_a_clip_below_it_is_not_touched(fps, at_most, timeline
 def test_an_unknown_name_lists_the_patterns(name) -> None:
     with pytest.raises(UnknownNameError, match="uniform-N"):
         parse_sampling(name)
-
-
-@pytest.mark.parametrize("name", ["uniform-0", "fps-0", "fps-1/0", "fps-2000", "uniform-999999"])
-def test_a_number_that_cannot_be_says_what_can(name) -> None:
-    with pytest.raises(InvalidSettingError, match="Give"):
-        parse_sampling(name)
-
-
-def test_a_plan_prints_and_refuses_disorder() -> None:
-    plan = plan_frames(UniformSampling(2), FrameTimeline.at_rate(Fraction(10), n_frames=20))
-    assert str(plan) == "uniform-2: 5 at 0.500 s, 15 at 1.500 s"
-    with pytest.raises(InvalidValueError):
-        FramePlan(sampling="x", indices=(2, 1), at_s=(Fraction(0), Fraction(1)))
-
-
-def test_the_default_condition_names_a_plan() -> None:
-    assert parse_sampling(Condition().sampling) == UniformSampling(8)

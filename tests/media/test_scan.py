@@ -14,14 +14,7 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.media.access import open_media_reader
 from unreel.media.messages import MAX_PIXELS, TaskReplyPayload
 from unreel.media.reader import MediaReader
-from unreel.media.scan import (
-    FULL,
-    HISTOGRAM_BINS,
-    PICKED_SIDE,
-    FrameSide,
-    compute_colour_histogram,
-    scan_clip,
-)
+from unreel.media.scan import HISTOGRAM_BINS, PICKED_SIDE, scan_clip
 from unreel.media.scan_payload import build_scan_payload, parse_scan_payload
 
 
@@ -37,11 +30,6 @@ def test_every_frame_is_measured_at_its_exact_time(make) -> None:
     assert found.duration_s == Fraction(1001, 1000)
     assert found.histograms.shape == (30, HISTOGRAM_BINS)
     assert found.lightness.shape == found.changes.shape == found.stirs.shape == (30,)
-
-
-def test_a_variable_rate_keeps_its_instants(make) -> None:
-    instants = (Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(3, 2))
-    assert scanned(make(n_frames=4, instants_s=instants)).instants_s == instants
 
 
 def test_exact_times_survive_the_way_out_of_the_child(make) -> None:
@@ -62,10 +50,6 @@ def test_picked_frames_are_the_planned_ones_and_small(make) -> None:
     assert {(frame.width, frame.height) for frame in found.picked} == {(PICKED_SIDE, 252)}
 
 
-def test_a_clip_of_fewer_frames_than_are_picked_is_picked_whole(make) -> None:
-    assert [frame.index for frame in scanned(make(n_frames=3)).picked] == [0, 1, 2]
-
-
 @pytest.mark.parametrize("turn", [90, 180, 270])
 def test_a_turned_clip_is_scanned_as_it_is_shown(make, turn) -> None:
     upright, turned = scanned(make()), scanned(make(rotation_deg=turn))
@@ -80,23 +64,6 @@ def test_every_container_can_be_scanned(make, container) -> None:
     found = scanned(make(container=container, n_frames=20))
     assert found.n_frames == 20
     assert [read_index(frame.rgb) for frame in found.picked] == [f.index for f in found.picked]
-
-
-def test_a_histogram_holds_the_roots_of_the_shares() -> None:
-    picture = np.zeros((4, 4, 3), np.uint8)
-    picture[0] = 255
-    histogram = compute_colour_histogram(picture)
-    assert histogram[0] == round(FULL * 0.75**0.5)
-    assert histogram[-1] == round(FULL * 0.25**0.5)
-    assert np.count_nonzero(histogram) == 2
-
-
-def test_a_still_clip_neither_changes_nor_stirs() -> None:
-    still = scanned(write_clip([film(1)[0]] * 24))
-    moving = scanned(write_clip(film(1, n_frames=24)))
-    assert still.stirs.max() < 5
-    assert moving.stirs[1:].mean() > 10 * still.stirs[1:].mean()
-    assert still.changes[0] == still.stirs[0] == 0
 
 
 def test_a_small_thing_that_moves_stirs_a_still_scene() -> None:
@@ -120,20 +87,6 @@ def test_blur_lowers_sharpness_and_grain_raises_noise() -> None:
     assert soft.sharpness < 0.5 * first.sharpness
     assert rough.noise > 2 * first.noise
     assert rough.noise == pytest.approx(12, rel=0.25)
-
-
-def test_only_a_flat_side_has_a_profile() -> None:
-    framed = []
-    for picture in film(4, n_frames=4):
-        framed.append(picture.copy())
-        framed[-1][:, :20] = 0
-    first = scanned(write_clip(framed)).picked[0]
-    assert set(first.sides) == {FrameSide.LEFT}
-    profile = first.sides[FrameSide.LEFT]
-    assert profile.level < 20
-    assert len(profile.content) == 96
-    assert profile.content[:16].max() < 0.02 * FULL
-    assert profile.content[24:].mean() > 0.5 * FULL
 
 
 def test_what_comes_out_of_the_sandbox_is_what_the_task_measured(tmp_path, make) -> None:

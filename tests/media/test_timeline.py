@@ -7,7 +7,6 @@ from fractions import Fraction
 import av
 import pytest
 
-from unreel.core.errors import InvalidValueError
 from unreel.core.failure import FailureReason
 from unreel.media.messages import MAX_PIXELS
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
@@ -52,12 +51,6 @@ def test_instants_count_from_the_first_frame_wherever_the_container_begins() -> 
     assert late.first_at_s == -7
 
 
-def test_a_frame_is_on_the_screen_until_the_next_one_begins() -> None:
-    timeline = FrameTimeline.at_rate(Fraction(10), n_frames=3)
-    shown = [timeline.shown_at(Fraction(n, 20)) for n in range(-1, 7)]
-    assert shown == [0, 0, 0, 1, 1, 2, 2, 2]
-
-
 def test_decoding_begins_at_the_last_key_frame_before_the_target() -> None:
     timeline = FrameTimeline(
         time_base=Fraction(1),
@@ -69,21 +62,6 @@ def test_decoding_begins_at_the_last_key_frame_before_the_target() -> None:
         declared_s=Fraction(30),
     )
     assert [timeline.key_before(i) for i in (0, 2, 11, 12, 29)] == [0, 2, 2, 12, 24]
-
-
-@pytest.mark.parametrize("broken", [{"ticks": ()}, {"ticks": (2, 1)}, {"last_ticks": 0}])
-def test_a_timeline_that_cannot_be_is_refused(broken) -> None:
-    whole = {
-        "time_base": Fraction(1, 10),
-        "ticks": (0, 1),
-        "last_ticks": 1,
-        "keys": (0,),
-        "declared_frames": 2,
-        "declared_rate": Fraction(10),
-        "declared_s": Fraction(1, 5),
-    }
-    with pytest.raises(InvalidValueError):
-        FrameTimeline(**(whole | broken))
 
 
 @pytest.mark.parametrize("container", ["mp4", "mkv", "webm", "gif", "ts"])
@@ -112,11 +90,6 @@ def test_the_rarer_codecs_agree_too(encode, muxer, codec, options) -> None:
     timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
     assert timeline.n_frames == 60
     assert instants(timeline) == full_decode(file.getvalue())
-
-
-def test_key_frames_lie_where_the_encoder_put_them(make) -> None:
-    timeline = read_frame_timeline(make(gop=12, b_frames=3), max_pixels=MAX_PIXELS)
-    assert timeline.keys == (0, 12, 24, 36)
 
 
 OPEN_GROUPS = {"x264": "open-gop=1:keyint=12:min-keyint=1:bframes=3:b-adapt=0:scenecut=0"}
@@ -168,12 +141,3 @@ def test_a_file_without_end_is_left_at_the_cap(make, failure_of) -> None:
     failure = failure_of(read_frame_timeline, make(), max_pixels=MAX_PIXELS, max_packets=48)
     assert failure.reason is FailureReason.TOO_LONG
     assert "48 packets" in failure.detail
-
-
-def test_the_declared_pace_is_kept_for_tools_that_sample_by_it(make) -> None:
-    file = make(rate=RATE)
-    timeline = read_frame_timeline(file, max_pixels=MAX_PIXELS)
-    with av.open(io.BytesIO(file.getvalue())) as container:
-        stream = container.streams.video[0]
-        assert timeline.declared_rate == stream.average_rate == RATE
-        assert timeline.declared_s == stream.duration * stream.time_base

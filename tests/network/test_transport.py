@@ -1,7 +1,6 @@
 """Requests go to the address that was checked, whatever a second resolution says."""
 
 import asyncio
-import io
 import socket
 import ssl
 import threading
@@ -17,15 +16,20 @@ from certificates import write_certificate
 from unreel.core import address_check
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.server_keys import parse_server_url
-from unreel.creators.endpoint.client import VideoServiceClient
-from unreel.creators.endpoint.service import VideoServiceEndpoint
+from unreel.core.settings import EnvironmentSettings
+from unreel.creators.config import CreatorRecipeSection
+from unreel.creators.contract import ClipBrief, CreatorInput
 from unreel.network.http_client import HttpReply, find_proxy
 from unreel.reviewers.endpoint.model_address import ModelAddress
 from unreel.reviewers.endpoint.transport import HttpTransport
 
 HONEST, CANARY = "127.0.0.1", "127.0.0.2"
 NAME = "judge.example"
-_REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+_BODY = b'{"id": "1", "status": "completed"}'
+_REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (
+    len(_BODY),
+    _BODY,
+)
 
 
 @contextmanager
@@ -97,18 +101,38 @@ def _ask_reviewer(url: str) -> HttpReply | Failure:
     return asyncio.run(ask())
 
 
-def _ask_creator(url: str) -> Any:
+class Context:
+    """Context of a creator whose notes are lost with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def recall(self, _what: str) -> None:
+        return None
+
+    def note(self, what: str, text: str) -> None:
+        pass
+
+
+def _ask_creator(url: str, folder: Path) -> Any:
+    """Let a service make a clip: a submission, a poll and a download, whose content is no clip."""
+    keys = {"name": "x", "kind": "endpoint", "url": url, "deadline_s": 2.0, "attempt_s": 1.0}
+    brief = ClipBrief(
+        id="b",
+        setting=CreatorInput.TEXT,
+        text="A ball.",
+        width=64,
+        height=64,
+        duration_us=1_000_000,
+        seed=0,
+    )
+
     async def ask() -> Any:
-        client = VideoServiceClient(VideoServiceEndpoint(url=url), max_connections=2)
+        creator = CreatorRecipeSection(**keys).opener(settings=EnvironmentSettings()).open()
         try:
-            outcomes = [
-                await client.get("jobs/1"),
-                await client.post("jobs", b"{}", key="k"),
-                await client.download(f"{url}/clip.mp4", io.BytesIO(), max_bytes=100),
-            ]
+            return await creator.make(brief, Context(folder))  # type: ignore[arg-type]
         finally:
-            await client.close()
-        return outcomes
+            await creator.close()
 
     return asyncio.run(ask())
 
@@ -125,36 +149,26 @@ def test_a_second_resolution_does_not_lead_a_question_elsewhere(
 
 
 def test_a_second_resolution_does_not_lead_an_order_or_a_download_elsewhere(
-    canary: tuple[int, list[bytes], list[bytes]], monkeypatch: pytest.MonkeyPatch
+    canary: tuple[int, list[bytes], list[bytes]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     port, honest, trapped = canary
     _resolve_to(monkeypatch, [HONEST, CANARY])
-    _ask_creator(f"http://{NAME}:{port}")
+    _ask_creator(f"http://{NAME}:{port}", tmp_path)
     assert len(honest) == 3
     assert trapped == []
 
 
 def test_a_name_that_stands_for_a_metadata_service_is_never_connected_to(
-    canary: tuple[int, list[bytes], list[bytes]], monkeypatch: pytest.MonkeyPatch
+    canary: tuple[int, list[bytes], list[bytes]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     port, _, trapped = canary
     _resolve_to(monkeypatch, [CANARY])
     for host in (NAME, CANARY, f"[::ffff:{CANARY}]", f"[64:ff9b::{CANARY}]"):
         url = f"http://{host}:{port}/v1"
-        for outcome in (_ask_reviewer(url), *_ask_creator(url)):
+        for outcome in (_ask_reviewer(url), _ask_creator(url, tmp_path)):
             assert isinstance(outcome, Failure), url
             assert outcome.reason is FailureReason.NOT_NAMED, url
     assert trapped == []
-
-
-def test_the_next_address_is_tried_if_the_first_accepts_no_connection(
-    canary: tuple[int, list[bytes], list[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    port, honest, _ = canary
-    rows = [(socket.AF_INET, 1, 6, "", (each, port)) for each in ("127.0.0.3", HONEST)]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: rows)
-    assert isinstance(_ask_reviewer(f"http://{NAME}:{port}/v1"), HttpReply)
-    assert len(honest) == 1
 
 
 @pytest.mark.parametrize("certified", [NAME, "other.example"])

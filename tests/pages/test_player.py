@@ -58,11 +58,6 @@ def test_a_spec_goes_to_the_page_and_back_unchanged() -> None:
     assert spec.shown_us == (0, 66_733)
 
 
-def test_frames_that_follow_no_one_rate_have_no_instants() -> None:
-    assert list(replace(CLIP, rate=None).instants_us()) == []
-    assert list(replace(CLIP, n_frames=20_001).instants_us()) == []
-
-
 @pytest.mark.parametrize(
     ("place", "change"),
     [

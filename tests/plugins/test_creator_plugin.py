@@ -1,6 +1,5 @@
 """The creator of docs/creators.md, installed as a package of somebody else's would be; and the page's recipes."""
 
-import json
 import re
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from footage import film, write_clip
 from unreel.creators.config import CREATORS, CreatorRecipeSection
 from unreel.recipes.validation import validate_recipe_sections
 
@@ -53,20 +51,6 @@ def unreel(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
     code = f"import sys; sys.path.insert(0, {str(site)!r}); {start}"
     command = [sys.executable, "-c", code, *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=site.parent)
-
-
-@pytest.mark.slow
-def test_a_season_plays_a_creator_of_another_package(site: Path, tmp_path: Path) -> None:
-    for number in range(2):
-        (tmp_path / f"c{number}.mp4").write_bytes(write_clip(film(number, n_frames=12)))
-    (tmp_path / "clips.csv").write_text("file,label\nc0.mp4,real\nc1.mp4,real\n")
-    (tmp_path / "season.toml").write_text(SEASON)
-    told = unreel(site, "arena", "plan", "season.toml", "--pin")
-    assert told.returncode == 0, told.stderr
-    played = unreel(site, "arena", "run", "season.toml", "--trusted", "--json", "--out", "out")
-    assert played.returncode == 0, played.stderr
-    assert json.loads(played.stdout)
-    assert len(list((tmp_path / "out" / "made").rglob("*.mp4"))) == 2
 
 
 def test_a_key_that_it_does_not_know_is_told_with_the_nearest(site: Path, tmp_path: Path) -> None:

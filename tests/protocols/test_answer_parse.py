@@ -118,12 +118,6 @@ def test_realism_with_a_family_of_errors(text: str, strict: object, lenient: obj
     assert parse_realism(text, reading()).family is None
 
 
-def test_a_confidence_that_nobody_asked_for_is_not_read() -> None:
-    said = parse_reality("<answer>0</answer><confidence>85</confidence>", reading("lenient"))
-    assert said.confidence is None
-    assert said.p_generated is None
-
-
 @pytest.mark.parametrize(
     ("text", "strict", "lenient"),
     [
@@ -292,10 +286,3 @@ def test_fields_of_both_sides_tell_the_label_where_their_digits_are_contrary(
 def test_preference_in_tags_where_the_prompt_asks_for_them(text: str, strict: object) -> None:
     for prompt in ("reasoning", "as-printed", "as-printed-direct"):
         assert outcome(parse_preference(text, reading(prompt=prompt)).real) == strict
-
-
-def test_what_could_not_be_read_is_shown() -> None:
-    assert parse_reality("<answer>maybe</answer>", reading()).label == Unparsed(MALFORMED, "maybe")
-    long = parse_preference("x" * 5000, reading()).real
-    assert isinstance(long, Unparsed)
-    assert len(long.found) < 200

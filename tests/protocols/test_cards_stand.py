@@ -24,22 +24,22 @@ def _card(instrument: str, shape: str) -> Scorecard:
     return get_protocol(instrument).score(rows, seed=3)
 
 
-def _told(card: Scorecard) -> dict[str, Any]:
+def _told(scorecard: Scorecard) -> dict[str, Any]:
     figures: dict[str, Any] = {}
-    for metric in card.metrics:
+    for metric in scorecard.metrics:
         value = metric.value
         if isinstance(value, Estimate):
             figures[metric.name] = [value.value, value.low, value.high, value.n, value.n_clusters]
         else:
             figures[metric.name] = value.why
         figures[metric.name + " coverage"] = [metric.coverage.parsed, metric.coverage.asked]
-    counts = [card.n_questions, card.n_answered]
+    counts = [scorecard.n_questions, scorecard.n_answered]
     return {
         "figures": figures,
         "counts": counts,
-        "failures": dict(card.failures),
-        "unparsed": dict(card.unparsed),
-        "confusion": dict(card.confusion or {}),
+        "failures": dict(scorecard.failures),
+        "unparsed": dict(scorecard.unparsed),
+        "confusion": dict(scorecard.confusion or {}),
     }
 
 

@@ -24,8 +24,6 @@ from unreel.core.verdict import (
 from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.presentation import shows_frame_times
 from unreel.protocols.protocol import (
-    REVIEWED,
-    TASKED,
     AnswerContext,
     Protocol,
     ScoredQuestion,
@@ -60,13 +58,6 @@ FAKE = Clip(
 
 def shown(asked: Protocol, *, real: bool = True) -> list[Clip]:
     return ([REAL, FAKE] if real else [FAKE, REAL])[: asked.n_clips]
-
-
-def test_names_are_told_in_the_order_of_the_table_and_by_subject() -> None:
-    assert NAMES == ("trace", "realism", "reality", "preference", "locate")
-    assert list_protocol_names("clip") == ("trace", "realism", "reality", "locate")
-    assert list_protocol_names("pair") == ("preference",)
-    assert {*REVIEWED, TASKED} <= set(list_protocol_names("clip"))
 
 
 def test_only_an_instrument_that_asks_where_and_when_needs_a_space_and_shows_instants() -> None:
@@ -125,17 +116,6 @@ def test_locate_has_one_truth_with_all_segments_and_needs_them_for_a_generated_c
         truths.of([Clip(origin=Generated("Veo"))], duration_us=10)
 
 
-def test_realism_needs_a_rating() -> None:
-    with pytest.raises(InvalidValueError, match=r"no rating\. Add a score column"):
-        get_protocol("realism").truths.of([Clip(origin=Real())], duration_us=None)
-
-
-def test_the_truth_of_a_pair_is_the_place_of_the_real_clip() -> None:
-    truths = get_protocol("preference").truths
-    assert truths.of([REAL, FAKE], duration_us=None) == (Position.FIRST,)
-    assert truths.of([FAKE, REAL], duration_us=None) == (Position.SECOND,)
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("real", [True, False])
 def test_the_right_answer_is_read_as_right(name: str, *, real: bool) -> None:
@@ -183,11 +163,6 @@ def test_a_belief_is_phrased_in_the_form_that_each_prompt_asks_for(
             assert decision in (
                 {Label.GENERATED, Position.SECOND} if p_real else {Label.REAL, Position.FIRST}
             )
-
-
-def test_equal_beliefs_about_a_pair_are_decided_by_what_they_are() -> None:
-    phrase = get_protocol("preference").wording.phrase
-    assert [phrase([p, p], "paper") for p in (0.2, 0.8)] == ["1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -306,33 +281,3 @@ def test_every_list_of_figures_names_declared_ones(name: str) -> None:
     assert figures.leading
     assert figures.exported
     assert "unheard-of" not in figures
-
-
-def test_what_is_better_is_declared_once_and_as_the_papers_have_it() -> None:
-    by_polarity = {
-        better: {
-            f.metric for name in NAMES for f in get_protocol(name).figures if f.better == better
-        }
-        for better in ("less", "neither")
-    }
-    assert by_polarity == {
-        "less": {
-            "box-distance",
-            "time-distance",
-            "brier",
-            "ece",
-            "onset-error",
-            "false-alarms",
-        },
-        "neither": {"answered-real", "whole-frame-boxes", "position-bias"},
-    }
-
-
-def test_the_steps_of_trace_go_from_the_label_to_the_time() -> None:
-    figures = get_protocol("trace").figures
-    assert [figures[metric].group for metric in figures.steps] == [
-        "classification",
-        "explanation",
-        "box",
-        "time",
-    ]

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from unreel.core.clip import ClipId, Generated, Real, get_first_creator
+from unreel.core.clip import ClipId, Generated, Real
 from unreel.core.content_ids import digest
 from unreel.core.estimate import Estimate
-from unreel.core.judgement import Label, Rating
-from unreel.core.verdict import RealismVerdict, RealityVerdict
+from unreel.core.judgement import Label
+from unreel.core.verdict import RealityVerdict
 from unreel.protocols.metric_estimates import measure_mean_percent
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 
@@ -57,20 +57,6 @@ def test_an_interval_by_scene_holds_the_truth_and_one_by_clip_does_not(n_scenes:
     assert held["clip"] < 0.85 * 200
 
 
-def test_reality_draws_the_clips_of_a_scene_together() -> None:
-    told = caught(np.random.default_rng(1), 30)
-    apart, together = (
-        get_protocol("reality").score(list(rows_of(told, sources=sources)), seed=0)
-        for sources in (False, True)
-    )
-    for figure in ("fake-accuracy", "pooled", "answered-real"):
-        alone, joined = apart[figure], together[figure]
-        assert isinstance(alone, Estimate)
-        assert isinstance(joined, Estimate)
-        assert joined.value == pytest.approx(alone.value)
-        assert joined.high - joined.low > 1.05 * (alone.high - alone.low)
-
-
 @pytest.mark.parametrize("figure", ["fake-accuracy", "pooled", "balanced", "pooled-all-clips"])
 def test_reality_draws_creators_too_where_they_are_enough_to_speak_for_others(figure: str) -> None:
     """Two creators are always caught, the others every second time."""
@@ -96,35 +82,3 @@ def test_a_figure_of_one_creator_is_about_that_creator() -> None:
         estimate = card[figure]
         assert isinstance(estimate, Estimate)
         assert estimate.n_clusters == 30
-
-
-def test_every_row_of_a_run_names_its_creator() -> None:
-    real, made = Real(), Generated("sora", "text")
-    assert [get_first_creator(real), get_first_creator(made), get_first_creator(real, made)] == [
-        "",
-        "sora",
-        "sora",
-    ]
-
-
-def test_realism_draws_the_clips_of_a_scene_together() -> None:
-    rng = np.random.default_rng(2)
-    quality = rng.integers(1, 6, 20)
-    rows = [
-        ScoredQuestion(
-            subject=_clip(scene, creator),
-            truth=Rating(score=int(quality[scene])),
-            outcome=RealismVerdict(score=int(quality[-1 - scene]), problem="", adherence=""),
-            source=source * f"s{scene}",
-        )
-        for source in (False, True)
-        for scene in range(20)
-        for creator in CREATORS
-    ]
-    half = len(rows) // 2
-    apart, together = (
-        get_protocol("realism").score(part, seed=0)["plcc"] for part in (rows[:half], rows[half:])
-    )
-    assert isinstance(apart, Estimate)
-    assert isinstance(together, Estimate)
-    assert together.high - together.low > 1.5 * (apart.high - apart.low)

@@ -4,10 +4,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from unreel.core.errors import InvalidValueError
 from unreel.protocols.paper_formulas import (
     compute_balanced_accuracy,
     compute_pooled_accuracy,
@@ -25,15 +22,6 @@ def test_overall_weighs_four_figures_alike_and_wants_a_small_time_distance() -> 
         == 100
     )
     assert compute_trace_overall_score(accuracy=0, explanation=0, box_iou=0, time_distance=100) == 0
-
-
-def test_overall_refuses_what_is_no_percentage() -> None:
-    with pytest.raises(InvalidValueError, match="Give percentages"):
-        compute_trace_overall_score(accuracy=100.1, explanation=0, box_iou=0, time_distance=0)
-    with pytest.raises(InvalidValueError):
-        compute_trace_overall_score(
-            accuracy=50, explanation=float("nan"), box_iou=0, time_distance=0
-        )
 
 
 def test_overall_reproduces_every_printed_row(shared: Path) -> None:
@@ -54,14 +42,6 @@ def test_pooled_weighs_clips_and_balanced_weighs_sides() -> None:
     counts = {"real_correct": 90, "n_real": 100, "fake_correct": 3, "n_fake": 10}
     assert compute_pooled_accuracy(**counts) == pytest.approx(100 * 93 / 110)
     assert compute_balanced_accuracy(**counts) == pytest.approx((90 + 30) / 2)
-
-
-@pytest.mark.parametrize(("correct", "n"), [(0, 0), (-1, 3), (4, 3)])
-def test_counts_that_cannot_be_are_refused(correct: int, n: int) -> None:
-    with pytest.raises(InvalidValueError):
-        compute_pooled_accuracy(real_correct=correct, n_real=n, fake_correct=1, n_fake=2)
-    with pytest.raises(InvalidValueError):
-        compute_balanced_accuracy(real_correct=1, n_real=2, fake_correct=correct, n_fake=n)
 
 
 @pytest.mark.parametrize(
@@ -89,28 +69,3 @@ def test_paper_round_rounds_twice_and_half_up(
     value: Fraction | float, places: int, printed: str
 ) -> None:
     assert str(round_as_printed(value, places)) == printed
-
-
-def test_paper_round_refuses_what_is_no_number() -> None:
-    for value, places in ((float("nan"), 1), (float("inf"), 1), (1.0, -1)):
-        with pytest.raises(InvalidValueError):
-            round_as_printed(value, places)
-
-
-@given(st.integers(0, 10**7), st.integers(0, 4))
-def test_paper_round_by_hand_on_digits(thousandths: int, places: int) -> None:
-    finer, half = 10 ** (places + 1), 10
-    by_hand = (2 * thousandths * finer + 1000) // 2000  # half up to one place more
-    by_hand = (2 * by_hand + half) // (2 * half)  # then half up again
-    assert round_as_printed(Fraction(thousandths, 1000), places) == Decimal(by_hand) / 10**places
-    assert round_as_printed(thousandths / 1000, places) == Decimal(by_hand) / 10**places
-
-
-@given(st.fractions(0, 100), st.fractions(0, 100), st.integers(0, 3))
-def test_paper_round_keeps_the_order(a: Fraction, b: Fraction, places: int) -> None:
-    low, high = sorted((a, b))
-    assert round_as_printed(low, places) <= round_as_printed(high, places)
-    assert (
-        abs(round_as_printed(a, places) - Decimal(a.numerator) / a.denominator)
-        <= Decimal("0.551") / 10**places
-    )

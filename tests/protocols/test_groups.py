@@ -1,22 +1,14 @@
 """Figures of parts of a run, and whether what is told comes true."""
 
-import pytest
-
 from unreel.core.box import Box
 from unreel.core.clip import ClipId, Generated, Real
-from unreel.core.estimate import Estimate, Unmeasured
+from unreel.core.estimate import Estimate
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.judgement import Label, Rating
+from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.core.verdict import (
-    RealismVerdict,
-    RealityVerdict,
-    TraceVerdict,
-    Unparsed,
-    UnparsedReason,
-)
-from unreel.protocols.calibration import compute_realism_calibration, measure_label_calibration
+from unreel.core.verdict import RealityVerdict, TraceVerdict, Unparsed, UnparsedReason
+from unreel.protocols.calibration import measure_label_calibration
 from unreel.protocols.group_metrics import (
     UNCATEGORISED,
     compute_group_scorecards,
@@ -60,13 +52,6 @@ def test_a_trace_of_two_kinds_counts_in_both_and_one_without_a_kind_apart() -> N
     assert values == {"object-merging": (100, 1), "other": (50, 2), UNCATEGORISED: (100, 1)}
 
 
-def test_overall_of_answers_that_place_nothing_is_a_quarter_of_accuracy() -> None:
-    rows = [accused(str(i), said=Label.GENERATED) for i in range(12)]
-    overall = get_protocol("trace").score(rows, seed=0)["overall"]
-    assert isinstance(overall, Estimate)
-    assert overall.value == pytest.approx(25)
-
-
 def test_labels_are_calibrated_as_certainties_and_failures_left_out() -> None:
     def row(clip: str, truth: object, outcome: object) -> ScoredQuestion[object, object]:
         return ScoredQuestion(subject=ClipId(clip), truth=truth, outcome=outcome)
@@ -84,23 +69,6 @@ def test_labels_are_calibrated_as_certainties_and_failures_left_out() -> None:
         0.0: (0.0, 1),
         1.0: (0.5, 2),
     }
-
-
-def test_realism_scores_stand_beside_peoples() -> None:
-    def row(
-        clip: str, people: int, given: int | Unparsed
-    ) -> ScoredQuestion[Rating, RealismVerdict]:
-        verdict = RealismVerdict(score=given, problem=GAP, adherence=GAP)
-        return ScoredQuestion(subject=ClipId(clip), truth=Rating(score=people), outcome=verdict)
-
-    found = compute_realism_calibration(
-        [row("a", 2, 3), row("b", 4, 3), row("c", 5, 5), row("d", 1, GAP)], seed=0
-    )
-    rungs = {r.score: r.people.value for r in found.rungs if isinstance(r.people, Estimate)}
-    assert rungs == {3: 3.0, 5: 5.0}
-    assert isinstance(found.leniency, Estimate)
-    assert found.leniency.value == 0
-    assert isinstance(compute_realism_calibration([row("d", 1, GAP)], seed=0).leniency, Unmeasured)
 
 
 def judged(clip: int, difficulty: str, said: Label) -> ScoredQuestion[object, RealityVerdict]:
@@ -123,10 +91,3 @@ def test_a_part_that_the_benchmark_names_is_scored_as_if_it_were_alone() -> None
             assert card[f"{figure}: difficulty={name}"] == alone[figure]
     parts = {metric.name.partition(": ")[2] for metric in card.metrics}
     assert {part for part in parts if "=" in part} == {"difficulty=easy", "difficulty=hard"}
-
-
-def test_a_column_with_a_word_for_every_clip_names_no_parts() -> None:
-    card = get_protocol("reality").score(
-        [judged(i, f"d{i}", Label.REAL) for i in range(30)], seed=3
-    )
-    assert not any("difficulty=" in metric.name for metric in card.metrics)

@@ -139,16 +139,6 @@ def test_strict_tags_need_a_label_and_right_parts(text: str, expected: UnparsedR
     assert reason(text, prompt="tagged") is expected
 
 
-def test_a_real_answer_in_tags_is_an_empty_list() -> None:
-    assert parsed("<answer>Real</answer>", prompt="tagged") == ()
-    assert parsed("<answer>REAL</answer>", "lenient") == ()
-
-
-def test_boxes_need_their_space() -> None:
-    with pytest.raises(InvalidValueError, match="need their space"):
-        get_protocol("locate").parse("[]", AnswerContext())
-
-
 def test_a_training_answer_reads_back_in_its_space() -> None:
     wording = get_protocol("locate").wording
     truth = get_protocol("locate").truths.kind(traces=(FULL.trace,), duration_us=3_000_000)

@@ -340,10 +340,7 @@ PARTS = {
     ],
 )
 def test_a_parser_reads_any_text_and_says_only_what_the_text_holds(
-    name: str,
-    texts: int,
-    answers: st.SearchStrategy[str],
-    check: Callable[[str, Any, str], None],
+    name: str, texts: int, answers: st.SearchStrategy[str], check: Callable[[str, Any, str], None]
 ) -> None:
     parse = get_protocol(name).parse
     variants = [v for v in READINGS if v in get_protocol(name).prompts]

@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.preference.prompts import PROMPTS as PREFERENCE
 from unreel.protocols.presentation import split_prompt_at_clips
 from unreel.protocols.protocol import ProtocolPrompt, get_protocol
 from unreel.protocols.realism.prompts import PROMPTS as REALISM
 from unreel.protocols.reality.prompts import STORYBOARD
 from unreel.protocols.trace.explanation_judge import JUDGE, build_judge_prompt, parse_judge_score
 from unreel.protocols.trace.prompts import PROMPTS as TRACE
-from unreel.protocols.trace.prompts import SENTENCE_PROMPTS, VIDEO_MARK
 
 PRINTED = {
     "trace/paper": ("dtr-zero-shot", "3b920f00d167c9d5"),
@@ -40,10 +38,6 @@ def texts() -> dict[str, ProtocolPrompt]:
     return ours | {"judge": JUDGE, "storyboard": STORYBOARD}
 
 
-def test_only_printed_texts_claim_the_papers_wording() -> None:
-    assert {name for name, prompt in texts().items() if prompt.wording == "paper"} == set(PRINTED)
-
-
 @pytest.mark.parametrize("name", PRINTED)
 def test_a_printed_text_is_byte_for_byte_the_papers(shared: Path, name: str) -> None:
     printed = (shared / "prompts" / f"{PRINTED[name][0]}.txt").read_bytes().removesuffix(b"\n")
@@ -61,15 +55,6 @@ def test_the_fine_tuning_text_is_word_for_word_the_quotation(shared: Path) -> No
     lines = (shared / "PROTOCOLS.md").read_text(encoding="utf-8").splitlines()
     quoted = [line.removeprefix(">").strip() for line in lines if line.startswith(">")]
     assert TRACE["fine-tuning"].text in " ".join(quoted)
-
-
-def test_a_pair_is_asked_for_1_or_2_unless_as_printed() -> None:
-    printed = PREFERENCE["as-printed"].text
-    contradiction = ' Respond with "1" for real and "0" for fake.'
-    assert PREFERENCE["reasoning"].text == printed.replace(contradiction, "")
-    assert contradiction in printed
-    assert PREFERENCE["paper"].text in printed
-    assert all('"0"' not in PREFERENCE[name].text for name in ("paper", "reasoning"))
 
 
 @pytest.mark.parametrize(
@@ -106,18 +91,6 @@ def test_variants_leave_out_what_they_are_named_after() -> None:
     assert "an explanation" in TRACE["fine-tuning-no-time"].text
     assert "explanation" not in TRACE["fine-tuning-no-explanation"].text
     assert TRACE["fine-tuning-no-both"].text.endswith("in [x0, y0, x1, y1] format.")
-
-
-@pytest.mark.parametrize("name", ["paper-verbal", "no-structure-verbal", "score-only-verbal"])
-def test_verbal_variants_name_no_number(name: str) -> None:
-    assert re.search(r"[0-9]", REALISM[name].text) is None
-    assert "\nBad: " in REALISM[name].text
-    assert "five terms" in REALISM[name].text
-
-
-def test_fine_tuning_prompts_start_with_the_video() -> None:
-    assert all(TRACE[name].text.startswith(VIDEO_MARK) for name in SENTENCE_PROMPTS)
-    assert not TRACE["paper"].text.startswith(VIDEO_MARK)
 
 
 def test_the_judge_sees_the_papers_examples_and_then_the_pair_in_their_layout() -> None:

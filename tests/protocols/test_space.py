@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.box import Box
-from unreel.core.errors import InvalidValueError
 from unreel.protocols.box_space import BoxSpace, parse_box_space
 
 
@@ -46,17 +45,6 @@ def test_a_box_is_clipped_to_the_frame() -> None:
 )  # fmt: skip
 def test_no_box_is_left_of_reversed_empty_or_outside_corners(numbers: tuple[float, ...]) -> None:
     assert BoxSpace("pixel", 100, 50).box(corners(*numbers)) is None
-
-
-@pytest.mark.parametrize("declared", ["", "pixels", "model-input", "model-input 0x5", "Unit", "model-input 4x4x4"])  # fmt: skip
-def test_an_unknown_space_is_refused(declared: str) -> None:
-    with pytest.raises(InvalidValueError):
-        parse_box_space(declared, width=640, height=360)
-
-
-def test_a_frame_without_pixels_is_refused() -> None:
-    with pytest.raises(InvalidValueError, match="at least 1"):
-        parse_box_space("pixel", width=0, height=360)
 
 
 @given(st.lists(st.fractions(-2, 3), min_size=4, max_size=4), st.integers(1, 5000))

@@ -162,32 +162,6 @@ def test_training_answers_follow_the_papers_template(variant: str, answer: str) 
     assert taught(MELTING, variant) == answer
 
 
-def test_training_answers_leave_out_what_a_row_does_not_hold() -> None:
-    bare = Trace(span=TimeSpan(0, 1), track=(BoxAt(0, Box(0, 0, 1, 1)),))
-    assert taught(bare).endswith("at [0, 0, 640, 360] starting 0 seconds.")
-    unplaced = Trace(span=TimeSpan(0, 1), explanation="it floats.")
-    assert taught(unplaced) == ("FAKE. The video is AI-generated. The reason is because it floats.")
-
-
-def test_a_box_thinner_than_a_pixel_stays_a_box() -> None:
-    thin = Trace(span=TimeSpan(0, 1), track=(BoxAt(0, Box(0.9999, 0.2, 1.0, 0.2001)),))
-    assert "[639, 72, 640, 73]" in taught(thin)
-
-
-def test_ordinary_words_are_taught_and_not_refused() -> None:
-    trace = Trace(
-        span=TimeSpan(2_500_000, 3_000_000),
-        track=(BoxAt(2_500_000, Box(0.25, 0.5, 0.5, 1)),),
-        explanation="The hand\nmelts into  the cup.",
-    )
-    truth = TraceTruth(label=Label.GENERATED, duration_us=4_000_000, trace=trace)
-    taught = get_protocol("trace").wording.teach(truth, "fine-tuning", BoxSpace("pixel", 640, 480))
-    assert taught == (
-        "FAKE. The video is AI-generated. The unnatural part is at [160, 240, 320, 480] starting 2.5 "
-        "seconds. The reason is because The hand melts into the cup."
-    )
-
-
 def test_a_generated_clip_without_a_trace_is_taught_by_its_label_alone() -> None:
     truth = TraceTruth(label=Label.GENERATED, duration_us=1)
     taught = get_protocol("trace").wording.teach(truth, "fine-tuning", BoxSpace("pixel", 64, 48))
@@ -227,27 +201,6 @@ def test_a_taught_rating_reads_back(
         assert (said.problem, said.adherence) == (plain(problem), plain(adherence))
     if prompt in FAMILY_PROMPTS:
         assert said.family == (family or "none")
-
-
-def test_ratings_are_taught_in_the_form_of_the_paper() -> None:
-    truth = Rating(score=3, problem="The ball floats.", adherence="Noticeable errors.")
-    teach = get_protocol("realism").wording.teach
-    assert teach(truth, "paper", None) == (
-        "<think>Problem Description: The ball floats.\nStandard Adherence: Noticeable errors.</think>\n"
-        "<answer>3</answer>"
-    )
-    assert teach(truth, "no-structure-verbal", None) == (
-        "<think>The ball floats.</think>\n<answer>Normal</answer>"
-    )
-    assert teach(truth, "score-only", None) == "<answer>3</answer>"
-
-
-def test_what_a_rating_lacks_is_named() -> None:
-    teach = get_protocol("realism").wording.teach
-    with pytest.raises(InvalidValueError, match="reason"):
-        teach(Rating(score=3, problem="The ball floats."), "paper", None)
-    with pytest.raises(InvalidValueError, match="family"):
-        teach(Rating(score=3, problem="It floats.", adherence="Noticeable."), "families", None)
 
 
 @pytest.mark.parametrize("origin", [Real(), Generated("maker")])

@@ -2,8 +2,6 @@ import pytest
 
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.answer_text import (
-    READABLE,
-    build_unparsed_result,
     choose_first_parsed_result,
     find_tag_contents,
     is_refusal_or_error,
@@ -97,13 +95,6 @@ def test_refusals_and_error_messages_are_no_answers(text: str) -> None:
 )
 def test_honest_answers_are_not_taken_for_refusals(text: str) -> None:
     assert not is_refusal_or_error(text)
-
-
-def test_what_was_found_is_cut_to_a_readable_length() -> None:
-    assert build_unparsed_result(UnparsedReason.MALFORMED, "  short ").found == "short"
-    found = build_unparsed_result(UnparsedReason.MALFORMED, "x" * 10_000).found
-    assert len(found) == READABLE
-    assert found.endswith("x…")
 
 
 def test_the_first_reading_wins_and_later_attempts_are_not_made() -> None:

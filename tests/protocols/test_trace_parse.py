@@ -1,5 +1,3 @@
-from fractions import Fraction
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -203,22 +201,6 @@ def test_the_trained_sentences_are_read_where_they_were_asked_for() -> None:
     assert read(TRAINED, "lenient") == expected
 
 
-def test_the_ablations_without_time_or_explanation() -> None:
-    verdict = read(
-        "FAKE. The video is AI-generated. The unnatural part is at [10, 20, 50, 60].",
-        prompt="fine-tuning-no-both",
-    )
-    assert verdict.box == Box(0.1, 0.2, 0.5, 0.6)
-    assert outcome(verdict.start_us) == MISSING
-    assert outcome(verdict.explanation) == MISSING
-
-
-def test_the_trained_answer_for_a_real_clip() -> None:
-    verdict = read("REAL. The video is real. There is no unnatural part.", prompt="fine-tuning")
-    assert verdict.label is Label.REAL
-    assert outcome(verdict.box) == MISSING
-
-
 @pytest.mark.parametrize(
     ("sentence", "start_us"),
     [
@@ -260,18 +242,3 @@ def test_well_formed_answers_are_read_exactly(corners: tuple[int, ...], ms: int,
     assert verdict.box == Box(x0 / 100, y0 / 100, min(1, (x0 + width) / 100), min(1, (y0 + height) / 100))  # fmt: skip
     assert verdict.start_us == ms * 1000
     assert verdict.explanation == f"why {ms}"
-
-
-NUMBERS = st.decimals(-5, 120, places=3).map(lambda number: f"{number:f}") | st.integers(
-    -5, 120
-).map(str)
-
-
-@given(st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS))
-def test_corners_are_rounded_once_from_what_is_written(corners: tuple[str, ...]) -> None:
-    box = read(f"FAKE <coordinates>[{', '.join(corners)}]</coordinates>").box
-    exact = [Fraction(corner) for corner in corners]
-    if max(exact) <= 1 and any(corner.denominator > 1 for corner in exact):
-        assert outcome(box) is OUT_OF_RANGE
-    else:
-        assert outcome(box) == (FRAME.box(exact) or OUT_OF_RANGE)

@@ -1,7 +1,6 @@
 """A clock that is set forward and back in the middle of a run decides nothing."""
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +12,6 @@ import pytest
 
 from reliability.trial import Trial, require_kept, wait_until
 
-SOURCE = Path(__file__).parents[2] / "src" / "unreel"
 _LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
 # libfaketime 0.9.10 refuses the way in which Python sleeps since 3.11.
 SLEEP = "import select, time; time.sleep = lambda s: select.select([], [], [], s); "
@@ -63,7 +61,7 @@ def test_a_clock_set_forward_and_back_during_a_run_changes_nothing(
 _READER = """
 import sys
 from pathlib import Path
-from unreel.evaluation.table_schemas import ANSWERS
+from unreel.asking.answer_table import ANSWERS
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
@@ -92,22 +90,3 @@ def test_a_clock_set_forward_takes_nothing_from_who_reads_an_older_version(
         command, check=False, capture_output=True, text=True, env=environment, timeout=100
     )
     assert done.stdout.split() == ["4", "8"], done.stderr
-
-
-def test_the_wall_clock_is_read_only_where_no_decision_hangs_on_it() -> None:
-    reads = re.compile(r"datetime\.now|time\.time\(|utcnow|\.today\(")
-    found = {
-        str(file.relative_to(SOURCE))
-        for file in SOURCE.rglob("*.py")
-        if reads.search(file.read_text(encoding="utf-8"))
-    }
-    # A date on a page, a Retry-After that is a date, how far the clock was set, and a server without a Date header.
-    asking = {
-        "creators/endpoint/client.py",
-        "reviewers/endpoint/client.py",
-        "annotation/studio/client.py",
-    }
-    # The time of a log line, and dates of cases: a clock that is set changes which cases are deleted for their age.
-    logs = {"rewards/service/log.py", "desk/case_store.py", "desk/worker.py"}
-    pages = {"cli/review/review_job.py", "desk/review_case.py", "desk/custody_bundle.py"}
-    assert found == {"engine/table_writer.py", *asking, *logs, *pages}

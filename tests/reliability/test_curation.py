@@ -9,7 +9,7 @@ import pytest
 
 from reliability.disk import fill
 from reliability.trial import Trial, wait_until
-from unreel.curation.step_result_table import FINDINGS
+from unreel.curation.step_execution import FINDINGS
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 

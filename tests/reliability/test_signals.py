@@ -52,6 +52,7 @@ def test_a_signal_stops_a_run_in_peace_and_the_next_call_goes_on(
     assert len(trial.chat.asked) <= len(texts) + len(WORDS) * AT_ONCE
 
 
+@pytest.mark.slow
 def test_a_hang_up_that_is_ignored_stays_ignored(trial: Trial, whole: Callable[[], Any]) -> None:
     scores, _ = whole()
     started = trial.start_and_ask(3, command=["nohup", *trial.command])
@@ -63,18 +64,9 @@ def test_a_hang_up_that_is_ignored_stays_ignored(trial: Trial, whole: Callable[[
 
 
 @pytest.mark.slow
-def test_a_run_that_stood_still_goes_on(trial: Trial, whole: Callable[[], Any]) -> None:
-    stand_still(trial, whole, seconds=3)
-
-
-@pytest.mark.slow
 def test_a_run_that_stood_still_for_a_minute_goes_on(
     trial: Trial, whole: Callable[[], Any]
 ) -> None:
-    stand_still(trial, whole, seconds=61)
-
-
-def stand_still(trial: Trial, whole: Callable[[], Any], *, seconds: float) -> None:
     scores, texts = whole()
     started = trial.start_and_ask(3)
     started.process.send_signal(signal.SIGSTOP)
@@ -83,7 +75,7 @@ def stand_still(trial: Trial, whole: Callable[[], Any], *, seconds: float) -> No
     refused = second.run()
     assert refused.status == 2
     assert "another run writes it" in refused.stderr
-    time.sleep(seconds)
+    time.sleep(61)
     trial.chat.release()
     started.process.send_signal(signal.SIGCONT)
     ended = started.end()
@@ -95,18 +87,8 @@ def stand_still(trial: Trial, whole: Callable[[], Any], *, seconds: float) -> No
 def test_who_stood_still_too_long_commits_nothing_more_to_a_store(
     stored: Trial, whole: Callable[[], Any]
 ) -> None:
-    lose_lease(replace(stored, first=SHORT_LEASE), whole)
-
-
-@pytest.mark.slow
-def test_who_stood_still_for_a_minute_commits_nothing_more_to_a_store(
-    stored: Trial, whole: Callable[[], Any]
-) -> None:
-    lose_lease(stored, whole)
-
-
-def lose_lease(stored: Trial, whole: Callable[[], Any]) -> None:
     """Stop a run for so long that a second one takes over and ends; then let the first go on."""
+    stored = replace(stored, first=SHORT_LEASE)
     scores, texts = whole()
     started = stored.start_and_ask(3)
     started.process.send_signal(signal.SIGSTOP)

@@ -15,10 +15,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from unreel.asking.answer_table import ANSWERS
 from unreel.engine.clip_facts import CLIPS
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
-from unreel.evaluation.table_schemas import ANSWERS
 
 ENDS_WITHIN_S = 120
 _CODE = "from unreel.cli.main import main; main()"

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
+from unreel.asking.asker import Asker
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Trace
@@ -25,7 +26,6 @@ from unreel.report.review.provenance import (
     FileOriginCheck,
     build_skipped_watermark_check,
 )
-from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import ReviewerWithPrices
 
 NO_MANIFEST = C2paReadResult(
@@ -55,9 +55,7 @@ def review_with(
         with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
             clip = probe_clip_file(file, reader)
             assert not isinstance(clip, Failure), clip
-            return await review_clip(
-                clip, reviewers, inquiry=inquiry, desk=ReviewDispatcher(reader)
-            )
+            return await review_clip(clip, reviewers, inquiry=inquiry, asker=Asker(reader))
 
     # A thread of its own: a browser of the test may hold this one's event loop.
     with ThreadPoolExecutor(1) as aside:
@@ -68,14 +66,14 @@ def write(
     review: Review,
     out: Path,
     *,
-    truth: tuple[Trace, ...] = (),
+    true_trace: tuple[Trace, ...] = (),
     note: str = "",
-    marks: FileOriginCheck = DRAWN,
+    checks: FileOriginCheck = DRAWN,
     on_frames: OnFrames = lambda _n_frames: None,
 ) -> EvidenceFiles:
-    origin = build_file_origin_checks(review.clip.facts, marks=marks, provenance=NO_MANIFEST)
-    background = EvidencePageContext(origin=origin, made_at=MADE_AT, truth=truth, note=note)
+    origin = build_file_origin_checks(review.clip.facts, marks=checks, provenance=NO_MANIFEST)
+    background = EvidencePageContext(origin=origin, made_at=MADE_AT, truth=true_trace, note=note)
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         return write_evidence_files(
-            review, out, reader=reader, background=background, on_frames=on_frames
+            review, out, reader=reader, context=background, on_frames=on_frames
         )

@@ -6,31 +6,31 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from report.contenders import FAILED, FAKE, REAL, board_of, clip, entrant
 from unreel.benchmarks.entry import Entry
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.failure import Failure
-from unreel.report.boards.bias_and_calibration import (
-    build_bias_panel,
-    build_calibration_panel,
-    build_whole_frame_panel,
-)
+from unreel.evaluation.comparison import ComparedReviewer, compare_reviewers
 from unreel.report.boards.board import ReportBoard
 from unreel.report.boards.breakdown_panels import (
+    build_bias_panel,
+    build_calibration_panel,
+    build_coverage_panel,
     build_creators_panel,
     build_other_metrics_panel,
+    build_whole_frame_panel,
     iter_benchmark_part_panels,
 )
-from unreel.report.boards.contender_difference import (
+from unreel.report.boards.entrant_metrics import get_entrant_metric
+from unreel.report.boards.ranking_panels import (
+    build_difficulty_panel,
+    build_leaderboard_panel,
+    build_pairwise_differences_panel,
     compare_report_entrants,
     format_contender_difference,
 )
-from unreel.report.boards.coverage_and_cost import build_coverage_panel
-from unreel.report.boards.differences_panel import build_pairwise_differences_panel
-from unreel.report.boards.entrant_metrics import get_entrant_metric
-from unreel.report.boards.ranking_panels import build_difficulty_panel, build_leaderboard_panel
 from unreel.report.boards.tables import BoardTableCell, BoardTableColumn, ReportTable
 from unreel.report.entrants import ReportEntrant
 
@@ -79,10 +79,7 @@ NO_SORA = judge(CLIPS) | {f"sora-{i}": "Hm." for i in range(12)}
 @pytest.mark.parametrize(
     ("broken", "why"),
     [
-        (
-            entrant("broken", CLIPS, NO_SORA),
-            "not ranked: no readable answer for clips of Sora",
-        ),
+        (entrant("broken", CLIPS, NO_SORA), "not ranked: no readable answer for clips of Sora"),
         (
             entrant("broken", CLIPS, dict.fromkeys(NO_SORA, FAILED)),
             "not ranked: no readable answer to any of 36 questions",
@@ -91,10 +88,7 @@ NO_SORA = judge(CLIPS) | {f"sora-{i}": "Hm." for i in range(12)}
             entrant("broken", CLIPS, judge(CLIPS), n_not_asked=3),
             "not ranked: 3 questions not asked yet",
         ),
-        (
-            entrant("broken", [], {}, n_not_asked=36),
-            "not ranked: 36 questions not asked yet",
-        ),
+        (entrant("broken", [], {}, n_not_asked=36), "not ranked: 36 questions not asked yet"),
     ],
 )
 def test_a_broken_reviewer_changes_nobodys_place_and_is_told_why_it_has_none(
@@ -347,7 +341,7 @@ def test_every_two_are_compared_and_told_apart_only_beyond_the_chance_of_so_many
     (table,) = panel.tables
     told = {tuple(cell.text for cell in line.cells[:2]): line.cells for line in table.lines}
     assert len(told) == 9  # ten pairs of five, less that of the floors
-    assert "9 comparisons" in panel.lead
+    assert "70 tests" in panel.lead  # seven metrics of ten pairs
     alone = compare_report_entrants(SOUND[0], SOUND[2]).measured
     together = told["best", "last"][2].number
     assert isinstance(alone, Estimate)
@@ -356,3 +350,56 @@ def test_every_two_are_compared_and_told_apart_only_beyond_the_chance_of_so_many
     assert (together.low, together.high) == (alone.low, alone.high)
     assert (told["best", "last"][5].text, told["best", "middle"][5].text) == ("yes", "no")
     assert build_pairwise_differences_panel(board_of(SOUND[3], SOUND[4])) is None
+
+
+def test_corrected_p_values_are_those_of_compare() -> None:
+    def shown_p(*entrants: ReportEntrant) -> dict[tuple[str, str], str]:
+        panel = build_pairwise_differences_panel(board_of(*entrants))
+        assert panel is not None
+        lines = (line.cells for line in panel.tables[0].lines)
+        return {(cells[0].text, cells[1].text): cells[4].text for cells in lines}
+
+    for entrants in (SOUND[:2], SOUND[:4]):
+        reviewers = [
+            ComparedReviewer(
+                reviewer=one.reviewer,
+                condition=one.condition,
+                instrument=one.instrument,
+                names=[row.subject for row in one.rows],
+                rows=one.rows,
+            )
+            for one in entrants
+        ]
+        compared = {
+            (c.first, c.second): next(
+                d.p_corrected for d in c.differences if d.metric == "balanced"
+            )
+            for c in compare_reviewers(reviewers)
+        }
+        assert shown_p(*entrants) == {pair: f"{p:.3f}" for pair, p in compared.items()}
+
+
+@pytest.mark.parametrize("protocol", ["reality", "trace"])
+def test_less_than_half_readable_has_no_rank(protocol: str) -> None:
+    """Right wherever it is readable, which is once for each creator and for real clips."""
+    words = {"real": REAL, "generated": FAKE}
+    if protocol == "trace":
+        words = {"real": "REAL", "generated": "FAKE"}
+    right = {one.name: words[one.label.value] for one in CLIPS}
+    silent = {name: text if name.endswith("-0") else "Hm." for name, text in right.items()}
+    half = {name: "Hm." if int(name.split("-")[1]) % 2 else text for name, text in right.items()}
+    board = board_of(
+        entrant("silent", CLIPS, silent, instrument=protocol),
+        entrant("half", CLIPS, half, instrument=protocol),
+        entrant("whole", CLIPS, right, instrument=protocol),
+    )
+    assert reasons(board) == {
+        "silent": "not ranked: only 3 of 36 answers are readable, less than half"
+    }
+    assert ranks(board)[2] == ("", "silent")
+
+
+def test_calibration_names_the_share_of_generated_clips_for_which_it_holds() -> None:
+    panel = build_calibration_panel(board_of(*SOUND))
+    assert panel is not None
+    assert "of which 67 % is generated" in panel.lead

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.report.boards.board import BoardPanel

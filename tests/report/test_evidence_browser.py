@@ -47,7 +47,7 @@ def folder(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("evidence")
     file = out / "ball.mp4"
     file.write_bytes(synthesise(BALL))
-    write(review_with(file, SAID), out, truth=(MOVING,), note="A note.")
+    write(review_with(file, SAID), out, true_trace=(MOVING,), note="A note.")
     return out
 
 
@@ -172,7 +172,7 @@ def test_nothing_that_was_said_is_run(watched, tmp_path) -> None:
         replace(one, prompt=HOSTILE, outcome=Reply(text=HOSTILE)) for one in review.opinions
     )
     truth = (replace(MOVING, explanation=HOSTILE),)
-    write(replace(review, opinions=opinions), tmp_path, truth=truth, note=HOSTILE)
+    write(replace(review, opinions=opinions), tmp_path, true_trace=truth, note=HOSTILE)
     page = watched.open(tmp_path / "evidence.html")
     ready(watched, 0)
     page.get_by_role("button", name="recorded:").first.click()

@@ -34,7 +34,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lost = Failure(FailureReason.RATE_LIMITED, "status 429")
     silent = replace(review.opinions[2], outcome=lost, verdict=None)
     opinions = (*review.opinions[:2], silent)
-    return write(replace(review, opinions=opinions), out, note="A note.", marks=MARKED).page
+    return write(replace(review, opinions=opinions), out, note="A note.", checks=MARKED).page
 
 
 def opened(watched, page: Path):

@@ -22,6 +22,7 @@ from unreel.report.review.provenance import FileOriginCheck
 from unreel.report.review.review_result import classify_attention
 
 FAKE = trace_text((0, 0, 96, 64), start_s=0.25)
+NAMED = replace(DRAWN, hint="The words \u201cVeo la lluvia\u201d can be read.")
 MARKED = replace(DRAWN, claim="The words \u201cSora\u201d can be read.")
 LOST = Failure(FailureReason.UNDECODABLE, "no frame")
 
@@ -33,9 +34,9 @@ def ball(tmp_path_factory) -> Path:
     return file
 
 
-def classify(review: Review, marks: FileOriginCheck = DRAWN) -> str:
+def classify(review: Review, checks: FileOriginCheck = DRAWN) -> str:
     return classify_attention(
-        review, build_file_origin_checks(review.clip.facts, marks=marks, provenance=NO_MANIFEST)
+        review, build_file_origin_checks(review.clip.facts, marks=checks, provenance=NO_MANIFEST)
     )
 
 
@@ -48,6 +49,7 @@ def said(ball: Path, *texts: str) -> Review:
     [
         ((FAKE, "REAL"), DRAWN, "disagreement"),
         (("REAL", "REAL"), MARKED, "disagreement"),
+        (("REAL", "REAL"), NAMED, "named"),
         ((FAKE, "REAL", "hm"), DRAWN, "disagreement"),
         (("REAL", "hm"), DRAWN, "failure"),
         ((FAKE, "I'm sorry, I can't help."), DRAWN, "failure"),

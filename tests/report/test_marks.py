@@ -12,7 +12,7 @@ from footage import write_clip
 from synthesise import ClipRecipe, synthesise
 from unreel.core.box import Box
 from unreel.core.settings import EnvironmentSettings
-from unreel.curation.watermark.regions_and_ocr import (
+from unreel.curation.watermark.detection import (
     WatermarkKind,
     WatermarkRegion,
     WatermarkSearchResult,
@@ -61,6 +61,26 @@ def test_a_mark_that_names_a_generator_is_the_files_own_claim() -> None:
         "The words \u201cKlingAl\u201d can be read in its lower right corner, as on clips made with Kling."
     )
     assert "A logo stays in the lower right corner" in told.says
+
+
+@pytest.mark.parametrize("text", ["Veo la lluvia", "Sora", "Luma Street", "HeyGen raises $60M"])
+def test_a_mere_name_is_a_hint_and_no_claim(text: str) -> None:
+    told = build_watermark_check(WatermarkSearchResult(found=(mark(text),)))
+    assert told.claim == ""
+    assert "or words of the scene" in told.hint
+    assert told.hint in told.says
+
+
+@pytest.mark.parametrize("text", ["KLING AI 2.1", "made with Sora", "AI-generated content"])
+def test_a_known_mark_or_a_statement_is_a_claim(text: str) -> None:
+    told = build_watermark_check(WatermarkSearchResult(found=(mark(text),)))
+    assert text in told.claim
+    assert told.hint == ""
+
+
+def test_a_known_mark_that_may_be_of_the_scene_is_a_hint() -> None:
+    told = build_watermark_check(WatermarkSearchResult(suspected=(mark("KlingAI"),)))
+    assert (told.claim, "Kling" in told.hint) == ("", True)
 
 
 def test_other_words_claim_nothing() -> None:

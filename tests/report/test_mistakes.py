@@ -11,15 +11,19 @@ from typing import Any
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from report.contenders import FAILED, FAKE, REAL, board_of, clip, entrant
 from report.reported import HOSTILE, ask, entry, lay_out, record
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict
 from unreel.report.entrants import ReportEntrant
-from unreel.report.reviewer_page import MOST, build_reviewer_page_files, list_mistakes_worst_first
-from unreel.report.site import write_report
+from unreel.report.site import (
+    MOST,
+    build_reviewer_page_files,
+    list_mistakes_worst_first,
+    write_report,
+)
 
 
 def sure(reviewer: ReportEntrant, confidences: Mapping[str, float]) -> ReportEntrant:

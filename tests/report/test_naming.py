@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from unreel.core.question import Condition
@@ -16,7 +16,7 @@ from unreel.report.boards.board import (
     build_contender_names,
     build_unfilled_report_board,
 )
-from unreel.report.boards.differences_panel import build_pairwise_differences_panel
+from unreel.report.boards.ranking_panels import build_pairwise_differences_panel
 from unreel.report.entrants import ReportEntrant, group_entrants_by_questions
 
 CLIPS = [clip(f"real-{i}") for i in range(12)] + [clip(f"veo-{i}", "Veo") for i in range(12)]

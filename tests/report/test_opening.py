@@ -13,6 +13,7 @@ from unreel.evaluation.opinion import ClipVariantOpinions, Opinion
 from unreel.evaluation.review import Review
 from unreel.media.perturb import plan_clip_variants
 from unreel.report.review.review_result import (
+    NOT_LOOKED_AT,
     find_first_onset_us,
     format_review_headline,
     get_reviewer_kind_name,
@@ -55,17 +56,14 @@ def traces(*texts: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ([], "No model was asked about this clip."),
+        ([], NOT_LOOKED_AT),
         (traces(FAKE), "one says this clip looks AI-generated, from 0.25 s."),
         (traces("FAKE"), "one says this clip looks AI-generated."),
         (traces("REAL"), "one says this clip looks real."),
         (traces("hm"), "one gave an answer that could not be read."),
         (traces(SILENCE), "one gave no answer (rate limited)."),
         (traces("Sorry, I cannot assist with this."), "one refused to answer."),
-        (
-            traces("I cannot tell whether it is real."),
-            "one gave an answer that could not be read.",
-        ),
+        (traces("I cannot tell whether it is real."), "one gave an answer that could not be read."),
         (traces("Error: 500"), "one gave an answer that could not be read."),
         (
             traces(FAKE, "REAL"),
@@ -81,10 +79,7 @@ def traces(*texts: str) -> list[dict[str, str]]:
         ),
         (traces(FAKE, FAKE), "Both reviewers say this clip looks AI-generated, from 0.25 s."),
         (traces("REAL", "REAL", "REAL"), "All 3 reviewers say this clip looks real."),
-        (
-            traces(FAKE, "REAL", "hm", SILENCE),
-            FOUR,
-        ),
+        (traces(FAKE, "REAL", "hm", SILENCE), FOUR),
         (traces(SILENCE, SILENCE), "Both reviewers gave no answer (rate limited)."),
         ([{"reality": "<answer>1</answer>"}], "one says this clip looks real."),
         (
@@ -99,10 +94,7 @@ def traces(*texts: str) -> list[dict[str, str]]:
             [{"trace": FAKE, "reality": "<answer>1</answer>"}],
             "one says that this clip looks AI-generated, and also that it looks real.",
         ),
-        (
-            [{"trace": "REAL", "realism": "<answer>2</answer>"}],
-            "one says this clip looks real.",
-        ),
+        ([{"trace": "REAL", "realism": "<answer>2</answer>"}], "one says this clip looks real."),
     ],
 )
 def test_one_sentence_tells_who_calls_it_what(ball, said, told) -> None:
@@ -118,7 +110,7 @@ def test_models_behind_a_server_are_called_ai_models(ball) -> None:
     assert format_review_headline(review_with(ball, one)) == (
         "The AI model openai/gpt-5 says this clip looks AI-generated, from 0.25 s."
     )
-    mixed = {"openai/gpt-5": {"trace": "REAL"}, "coin": {"trace": "REAL"}}
+    mixed = {"openai/gpt-5": {"trace": "REAL"}, "detector": {"trace": "REAL"}}
     assert (
         format_review_headline(review_with(ball, mixed))
         == "Both reviewers say this clip looks real."

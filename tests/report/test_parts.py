@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from unreel.report.boards.board import BoardPanel, ReportBoard

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from report.reported import HOSTILE

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from report.reported import accuse, ask, entry, lay_out, record, trace
+from unreel.asking.answer_table import CLIP_CLOCK
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
 from unreel.evaluation.explanation_scores import ExplanationJudges, open_run_rulings
 from unreel.evaluation.judge import judge_explanations
-from unreel.evaluation.review_stage import CLIP_CLOCK
 from unreel.evaluation.scoring import score_run
 from unreel.report.boards.board import build_unfilled_report_board
 from unreel.report.boards.ranking_panels import build_leaderboard_panel
@@ -282,17 +282,15 @@ def read_back(page: Path) -> tuple[Any, list[Any]]:
     ]
 
 
-def test_frames_shown_count_from_the_first_frame_in_answers_new_and_old(trace_run: Any) -> None:
+def test_frames_shown_count_from_the_first_frame(trace_run: Any) -> None:
     (entrant,) = read_report_entrants(trace_run)
     item = entrant.items[0]
     (subject,) = item.subjects
     video = replace(subject.clip.facts.video, first_at_s=Fraction(7))
     clip = replace(subject.clip, facts=replace(subject.clip.facts, video=video))
     late = replace(item, subjects=(replace(subject, clip=clip),))
-    new = {"box_space": "pixel", "clock": CLIP_CLOCK, "frames": [[[0, "0"], [12, "1/2"]]]}
-    old = {"box_space": "pixel", "frames": [[[0, "7"], [12, "15/2"]]]}
-    from_zero = {"box_space": "pixel", "frames": [[[0, "0"], [12, "1/2"]]]}
-    for asked, notes in ((late, new), (late, old), (item, new), (item, from_zero)):
+    notes = {"box_space": "pixel", "clock": CLIP_CLOCK, "frames": [[[0, "0"], [12, "1/2"]]]}
+    for asked in (late, item):
         noted = replace(asked, stored={**item.stored, "notes": json.dumps(notes)})
         assert list(iter_shown_frame_times(noted)) == [[0, 500_000]]
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from pages.specs import read_spec
 from report.reported import (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from pdf import n_sheets, words_of
 from report.reported import accuse, ask, entry, lay_out, record, trace

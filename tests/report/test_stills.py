@@ -15,7 +15,7 @@ from unreel.core.box import Box
 from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import UnsafeTargetError
 from unreel.media.overlay import NARROWEST, PALETTE
-from unreel.report.review.stills import MOST_STILLS, FaultOutline, draw_fault_crop
+from unreel.report.review.evidence_page import MOST_STILLS, FaultOutline, draw_fault_crop
 
 CLIP = ClipRecipe(n_frames=24, width=500, height=300, seed=3)
 PLACED = trace_text((250, 150, 375, 225), start_s=0.5)
@@ -100,7 +100,7 @@ def test_what_is_known_has_its_category(tmp_path) -> None:
     file = tmp_path / "street.mp4"
     file.write_bytes(synthesise(recipe))
     review = review_with(file, {"one": {"trace": "REAL"}})
-    known = write(review, tmp_path / "out", truth=(planted_trace(recipe),)).stills.stills[0]
+    known = write(review, tmp_path / "out", true_trace=(planted_trace(recipe),)).stills.stills[0]
     assert known.to_json()["category"] == "object splitting"
     assert known.fault.kind == "truth"
 

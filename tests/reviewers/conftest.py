@@ -95,7 +95,7 @@ def make_sheet() -> Callable[..., ReviewRequest]:
             key=digest("question", str(number)),
             instrument=Instrument(protocol, 1),
             prompt=prompt,
-            exhibits=exhibits,
+            inputs=exhibits,
             condition=condition or Condition(),
         )
 

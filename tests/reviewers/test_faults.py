@@ -46,6 +46,8 @@ CAUSES = {
     "refusal": {FailureReason.REFUSED},
     "empty": {FailureReason.EMPTY_REPLY},
 }
+EVERY_CHECK = {"429-wait", "500", "hang", "html", "huge", "refusal"}
+"""One fault of each kind; the others are slow tests."""
 
 
 class PeakMemory:
@@ -75,20 +77,20 @@ def watch_memory() -> Iterator[PeakMemory]:
 
 
 def put_all(
-    model: str, sheets: list[ReviewRequest], *, patience: RetryPolicy
+    model: str, requests: list[ReviewRequest], *, retry_policy: RetryPolicy
 ) -> tuple[list[Reply | Failure], list[float]]:
     """Outcomes of all sheets put at once, and the instant at which each ended."""
 
     async def put(
-        reviewer: EndpointReviewer, sheet: ReviewRequest
+        reviewer: EndpointReviewer, request: ReviewRequest
     ) -> tuple[Reply | Failure, float]:
-        return await reviewer.answer(sheet), time.monotonic()
+        return await reviewer.answer(request), time.monotonic()
 
     async def run() -> list[tuple[Reply | Failure, float]]:
-        limits = EndpointLimits(max_connections=32, patience=patience)
+        limits = EndpointLimits(max_connections=32, patience=retry_policy)
         reviewer = EndpointReviewer(model, api_key="sk-of-the-test", limits=limits, seed=1)
         try:
-            return await asyncio.gather(*(put(reviewer, sheet) for sheet in sheets))
+            return await asyncio.gather(*(put(reviewer, sheet) for sheet in requests))
         finally:
             await reviewer.close()
 
@@ -96,7 +98,9 @@ def put_all(
     return [outcome for outcome, _ in ended], [at_s for _, at_s in ended]
 
 
-@pytest.mark.parametrize("fault", CAUSES)
+@pytest.mark.parametrize(
+    "fault", [f if f in EVERY_CHECK else pytest.param(f, marks=pytest.mark.slow) for f in CAUSES]
+)
 def test_thirty_percent_of_a_fault_is_survived(
     fault: str, fault_run: Any, make_sheet: Callable[..., ReviewRequest], stalls: Stalls
 ) -> None:
@@ -104,7 +108,7 @@ def test_thirty_percent_of_a_fault_is_survived(
     patience = CALM if fault in SILENT else PATIENCE
     sheets = [make_sheet(number) for number in range(N_QUESTIONS)]
     with watch_memory() as peak:
-        outcomes, ended_s = put_all(run.model, sheets, patience=patience)
+        outcomes, ended_s = put_all(run.model, sheets, retry_policy=patience)
     seen = run.stats()
 
     # On a busy machine a question may run out of time before it leaves: it counts among the failures.
@@ -136,7 +140,13 @@ def test_thirty_percent_of_a_fault_is_survived(
     assert all(len(set(bodies)) == 1 for bodies in seen["bodies"].values())
 
 
-@pytest.mark.parametrize("fault", ["401", "429", "429-long", "500", "html", "cut", "hang"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        f if f in {"401", "429", "hang"} else pytest.param(f, marks=pytest.mark.slow)
+        for f in ("401", "429", "429-long", "500", "html", "cut", "hang")
+    ],
+)
 def test_a_server_that_refuses_everything_is_left_alone(
     fault: str, fault_run: Any, make_sheet: Callable[..., ReviewRequest], stalls: Stalls
 ) -> None:
@@ -144,7 +154,7 @@ def test_a_server_that_refuses_everything_is_left_alone(
     patience = SHORT if fault in SILENT else PATIENCE
     sheets = [make_sheet(number) for number in range(N_QUESTIONS)]
     started_s = time.monotonic()
-    outcomes, _ = put_all(run.model, sheets, patience=patience)
+    outcomes, _ = put_all(run.model, sheets, retry_policy=patience)
     took_s = time.monotonic() - started_s
 
     logger.info("%s: %d requests in %.1f s", fault, run.stats()["n_requests"], took_s)

@@ -1,17 +1,13 @@
 """Whose key goes where: what an address in a stranger's recipe can and cannot obtain."""
 
 import contextlib
-import pickle
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
@@ -20,7 +16,7 @@ from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.model_address import PROVIDERS, parse_model_address
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
-from unreel.reviewers.endpoint.servers import find_model_endpoint, list_model_endpoints
+from unreel.reviewers.endpoint.servers import find_model_endpoint
 from unreel.testing.reviewers import run
 
 SECRET = "sk-4f0c9e-never-shown"
@@ -57,34 +53,6 @@ ELSEWHERE = [
     "compatible/tiny@http://127.0.0.1:8000/v1",
     "compatible/tiny@http://[::1]:8000/v1",
 ]
-UNREADABLE = [
-    "https://api.openai.com@evil.example/v1",
-    "https://api.openai.com:x@evil.example/v1",
-    "https://api.openai.com\\@evil.example/v1",
-    "https://api.openai.com\\.evil.example/v1",
-    "https://api.openai.com#@evil.example/v1",
-    "https://api.openai.com#.evil.example/v1",
-    "https://api.openai.com?.evil.example/v1",
-    "https://api.openai.com%2eevil.example/v1",
-    "https://api.openai.com%00.evil.example/v1",
-    "https://api.openai.com\t.evil.example/v1",
-    "https://api.openai.com\n/v1",
-    "https://api\u3002openai\u3002com/v1",
-    "https://\u0430pi.openai.com/v1",
-    "https://api.openai.com:443:1/v1",
-    "https://api.openai.com:99999/v1",
-    "https://api.openai.com:0/v1",
-    "https://api.openai.com:/v1",
-    "https://[::1/v1",
-    "https://[::1]evil.example/v1",
-    "https://[::ffff:1.2.3.4.5]/v1",
-    "https://[::1%25lo]/v1",
-    "https:///api.openai.com/v1",
-    "https:api.openai.com/v1",
-    "https://.api.openai.com/v1",
-    "ftp://api.openai.com/v1",
-    "//api.openai.com/v1",
-]
 
 
 @pytest.mark.parametrize("model", ELSEWHERE)
@@ -94,13 +62,6 @@ def test_an_address_in_a_recipe_obtains_no_key(model: str) -> None:
     assert asked.read_key() is None
     assert "without a key (" in str(asked)
     assert "goes" in asked.remark
-
-
-@pytest.mark.parametrize("url", UNREADABLE)
-def test_an_address_that_readers_could_differ_about_is_refused(url: str) -> None:
-    with pytest.raises(InvalidSettingError) as caught:
-        parse_model_address(f"openai/gpt-5@{url}")
-    assert "evil" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -140,22 +101,6 @@ def test_a_host_that_the_user_named_gets_the_key_for_it_and_no_other(
     assert asked.variable == "OPENAI_COMPATIBLE_API_KEY"
 
 
-def test_the_user_says_which_key_goes_to_a_host() -> None:
-    hosts = "127.0.0.1:8000, video.example.org=VIDEO_KEY"
-    named = find_model_endpoint(
-        "compatible/x@https://video.example.org/v1", key_hosts=hosts, environment={}
-    )
-    assert named.variable == "VIDEO_KEY"
-    usual = find_model_endpoint(
-        "compatible/x@http://127.0.0.1:8000/v1", key_hosts=hosts, environment={}
-    )
-    assert usual.variable == "OPENAI_COMPATIBLE_API_KEY"
-    with pytest.raises(InvalidSettingError, match="UNREEL_KEY_HOSTS"):
-        find_model_endpoint(
-            "compatible/x@https://a.example/v1", key_hosts="a.example=B=C", environment={}
-        )
-
-
 @pytest.mark.parametrize(
     ("url", "key_hosts"),
     [
@@ -171,16 +116,6 @@ def test_the_user_says_which_key_goes_to_a_host() -> None:
 )
 def test_a_named_host_is_that_host_and_port_alone(url: str, key_hosts: str) -> None:
     assert find_model_endpoint(f"compatible/tiny@{url}", key_hosts=key_hosts).variable is None
-
-
-@pytest.mark.parametrize(
-    "entry", ["*", "*.example.org", "https://llm.example.org", "a b", "me@host", "[::1", "host:x"]
-)
-def test_a_setting_that_names_no_host_is_refused(entry: str) -> None:
-    with pytest.raises(InvalidSettingError, match=r"UNREEL_KEY_HOSTS: .* Write hosts as"):
-        find_model_endpoint(
-            "compatible/tiny@https://llm.example.org/v1", key_hosts=f"a.example,{entry}"
-        )
 
 
 @pytest.mark.parametrize(
@@ -210,21 +145,6 @@ def test_a_key_travels_in_clear_to_this_machine_only(host: str) -> None:
     assert " in clear as compatible/tiny, without a key" in str(asked)
 
 
-def test_each_server_is_told_once_and_floors_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    models = ["coin", "openai/gpt-5", "openai/gpt-5", "vllm/tiny", "recorded"]
-    found = list_model_endpoints(models, key_hosts="")
-    assert [one.server.host for one in found] == ["api.openai.com", "127.0.0.1"]
-
-
-def test_a_contact_never_holds_the_key() -> None:
-    asked = find_model_endpoint("openai/gpt-5", key_hosts="", environment=KEYS)
-    assert SECRET not in repr(asked) + str(asked) + repr(pickle.dumps(asked))
-    assert str(find_model_endpoint("vllm/tiny", key_hosts="", environment={})).endswith(
-        "with VLLM_API_KEY (which is not set here)"
-    )
-
-
 @pytest.mark.parametrize("provider", sorted(PROVIDERS))
 def test_who_answers_nobody_without_a_key_is_not_asked_without_one(provider: str) -> None:
     known = PROVIDERS[provider]
@@ -247,29 +167,11 @@ def test_the_key_of_a_provider_without_an_address_goes_only_to_named_hosts() -> 
         find_model_endpoint(model, key_hosts="", environment=keys)
 
 
-@given(
-    st.from_regex(r"https?://[\[\]0-9a-zA-Z:@%/.\\#?_-]{1,30}", fullmatch=True)
-    | st.builds(
-        "https://{}{}{}".format,
-        st.sampled_from(["api.openai.com", "127.0.0.1", "[::1]", "localhost", "127.1"]),
-        st.sampled_from(["", ":443", ":1", ".", "%2e", "@", "\\", "#", "?", "/", "-", "_", "]"]),
-        st.text("ab.:/@#?%", max_size=8),
-    )
-)
-def test_the_client_goes_to_the_server_that_was_read(url: str) -> None:
-    with contextlib.suppress(InvalidSettingError):
-        server = parse_model_address(f"openai/x@{url}").server
-        sent = httpx2.URL(url)
-        port = sent.port or {"http": 80, "https": 443}[sent.scheme]
-        assert (sent.scheme, sent.host, port) == (server.scheme, server.host, server.port)
-        assert not sent.userinfo
-
-
-def ask(model: str, sheet: ReviewRequest, key: str | None = None) -> Reply | Failure:
+def ask(model: str, request: ReviewRequest, key: str | None = None) -> Reply | Failure:
     reviewer = EndpointReviewer(model, api_key=key, limits=QUICK)
 
     async def work() -> list[Reply | Failure]:
-        return [await reviewer.answer(sheet)]
+        return [await reviewer.answer(request)]
 
     [outcome] = run(reviewer, work)
     return outcome

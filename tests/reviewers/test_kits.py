@@ -37,7 +37,7 @@ def _specimens() -> list[BaselineTrainingClip]:
         facts = exhibit.clip.facts
         video = replace(facts.video, average_rate=Fraction(24 + number % 5))
         clip = replace(exhibit.clip, facts=replace(facts, video=video))
-        found.append(BaselineTrainingClip(exhibit=replace(exhibit, clip=clip), origin=origin))
+        found.append(BaselineTrainingClip(clip_input=replace(exhibit, clip=clip), origin=origin))
     return found
 
 
@@ -68,7 +68,7 @@ class TestRecorded(ReviewerKit):
     @pytest.fixture
     def reviewer(self) -> Reviewer:
         first, second, *_ = sample_sheets()
-        outcomes = {first.key: Reply(text="REAL"), second.exhibits[0].clip.id: Reply(text="3")}
+        outcomes = {first.key: Reply(text="REAL"), second.inputs[0].clip.id: Reply(text="3")}
         return RecordedReviewer("recorded/sample", outcomes)
 
 

@@ -6,13 +6,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.server_keys import parse_server_url
-from unreel.reviewers.endpoint.model_address import PROVIDERS
 from unreel.reviewers.endpoint.servers import (
     find_model_endpoint,
     is_server_listening,
@@ -40,34 +38,10 @@ def serving(status: int, body: bytes) -> Iterator[str]:
     server.server_close()
 
 
-def test_every_provider_stands_on_the_page_of_settings() -> None:
-    page = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
-    lines = page.read_text(encoding="utf-8").splitlines()
-    for name, provider in PROVIDERS.items():
-        (line,) = (line for line in lines if line.startswith(f"| `{name}/NAME` |"))
-        assert f"`{provider.base_url or name + '/NAME@URL'}`" in line
-        assert f"`{provider.key_variable}`" in line if provider.key_variable else "none" in line
-
-
 def test_a_server_tells_its_models() -> None:
     with serving(200, json.dumps({"data": [{"id": "tiny"}, {"id": "org/large"}]}).encode()) as url:
         assert list_server_models(url) == ("tiny", "org/large")
         assert is_server_listening(parse_server_url(url))
-
-
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (401, b'{"data": [{"id": "secret"}]}'),
-        (200, b"<html>"),
-        (200, b"[]"),
-        (200, b'{"data": 5}'),
-        (200, b'{"data": [{}]}'),
-    ],
-)
-def test_what_is_no_list_of_models_is_none(status: int, body: bytes) -> None:
-    with serving(status, body) as url:
-        assert list_server_models(url) == ()
 
 
 def test_a_server_that_is_gone_is_told_and_strangers_are_not_knocked_at() -> None:

@@ -10,7 +10,6 @@ from unreel.reviewers.contract import ReviewRequest, WholeClip
 from unreel.reviewers.message_parts import (
     AudioPart,
     ClipFilePart,
-    ImagePart,
     TextPart,
     VideoPart,
     build_message_parts,
@@ -19,26 +18,15 @@ from unreel.testing.reviewers import sample_exhibit
 
 
 def ask(**changes: object) -> ReviewRequest:
-    shown = {"exhibits": (sample_exhibit("a"),), "condition": Condition(), **changes}
+    shown = {"inputs": (sample_exhibit("a"),), "condition": Condition(), **changes}
     return ReviewRequest(
         key="k", instrument=Instrument("trace", 1), prompt="Look: <video>Real?", **shown
     )
 
 
-def test_each_frame_stands_behind_its_instant_and_the_prompt_around_them() -> None:
-    parts = build_message_parts(ask(), form="frames", times="seconds")
-    frames = ask().exhibits[0].frames
-    marked = [
-        part
-        for frame in frames
-        for part in (TextPart(f"{float(frame.at_s):.2f} s"), ImagePart(frame))
-    ]
-    assert parts == (TextPart("Look: "), *marked, TextPart("Real?"))
-
-
 def test_the_frames_of_a_clip_are_one_video_without_marks_of_ours() -> None:
-    sheet = ask(exhibits=(sample_exhibit("a"), sample_exhibit("b")))
-    first, second = (exhibit.frames for exhibit in sheet.exhibits)
+    sheet = ask(inputs=(sample_exhibit("a"), sample_exhibit("b")))
+    first, second = (exhibit.frames for exhibit in sheet.inputs)
     assert build_message_parts(sheet, form="video", times="seconds") == (
         TextPart("Look: "),
         TextPart("Video 1:"),
@@ -52,7 +40,7 @@ def test_the_frames_of_a_clip_are_one_video_without_marks_of_ours() -> None:
 def test_a_file_goes_as_it_is_with_its_sound_behind_it() -> None:
     whole = WholeClip(b"bytes", "video/mp4")
     exhibit = replace(sample_exhibit("a"), whole=whole, sound_wav=b"wav")
-    sheet = ask(exhibits=(exhibit,), condition=Condition(audio="on"))
+    sheet = ask(inputs=(exhibit,), condition=Condition(audio="on"))
     assert build_message_parts(sheet, form="clip", times="seconds") == (
         TextPart("Look: "),
         ClipFilePart(whole),
@@ -61,15 +49,7 @@ def test_a_file_goes_as_it_is_with_its_sound_behind_it() -> None:
     )
 
 
-def test_words_alone_stay_whole() -> None:
-    assert build_message_parts(ask(exhibits=()), form="frames", times="seconds") == (
-        TextPart("Look: <video>Real?"),
-    )
-
-
 @pytest.mark.parametrize("form", ["frames", "video", "clip"])
 def test_a_clip_of_which_nothing_came_is_not_asked_about(form: str) -> None:
     bare = replace(sample_exhibit("a"), frames=())
-    assert isinstance(
-        build_message_parts(ask(exhibits=(bare,)), form=form, times="seconds"), Failure
-    )
+    assert isinstance(build_message_parts(ask(inputs=(bare,)), form=form, times="seconds"), Failure)

@@ -2,12 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.creators.diffusers import DiffusersCreatorConfig
 from unreel.reviewers.local.checkpoint import read_checkpoint, require_safe_weights
 
 OUTSIDE = (
@@ -41,10 +39,6 @@ def write_index(model: Path, *files: object, name: str = "model") -> None:
     (model / f"{name}.safetensors.index.json").write_text(text)
 
 
-def test_an_index_of_safetensors_in_its_folder_is_read(folder: Path) -> None:
-    assert read_checkpoint(folder).taught.family == "qwen2.5-vl"
-
-
 @pytest.mark.parametrize("named", OUTSIDE)
 def test_an_index_that_names_other_weights_is_refused(folder: Path, named: object) -> None:
     write_index(folder, named)
@@ -67,12 +61,6 @@ def test_a_config_that_names_other_weights_is_refused(folder: Path, named: objec
         read_checkpoint(folder)
 
 
-def test_a_config_may_name_safetensors_of_its_folder(folder: Path) -> None:
-    config = {"model_type": "qwen2_5_vl", "transformers_weights": "model.safetensors.index.json"}
-    (folder / "config.json").write_text(json.dumps(config))
-    assert read_checkpoint(folder).taught.family == "qwen2.5-vl"
-
-
 def test_an_adapter_with_pickled_weights_is_refused_beside_other_safetensors(
     tmp_path: Path,
 ) -> None:
@@ -83,14 +71,3 @@ def test_an_adapter_with_pickled_weights_is_refused_beside_other_safetensors(
         require_safe_weights(tmp_path)
     (tmp_path / "adapter_model.safetensors").write_bytes(b"")
     require_safe_weights(tmp_path)
-
-
-@pytest.mark.parametrize("named", ["diffusion_pytorch_model.bin", "../../x.safetensors"])
-def test_a_pipeline_whose_part_names_other_weights_is_refused(tmp_path: Path, named: str) -> None:
-    part = tmp_path / "transformer"
-    part.mkdir()
-    (tmp_path / "model_index.json").write_text(json.dumps({"_class_name": "WanPipeline"}))
-    write_index(part, named, name="diffusion_pytorch_model")
-    around: Any = None
-    with pytest.raises(UnreadableSourceError, match="no safetensors file of its folder"):
-        DiffusersCreatorConfig(family="wan", model=str(tmp_path)).open("tiny", around)

@@ -33,8 +33,8 @@ class CountingReviewer(ScriptedReviewer):
         self.seen: list[tuple[int, Fraction]] = []
         self.released = threading.Event()
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        video = sheet.exhibits[0].clip.facts.video
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        video = request.inputs[0].clip.facts.video
         self.seen.append((video.n_frames, video.average_rate))
         while video.n_frames == LATE and not self.released.is_set():
             await asyncio.sleep(0.05)

@@ -210,9 +210,7 @@ def test_large_batches_are_split_and_keep_their_order(monkeypatch: pytest.Monkey
     assert sorted(len(request["items"]) for request in stub.requests) == [1, 2, 2, 2]
 
 
-def test_verl_omni_gets_a_score_with_parts_or_an_exception(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_verl_omni_gets_a_score_with_parts_or_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_stub(reply_with(0.75)) as stub:
         call = compute_score("set", FRAMES, "a cat", {"fps": 16}, server_url=stub.url)
         assert asyncio.run(call) == {"score": 0.75, "calibrated": 0.0, "realism": 0.75}

@@ -44,7 +44,7 @@ async def serving(
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app=app, client=peer)
         async with httpx.AsyncClient(
-            transport=transport, base_url="http://test", timeout=60
+            transport=transport, base_url="http://127.0.0.1:8060", timeout=60
         ) as client:
             yield client, reviewer
 

@@ -61,7 +61,7 @@ def test_canaries_are_asked_anew_and_logged_in_pairs_and_a_blind_reward_stops_th
     n_steps = run(work())
     assert 5 <= n_steps < 59
     rows = [json.loads(line) for line in log.read_text().splitlines()]
-    canaries = [row for row in rows if row["canary"]]
+    canaries = [row for row in rows if row.get("canary")]
     assert len(canaries) == 2 * n_steps
     assert len({row["content"] for row in canaries}) == 2 * n_steps
     assert len(scripted.keys) == len(set(scripted.keys)) == 3 * n_steps

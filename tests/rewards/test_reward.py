@@ -31,14 +31,7 @@ from unreel.core.verdict import (
 )
 from unreel.rewards.formula import compute_reward
 from unreel.rewards.model import RewardModel
-from unreel.rewards.result import (
-    FORMULA,
-    PARTS,
-    ReviewerVerdict,
-    Reward,
-    RewardMap,
-    RewardMapTrace,
-)
+from unreel.rewards.result import FORMULA, PARTS, ReviewerVerdict, Reward, RewardMap, RewardMapTrace
 from unreel.rewards.service.request_items import (
     ScoredClip,
     parse_scored_clip,

@@ -18,6 +18,7 @@ from chat import Reply, says, serve_chat
 from postgres import Postgres
 from reward_process import KillTrial, ask, padded, served
 from scripted import ANSWERS
+from unreel.rewards.guards.training_steps import iter_reward_log_rows
 from unreel.rewards.service import serving
 from unreel.rewards.service.settings import RewardServiceSettings
 
@@ -66,13 +67,7 @@ def test_20_kills_of_two_processes_with_postgresql(
 ) -> None:
     store = postgres.create_database(f"kills_{ask_once}".lower())
     kill_services(
-        tmp_path,
-        clip_bytes,
-        n_kills=20,
-        n_clips=600,
-        ask_once=ask_once,
-        n_processes=2,
-        store=store,
+        tmp_path, clip_bytes, n_kills=20, n_clips=600, ask_once=ask_once, n_processes=2, store=store
     )
 
 
@@ -131,12 +126,19 @@ def kill_services(
     clips = [padded(clip_bytes(number % 4), number) for number in range(n_clips)]
     with serve_chat(count) as chat:
         model = f"compatible/tiny@http://127.0.0.1:{chat}/v1"
-        given = ["--model", model, "--protocol", "reality", *options]
+        log = folder / "rewards.jsonl"
+        given = ["--model", model, "--protocol", "reality", "--log", str(log), *options]
         given += ["--ask-once"] if ask_once else []
         kills = KillTrial(folder, clips, given, n_kills, **trial)
         asyncio.run(kills.run())
     ends, n_questions = kills.ends, asked["questions"]
+    rows = [row for row in iter_reward_log_rows(log) if "measured" not in row]
+    valued = Counter(row["value"] is not None for row in rows)
     print(f"ask once {ask_once}: {dict(ends)}, {n_questions} questions, {n_clips} clips")
+    print(f"rows with a value {valued[True]}, without {valued[False]}")
+    # Each reply has its row; a kill between the two leaves a row without a reply.
+    assert ends["value"] <= valued[True] <= ends["value"] + 16 * n_kills
+    assert len({row["content"] for row in rows if row["value"] is not None}) == ends["value"]
     assert ends["value"] + ends["worker-died"] == n_clips
     if ask_once:
         # A killed process may have claimed a question and not sent it yet.

@@ -5,7 +5,10 @@ import base64
 import hashlib
 import io
 import json
+import os
 import socket
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +20,7 @@ import pytest
 
 from scripted import ScriptedReviewer
 from unreel import Failure, FailureReason, Reply, ReviewRequest
+from unreel.rewards.guards.training_steps import TrainingStepCollector, iter_reward_log_rows
 from unreel.rewards.service.app import create_reward_app
 from unreel.rewards.service.settings import RewardServiceSettings
 from unreel.webapp.tokens import TokenSettings
@@ -33,7 +37,7 @@ async def serving(
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(
-            transport=transport, base_url="http://test", headers=headers, timeout=60
+            transport=transport, base_url="http://127.0.0.1:8060", headers=headers, timeout=60
         ) as client:
             client.service = app.state.service  # type: ignore[attr-defined]
             yield client
@@ -194,9 +198,9 @@ def test_a_late_item_is_null_and_its_answer_serves_the_retry(
     tmp_path: Path, clip_bytes: Clips
 ) -> None:
     class SlowReviewer(ScriptedReviewer):
-        async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+        async def answer(self, request: ReviewRequest) -> Reply | Failure:
             await asyncio.sleep(0.5)
-            return await super().answer(sheet)
+            return await super().answer(request)
 
     slow = SlowReviewer()
 
@@ -296,6 +300,67 @@ def test_a_web_page_of_another_site_is_refused(
     run(work())
 
 
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8060", "127.0.0.1.evil.example"])
+def test_a_request_to_another_host_is_refused(
+    tmp_path: Path, clip_bytes: Clips, scripted: ScriptedReviewer, host: str
+) -> None:
+    """A name that an attacker binds to this machine would let a web page read the replies."""
+
+    async def work() -> None:
+        async with serving(tmp_path, scripted) as client:
+            body = {"items": [item(clip_bytes(0))]}
+            reply = await client.post("/v1/rewards", json=body, headers={"host": host})
+            assert (reply.status_code, reply.json()["error"]["reason"]) == (403, "foreign-host")
+            assert (await client.get("/health", headers={"host": host})).status_code == 403
+            assert scripted.keys == []
+
+    run(work())
+
+
+def test_no_page_of_the_service_loads_a_script(tmp_path: Path, scripted: ScriptedReviewer) -> None:
+    async def work() -> None:
+        async with serving(tmp_path, scripted) as client:
+            assert (await client.get("/docs")).status_code == 404
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        b"\x93NUMPY\x01\x00\x10\x00{'descr': '|u1', (",
+        (n := b'{"x": {"dtype": "U8", "shape": [1e999], "data_offsets": [0, 0]}}')
+        and len(n).to_bytes(8, "little") + n,
+    ],
+)
+def test_a_damaged_array_is_an_invalid_request(
+    tmp_path: Path, scripted: ScriptedReviewer, array: bytes
+) -> None:
+    async def work() -> None:
+        video = {"array": base64.b64encode(array).decode(), "fps": 8}
+        async with serving(tmp_path, scripted) as client:
+            reply = await client.post("/v1/rewards", json={"items": [{"video": video}]})
+            assert reply.status_code == 422, reply.text
+
+    run(work())
+
+
+def test_clips_that_a_killed_service_left_are_removed_at_the_next_start(
+    tmp_path: Path, scripted: ScriptedReviewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    left, alive, other = (tmp_path / f"unreel-reward-{n}-x" for n in ("4194303", os.getpid(), "a"))
+    for folder in (left, alive, other):
+        folder.mkdir()
+        (folder / "clip.mp4").write_bytes(b"clip")
+
+    async def work() -> None:
+        async with serving(tmp_path, scripted):
+            assert [folder.exists() for folder in (left, alive, other)] == [False, True, True]
+
+    run(work())
+
+
 def test_size_rate_and_room_are_limited(
     tmp_path: Path, clip_bytes: Clips, scripted: ScriptedReviewer
 ) -> None:
@@ -356,9 +421,9 @@ def test_a_slow_upload_ends(tmp_path: Path, scripted: ScriptedReviewer) -> None:
 def test_a_group_is_compared_in_both_orders(tmp_path: Path, clip_bytes: Clips) -> None:
     contents = [hashlib.sha256(clip_bytes(seed)).hexdigest() for seed in range(3)]
 
-    def prefer(sheet: ReviewRequest) -> Reply | Failure:
+    def prefer(request: ReviewRequest) -> Reply | Failure:
         """Prefer the clip of the lower seed; the last clip cannot be compared with the first."""
-        places = [contents.index(exhibit.clip.id) for exhibit in sheet.exhibits]
+        places = [contents.index(exhibit.clip.id) for exhibit in request.inputs]
         if set(places) == {0, 2}:
             return Reply(text="I cannot decide at all")
         return Reply(text=f"<answer>{1 + (places[0] > places[1])}</answer>")
@@ -397,7 +462,11 @@ def test_a_reviewer_that_always_takes_the_first_clip_gives_a_tie(
     run(work())
 
 
-def test_the_log_has_one_line_for_each_item(
+def read_log(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_the_log_has_one_line_for_each_item_and_one_for_each_measured_clip(
     tmp_path: Path, clip_bytes: Clips, scripted: ScriptedReviewer
 ) -> None:
     log = tmp_path / "rewards.jsonl"
@@ -411,11 +480,117 @@ def test_the_log_has_one_line_for_each_item(
                 await client.post("/v1/rewards", json={"items": items})
 
     run(work())
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    (measured,) = (line for line in read_log(log) if "measured" in line)
+    lines = [line for line in read_log(log) if "measured" not in line]
     assert len(lines) == 4
     fresh = next(line for line in lines if line["value"] is not None and not line["cached"])
     assert (fresh["step"], fresh["group"], fresh["failure"]) == (3, "g", None)
-    assert fresh["held_out"] > fresh["value"]
+    assert measured["measured"] == fresh["reward_id"]
+    assert measured["held_out"] > fresh["value"]
     assert fresh["content"] == hashlib.sha256(clip_bytes(0)).hexdigest()
     assert sum(line["cached"] for line in lines) == 1
     assert [line["failure"] for line in lines if line["value"] is None] == ["format-refused"] * 2
+
+
+class GatedReviewer(ScriptedReviewer):
+    """Reviewer that answers when `gate` is set."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.gate = threading.Event()
+
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        while not self.gate.is_set():
+            await asyncio.sleep(0.02)
+        return await super().answer(request)
+
+
+def test_a_row_is_in_the_log_before_the_reply_and_its_facts_follow(
+    tmp_path: Path, clip_bytes: Clips, scripted: ScriptedReviewer
+) -> None:
+    log, held_out = tmp_path / "rewards.jsonl", GatedReviewer("other")
+    held_out.answers["realism"] = "<answer>5</answer>"
+
+    async def work() -> None:
+        async with serving(tmp_path, scripted, log=log, held_out=[held_out]) as client:
+            body = {"items": [item(clip_bytes(0), step=1), item(clip_bytes(0), step=1)]}
+            for n_rows in (2, 4):
+                await client.post("/v1/rewards", json=body)
+                rows = read_log(log)
+                assert len(rows) == n_rows
+                assert [row["held_out"] for row in rows] == [None] * n_rows
+            collector = TrainingStepCollector()
+            collector.add(read_log(log))
+            held_out.gate.set()
+            while len(read_log(log)) < 5:
+                await asyncio.sleep(0.02)
+            await client.post("/v1/rewards", json=body)
+            collector.add([*read_log(log)[4:], {"step": 2}])
+            (step,) = collector.finish()
+            assert (step.n_paired, step.facts["duration"].n) == (2, 2)
+            assert step.held_out is not None
+            assert step.value is not None
+            assert step.held_out > step.value
+            assert read_log(log)[-1]["held_out"] == pytest.approx(step.held_out)
+
+    run(work())
+
+
+def test_a_reward_that_cannot_be_logged_is_refused_and_the_next_row_has_its_own_line(
+    tmp_path: Path, clip_bytes: Clips, scripted: ScriptedReviewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "rewards.jsonl"
+
+    async def work() -> None:
+        async with serving(tmp_path, scripted, log=log) as client:
+            body = {"items": [item(b"broken")]}
+            write = os.write
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "write", lambda at, data: write(at, data[:20]))
+                reply = await client.post("/v1/rewards", json=body)
+            assert (reply.status_code, reply.json()["error"]["reason"]) == (503, "log")
+            assert "No space left" in reply.json()["error"]["message"]
+            assert (await client.post("/v1/rewards", json=body)).status_code == 200
+
+    run(work())
+    (row,) = iter_reward_log_rows(log)
+    assert row["failure"] == "format-refused"
+
+
+@pytest.mark.parametrize("limit", ["concurrency", "max_pending", "max_pending_mb"])
+@pytest.mark.parametrize("path", ["rewards", "rewards:compare"])
+def test_a_token_is_charged_until_its_work_ends(
+    tmp_path: Path, clip_bytes: Clips, path: str, limit: str
+) -> None:
+    """A deadline ends the reply, but not the questions."""
+    reviewer = GatedReviewer("slow")
+    bodies = [
+        {"items": [item(clip_bytes(seed)), item(clip_bytes(seed + 1))], "deadline_s": 0.5}
+        for seed in (0, 4)
+    ]
+    most = {"concurrency": 1, "max_pending": 3, "max_pending_mb": 1.5e-6 * len(str(bodies[0]))}
+    tokens = [
+        TokenSettings(name=name, sha256=hashlib.sha256(name.encode()).hexdigest(), **settings)
+        for name, settings in (
+            ("a", {"scopes": ("reward", "compare"), limit: most[limit]}),
+            ("b", {}),
+        )
+    ]
+
+    async def work() -> None:
+        async with serving(tmp_path, reviewer, tokens=tokens) as client:
+
+            async def post(token: str, body: dict[str, Any], path: str = path) -> int:
+                reply = await client.post(f"/v1/{path}", json=body, headers=bearer(token))
+                return reply.status_code
+
+            assert await post("a", bodies[0]) == 200
+            assert await post("a", bodies[1]) == 429
+            assert await post("b", bodies[1], "rewards") == 200
+            reviewer.gate.set()
+            until_s = time.monotonic() + 20
+            while await post("a", bodies[1]) == 429:
+                assert time.monotonic() < until_s
+                await asyncio.sleep(0.05)
+
+    run(work())

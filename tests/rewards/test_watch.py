@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reward_logs import fall, make_log
-from unreel.cli.reward.watch import watch
+from unreel.cli.reward import watch
 
 
 def run(*arguments: object) -> Result:
@@ -33,7 +33,9 @@ def hacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_honest_log_ends_with_status_0(honest: Path) -> None:
     result = run(honest)
     assert result.exit_code == 0
-    assert "alarms: none" in result.output
+    assert "alarms: none (" in result.output
+    assert "of 11 guards measured)" in result.output
+    assert "%)" in result.output  # the level of an interval
     assert "held-out\tno\t" in result.output
 
 
@@ -55,9 +57,7 @@ def test_json_has_every_guard_with_its_interval_and_n(hacked: Path) -> None:
     assert len(document["guards"]) == 11
 
 
-def test_the_page_shows_guards_and_curves_and_escapes_the_name(
-    tmp_path: Path,
-) -> None:
+def test_the_page_shows_guards_and_curves_and_escapes_the_name(tmp_path: Path) -> None:
     log = write_log(tmp_path / "<b>run.jsonl", make_log(0, fall))
     result = run(log, "--out", tmp_path / "page")
     page = (tmp_path / "page" / "guards.html").read_text(encoding="utf-8")
@@ -71,4 +71,17 @@ def test_the_page_of_a_log_without_rewards_says_so(tmp_path: Path) -> None:
     log = write_log(tmp_path / "empty.jsonl", [])
     result = run(log, "--out", tmp_path / "page")
     assert result.exit_code == 0
-    assert "No step has trained and held-out rewards" in (tmp_path / "page/guards.html").read_text()
+    assert "no guard could be measured yet" in result.output
+    page = (tmp_path / "page/guards.html").read_text()
+    assert "No step has trained and held-out rewards" in page
+    assert "No guard could be measured yet" in page
+    assert "Bare labels" in page
+
+
+def test_a_fact_that_never_changes_has_no_interval_of_0_to_0(tmp_path: Path) -> None:
+    rows = make_log(0)
+    for row in rows:
+        row["facts"] = {**row.get("facts", {}), "duration_s": 2.0}
+    result = run(write_log(tmp_path / "log.jsonl", rows))
+    (duration,) = (line for line in result.output.splitlines() if line.startswith("duration"))
+    assert "the value is the same in each step" in duration

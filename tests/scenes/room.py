@@ -10,19 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from scenes.paint import (
-    Hue,
-    Light,
-    box,
-    dim,
-    fill,
-    from_colour,
-    glow,
-    grain,
-    grid,
-    ramp,
-    to_pixels,
-)
+from scenes.paint import Hue, Light, box, dim, fill, from_colour, glow, grain, grid, ramp, to_pixels
 from unreel.core.box import Box
 from unreel.media.decode import Rgb
 

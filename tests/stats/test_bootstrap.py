@@ -1,8 +1,6 @@
 """Drawing whole clips again."""
 
 from collections.abc import Callable
-from functools import partial
-from random import Random
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +13,8 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
 from unreel.stats.proportion import estimate_proportion
-from unreel.stats.resampling import RESAMPLES, resample_statistic
-from unreel.stats.row_sample import Array, RowSample, require_float_columns, weighted_sum
+from unreel.stats.resampling import RESAMPLES
+from unreel.stats.row_sample import Array, RowSample, require_float_columns
 
 Estimated = Callable[[Measured], Estimate]
 
@@ -66,17 +64,6 @@ def test_every_clip_is_drawn_equally_often() -> None:
     assert grouped.scenes.draw(rng, 20_000).mean(axis=0) == pytest.approx(np.ones(40), abs=0.05)
 
 
-def test_draws_of_merged_rows_vary_as_much_as_draws_of_single_rows() -> None:
-    values = np.array([0.0] * 60 + [1.0] * 40)
-    merged = RowSample.of((values,))
-    apart = RowSample.of((values, np.arange(100.0)))
-    for sample in (merged, apart):
-        total = partial(weighted_sum, column=sample.columns[0])
-        assert resample_statistic(total, sample, seed=3, level=0.95).values.std() == pytest.approx(
-            np.sqrt(24), rel=0.06
-        )
-
-
 def test_the_mean_and_its_interval_agree_with_scipy(
     estimated: Estimated, rng: np.random.Generator
 ) -> None:
@@ -113,35 +100,6 @@ def test_rows_of_one_clip_do_not_count_as_many_clips(
     assert grouped.n == 1_000
 
 
-@given(ROWS, st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_nothing(rows: list[tuple[int, int]], shuffler: Random) -> None:
-    shuffled = rows.copy()
-    shuffler.shuffle(shuffled)
-    results = [
-        bootstrap_mean([v / 7 for _, v in order], seed=2, clusters=[f"{c}" for c, _ in order])
-        for order in (rows, shuffled)
-    ]
-    first, second = results
-    if isinstance(first, Estimate) and isinstance(second, Estimate):
-        ends = (second.value, second.low, second.high)
-        assert (first.value, first.low, first.high) == pytest.approx(ends)
-    else:
-        assert first == second
-
-
-@given(st.lists(st.floats(-1, 1), min_size=6, max_size=40))
-def test_shifting_and_scaling_values_shifts_and_scales_the_estimate(
-    values: list[float],
-) -> None:
-    here = bootstrap_mean(values, seed=3, bounds=(-1, 1))
-    there = bootstrap_mean(10 + 4 * np.array(values), seed=3, bounds=(6, 14))
-    assert isinstance(here, Estimate)
-    assert isinstance(there, Estimate)
-    assert (there.value, there.low, there.high) == pytest.approx(
-        (10 + 4 * here.value, 10 + 4 * here.low, 10 + 4 * here.high)
-    )
-
-
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_a_bounded_mean_always_has_an_interval_with_a_width_inside_the_bounds(
     values: list[float],
@@ -158,21 +116,6 @@ def test_the_seed_alone_decides(rng: np.random.Generator) -> None:
     assert bootstrap_mean(values, seed=1) != bootstrap_mean(values, seed=2)
 
 
-def test_a_higher_level_is_wider(estimated: Estimated, rng: np.random.Generator) -> None:
-    values = rng.normal(size=80)
-    widths = []
-    for level in (0.5, 0.8, 0.95, 0.99):
-        estimate = estimated(bootstrap_mean(values, seed=1, level=level))
-        assert estimate.level == level
-        widths.append(estimate.high - estimate.low)
-    assert widths == sorted(set(widths))
-
-
-def test_no_rows_are_unmeasured() -> None:
-    assert bootstrap_mean([], seed=1) == Unmeasured("no rows")
-    assert bootstrap_mean([], seed=1, bounds=(0, 1)) == Unmeasured("no rows")
-
-
 def test_few_clips_without_bounds_are_unmeasured_and_keep_their_bare_value() -> None:
     one_clip = bootstrap_mean([1.0, 2.0, 3.0], seed=1, clusters=["a", "a", "a"])
     assert one_clip == Unmeasured(
@@ -181,12 +124,6 @@ def test_few_clips_without_bounds_are_unmeasured_and_keep_their_bare_value() -> 
     assert isinstance(bootstrap_mean([1.0, 2.0, 3.0, 4.0, 5.0], seed=1), Unmeasured)
     assert isinstance(bootstrap_mean([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], seed=1), Estimate)
     assert isinstance(bootstrap_mean([1.0, 2.0, 3.0, 4.0, 5.0], seed=1, level=0.9), Estimate)
-
-
-def test_few_bounded_clips_get_the_interval_of_a_share(estimated: Estimated) -> None:
-    estimate = estimated(bootstrap_mean([1, 1, 0, 1], seed=1, bounds=(0, 1)))
-    share = estimated(estimate_proportion(3, 4))
-    assert (estimate.low, estimate.high) == pytest.approx((share.low, share.high))
 
 
 def test_one_clip_with_most_rows_counts_as_hardly_more_than_one_clip(estimated: Estimated) -> None:
@@ -259,17 +196,7 @@ def test_values_outside_their_bounds_are_refused(bounds: tuple[float, float]) ->
         bootstrap_mean([0.55] * 8, seed=1, bounds=bounds)
 
 
-def test_bounds_that_leave_no_room_are_refused() -> None:
-    with pytest.raises(InvalidValueError, match="Check the bounds"):
-        bootstrap_mean([1.0] * 8, seed=1, bounds=(1, 1))
-
-
 @pytest.mark.parametrize("values", [[1.0, float("nan")], [float("inf")], [[1.0], [2.0]]])
 def test_rows_that_are_no_numbers_are_refused(values: npt.ArrayLike) -> None:
     with pytest.raises(InvalidValueError):
         bootstrap_mean(values, seed=1)
-
-
-def test_every_row_needs_its_clip() -> None:
-    with pytest.raises(InvalidValueError, match="Name the clip of every row"):
-        bootstrap_mean([1.0, 2.0], seed=1, clusters=["a"])

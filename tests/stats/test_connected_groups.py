@@ -13,10 +13,6 @@ def test_names_are_joined_through_others_and_keep_their_order() -> None:
     ]
 
 
-def test_nothing_joined_leaves_each_alone() -> None:
-    assert group_connected_names(["a", "b"], []) == [["a"], ["b"]]
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20))
 def test_every_pair_ends_in_one_group_and_no_name_is_lost(pairs: list[tuple[int, int]]) -> None:
     names = [str(n) for n in range(10)]

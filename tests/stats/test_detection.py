@@ -7,7 +7,6 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import bootstrap as scipy_bootstrap
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, f1_score, roc_auc_score
 
@@ -46,19 +45,6 @@ def test_auc_with_ties_is_the_one_of_scikit_learn(rows: list[tuple[int, int]]) -
         assert "resamples have no value" in measured.why
 
 
-@pytest.mark.slow
-def test_the_interval_of_auc_is_the_one_scipy_finds_by_drawing_clips(
-    estimated: Estimated, rng: np.random.Generator
-) -> None:
-    truth, scores = _detect(rng, 200)
-    ends = scipy_bootstrap(
-        (truth, scores), roc_auc_score, paired=True, n_resamples=1_000, method="percentile", rng=rng
-    ).confidence_interval
-    estimate = estimated(auc(truth, scores, seed=1))
-    width = ends.high - ends.low
-    assert (estimate.low, estimate.high) == pytest.approx((ends.low, ends.high), abs=0.12 * width)
-
-
 def test_turning_the_scores_round_mirrors_auc(
     estimated: Estimated, rng: np.random.Generator
 ) -> None:
@@ -93,11 +79,6 @@ def test_auc_draws_clips(estimated: Estimated, rng: np.random.Generator) -> None
 @pytest.mark.parametrize("truth", [[], [1] * 9, [0] * 9])
 def test_auc_needs_both_sides(truth: list[int]) -> None:
     assert isinstance(auc(truth, range(len(truth)), seed=1), Unmeasured)
-
-
-def test_labels_are_zero_or_one() -> None:
-    with pytest.raises(InvalidValueError, match="Give 1 for generated, 0 for real"):
-        auc([1, 2], [0.5, 0.6], seed=1)
 
 
 def test_balanced_accuracy_is_the_one_of_scikit_learn(estimated: Estimated) -> None:
@@ -154,21 +135,6 @@ def test_bins_and_brier_score_are_those_of_scikit_learn(
     assert estimated(result.ece).n == estimated(result.brier).n == 500
 
 
-def test_equal_probabilities_share_a_bin(estimated: Estimated) -> None:
-    truth = [0, 0, 0, 1] * 15 + [0, 1, 1, 1] * 5
-    told = [0.25] * 60 + [0.75] * 20
-    result = measure_probability_calibration(truth, told, seed=1)
-    assert [one.p_mean for one in result.bins] == [0.25, 0.75]
-    assert [one.generated.value for one in result.bins] == [0.25, 0.75]
-    assert estimated(result.ece).value == pytest.approx(0)
-
-
-def test_tied_probabilities_go_to_the_bin_that_holds_their_middle() -> None:
-    told = [0.1] * 30 + [0.5] * 60 + [0.9] * 10
-    result = measure_probability_calibration([0, 1] * 50, told, seed=1, bins=2)
-    assert [one.generated.n for one in result.bins] == [30, 70]
-
-
 def test_honest_probabilities_may_have_no_calibration_error(
     estimated: Estimated, rng: np.random.Generator
 ) -> None:
@@ -204,12 +170,6 @@ def test_calibration_draws_clips(estimated: Estimated, rng: np.random.Generator)
         first, second = estimated(alone), estimated(repeated)
         assert second.value == pytest.approx(first.value)
         assert second.high - second.low == pytest.approx(first.high - first.low, rel=0.15)
-
-
-def test_calibration_of_nothing_is_unmeasured() -> None:
-    result = measure_probability_calibration([], [], seed=1)
-    assert result.ece == result.brier == Unmeasured("no rows")
-    assert result.bins == ()
 
 
 def test_calibration_error_of_few_clips_is_unmeasured_with_its_bare_value() -> None:

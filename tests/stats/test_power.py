@@ -36,6 +36,11 @@ def test_a_true_difference_of_the_stated_size_is_found_in_8_of_10_comparisons(
     assert sum(row["power"] for row in rows) / len(rows) < 0.97
 
 
+def test_what_benchmarks_check_states_is_found_despite_the_correction(power: ModuleType) -> None:
+    (row,) = power.find_corrected(trials=60, seed=1, sizes=(60,))
+    assert 0.65 <= row["power"] < 0.97, row
+
+
 def test_at_60_clips_10_points_are_too_few() -> None:
     assert compute_detectable_accuracy_gap(60) == pytest.approx(0.19, abs=0.01)
     assert compute_detectable_accuracy_gap(60) > 2 * compute_detectable_accuracy_gap(600)

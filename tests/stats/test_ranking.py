@@ -225,5 +225,5 @@ def test_a_missing_evalica_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
         for outcome in BattleOutcome
         for i in range(9)
     ]
-    with pytest.raises(MissingExtraError, match=r"unreel\[arena\]"):
+    with pytest.raises(MissingExtraError, match=r"unreel\[eval\]"):
         bradley_terry(battles, seed=1)

@@ -6,7 +6,7 @@ from scipy.stats import binom, kurtosis
 
 from unreel.annotation.progress import estimate_median
 from unreel.core.estimate import Estimate
-from unreel.curation.audit.frame_features import _compute_kurtosis
+from unreel.curation.audit.clip_features import _compute_kurtosis
 
 
 @pytest.mark.parametrize("n", [*range(8, 200), 1_000, 10_001])

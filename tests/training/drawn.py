@@ -18,7 +18,7 @@ from training.sets import fake, real, write_set
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Generated
 from unreel.core.trace import Category
-from unreel.curation.inject.frame_injection import InjectedFrames, inject_trace_into_frames
+from unreel.curation.inject.clip_injection import InjectedFrames, inject_trace_into_frames
 from unreel.media.decode import Rgb
 
 Kind = Literal["taught", "other"]
@@ -138,10 +138,6 @@ _KINDS: dict[Kind, tuple[Sequence[Callable[[np.random.Generator], Floats]], Sequ
     "taught": ((_blotches, _stripes), (_disc, partial(_polygon, sides=4, inner=0.85))),
     "other": (
         (_checks, _rings),
-        (
-            partial(_polygon, sides=3, inner=0.72),
-            partial(_polygon, sides=6, inner=0.95),
-            _ellipse,
-        ),
+        (partial(_polygon, sides=3, inner=0.72), partial(_polygon, sides=6, inner=0.95), _ellipse),
     ),
 }

@@ -55,7 +55,7 @@ def run(root: Path, folder: Path, *, family: Any = "qwen2.5-vl", **changes: Any)
     from unreel.training.run import TrainingCallbacks, train
 
     torch.set_num_threads(1)
-    told = {name: changes.pop(name) for name in ("going", "spectator") if name in changes}
+    told = {name: changes.pop(name) for name in ("going", "callbacks") if name in changes}
     access = build_clip_access_settings(EnvironmentSettings(), trusted=True)
     steps: list[int] = []
     stop_at = changes.pop("stop_at", None)
@@ -63,7 +63,7 @@ def run(root: Path, folder: Path, *, family: Any = "qwen2.5-vl", **changes: Any)
         on_step=lambda step, _loss, _vigil: steps.append(step),
         should_stop=lambda: stop_at is not None and len(steps) + 1 >= stop_at,
     )
-    told.setdefault("spectator", counting)
+    told.setdefault("callbacks", counting)
     return train(recipe(root, family, **changes), folder, access=access, **told)
 
 
@@ -78,7 +78,7 @@ def main() -> None:
     if len(sys.argv) > 4:
         _die_at_sync(int(sys.argv[4]))
     told = TrainingCallbacks(on_step=lambda step, loss, _: _say(f"{step} {loss:.7f}"))
-    trained = run(root, folder, spectator=told, **changes)
+    trained = run(root, folder, callbacks=told, **changes)
     _say(f"ended {trained.ended} {trained.step} {trained.loss:.7f}")
 
 

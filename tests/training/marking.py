@@ -11,7 +11,7 @@ from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.trace import TRACE
 from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.training.recipe import AnswerRewardSection
-from unreel.training.rewards.answer_key import AnswerKey
+from unreel.training.rewards.reward import AnswerKey
 from unreel.training.rewards.reward_settings import (
     AnswerRewardSettings,
     compute_answer_reward_settings,
@@ -57,8 +57,8 @@ def settled(truths: Sequence[TraceTruth], **changed: float) -> AnswerRewardSetti
     )
 
 
-def key(*truths: TraceTruth, terms: AnswerRewardSettings, prompt: str = PROMPT) -> AnswerKey:
-    return AnswerKey(protocol="trace", prompt=prompt, space=SPACE, truths=truths, terms=terms)
+def key(*truths: TraceTruth, settings: AnswerRewardSettings, prompt: str = PROMPT) -> AnswerKey:
+    return AnswerKey(protocol="trace", prompt=prompt, space=SPACE, truths=truths, terms=settings)
 
 
 def perfect(truth: TraceTruth) -> str:

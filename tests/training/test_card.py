@@ -5,15 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from unreel.core.errors import UnreadableSourceError
-from unreel.core.output_files import OutputDirectory
 from unreel.training.model_card import (
     LIMITS,
     CheckpointModelCard,
     format_model_card,
-    read_model_card,
     read_model_licence,
-    write_model_card,
 )
 from unreel.training.recipe import validate_train_recipe
 
@@ -73,30 +69,10 @@ def test_the_page_holds_data_licences_scores_with_intervals_and_limits() -> None
         assert said in page
 
 
-def test_a_card_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    write_model_card(CARD, OutputDirectory(tmp_path))
-    assert format_model_card(read_model_card(tmp_path)) == format_model_card(CARD)
-
-
 def test_a_strangers_licence_brings_no_markup() -> None:
     page = format_model_card(replace(CARD, licences=("<script>|`\n# pwned",)))
     assert "<script>" not in page
     assert "\n# pwned" not in page
-
-
-def test_a_leak_that_was_accepted_is_told() -> None:
-    leaky = replace(CARD, data=CARD.data | {"leaks": ["a and b of press (same bytes)"]})
-    assert "1 test clips are also in the training data" in format_model_card(leaky)
-    assert "test clips are also" not in format_model_card(CARD)
-
-
-def test_nothing_held_out_is_said_to_be_not_measured() -> None:
-    assert "Not measured: nothing was held out" in format_model_card(replace(CARD, look=None))
-
-
-def test_a_folder_without_a_card_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableSourceError, match="OUT/model"):
-        read_model_card(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,8 @@ import pytest
 
 from training.marking import REAL_TEXT, bare, draw_box, draw_truths, fake, key, perfect, settled
 from unreel.core.box import Box
-from unreel.core.clip import Generated, Real
-from unreel.core.judgement import Label, Rating
-from unreel.core.span import TimeSpan
-from unreel.core.trace import Trace
-from unreel.core.verdict import Position
-from unreel.protocols.locate.ground_truth import LocateTruth
-from unreel.protocols.locate.verdict_texts import UNIT
+from unreel.core.judgement import Label
 from unreel.protocols.trace.ground_truth import TraceTruth
-from unreel.training.rewards.answer_key import AnswerKey
 
 TRUTHS = draw_truths(160)
 TERMS = settled(TRUTHS)
@@ -30,7 +23,7 @@ Answer = Callable[[TraceTruth], str]
 
 def earns(answer: Answer, *, prompt: str = "fine-tuning-no-explanation") -> float:
     return mean(
-        key(truth, terms=TERMS, prompt=prompt).mark(answer(truth)).total for truth in TRUTHS
+        key(truth, settings=TERMS, prompt=prompt).mark(answer(truth)).total for truth in TRUTHS
     )
 
 
@@ -122,10 +115,6 @@ KNOW_ALL: dict[str, Answer] = {
 }
 
 
-def test_there_are_at_least_thirty_ways() -> None:
-    assert len(KNOW_NOTHING | KNOW_LABELS | KNOW_ALL) >= 30
-
-
 @pytest.mark.parametrize("cheat", KNOW_NOTHING.values(), ids=KNOW_NOTHING)
 def test_knowing_nothing_earns_no_more_than_calling_every_clip_real(cheat: Answer) -> None:
     assert earns(cheat) <= earns(always_real) + 1e-9
@@ -172,39 +161,13 @@ def test_honest_knowledge_is_worth_having() -> None:
 def test_a_false_alarm_costs_a_miss_times_the_declared_factor(factor: float) -> None:
     terms = settled(TRUTHS, false_alarm=factor)
     real, made = TRUTHS[0], TRUTHS[1]
-    alarm = 1 - key(real, terms=terms).mark(fake(CENTRE, 0)).total
-    miss = 1 - key(made, terms=terms).mark(REAL_TEXT).total
+    alarm = 1 - key(real, settings=terms).mark(fake(CENTRE, 0)).total
+    miss = 1 - key(made, settings=terms).mark(REAL_TEXT).total
     assert alarm == pytest.approx(factor * miss)
 
 
 def test_evidence_on_a_real_clip_earns_nothing() -> None:
-    marked = key(TRUTHS[0], terms=TERMS)
+    marked = key(TRUTHS[0], settings=TERMS)
     assert marked.mark(fake(CENTRE, 1)).total == marked.mark(fake()).total == 0
     with_box = marked.mark(REAL_TEXT + " The unnatural part is at [1, 1, 9, 9].").total
     assert with_box < marked.mark(REAL_TEXT).total
-
-
-LABELLED = [
-    ("reality", "direct", (Real(), Generated("x")), "<answer>1</answer>", "<answer>0</answer>"),
-    ("preference", "paper", (Position.FIRST, Position.SECOND), "1", "2"),
-    ("locate", "paper", (LocateTruth(), LocateTruth(traces=(Trace(span=TimeSpan(0, 1)),))), "[]", '[{"start": 0, "end": 1}]'),
-    ("realism", "paper", (Rating(score=5), Rating(score=1)), "<answer>5</answer>", "<answer>1</answer>"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "prompt", "truths", "first", "second"), LABELLED)
-def test_other_instruments_pay_one_answer_and_no_hedge(
-    name: str, prompt: str, truths: tuple[object, object], first: str, second: str
-) -> None:
-    keys = [
-        AnswerKey(protocol=name, prompt=prompt, space=UNIT, truths=(truth,), terms=TERMS)
-        for truth in truths
-    ]
-    paid = [[marked.mark(text).total for text in (first, second)] for marked in keys]
-    assert paid[0][0] == paid[1][1] == 1
-    assert max(paid[0][1], paid[1][0]) < 1
-    for hedge in ("", "0 1", f"{first} or {second}", "1 2 3 4 5", "<answer></answer>", "\u0661"):
-        for marked, (right, wrong) in zip(keys, [paid[0], paid[1][::-1]], strict=True):
-            assert marked.mark(hedge).total in (0, right, wrong)
-        both = mean(marked.mark(hedge).total for marked in keys)
-        assert both <= max(mean(pair) for pair in zip(*paid, strict=True))

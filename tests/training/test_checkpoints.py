@@ -31,15 +31,6 @@ def test_the_newest_sealed_checkpoint_is_read(tmp_path: Path) -> None:
     assert (newest.step, newest.path.name) == (100, "step-000100")
 
 
-def test_a_draft_is_no_checkpoint(tmp_path: Path) -> None:
-    checkpoints = TrainingCheckpointStore(tmp_path)
-    _write(checkpoints, 10)
-    (checkpoints.begin(format_checkpoint_name(20)) / "model.safetensors").write_text("half")
-    assert checkpoints.newest() == checkpoints.at(10)
-    checkpoints.clear_drafts()
-    assert [each.name for each in (tmp_path / "checkpoints").iterdir()] == ["step-000010"]
-
-
 @pytest.mark.parametrize("damage", ["cut", "gone", "changed", "no seal", "not json", "climbs"])
 def test_a_checkpoint_that_lost_bytes_is_passed_over(damage: str, tmp_path: Path) -> None:
     checkpoints = TrainingCheckpointStore(tmp_path)
@@ -61,15 +52,6 @@ def test_a_checkpoint_that_lost_bytes_is_passed_over(damage: str, tmp_path: Path
             seal.write_text(json.dumps({"step": 20, "files": {"../../../etc/passwd": "0"}}))
     assert read_sealed_checkpoint(last) is None
     assert checkpoints.newest() == checkpoints.at(10)
-
-
-def test_a_step_that_is_reached_again_replaces_what_a_damaged_one_left(tmp_path: Path) -> None:
-    checkpoints = TrainingCheckpointStore(tmp_path)
-    (_write(checkpoints, 10) / "model.safetensors").write_text("damaged")
-    _write(checkpoints, 10, "new")
-    found = checkpoints.newest()
-    assert found is not None
-    assert (found.path / "model.safetensors").read_text() == "new 10"
 
 
 def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:

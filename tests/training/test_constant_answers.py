@@ -39,7 +39,7 @@ def expect(truths: Sequence[TraceTruth], answers: dict[str, float]) -> float:
     """Exact expectation of answers that are given with these probabilities, whatever the clip."""
     terms = settled(truths)
     earned = (
-        n * sum(p * key(truth, terms=terms).mark(text).total for text, p in answers.items())
+        n * sum(p * key(truth, settings=terms).mark(text).total for text, p in answers.items())
         for truth, n in Counter(truths).items()
     )
     return sum(earned) / len(truths)
@@ -51,7 +51,7 @@ def expect_honest(truths: Sequence[TraceTruth], right: float) -> float:
 
     def of(truth: TraceTruth) -> float:
         real, generated_ = (
-            key(truth, terms=terms).mark(text).total for text in (REAL_TEXT, fake())
+            key(truth, settings=terms).mark(text).total for text in (REAL_TEXT, fake())
         )
         true, false = (real, generated_) if truth.label is Label.REAL else (generated_, real)
         return right * true + (1 - right) * false

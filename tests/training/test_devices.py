@@ -1,11 +1,9 @@
 """Several devices are described in Accelerate's own words."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from unreel.core.errors import InvalidSettingError
 from unreel.training.accelerate_config import build_accelerate_config, write_accelerate_config
 from unreel.training.recipe import TrainedModelSection, TrainingDevicesSection
 
@@ -54,15 +52,3 @@ def test_the_layers_that_a_model_is_split_at_exist(family: str) -> None:
     ]
     for layer in split.split(","):
         assert any(hasattr(module, layer) for module in modules), layer
-
-
-def test_one_device_cannot_be_several() -> None:
-    with pytest.raises(InvalidSettingError, match="ddp or fsdp"):
-        build_accelerate_config(TrainingDevicesSection(count=2), MODEL)
-
-
-def test_the_file_is_plain_json(tmp_path: Path) -> None:
-    launch = write_accelerate_config(
-        TrainingDevicesSection(strategy="ddp", count=2), MODEL, tmp_path, typed=()
-    )
-    assert json.loads(launch.config.read_text())["num_processes"] == 2

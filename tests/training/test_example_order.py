@@ -1,11 +1,14 @@
 """The list of examples follows from keys, weights and the seed alone."""
 
-from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 
-from unreel.training.examples.order import ExampleOrder, compute_epoch_length, count_training_steps
+from unreel.training.examples.example import (
+    ExampleOrder,
+    compute_epoch_length,
+    count_training_steps,
+)
 from unreel.training.recipe import OptimiserSection
 
 
@@ -23,18 +26,6 @@ def test_a_pass_holds_each_example_once_and_the_next_follows_it() -> None:
     for epoch in range(3):
         assert sorted(_keys(order, 31 * epoch, 31)) == sorted(each.key for each in examples)
     assert _keys(order, 0, 31) != _keys(order, 31, 31)
-
-
-def test_a_place_far_behind_is_the_same_for_who_starts_there() -> None:
-    examples = _examples(10) + _examples(10, data=1)
-    read_through = ExampleOrder(examples, weights=[1.0, 0.3], seed=3)
-    all_keys = _keys(read_through, 0, 100)
-    assert _keys(ExampleOrder(examples, weights=[1.0, 0.3], seed=3), 70, 30) == all_keys[70:]
-
-
-def test_a_list_of_rare_examples_alone_never_ends_either() -> None:
-    order = ExampleOrder(_examples(2), weights=[0.1], seed=0)
-    assert Counter(_keys(order, 0, 20)) == {"0-0": 10, "0-1": 10}
 
 
 @pytest.mark.parametrize(

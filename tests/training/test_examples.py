@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("lance")  # examples are kept in tables
 
 from training.sets import MELTS, clip, fake, real, recipe, write_set
-from unreel.benchmarks.loader import open_benchmark
 from unreel.core.box import Box
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label, Rating
@@ -19,7 +18,6 @@ from unreel.core.settings import read_environment_settings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.engine.storage_access import build_clip_access_settings
-from unreel.training.examples.order import compute_epoch_order
 from unreel.training.examples.reading import TrainingExampleSet, read_training_examples
 from unreel.training.recipe import TrainRecipe
 
@@ -72,30 +70,6 @@ def test_no_scene_is_on_both_sides(read: Read, scenes: Path) -> None:
     assert {e.source for e in found.train}.isdisjoint({e.source for e in found.held_out})
 
 
-def test_one_more_clip_moves_no_other(read: Read, scenes: Path, tmp_path: Path) -> None:
-    before = read(recipe(scenes))
-    grown = tmp_path / "grown"
-    shutil.copytree(scenes, grown)
-    old = list(open_benchmark(scenes))
-    added = (real("new", group="scene-new"), clip(50))
-    write_set(grown, [*((e, (scenes / e.location).read_bytes()) for e in old), added])
-    after = read(recipe(grown))
-    assert names(before.held_out) == names(after.held_out) - {"new"}
-    order = [
-        before.train[i].name
-        for i in compute_epoch_order(before.train, weights=[1], seed=0, epoch=0)
-    ]
-    then = [
-        after.train[i].name for i in compute_epoch_order(after.train, weights=[1], seed=0, epoch=0)
-    ]
-    assert order == [name for name in then if name != "new"]
-
-
-def test_another_seed_holds_out_other_scenes(read: Read, scenes: Path) -> None:
-    held = {frozenset(names(read(recipe(scenes, seed=seed)).held_out)) for seed in range(4)}
-    assert len(held) > 1
-
-
 def test_what_gives_no_example_is_counted_with_its_reason(read: Read, tmp_path: Path) -> None:
     torn = fake("torn", traces=(replace(MELTS, explanation="It is <think> odd </think>"),))
     span = TimeSpan(9_000_000, 9_500_000)
@@ -135,19 +109,6 @@ def test_one_scene_alone_cannot_be_parted(read: Read, tmp_path: Path) -> None:
         read(recipe(root))
     nothing_held = {"share": 0, "near_duplicates": False}
     assert len(read(recipe(root, holdout=nothing_held)).train) == 3
-
-
-def test_two_scenes_leave_one_to_learn_and_one_to_watch(read: Read, tmp_path: Path) -> None:
-    entries = [(real(f"r{n}", group=f"g{n}"), clip(n)) for n in range(2)]
-    root = write_set(tmp_path / "set", entries)
-    for share in (0.01, 0.99):
-        found = read(recipe(root, holdout={"share": share, "near_duplicates": False}))
-        assert (len(found.train), len(found.held_out)) == (1, 1)
-
-
-def test_data_that_nobody_named_is_asked_for(read: Read) -> None:
-    with pytest.raises(InvalidSettingError, match="--data PATH"):
-        read(recipe(None))
 
 
 def test_a_split_can_be_held_out_and_what_it_shares_with_training_is_left_out(
@@ -261,19 +222,3 @@ def test_changed_truth_bytes_or_weights_are_another_training(read: Read, scenes:
     heavier = recipe(scenes).data[0].model_dump() | {"weight": 2.0}
     assert read(recipe(scenes, data=[heavier])).digest != first
     assert read(recipe(scenes, seed=3)).digest != first
-
-
-def test_an_epoch_is_a_weighted_pass(read: Read, scenes: Path) -> None:
-    examples = read(recipe(scenes)).train
-    mixed = [replace(e, data=place % 2) for place, e in enumerate(examples)]
-    seen = [0] * len(mixed)
-    for epoch in range(4):
-        for place in compute_epoch_order(mixed, weights=[2, 0.5], seed=1, epoch=epoch):
-            seen[place] += 1
-    assert {seen[place] for place in range(0, len(mixed), 2)} == {8}
-    assert {seen[place] for place in range(1, len(mixed), 2)} == {2}
-    first = compute_epoch_order(mixed, weights=[1, 1], seed=1, epoch=0)
-    assert sorted(first) == list(range(len(mixed)))
-    assert first == compute_epoch_order(mixed, weights=[1, 1], seed=1, epoch=0)
-    assert first != compute_epoch_order(mixed, weights=[1, 1], seed=1, epoch=1)
-    assert first != compute_epoch_order(mixed, weights=[1, 1], seed=2, epoch=0)

@@ -1,4 +1,4 @@
-"""LLaMA-Factory's and ms-swift's own loaders take the exported folders, and train on them."""
+"""LLaMA-Factory's own loader takes the exported folders, and trains on them."""
 
 import json
 import os
@@ -24,68 +24,38 @@ from unreel.engine.storage_access import (
     provide_local_clip_file,
 )
 from unreel.media.access import open_media_reader
-from unreel.reviewers.ask import ClipInputLoader
+from unreel.reviewers.clip_inputs import ClipInputLoader
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.reviewers.local.input_format import read_checkpoint_input_spec
 from unreel.training.examples.example import load_training_example_input
 from unreel.training.examples.reading import TrainingExampleSet, read_training_examples
-from unreel.training.formats.contract import FORMATS, create_trainer_export_job
-from unreel.training.formats.exporting import ROWS, export_training_examples
+from unreel.training.export import FORMATS, ROWS, export_training_examples
 from unreel.training.recipe import TrainRecipe, validate_train_recipe
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(3600),
-    pytest.mark.filterwarnings("default"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600), pytest.mark.filterwarnings("default")]
 
 STEPS = 20
-ENVIRONMENTS = {
-    "llamafactory": ("LLAMAFACTORY_BIN", ["llamafactory==0.9.5", "torch==2.13.0", "av"]),
-    "ms-swift": (
-        "SWIFT_BIN",
-        ["ms-swift==4.6.0", "torch==2.13.0", "av", "qwen_vl_utils==0.0.14", "decord"],
-    ),
-}
-OWN_IDS = """
-import json, os
-from swift.template.templates.qwen import Qwen2VLTemplate
-found = json.load(open(os.environ["TINY"] + "/config.json"))
-Qwen2VLTemplate.image_token_id = found["image_token_id"]
-Qwen2VLTemplate.video_token_id = found["video_token_id"]
-"""
-"""ms-swift holds the ids of Qwen's own vocabulary; a tiny one has others."""
 
 
 @pytest.fixture(scope="module")
-def foreign(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Any:
-    """The programs of a trainer, in an environment of its own: one that is named, or a new one."""
-    made: dict[str, Path] = {}
-
-    def programs(trainer: str) -> Path:
-        named, packages = ENVIRONMENTS[trainer]
-        if trainer not in made:
-            given = os.environ.get(named)  # noqa: TID251  an environment of the tester's
-            made[trainer] = Path(given) if given else _make(trainer, packages)
-        return made[trainer]
-
-    def _make(trainer: str, packages: list[str]) -> Path:
-        folder = tmp_path_factory.mktemp(trainer) / "env"
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        python = folder / "bin" / "python"
-        pip = [str(python), "-m", "pip", "install", "-q"]
-        subprocess.run([*pip, "torch==2.13.0"], check=True)
-        subprocess.run([*pip, *packages], check=True)
-        subprocess.run([*pip, "--no-deps", "torchvision==0.28.0"], check=True)
-        if trainer == "llamafactory":
-            # It imports torchaudio, of which no build goes with a CPU torch: without its libraries it loads.
-            subprocess.run([*pip, "--no-deps", "torchaudio==2.9.1"], check=True)
-            for library in folder.glob("lib/python*/site-packages/torchaudio/lib/*.so"):
-                library.unlink()
-        subprocess.run([str(python), str(shared / "stack" / "torchvision_cpu.py")], check=True)
-        return folder / "bin"
-
-    return programs
+def foreign(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
+    """LLaMA-Factory's programs, in an environment of its own: one that is named, or a new one."""
+    named = os.environ.get("LLAMAFACTORY_BIN")  # noqa: TID251  an environment of the tester's
+    if named:
+        return Path(named)
+    folder = tmp_path_factory.mktemp("llamafactory") / "env"
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    pip = [str(python), "-m", "pip", "install", "-q"]
+    subprocess.run([*pip, "torch==2.13.0"], check=True)
+    subprocess.run([*pip, "llamafactory==0.9.5", "torch==2.13.0", "av"], check=True)
+    subprocess.run([*pip, "--no-deps", "torchvision==0.28.0"], check=True)
+    # It imports torchaudio, of which no build goes with a CPU torch: without its libraries it loads.
+    subprocess.run([*pip, "--no-deps", "torchaudio==2.9.1"], check=True)
+    for library in folder.glob("lib/python*/site-packages/torchaudio/lib/*.so"):
+        library.unlink()
+    subprocess.run([str(python), str(shared / "stack" / "torchvision_cpu.py")], check=True)
+    return folder / "bin"
 
 
 @pytest.fixture(scope="module")
@@ -118,14 +88,13 @@ class Exported:
             self.recipe, access=self.access, folder=folder / "kept", accept_leak=True
         )
 
-    def write(self, to: str) -> None:
+    def write(self) -> None:
         with open_media_reader(self.access.settings, trusted=True) as reader:
             export_training_examples(
-                create_trainer_export_job(self.recipe),
+                FORMATS["llamafactory"](self.recipe),
                 {"train": self.examples.train, "held_out": self.examples.held_out},
-                FORMATS.load(to),
                 folder=self.folder,
-                showing=self._showing(reader),
+                loader=self._showing(reader),
             )
 
     def own_ids(self, model: Path) -> list[list[int]]:
@@ -138,7 +107,7 @@ class Exported:
                 load_training_example_input(example, self._showing(reader), encoder)
                 for example in self.examples.train
             ]
-        encoded: list[Any] = [encoder.encode(each.sheet, each.target) for each in lessons]
+        encoded: list[Any] = [encoder.encode(each.request, each.target) for each in lessons]
         return [each.input_ids.tolist() for each in encoded]
 
     def _showing(self, reader: Any) -> ClipInputLoader:
@@ -184,12 +153,12 @@ def _recipe(model: Path, benchmark: Path, form: str, asked: str) -> TrainRecipe:
     )
 
 
-def _run(command: list[str], folder: Path, **more: str) -> str:
+def _run(command: list[str], folder: Path) -> str:
     quiet = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "2", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
         command,
         cwd=folder,
-        env=os.environ | quiet | more,  # noqa: TID251  handed on to a child
+        env=os.environ | quiet,  # noqa: TID251  handed on to a child
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -206,13 +175,11 @@ def _losses(log: str) -> list[float]:
 
 @pytest.mark.parametrize("form", ["frames", "video"])
 def test_llama_factory_trains_on_the_exported_folder(
-    form: str, model: Path, benchmark: Path, foreign: Any, tmp_path: Path
+    form: str, model: Path, benchmark: Path, foreign: Path, tmp_path: Path
 ) -> None:
     exported = Exported(model, benchmark, form, tmp_path)
-    exported.write("llamafactory")
-    log = _run(
-        [str(foreign("llamafactory") / "llamafactory-cli"), "train", "train.yaml"], exported.folder
-    )
+    exported.write()
+    log = _run([str(foreign / "llamafactory-cli"), "train", "train.yaml"], exported.folder)
     losses = _losses(log)
     assert len(losses) == STEPS
     assert losses[-1] < losses[0]
@@ -220,10 +187,10 @@ def test_llama_factory_trains_on_the_exported_folder(
 
 @pytest.mark.parametrize("form", ["frames", "video"])
 def test_llama_factory_sees_frames_in_the_size_that_the_boxes_are_written_for(
-    form: str, model: Path, benchmark: Path, foreign: Any, tmp_path: Path
+    form: str, model: Path, benchmark: Path, foreign: Path, tmp_path: Path
 ) -> None:
     exported = Exported(model, benchmark, form, tmp_path)
-    exported.write("llamafactory")
+    exported.write()
     rows = _rows(exported, foreign)
     spaces = {json.loads(line)["box_space"] for line in (exported.folder / ROWS).open()}
     grids = {f"model-input {14 * w}x{14 * h}" for row in rows for _, h, w in row["grid"]}
@@ -231,10 +198,10 @@ def test_llama_factory_sees_frames_in_the_size_that_the_boxes_are_written_for(
 
 
 def test_pictures_become_the_very_tokens_in_llama_factory_that_a_training_here_reads(
-    model: Path, benchmark: Path, foreign: Any, tmp_path: Path
+    model: Path, benchmark: Path, foreign: Path, tmp_path: Path
 ) -> None:
     exported = Exported(model, benchmark, "frames", tmp_path, asked="reality")
-    exported.write("llamafactory")
+    exported.write()
     theirs = [row["ids"] for row in _rows(exported, foreign)]
     ours = exported.own_ids(model)
     # It writes the line's end behind the last turn, too.
@@ -242,29 +209,9 @@ def test_pictures_become_the_very_tokens_in_llama_factory_that_a_training_here_r
     assert {len(ids) - len(own) for ids, own in zip(theirs, ours, strict=True)} <= {0, 1}
 
 
-def _rows(exported: Exported, foreign: Any) -> list[dict[str, Any]]:
+def _rows(exported: Exported, foreign: Path) -> list[dict[str, Any]]:
     """What LLaMA-Factory's own loader makes of the folder."""
     script = str(Path(__file__).with_name("foreign_rows.py"))
-    log = _run([str(foreign("llamafactory") / "python"), script, "."], exported.folder)
+    log = _run([str(foreign / "python"), script, "."], exported.folder)
     rows: list[dict[str, Any]] = json.loads(log.split("ROWS ", 1)[1].splitlines()[0])
     return rows
-
-
-@pytest.mark.parametrize("form", ["frames", "video"])
-def test_ms_swift_trains_on_the_exported_folder(
-    form: str, model: Path, benchmark: Path, foreign: Any, tmp_path: Path
-) -> None:
-    exported = Exported(model, benchmark, form, tmp_path)
-    exported.write("ms-swift")
-    plugin = tmp_path / "own_ids.py"
-    plugin.write_text(OWN_IDS)
-    command = [str(foreign("ms-swift") / "swift"), "sft", "train.json"]
-    log = _run(
-        [*command, "--external_plugins", str(plugin)],
-        exported.folder,
-        TINY=str(model),
-        FORCE_QWENVL_VIDEO_READER="decord",
-    )
-    losses = _losses(log)
-    assert len(losses) == STEPS
-    assert losses[-1] < losses[0]

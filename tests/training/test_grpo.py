@@ -30,11 +30,11 @@ from unreel.stats.bootstrap import bootstrap_mean
 from unreel.testing.reviewers import sample_exhibit
 from unreel.training.model import AnswerSampler
 from unreel.training.recipe import TrainRecipe, validate_train_recipe
-from unreel.training.rewards.answer_key import AnswerKey, PromptWithAnswerKey
+from unreel.training.rewards.reward import AnswerKey, PromptWithAnswerKey
 from unreel.training.rewards.reward_settings import compute_answer_reward_settings
 
 trl.is_vllm_available = lambda *_, **__: False  # loading it takes half a minute
-from unreel.training.grpo.trainer import GrpoTrainer, build_grpo_config, compute_grpo_rewards
+from unreel.training.grpo import GrpoTrainer, build_grpo_config, compute_grpo_rewards
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(1800)]
 TERMS = settled([])
@@ -66,13 +66,13 @@ def recipe(family: FamilyName = "qwen2.5-vl", *, tune: str = "full", **changes: 
 def traced(instants: list[Fraction | int], seed: int = 0) -> PromptWithAnswerKey:
     truths = draw_truths(2, seed=seed)
     return PromptWithAnswerKey(
-        sheet=ask([shown(instants, seed=seed)]), key=key(truths[1], terms=TERMS)
+        request=ask([shown(instants, seed=seed)]), key=key(truths[1], settings=TERMS)
     )
 
 
 def improver(
     folder: Path,
-    puts: list[PromptWithAnswerKey],
+    prompts: list[PromptWithAnswerKey],
     asked: TrainRecipe,
     *,
     n_steps: int = 1,
@@ -82,7 +82,7 @@ def improver(
     encoder = RequestEncoder.open(folder, taught(asked.model.family))
     model = model or load_local_model(folder, device="cpu", dtype=torch.float32)
     config = build_grpo_config(asked, asked.reward, folder / "out", n_steps=n_steps)
-    return GrpoTrainer(model, encoder, puts, config=config)
+    return GrpoTrainer(model, encoder, prompts, config=config)
 
 
 @pytest.mark.parametrize("family", ["qwen2.5-vl", "qwen3-vl"])
@@ -95,12 +95,12 @@ def test_the_prompts_are_those_that_the_model_is_asked_with(
     puts = [
         traced([0, Fraction(1, 3), Fraction(9, 2)]),
         traced([0], seed=1),
-        PromptWithAnswerKey(sheet=pair, key=key(*draw_truths(1), terms=TERMS)),
+        PromptWithAnswerKey(request=pair, key=key(*draw_truths(1), settings=TERMS)),
     ]
     trainer = improver(tmp_path, puts, recipe(family))
-    talks = [encoder.converse(put.sheet) for put in puts]
+    talks = [encoder.converse(put.request) for put in puts]
     ids, pictures, media = trainer._tokenize_prompts(talks)
-    ours = [encoder.encode(put.sheet) for put in puts]
+    ours = [encoder.encode(put.request) for put in puts]
     assert [list(each) for each in ids] == [each.input_ids.tolist() for each in ours]
     assert [len(each) for each in pictures] == [3, 1, 3]
     together = encoder.collate(ours, pad="left")
@@ -134,7 +134,7 @@ def test_rewards_reach_trl_with_their_parts() -> None:
     told: dict[str, float] = {}
     truth = draw_truths(2)[1]
     said = [[{"role": "assistant", "content": text}] for text in ("FAKE.", "REAL.", "")]
-    marked = key(truth, terms=TERMS)
+    marked = key(truth, settings=TERMS)
     rewards = compute_grpo_rewards(
         said, key=[marked] * 3, log_metric=told.__setitem__, trainer_state=None
     )
@@ -166,7 +166,7 @@ def coloured(number: int, *, seed: int) -> PromptWithAnswerKey:
     marked = AnswerKey(
         protocol="reality", prompt="direct", space=None, truths=(truth,), terms=terms
     )
-    return PromptWithAnswerKey(sheet=replace(sheet, key=f"{seed}-{number}"), key=marked)
+    return PromptWithAnswerKey(request=replace(sheet, key=f"{seed}-{number}"), key=marked)
 
 
 def _jpeg(colour: Any, rng: Any) -> bytes:
@@ -177,11 +177,13 @@ def _jpeg(colour: Any, rng: Any) -> bytes:
 
 
 def teach(
-    model: Any, encoder: RequestEncoder, puts: list[PromptWithAnswerKey], *, n_steps: int
+    model: Any, encoder: RequestEncoder, prompts: list[PromptWithAnswerKey], *, n_steps: int
 ) -> None:
     """A supervised training that ends before the model has learned all that it could."""
     told = {Real: "<answer>1</answer>", Generated: "<answer>0</answer>"}
-    lessons: list[Any] = [encoder.encode(put.sheet, told[type(put.key.truths[0])]) for put in puts]
+    lessons: list[Any] = [
+        encoder.encode(put.request, told[type(put.key.truths[0])]) for put in prompts
+    ]
     rng, optimiser = random.Random(0), torch.optim.AdamW(model.parameters(), lr=1e-3)
     model.train()
     for _ in range(n_steps):
@@ -191,18 +193,18 @@ def teach(
         optimiser.zero_grad()
 
 
-def earns(model: Any, encoder: RequestEncoder, puts: list[PromptWithAnswerKey]) -> list[float]:
+def earns(model: Any, encoder: RequestEncoder, prompts: list[PromptWithAnswerKey]) -> list[float]:
     """What answers earn that are drawn as GRPO draws them: it is their reward that it raises."""
     torch.manual_seed(0)
-    encoded: list[Any] = [encoder.encode(put.sheet) for put in puts]
+    encoded: list[Any] = [encoder.encode(put.request) for put in prompts]
     model.eval()
     rewards: list[float] = []
-    for start in range(0, len(puts), 40):
+    for start in range(0, len(prompts), 40):
         batch = encoder.collate(encoded[start : start + 40], pad="left")
         with torch.inference_mode():
             made = model.generate(**batch, max_new_tokens=8, do_sample=True, top_k=0)
         texts = [encoder.decode(row) for row in made[:, batch["input_ids"].shape[1] :]]
-        for put, text in zip(puts[start : start + 40], texts, strict=True):
+        for put, text in zip(prompts[start : start + 40], texts, strict=True):
             rewards.append(put.key.mark(text).total)
     return rewards
 
@@ -239,7 +241,7 @@ def test_a_tiny_model_earns_more_on_held_out_clips_after_it(half_taught: Path) -
 def test_drawn_answers_depend_on_the_seed_and_the_question_alone(half_taught: Path) -> None:
     encoder = RequestEncoder.open(half_taught, taught("qwen2.5-vl"))
     model = load_local_model(half_taught, device="cpu", dtype=torch.float32)
-    first, second = coloured(0, seed=2).sheet, coloured(1, seed=2).sheet
+    first, second = coloured(0, seed=2).request, coloured(1, seed=2).request
 
     def draw(seed: int, *sheets: ReviewRequest) -> list[Any]:
         sampler = AnswerSampler(model, encoder, max_tokens=8, temperature=1.0, seed=seed)

@@ -11,8 +11,7 @@ trl = pytest.importorskip("trl.import_utils")
 pytest.importorskip("lance")
 
 from training import lab
-from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.core.output_files import OutputDirectory
+from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.local.input_format import read_checkpoint_input_spec
 from unreel.reviewers.local.loading import load_local_model
 from unreel.training.checkpoints import read_sealed_checkpoint
@@ -74,31 +73,3 @@ def test_what_trl_cannot_do_is_refused_before_anything_is_read(
 ) -> None:
     with pytest.raises(InvalidSettingError, match=setting):
         lab.run(tmp_path / "absent", tmp_path / "out", **PAID, **changes)
-
-
-def test_a_model_that_answers_nothing_well_leaves_no_harvest(root: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidValueError, match="nothing to learn"):
-        lab.run(root, tmp_path, **PAID | {"reward": {"method": "rejection", "generations": 2}})
-    assert not (tmp_path / "harvest.jsonl").exists()
-
-
-def test_answers_that_were_kept_are_learned(root: Path, tmp_path: Path) -> None:
-    from unreel.core.settings import EnvironmentSettings
-    from unreel.engine.storage_access import build_clip_access_settings
-    from unreel.training.examples.reading import read_training_examples
-    from unreel.training.model import find_base_model
-    from unreel.training.rejection.accepted_answers import AcceptedAnswer, write_accepted_answers
-    from unreel.training.rejection.collect_answers import hash_rejection_sampling_inputs
-
-    changes = PAID | {"reward": {"method": "rejection", "generations": 2}}
-    recipe = lab.recipe(root, **changes)
-    access = build_clip_access_settings(EnvironmentSettings(), trusted=True)
-    examples = read_training_examples(recipe, access=access, folder=tmp_path / "data")
-    kept = [
-        AcceptedAnswer(key=e.key, name=e.name, called="?", answer="REAL.", reward=1.0, parts={})
-        for e in examples.train[:3]
-    ]
-    whose = hash_rejection_sampling_inputs(recipe, find_base_model(recipe.model), examples)
-    write_accepted_answers(kept, OutputDirectory(tmp_path), whose)
-    trained = lab.run(root, tmp_path, **changes)
-    assert read_model_card(trained.model).data["n_train"] == 3

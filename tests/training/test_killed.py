@@ -55,6 +55,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lab.write_lab(tmp_path_factory.mktemp("lab"))
 
 
+@pytest.mark.slow
 def test_killed_at_a_random_step_it_ends_with_the_loss_of_the_undisturbed(
     root: Path, tmp_path: Path
 ) -> None:
@@ -108,7 +109,7 @@ def test_a_second_training_in_the_same_folder_is_refused(root: Path, tmp_path: P
             lab.run(root, tmp_path)
 
     trained = lab.run(
-        root, tmp_path, optimise={"max_steps": 1}, spectator=TrainingCallbacks(on_step=intrude)
+        root, tmp_path, optimise={"max_steps": 1}, callbacks=TrainingCallbacks(on_step=intrude)
     )
     assert trained.ended == "done"
 
@@ -124,7 +125,7 @@ def test_a_full_disk_is_told_and_the_last_checkpoint_stays_whole(root: Path, dis
             ballast.append(fill(disk))
 
     with pytest.raises(MachineError, match="step 4 cannot be written") as told:
-        lab.run(root, disk / "out", spectator=TrainingCallbacks(on_step=fill_up), **ADAPTERS)
+        lab.run(root, disk / "out", callbacks=TrainingCallbacks(on_step=fill_up), **ADAPTERS)
     assert "step-000002 is whole" in str(told.value)
     assert "Make room" in str(told.value)
     ballast[0].unlink()

@@ -1,5 +1,6 @@
 """A training goes on only as what it was begun as."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.training.checkpoints import TrainingCheckpointStore, format_checkpoint_name
-from unreel.training.manifest import FILE, TrainingManifest, prepare_training_folder
+from unreel.training.manifest import TrainingManifest, prepare_training_folder
 from unreel.training.recipe import TrainRecipe, validate_train_recipe
 
 
@@ -43,14 +44,6 @@ def test_a_training_begins_and_goes_on_from_its_newest_checkpoint(tmp_path: Path
     found = prepare_training_folder(_begun(), tmp_path, going="either")
     assert found is not None
     assert found.step == 10
-
-
-def test_a_training_that_has_no_checkpoint_yet_may_begin_otherwise(tmp_path: Path) -> None:
-    prepare_training_folder(_begun(), tmp_path, going="either")
-    assert (
-        prepare_training_folder(_begun(_recipe(learning_rate=1e-3)), tmp_path, going="either")
-        is None
-    )
 
 
 @pytest.mark.parametrize(
@@ -97,13 +90,23 @@ def test_a_folder_of_somebody_else_is_left_as_it_is(going: Any, tmp_path: Path) 
     assert (tmp_path / "model" / "weights").read_text() == "precious"
 
 
-def test_going_on_needs_a_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableSourceError, match="no complete checkpoint"):
-        prepare_training_folder(_begun(), tmp_path, going="resume")
+def test_a_stored_number_of_expected_clips_does_not_prevent_a_resume(tmp_path: Path) -> None:
+    stored = _begun()
+    (data,) = stored.recipe["data"]
+    data["expected"] = [{"examples": 9, "seconds": 5.0}]
+    prepare_training_folder(stored, tmp_path, going="either")
+    _save(tmp_path, 10)
+    found = prepare_training_folder(_begun(), tmp_path, going="resume")
+    assert found is not None
+    assert found.step == 10
 
 
-def test_a_damaged_note_is_told(tmp_path: Path) -> None:
-    prepare_training_folder(_begun(), tmp_path, going="either")
-    (tmp_path / FILE).write_text('{"recipe": ')
-    with pytest.raises(UnreadableSourceError, match="damaged"):
-        prepare_training_folder(_begun(), tmp_path, going="either")
+def test_a_stored_threshold_of_rejection_sampling_does_not_prevent_a_resume(tmp_path: Path) -> None:
+    stored = _begun()
+    recipe = {**stored.recipe, "reward": {"method": "grpo"}}
+    before = {**stored.recipe, "reward": {"method": "grpo", "keep_from": 0.5}}
+    prepare_training_folder(replace(stored, recipe=before), tmp_path, going="either")
+    _save(tmp_path, 10)
+    found = prepare_training_folder(replace(stored, recipe=recipe), tmp_path, going="resume")
+    assert found is not None
+    assert found.step == 10

@@ -1,22 +1,14 @@
 """The recipes that come with the package: readable, with the papers' own numbers, and closed."""
 
 import re
-import tomllib
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from unreel.benchmarks.published.printed_tables import read_published_table
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
-from unreel.curation.recipe import parse_curation_recipe as check_curation
-from unreel.training.recipe import (
-    TrainRecipe,
-    list_shipped_recipes,
-    read_train_recipe,
-    validate_train_recipe,
-)
+from unreel.training.recipe import TrainRecipe, list_shipped_recipes, read_train_recipe
 
 SHIPPED = list_shipped_recipes()
 FOLDER = files("unreel.training") / "recipes"
@@ -26,13 +18,6 @@ def published(name: str) -> TrainRecipe:
     recipe = read_train_recipe(name)
     assert recipe.published is not None
     return recipe
-
-
-def test_there_is_a_recipe_for_each_published_number() -> None:
-    settings = ("", "-no-time", "-no-explanation", "-no-both")
-    dtr = {f"dtr-{m}{s}" for m in ("videollama3-7b", "qwen2.5-vl-7b") for s in settings}
-    vrb = {f"vrb-qwen2.5-vl-7b{s}" for s in ("", "-no-structure", "-score-only", "-verbal")}
-    assert dtr | vrb | {"dtr-qwen3-vl-8b", "vrb-qwen3-vl-8b"} <= set(SHIPPED)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -72,11 +57,6 @@ def test_deep_trace_s_hyper_parameters_are_the_paper_s() -> None:
     assert [r.optimise.batch_size for r in (llama, qwen)] == [1, 2]
     assert {r.optimise.learning_rate for r in (llama, qwen)} == {1e-5}
     assert {r.optimise.epochs for r in (llama, qwen)} == {1}
-    assert [r.published.minutes for r in (llama, qwen) if r.published] == [40, 70]
-    splits = {row["split"]: row for row in read_published_table("deeptrace_splits").rows}
-    rows = int(splits["train"]["fake_annotations"]) + int(splits["train"]["real_videos"])
-    for recipe in (llama, qwen):
-        assert sum(part.examples for part in recipe.data[0].expected) == pytest.approx(rows, abs=4)
 
 
 def test_video_real_bench_s_hyper_parameters_are_the_paper_s() -> None:
@@ -102,15 +82,6 @@ ABLATED = {
     "-score-only": "score-only",
     "-verbal": "paper-verbal",
 }
-
-
-def test_supervision_settings_differ_by_their_prompt_alone() -> None:
-    whole = published("dtr-videollama3-7b").model_dump(exclude={"name", "published"})
-    for setting in ("no-time", "no-explanation", "no-both"):
-        own = published(f"dtr-videollama3-7b-{setting}").model_dump(exclude={"name", "published"})
-        assert own["data"][0]["condition"].pop("prompt") == f"fine-tuning-{setting}"
-        whole["data"][0]["condition"].pop("prompt", None)
-        assert own == whole
 
 
 @pytest.mark.parametrize(
@@ -154,36 +125,3 @@ def test_a_recipe_that_is_neither_shipped_nor_a_file_is_told_by_the_nearest_name
         read_train_recipe("dtr-qwen3-vl-7b")
     with pytest.raises(UnreelError, match="No such file"):
         read_train_recipe("nowhere.toml")
-
-
-def test_data_are_named_in_the_order_of_the_recipe(tmp_path: Path) -> None:
-    part = '[[data]]\nprotocol = "reality"\ncondition = { prompt = "direct" }\n'
-    file = tmp_path / "two.toml"
-    head = 'name = "two"\n[model]\nname = "x"\nfamily = "qwen3-vl"\n'
-    file.write_text(head + part + part, encoding="utf-8")
-    recipe = read_train_recipe(str(file), data=["a", "b"], changes=["data.1.weight=0.5"])
-    assert [data.benchmark for data in recipe.data] == ["a", "b"]
-    assert [data.weight for data in recipe.data] == [1, 0.5]
-    with pytest.raises(InvalidSettingError, match="more often"):
-        read_train_recipe(str(file), data=["a", "b", "c"])
-    assert [data.benchmark for data in read_train_recipe(str(file), data=["a"]).data] == ["a", None]
-
-
-def test_a_path_alone_names_a_benchmark_to_be_scored_on() -> None:
-    values: dict[str, Any] = {
-        "name": "x",
-        "model": {"name": "x", "family": "qwen3-vl"},
-        "data": {"protocol": "reality", "condition": {"prompt": "direct"}},
-        "holdout": {"benchmarks": ["there", {"benchmark": "here", "split": "test"}]},
-    }
-    held = validate_train_recipe(values).holdout.benchmarks
-    assert [(h.benchmark, h.split) for h in held] == [("there", None), ("here", "test")]
-
-
-def test_the_recipes_of_the_page_are_recipes() -> None:
-    page = (Path(__file__).parents[2] / "docs/training.md").read_text(encoding="utf-8")
-    blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL)]
-    (curated,) = [block for block in blocks if "inject" in block]
-    assert check_curation(curated).inject is not None
-    (mixed,) = [block for block in blocks if "data" in block]
-    assert [data.weight for data in validate_train_recipe(mixed).data] == [1, 0.5]

@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.marking import PROMPT, REAL_TEXT, draw_box, draw_truths, fake, generated, key, settled
+from training.marking import REAL_TEXT, draw_box, draw_truths, fake, generated, key, settled
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
-from unreel.core.errors import InvalidSettingError, UnreelError
+from unreel.core.errors import UnreelError
 from unreel.core.judgement import Rating
 from unreel.training.recipe import AnswerRewardSection
-from unreel.training.rewards.answer_key import AnswerKey, parse_answer_key
+from unreel.training.rewards.reward import AnswerKey, parse_answer_key
 from unreel.training.rewards.reward_settings import compute_answer_reward_settings
 from unreel.training.rewards.trainer_functions import SwiftReward, compute_score
 
 TRUTHS = draw_truths(200, seed=3)
 TERMS = settled(TRUTHS)
 TRUTH = generated(Box(0.2, 0.2, 0.6, 0.6), 1_000_000, 2_000_000)
-KEY = key(TRUTH, terms=TERMS)
+KEY = key(TRUTH, settings=TERMS)
 
 weights = st.floats(0, 1)
 
@@ -42,7 +42,7 @@ def test_every_text_earns_between_0_and_1(
     text: str, which: int, section: AnswerRewardSection
 ) -> None:
     terms = compute_answer_reward_settings(section, [(truth,) for truth in TRUTHS[:20]])
-    assert 0 <= key(TRUTHS[which], terms=terms).mark(text).total <= 1
+    assert 0 <= key(TRUTHS[which], settings=terms).mark(text).total <= 1
 
 
 @given(st.randoms(use_true_random=False))
@@ -58,41 +58,24 @@ def test_a_nearer_onset_never_earns_less(first: int, second: int) -> None:
     assert KEY.mark(fake(box, near / 100)).total >= KEY.mark(fake(box, far / 100)).total
 
 
-def test_an_onset_nearer_to_the_span_never_earns_less() -> None:
-    marked = key(TRUTH, terms=settled(TRUTHS[:40], span=0.5, onset=0))
-    paid = [marked.mark(fake(TRUTH.box, at / 10)).total for at in (10, 8, 6, 4, 2, 0)]
-    assert paid == sorted(paid, reverse=True)
-    assert paid[0] > paid[-1]
-
-
 @given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="[]<>"), max_size=200))
 def test_no_word_of_an_explanation_is_paid(words: str) -> None:
     said = fake(TRUTH.box, 1)
     assert KEY.mark(f"{said} The reason is because {words}").total == KEY.mark(said).total
 
 
-@given(st.text(alphabet=st.characters(exclude_characters="<>\u25c1\u25b7[]|"), max_size=200))
-def test_no_thought_is_paid(words: str) -> None:
-    said = fake(TRUTH.box, 1)
-    assert KEY.mark(f"<think>{words}</think>{said}").total == KEY.mark(said).total
-
-
 def test_the_best_met_trace_of_a_clip_counts() -> None:
     other = generated(Box(0.7, 0.7, 0.9, 0.9), 3_000_000, 3_500_000)
     said = fake(TRUTH.box, 1)
-    assert key(TRUTH, other, terms=TERMS).mark(said) == KEY.mark(said)
-    assert key(other, TRUTH, terms=TERMS).mark(said) == KEY.mark(said)
+    assert key(TRUTH, other, settings=TERMS).mark(said) == KEY.mark(said)
+    assert key(other, TRUTH, settings=TERMS).mark(said) == KEY.mark(said)
 
 
 def test_what_the_truth_or_the_prompt_does_not_hold_costs_nothing() -> None:
     placeless = generated(None, 1_000_000, 2_000_000)
-    assert "box" not in key(placeless, terms=TERMS).mark(fake()).parts
-    no_time = key(TRUTH, terms=TERMS, prompt="fine-tuning-no-both")
+    assert "box" not in key(placeless, settings=TERMS).mark(fake()).parts
+    no_time = key(TRUTH, settings=TERMS, prompt="fine-tuning-no-both")
     assert no_time.mark(fake(TRUTH.box)).total == pytest.approx(1, abs=1e-4)
-
-
-def test_a_place_that_cannot_be_read_earns_less_than_none() -> None:
-    assert KEY.mark(fake("[1, 2, 3]")).total < KEY.mark(fake()).total
 
 
 def test_bars_lie_at_what_a_constant_reaches_and_can_be_named() -> None:
@@ -118,7 +101,7 @@ def test_a_realism_score_earns_by_its_distance() -> None:
 def test_a_key_survives_the_trip_as_json() -> None:
     keys = [
         KEY,
-        key(TRUTHS[0], terms=TERMS),
+        key(TRUTHS[0], settings=TERMS),
         AnswerKey(protocol="reality", prompt="direct", space=None, truths=(Real(),), terms=TERMS),
         AnswerKey(
             protocol="reality", prompt="direct", space=None, truths=(Generated("x"),), terms=TERMS
@@ -154,17 +137,3 @@ def test_ms_swift_gets_the_same_rewards() -> None:
         texts, solution=[KEY.write()] * 3, messages=[[]] * 3, response_token_ids=[[1]] * 3
     )
     assert rewards == [KEY.mark(text).total for text in texts]
-
-
-def test_a_reward_without_a_verdict_is_refused() -> None:
-    from unreel.training.recipe import validate_train_recipe
-
-    with pytest.raises(InvalidSettingError, match=r"reward\.label"):
-        validate_train_recipe(
-            {
-                "name": "x",
-                "model": {"name": "x", "family": "qwen2.5-vl"},
-                "data": {"benchmark": "x", "protocol": "trace", "condition": {"prompt": PROMPT}},
-                "reward": {"label": 0},
-            }
-        )

@@ -12,11 +12,7 @@ pytest.importorskip("lance")
 
 from training import lab
 
-pytestmark = [
-    pytest.mark.filterwarnings("default"),
-    pytest.mark.slow,
-    pytest.mark.timeout(900),
-]
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_two_processes_end_with_the_loss_of_one_that_accumulates(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("lance")  # examples are kept in tables
 
 from training.sets import clip, fake, real, recipe, write_set
+from unreel.asking.asker import Asker
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
@@ -24,7 +25,7 @@ from unreel.media.access import open_media_reader
 from unreel.media.reader import MediaReader
 from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import AnswerContext, get_protocol
-from unreel.reviewers.ask import ClipInputLoader, ReviewDispatcher
+from unreel.reviewers.clip_inputs import ClipInputLoader
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.factory import wrap_open_reviewer
 from unreel.training.examples.example import (
@@ -44,11 +45,11 @@ class Listener:
     name = "listener"
     wants = frozenset({InputKind.FRAMES})
 
-    def box_space(self, exhibit: ClipInput) -> str:
-        return FamilyRuleInputSizer("qwen2.5-vl", "frames").box_space(exhibit)
+    def box_space(self, clip_input: ClipInput) -> str:
+        return FamilyRuleInputSizer("qwen2.5-vl", "frames").box_space(clip_input)
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        self.sheets.append(sheet)
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        self.sheets.append(request)
         return Reply(text="REAL", latency_us=1, usage=None)
 
     async def close(self) -> None:
@@ -95,7 +96,7 @@ def test_the_sheet_is_the_one_that_an_evaluation_puts(
     data = {"benchmark": str(root), "split": None, "protocol": name, "condition": condition}
     wanted = recipe(root, input=form, data=[data], holdout={"share": 0, "near_duplicates": False})
     listener = Listener()
-    desk = ReviewDispatcher(
+    asker = Asker(
         reader,
         open_file=partial(provide_local_clip_file, access=access),
         find_change=find_clip_change,
@@ -105,15 +106,15 @@ def test_the_sheet_is_the_one_that_an_evaluation_puts(
             example, showing(access, reader), FamilyRuleInputSizer("qwen2.5-vl", "frames")
         )
         asked = wrap_open_reviewer(listener).open()
-        asyncio.run(desk.ask(example.question, example.clips, asked, name=example.name))
+        asyncio.run(asker.ask(example.question, example.clips, asked, name=example.name))
         (sheet,) = listener.sheets
         listener.sheets.clear()
         assert isinstance(lesson, TrainingExampleInput)
-        assert lesson.sheet.exhibits == sheet.exhibits
-        assert [f.jpeg for e in sheet.exhibits for f in e.frames]
-        assert (lesson.sheet.prompt, lesson.sheet.condition) == (sheet.prompt, sheet.condition)
-        assert (lesson.sheet.instrument, lesson.sheet.name) == (sheet.instrument, sheet.name)
-    desk.close()
+        assert lesson.request.inputs == sheet.inputs
+        assert [f.jpeg for e in sheet.inputs for f in e.frames]
+        assert (lesson.request.prompt, lesson.request.condition) == (sheet.prompt, sheet.condition)
+        assert (lesson.request.instrument, lesson.request.name) == (sheet.instrument, sheet.name)
+    asker.close()
 
 
 @pytest.mark.parametrize("family", ["qwen2.5-vl", "qwen3-vl", "videollama3"])
@@ -126,7 +127,7 @@ def test_boxes_are_taught_in_the_space_that_the_model_sees(
         lesson = load_training_example_input(example, showing(access, reader), rule)
         assert isinstance(lesson, TrainingExampleInput)
         assert lesson.box_space is not None
-        assert lesson.box_space == rule.box_space(lesson.sheet.exhibits[0])
+        assert lesson.box_space == rule.box_space(lesson.request.inputs[0])
         space = parse_box_space(lesson.box_space, width=96, height=64)
         said = get_protocol("trace").parse(
             lesson.target, AnswerContext(prompt="fine-tuning", space=space)
@@ -152,7 +153,4 @@ def test_a_clip_that_is_gone_or_changed_is_a_failure_and_no_error(
 
     (own / "a.mp4").write_bytes(clip(3))
     (own / "b.mp4").unlink()
-    assert {reason(first), reason(second)} <= {
-        FailureReason.CLIP_CHANGED,
-        FailureReason.NOT_A_FILE,
-    }
+    assert {reason(first), reason(second)} <= {FailureReason.CLIP_CHANGED, FailureReason.NOT_A_FILE}

@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 
 from training import lab
 from unreel.cli.process_signals import defer_first_stop_signal
-from unreel.cli.train.run import card, run
+from unreel.cli.train.commands import card, run
 from unreel.core.errors import InvalidSettingError
 from unreel.training.checkpoints import TrainingCheckpointStore
 
@@ -69,6 +69,21 @@ def test_a_model_is_trained_told_and_described(root: Path, tmp_path: Path) -> No
     again = _run(*_typed(root, out, "--set", "optimise.max_steps=2", "--resume"))
     assert again.exit_code == 0
     assert again.stdout == f"{out / 'model'}\n"
+
+
+def test_examples_tokens_and_after_ten_steps_the_rate_are_printed(
+    root: Path, tmp_path: Path
+) -> None:
+    typed = _typed(root, tmp_path / "out", "--set", "watch.save_every=100")
+    ten = _run(*typed, "--set", "optimise.max_steps=12")
+    assert ten.exit_code == 0, ten.output
+    told = re.search(r"an epoch has (\d+) examples with about ([\d,]+) tokens", ten.stderr)
+    assert told is not None
+    assert 0 < int(told[1]) < lab.N_CLIPS
+    assert int(told[2].replace(",", "")) > 20 * int(told[1])
+    assert re.search(r"steps/s \(\S+ examples/s\) measured over 10 steps; .* left", ten.stderr)
+    few = _run(*_typed(root, tmp_path / "few", "--set", "optimise.max_steps=2"))
+    assert "measured over" not in few.stderr
 
 
 def test_devices_that_are_not_here_are_told_with_what_gives_the_same_steps(

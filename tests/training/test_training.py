@@ -15,7 +15,7 @@ from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
 from unreel.engine.storage_access import build_clip_access_settings
 from unreel.media.access import open_media_reader
-from unreel.reviewers.ask import ClipInputLoader
+from unreel.reviewers.clip_inputs import ClipInputLoader
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.reviewers.local.input_format import read_checkpoint_input_spec
 from unreel.training.checkpoints import TrainingCheckpointStore
@@ -35,7 +35,7 @@ def test_a_training_ends_with_a_sealed_model_a_curve_and_a_card(root: Path, tmp_
     from unreel.training.run import TrainingCallbacks
 
     told = TrainingCallbacks(on_step=lambda step, loss, _: steps.append((step, loss)))
-    trained = lab.run(root, tmp_path, spectator=told, watch={"every": 3})
+    trained = lab.run(root, tmp_path, callbacks=told, watch={"every": 3})
     assert [step for step, _ in steps] == [1, 2, 3, 4, 5, 6]
     assert steps[-1][1] < steps[0][1]
     assert (trained.ended, trained.step, trained.loss) == ("done", 6, steps[-1][1])
@@ -49,13 +49,6 @@ def test_a_training_ends_with_a_sealed_model_a_curve_and_a_card(root: Path, tmp_
     assert [c.step for c in TrainingCheckpointStore(tmp_path).whole()] == [6, 4]
     assert (tmp_path / "curve.csv").read_text().count("\n") == 7
     assert "trace" in (model.path / "README.md").read_text()
-
-
-def test_a_training_that_is_done_is_not_done_again(root: Path, tmp_path: Path) -> None:
-    first = lab.run(root, tmp_path, optimise={"max_steps": 2})
-    again = lab.run(root, tmp_path, optimise={"max_steps": 2})
-    assert (first.loss is not None, again.loss) == (True, None)
-    assert (again.ended, again.model) == ("done", first.model)
 
 
 def test_a_changed_recipe_is_refused_with_what_changed(root: Path, tmp_path: Path) -> None:
@@ -108,7 +101,7 @@ def _ask(root: Path, model: Path) -> Reply | Failure:
 
     async def answer() -> Reply | Failure:
         try:
-            return await reviewer.answer(lesson.sheet)
+            return await reviewer.answer(lesson.request)
         finally:
             await reviewer.close()
 
@@ -130,7 +123,7 @@ def test_clips_that_cannot_be_shown_are_counted_and_told(tmp_path: Path) -> None
     trained = lab.run(
         root,
         tmp_path / "out",
-        spectator=TrainingCallbacks(on_step=spoil),
+        callbacks=TrainingCallbacks(on_step=spoil),
         optimise={"batch_size": 1, "max_steps": 14},
     )
     told = {name for name, *_ in trained.unshown.values()}

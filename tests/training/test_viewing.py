@@ -17,7 +17,7 @@ from unreel.engine.storage_access import (
     provide_local_clip_file,
 )
 from unreel.media.access import open_media_reader
-from unreel.reviewers.ask import ClipInputLoader
+from unreel.reviewers.clip_inputs import ClipInputLoader
 from unreel.training.examples.example import TrainingExampleInput, load_training_example_input
 from unreel.training.examples.input_size import (
     ExampleTokenCounts,
@@ -48,8 +48,7 @@ def wanted(root: Path, model: Path, family: str, form: str) -> TrainRecipe:
 
 
 @pytest.mark.parametrize(
-    ("family", "form"),
-    [("qwen2.5-vl", "video"), ("qwen3-vl", "frames"), ("videollama3", "video")],
+    ("family", "form"), [("qwen2.5-vl", "video"), ("qwen3-vl", "frames"), ("videollama3", "video")]
 )
 def test_the_processor_of_the_model_is_used_where_it_is_here(
     family: str, form: str, root: Path, tmp_path: Path
@@ -71,19 +70,19 @@ def test_the_processor_of_the_model_is_used_where_it_is_here(
         assert isinstance(lesson, TrainingExampleInput)
         counted = view.count(lesson)
         assert isinstance(counted, ExampleTokenCounts)
-        encoded = view.encoder.encode(lesson.sheet)
+        encoded = view.encoder.encode(lesson.request)
         assert counted.prompt == encoded.n_prompt  # type: ignore[union-attr]
         assert (
             view.encoder.decode(
-                view.encoder.encode(lesson.sheet, lesson.target).input_ids[counted.prompt :]  # type: ignore[union-attr]
+                view.encoder.encode(lesson.request, lesson.target).input_ids[counted.prompt :]  # type: ignore[union-attr]
             )
             == lesson.target
         )
         shown = write_examples_page(
-            asked, examples, showing=showing, view=view, most=2, out=tmp_path
+            asked, examples, loader=showing, sizer=view, most=2, out=tmp_path
         )
     assert [seen.problem for seen in shown] == ["", ""]
-    assert {(s.width, s.height) for s in shown} == {view.seen_size(lesson.sheet.exhibits[0])}
+    assert {(s.width, s.height) for s in shown} == {view.seen_size(lesson.request.inputs[0])}
 
 
 def test_a_model_that_is_not_here_is_seen_by_its_family_s_rule(root: Path, tmp_path: Path) -> None:

@@ -2,19 +2,17 @@
 
 Where to look:
     `campaign.py`: a campaign.
-    `tasks.py`: the tasks of a campaign.
-    `assignment.py`: the tasks of each annotator, and their order.
+    `tasks.py`: the tasks of a campaign, those of each annotator, and their order.
     `campaign_push.py`: push of tasks to Label Studio, and export of screening decisions.
     `studio/`: Label Studio over HTTP.
     `interfaces/`: annotation screens, and parsing of submitted results.
     `ledger/`: the append-only database of judgements.
     `consensus/`: the consensus of each task.
     `campaign_consensus.py`: the consensus of a campaign.
-    `quality/`: the quality of annotators.
+    `quality.py`: the quality of annotators.
     `agreement.py`: the agreement between annotators.
     `pairs.py`: pairs of clips to compare, and the ranking of the clips.
-    `polish/`: rationales merged by a language model.
+    `rationale_polishing.py`: rationales merged by a language model.
     `publishing/`: publication of a campaign as a benchmark.
-    `page/`: the HTML page of a campaign.
-    `formats/`: CVAT, Labelbox and Label Studio files.
+    `campaign_page.py`: the HTML page of a campaign.
 """

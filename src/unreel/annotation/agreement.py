@@ -13,7 +13,7 @@ import numpy as np
 
 from unreel.annotation.campaign import AnnotationInterface, AnnotatorClipCopy
 from unreel.annotation.consensus.outcome import SAME_FAULT
-from unreel.annotation.consensus.trace_matching import (
+from unreel.annotation.consensus.trace_consensus import (
     AnnotatorTrace,
     build_trace_tube,
     cluster_annotator_traces,

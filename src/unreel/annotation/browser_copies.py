@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from unreel.annotation.campaign import AnnotatorClipCopy
 from unreel.core.clip import ClipId, VideoFacts
@@ -41,13 +41,13 @@ from unreel.media.render import CroppedFrameRange
 if TYPE_CHECKING:
     from unreel.media.reader import MediaReader
 
-LONGEST_SIDE: Final = 1920
+LONGEST_SIDE = 1920
 """Maximum side of a copy in pixels; larger clips are scaled down, because a browser must decode two at once."""
-SIGNED_FOR: Final = timedelta(days=7)
+SIGNED_FOR = timedelta(days=7)
 """Lifetime of signed URLs: the maximum that S3 allows."""
-_LEAST_SIDE: Final = 16
-_FASTEST: Final = Fraction(240)
-_FINEST: Final = 1001
+_LEAST_SIDE = 16
+_FASTEST = Fraction(240)
+_FINEST = 1001
 """Maximum denominator of frame rates; 30000/1001 stays exact."""
 
 
@@ -103,7 +103,9 @@ def make_browser_copies(
             try:
                 return ClipCopyResult(
                     request.name,
-                    _make_browser_copy(request, reader, copies=location, access=access, key=key),
+                    _make_browser_copy(
+                        request, reader, copies_location=location, access=access, key=key
+                    ),
                 )
             finally:
                 readers.put(reader)
@@ -123,13 +125,13 @@ def choose_browser_copy_format(video: VideoFacts) -> NormalisedClipFormat:
     return NormalisedClipFormat(width=width, height=height, rate=rate or Fraction(1, _FINEST))
 
 
-def build_clip_copy_urls(copies: StorageLocation, locations: Iterable[str]) -> list[str]:
+def build_clip_copy_urls(copies_location: StorageLocation, locations: Iterable[str]) -> list[str]:
     """Return the URL of each browser copy: served by Label Studio, or signed by the object store."""
-    if copies.is_local:
+    if copies_location.is_local:
         return [f"/data/local-files/?d=clips/{location}" for location in locations]
     import obstore
 
-    store = copies.objects()
+    store = copies_location.objects()
     return [str(obstore.sign(store, "GET", location, SIGNED_FOR)) for location in locations]
 
 
@@ -141,13 +143,13 @@ def _make_browser_copy(
     request: ClipCopyRequest,
     reader: "MediaReader",
     *,
-    copies: StorageLocation,
+    copies_location: StorageLocation,
     access: ClipAccessSettings,
     key: bytes,
 ) -> AnnotatorClipCopy | Failure:
     try:
         with provide_local_clip_file(request.location, access) as file:
-            return _encode_browser_copy(file, request, reader, copies, key=key)
+            return _encode_browser_copy(file, request, reader, copies_location, key=key)
     except MediaError as error:
         return error.failure
 
@@ -188,8 +190,8 @@ def _encode_browser_copy(
 def _store_browser_copy(
     data: bytes, reader: "MediaReader", location: StorageLocation, *, clip: ClipId, name: str
 ) -> AnnotatorClipCopy | Failure:
-    with tempfile.TemporaryDirectory(prefix="unreel-copy-") as room:
-        file = OutputDirectory(Path(room)).write("copy.mp4", data)
+    with tempfile.TemporaryDirectory(prefix="unreel-copy-") as project:
+        file = OutputDirectory(Path(project)).write("copy.mp4", data)
         facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
 
 from unreel.annotation.judgements import Value
 from unreel.core.clip import ClipId
@@ -13,8 +12,8 @@ from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.span import convert_to_microseconds
 
-MOST_ANNOTATORS: Final = 1000
-_WORD: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+MOST_ANNOTATORS = 1000
+_WORD = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
 class AnnotationInterface(StrEnum):
@@ -53,8 +52,9 @@ class Annotator:
     def __post_init__(self) -> None:
         require_safe_name("annotator", self.name)
         if "@" not in self.email or any(letter.isspace() for letter in self.email):
-            setting, problem = "annotator", f"{self.email!r} is no address"
-            raise InvalidSettingError(setting, problem, "Write NAME=ADDRESS, or an address")
+            raise InvalidSettingError(
+                "annotator", f"{self.email!r} is no address", "Write NAME=ADDRESS, or an address"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +76,11 @@ class Campaign:
     def __post_init__(self) -> None:
         require_safe_name("campaign", self.name)
         if not 1 <= self.overlap <= MOST_ANNOTATORS:
-            setting, problem = "overlap", f"{self.overlap} people cannot judge a task"
-            raise InvalidSettingError(setting, problem, f"Give 1 to {MOST_ANNOTATORS}")
+            raise InvalidSettingError(
+                "overlap",
+                f"{self.overlap} people cannot judge a task",
+                f"Give 1 to {MOST_ANNOTATORS}",
+            )
 
     @property
     def guidelines_version(self) -> str:
@@ -100,8 +103,9 @@ class AnnotatorClipCopy:
 
     def __post_init__(self) -> None:
         if self.rate <= 0 or self.n_frames < 1:
-            msg = f"a copy has frames, got {self.n_frames} at {self.rate} a second. Make it again"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"copy must have frames and a frame rate above 0, got {self.n_frames} frames at {self.rate}"
+            )
 
     @property
     def duration_us(self) -> int:
@@ -136,11 +140,13 @@ class AnnotationTask:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.names) == len(self.copies) <= 2:  # noqa: PLR2004  a pair
-            msg = f"a task has one clip or two, got {self.names}. Make a task for each pair"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"task must have one or two clips with a copy each, got {self.names}"
+            )
         if list(self.names) != sorted(set(self.names)):
-            msg = f"the clips of a pair are two, in alphabetical order, got {self.names}. Sort them"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"clips of a pair must differ and be in alphabetical order, got {self.names}"
+            )
 
     @property
     def id(self) -> str:
@@ -180,6 +186,8 @@ def require_safe_name(what: str, name: str) -> None:
         InvalidSettingError: The name has other characters than allowed, or is too long.
     """
     if not _WORD.fullmatch(name):
-        problem = f"cannot use the name {name!a}"
-        remedy = "Use lower-case letters, digits, '.', '_' and '-', 63 at most"
-        raise InvalidSettingError(what, problem, remedy)
+        raise InvalidSettingError(
+            what,
+            f"cannot use the name {name!a}",
+            "Use lower-case letters, digits, '.', '_' and '-', 63 at most",
+        )

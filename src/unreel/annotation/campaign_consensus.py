@@ -2,7 +2,7 @@
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from unreel.annotation.campaign import AnnotationTask, require_safe_name
 from unreel.annotation.campaign_state import (
@@ -11,13 +11,7 @@ from unreel.annotation.campaign_state import (
     read_campaign_records,
 )
 from unreel.annotation.consensus.consensus import compute_consensus
-from unreel.annotation.consensus.outcome import (
-    CampaignConsensus,
-    ConsensusRule,
-    OpenTask,
-    Outcome,
-    SettledTask,
-)
+from unreel.annotation.consensus.outcome import CampaignConsensus, ConsensusRule, OpenTask, Outcome
 from unreel.annotation.consensus.review import (
     ConsensusReview,
     ConsensusReviewDecision,
@@ -31,7 +25,7 @@ if TYPE_CHECKING:  # slow to import
     from unreel.annotation.ledger.ledger import Ledger
 
 
-_NEAREST: Final = 10
+_NEAREST = 10
 """Maximum number of suggested names; a campaign may have thousands of clips."""
 
 
@@ -51,8 +45,9 @@ class ConsensusReviewRequest:
     def __post_init__(self) -> None:
         require_safe_name("--by", self.by)
         if self.verdict is ConsensusReviewDecision.SEND_BACK and not self.why.strip():
-            setting, problem = "--why", "who judges a task again has to know the reason"
-            raise InvalidSettingError(setting, problem, "Say it in a few words")
+            raise InvalidSettingError(
+                "--why", "who judges a task again has to know the reason", "Say it in a few words"
+            )
 
 
 def compute_campaign_consensus(records: CampaignRecords, rule: ConsensusRule) -> CampaignConsensus:
@@ -74,10 +69,11 @@ def find_campaign_task(records: CampaignRecords, name: str) -> AnnotationTask:
     ]
     if len(showing) == 1:
         return showing[0]
-    kind = f"task of {records.campaign.name}"
     names = [clip for task in records.tasks.values() for clip in task.names]
     similar = difflib.get_close_matches(name, names, n=_NEAREST, cutoff=0)
-    raise UnknownNameError(kind, name, [task.id for task in showing] or similar)
+    raise UnknownNameError(
+        f"task of {records.campaign.name}", name, [task.id for task in showing] or similar
+    )
 
 
 def record_consensus_review(
@@ -96,19 +92,26 @@ def record_consensus_review(
         if each.task.id == looked.task
     }
     if looked.by in answers or not answers:
-        problem = f"{looked.by} judged it" if answers else "the task has no judgement yet"
-        remedy = "Let another person review it" if answers else "Pull first: unreel annotate pull"
-        setting = "--by" if answers else "review"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "--by" if answers else "review",
+            f"{looked.by} judged it" if answers else "the task has no judgement yet",
+            "Let another person review it" if answers else "Pull first: unreel annotate pull",
+        )
     outcome = compute_campaign_consensus(records, rule).tasks[looked.task]
     of = ""
     if looked.verdict is ConsensusReviewDecision.TAKE:
         if looked.annotator not in answers:
-            kind = "annotator of the task"
-            raise UnknownNameError(kind, looked.annotator, sorted(answers))
+            raise UnknownNameError("annotator of the task", looked.annotator, sorted(answers))
         of = hash_answer(answers[looked.annotator])
     if looked.verdict is ConsensusReviewDecision.ACCEPT:
-        of = hash_answer(_require_proposed_consensus(outcome).value)
+        proposed = outcome.proposed if isinstance(outcome, OpenTask) else outcome
+        if proposed is None:
+            raise InvalidSettingError(
+                "--accept",
+                "the task has no consensus to accept",
+                "Take one annotator's word with --take, or send it back",
+            )
+        of = hash_answer(proposed.value)
     review = ConsensusReview(
         task=looked.task,
         by=looked.by,
@@ -121,14 +124,3 @@ def record_consensus_review(
     name = records.campaign.name
     ledger.notice(name, REVIEW, looked.task, looked.by, review.said, looked.at_us)
     return compute_campaign_consensus(read_campaign_records(ledger, name), rule).tasks[looked.task]
-
-
-def _require_proposed_consensus(outcome: Outcome) -> SettledTask:
-    """Return a task's consensus, accepted or not; raise `InvalidSettingError` if it has none."""
-    proposed = outcome.proposed if isinstance(outcome, OpenTask) else outcome
-    if proposed is None:
-        problem = "the task has no consensus to accept"
-        remedy = "Take one annotator's word with --take, or send it back"
-        setting = "--accept"
-        raise InvalidSettingError(setting, problem, remedy)
-    return proposed

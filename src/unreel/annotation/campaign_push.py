@@ -5,9 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
-from unreel.annotation.assignment import assign_tasks_to_annotators
 from unreel.annotation.browser_copies import (
     ClipCopyResult,
     build_clip_copy_urls,
@@ -24,16 +22,17 @@ from unreel.annotation.campaign_state import iter_valid_judgements, read_campaig
 from unreel.annotation.interfaces.screens import AnnotationScreen, get_annotation_screen
 from unreel.annotation.judgements import ScreeningAnswer, Value
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import create_annotator_accounts
 from unreel.annotation.studio.client import LabelStudioClient
 from unreel.annotation.studio.push import (
     AssignmentPushRequest,
     AssignmentPushResult,
     push_assignments,
 )
+from unreel.annotation.studio.server import create_annotator_accounts
 from unreel.annotation.studio.settings import read_copy_name_key
 from unreel.annotation.tasks import (
     TaskClip,
+    assign_tasks_to_annotators,
     build_annotation_tasks,
     read_task_clips,
     select_clips_of_pairs,
@@ -47,7 +46,7 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks, Progress
 from unreel.engine.storage_access import ClipAccessSettings
 
-SHARE: Final = 0.5
+SHARE = 0.5
 """Fraction of prefilled tasks among those with earlier annotations; the rest stays blind."""
 
 
@@ -99,7 +98,7 @@ class CampaignPushReport:
 
 
 def push_campaign_tasks(
-    order: CampaignPushSettings, desk: CampaignPushContext, callbacks: JobCallbacks
+    settings: CampaignPushSettings, context: CampaignPushContext, callbacks: JobCallbacks
 ) -> CampaignPushReport:
     """Copy the clips, assign new tasks to annotators, and upload all assigned tasks to Label Studio.
 
@@ -110,38 +109,49 @@ def push_campaign_tasks(
         InvalidSettingError: No clip of the benchmark can be shown.
     """
     rejected: list[Rejected] = []
-    screen = get_annotation_screen(order.interface, question=order.question)
-    subjects = read_task_clips(order.benchmark, interface=order.interface, refused=rejected.append)
-    subjects = select_clips_of_pairs(subjects, order.pairs)
-    copies, failures = _copy_all_clips(subjects, desk, callbacks)
+    screen = get_annotation_screen(settings.interface, question=settings.question)
+    subjects = read_task_clips(
+        settings.benchmark, interface=settings.interface, refused=rejected.append
+    )
+    subjects = select_clips_of_pairs(subjects, settings.pairs)
+    copies, failures = _copy_all_clips(subjects, context, callbacks)
     tasks = build_annotation_tasks(
-        subjects, copies, interface=order.interface, prefill=order.prefill, pairs=order.pairs
+        subjects,
+        copies,
+        interface=settings.interface,
+        prefill=settings.prefill,
+        pairs=settings.pairs,
     )
     if not tasks:
-        setting, problem = "BENCH", f"no clip of {order.benchmark} can be shown"
         why = "; ".join(sorted({str(failure) for failure in failures.values()})[:3])
-        raise InvalidSettingError(setting, f"{problem} ({why})", "Name clips that can be decoded")
-    campaign = _start_campaign(order, screen, desk.ledger)
-    gold = _select_gold_answers(order, tasks, subjects, desk.ledger)
-    n_new, batch = _assign_new_tasks(order, tasks, gold, desk.ledger)
-    people = desk.ledger.annotators()
-    involved = {a.annotator for a in desk.ledger.assignments(order.campaign)}
+        raise InvalidSettingError(
+            "BENCH",
+            f"no clip of {settings.benchmark} can be shown ({why})",
+            "Name clips that can be decoded",
+        )
+    campaign = _start_campaign(settings, screen, context.ledger)
+    gold = _select_gold_answers(settings, tasks, subjects, context.ledger)
+    n_new, batch = _assign_new_tasks(settings, tasks, gold, context.ledger)
+    people = context.ledger.annotators()
+    involved = {a.annotator for a in context.ledger.assignments(settings.campaign)}
     accounts = create_annotator_accounts(
-        desk.client, [person for person in people if person.name in involved], folder=desk.folder
+        context.client,
+        [person for person in people if person.name in involved],
+        folder=context.folder,
     )
-    callbacks.on_due("tasks", sum(1 for _ in desk.ledger.assignments(order.campaign)))
+    callbacks.on_due("tasks", sum(1 for _ in context.ledger.assignments(settings.campaign)))
     delivery = AssignmentPushRequest(
-        client=desk.client,
-        ledger=desk.ledger,
+        client=context.client,
+        ledger=context.ledger,
         campaign=campaign,
         screen=screen,
         accounts=accounts,
         find_urls=lambda task: build_clip_copy_urls(
-            desk.place, [copy.location for copy in task.copies]
+            context.place, [copy.location for copy in task.copies]
         ),
     )
     return CampaignPushReport(
-        campaign=order.campaign,
+        campaign=settings.campaign,
         tasks=len(tasks),
         new_tasks=n_new,
         batch=batch,
@@ -181,23 +191,25 @@ def write_screening_decisions(ledger: Ledger, campaign: str, file: Path) -> dict
 
 
 def _copy_all_clips(
-    subjects: list[TaskClip], desk: CampaignPushContext, callbacks: JobCallbacks
+    clips: list[TaskClip], context: CampaignPushContext, callbacks: JobCallbacks
 ) -> tuple[dict[str, AnnotatorClipCopy], dict[str, Failure]]:
     copies: dict[str, AnnotatorClipCopy] = {}
     failures: dict[str, Failure] = {}
     progress = Progress()
 
-    def count(copied: ClipCopyResult) -> None:
-        if isinstance(copied.result, Failure):
-            progress.failures[copied.result.reason.value] += 1
+    def count(copy: ClipCopyResult) -> None:
+        if isinstance(copy.result, Failure):
+            progress.failures[copy.result.reason.value] += 1
         else:
             progress.done += 1
         callbacks.on_step("copies", progress)
 
-    callbacks.on_due("copies", len(subjects))
-    due = [subject.wanted for subject in subjects]
-    key = read_copy_name_key(desk.folder)
-    made = make_browser_copies(due, location=desk.place, access=desk.access, key=key, on_copy=count)
+    callbacks.on_due("copies", len(clips))
+    due = [subject.wanted for subject in clips]
+    key = read_copy_name_key(context.folder)
+    made = make_browser_copies(
+        due, location=context.place, access=context.access, key=key, on_copy=count
+    )
     for copied in made:
         if isinstance(copied.result, Failure):
             failures[copied.name] = copied.result
@@ -207,57 +219,57 @@ def _copy_all_clips(
 
 
 def _start_campaign(
-    order: CampaignPushSettings, screen: AnnotationScreen, ledger: Ledger
+    settings: CampaignPushSettings, screen: AnnotationScreen, ledger: Ledger
 ) -> Campaign:
     campaign = Campaign(
-        name=order.campaign,
-        interface=order.interface,
-        benchmark=str(order.benchmark.absolute()),
-        overlap=order.overlap,
-        seed=order.seed,
-        guidelines=order.guidelines or screen.guidelines,
+        name=settings.campaign,
+        interface=settings.interface,
+        benchmark=str(settings.benchmark.absolute()),
+        overlap=settings.overlap,
+        seed=settings.seed,
+        guidelines=settings.guidelines or screen.guidelines,
         interface_version=screen.version,
     )
-    ledger.enlist(order.annotators)
+    ledger.enlist(settings.annotators)
     ledger.open_campaign(campaign)
     return campaign
 
 
 def _select_gold_answers(
-    order: CampaignPushSettings,
+    settings: CampaignPushSettings,
     tasks: list[AnnotationTask],
-    subjects: list[TaskClip],
+    clips: list[TaskClip],
     ledger: Ledger,
 ) -> dict[str, Value]:
     """Choose tasks with known answers for the campaign's first batch; return {} for later batches."""
-    if not order.n_gold or any(list(ledger.assignments(order.campaign))):
+    if not settings.n_gold or any(list(ledger.assignments(settings.campaign))):
         return {}
     return select_known_answers(
-        tasks, subjects, interface=order.interface, n=order.n_gold, seed=order.seed
+        tasks, clips, interface=settings.interface, n=settings.n_gold, seed=settings.seed
     )
 
 
 def _assign_new_tasks(
-    order: CampaignPushSettings,
+    settings: CampaignPushSettings,
     tasks: list[AnnotationTask],
     gold: Mapping[str, Value],
     ledger: Ledger,
 ) -> tuple[int, int]:
     """Assign the unassigned tasks to annotators; return how many there are and the batch number."""
-    existing = list(ledger.assignments(order.campaign))
+    existing = list(ledger.assignments(settings.campaign))
     assigned, last = {a.task for a in existing}, max((a.batch for a in existing), default=0)
     new = [replace(task, known=gold.get(task.id)) for task in tasks if task.id not in assigned]
     if not new:
         return 0, last
-    ledger.add_tasks(order.campaign, new)
+    ledger.add_tasks(settings.campaign, new)
     assignments = assign_tasks_to_annotators(
         new,
-        [annotator.name for annotator in order.annotators],
-        overlap=order.overlap,
-        seed=order.seed,
+        [annotator.name for annotator in settings.annotators],
+        overlap=settings.overlap,
+        seed=settings.seed,
         batch=last + 1,
-        prefilled_share=SHARE if order.prefill else None,
+        prefilled_share=SHARE if settings.prefill else None,
         gold=list(gold),
     )
-    ledger.assign(order.campaign, assignments)
+    ledger.assign(settings.campaign, assignments)
     return len(new), last + 1

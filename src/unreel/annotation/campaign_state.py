@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from unreel.annotation.campaign import AnnotationTask, Campaign, PrefillStudyArm, TaskAssignment
 from unreel.annotation.judgements import (
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 By = tuple[str, str]
 """Annotator's name and task id."""
-_SOMEBODY_ELSES: Final = {
+_SOMEBODY_ELSES = {
     QuarantineReason.NOT_ASSIGNED,
     QuarantineReason.NOT_THEIRS,
     QuarantineReason.TAMPERED,
@@ -73,7 +73,8 @@ def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
     for seq, stored in ledger.records(name):
         n_records += 1
         record = _quarantine_record_of_unknown_task(stored, tasks)
-        if _is_foreign_submission(record):
+        outcome = record.outcome
+        if isinstance(outcome, SubmissionQuarantine) and outcome.reason in _SOMEBODY_ELSES:
             foreign.append((seq, record))
             continue
         by = (record.annotator, record.task)
@@ -123,11 +124,6 @@ def _quarantine_record_of_unknown_task(
     return replace(record, outcome=SubmissionQuarantine(QuarantineReason.NOT_ASSIGNED, detail))
 
 
-def _is_foreign_submission(record: AnnotationRecord) -> bool:
-    outcome = record.outcome
-    return isinstance(outcome, SubmissionQuarantine) and outcome.reason in _SOMEBODY_ELSES
-
-
 def _select_active_exclusions(notices: list[LedgerNotice]) -> dict[str, LedgerNotice]:
     newest = {notice.subject: notice for notice in notices if notice.kind in {EXCLUSION, INCLUSION}}
     return {subject: notice for subject, notice in newest.items() if notice.kind == EXCLUSION}
@@ -146,8 +142,9 @@ class AnnotatorExclusionDecision:
 
     def __post_init__(self) -> None:
         if not self.why.strip():
-            setting, problem = "--why", "a decision about a person needs its reason"
-            raise InvalidSettingError(setting, problem, "Say it in a few words")
+            raise InvalidSettingError(
+                "--why", "a decision about a person needs its reason", "Say it in a few words"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,8 +173,7 @@ def record_exclusion_decision(
     before = read_campaign_records(ledger, campaign)
     known = {name for name, _ in (*before.assignments, *before.standing)}
     if annotator not in known:
-        kind = f"annotator of {campaign}"
-        raise UnknownNameError(kind, annotator, sorted(known))
+        raise UnknownNameError(f"annotator of {campaign}", annotator, sorted(known))
     kind = INCLUSION if decision.counts else EXCLUSION
     ledger.notice(campaign, kind, annotator, decision.by, decision.why, decision.at_us)
     after = read_campaign_records(ledger, campaign)

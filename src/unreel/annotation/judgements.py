@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Discriminator, TypeAdapter
 
@@ -12,11 +12,11 @@ from unreel.core.judgement import Label, Rating
 from unreel.core.trace import Trace
 from unreel.core.verdict import Position
 
-EXCLUSION: Final = "exclusion"
+EXCLUSION = "exclusion"
 """Kind of a notice after which an annotator's judgements no longer count."""
-INCLUSION: Final = "inclusion"
+INCLUSION = "inclusion"
 """Kind of a notice after which an annotator's judgements count again."""
-REVIEW: Final = "review"
+REVIEW = "review"
 """Kind of a notice with a review of a task's consensus."""
 
 
@@ -54,8 +54,9 @@ class TraceAnswer:
 
     def __post_init__(self) -> None:
         if self.traces and self.label is not Label.GENERATED:
-            msg = "a clip with traces looks generated. Take the traces away, or say so"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                "a clip with traces looks generated. Take the traces away, or say so"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ AnyValue = (
     ScreeningAnswer | TraceAnswer | RatingAnswer | PreferenceAnswer | VoteAnswer | PassFailAnswer
 )
 Value = Annotated[AnyValue, Discriminator("kind")]
-VALUES: Final[TypeAdapter[Value]] = TypeAdapter(Value)
+VALUES: TypeAdapter[Value] = TypeAdapter(Value)
 """Pydantic adapter that validates answers and converts them to JSON."""
 
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar, assert_never
+from typing import Protocol, TypeVar, assert_never
 
 from unreel.annotation.campaign import AnnotationTask
 from unreel.annotation.judgements import (
@@ -17,8 +17,8 @@ from unreel.annotation.judgements import (
 )
 from unreel.core.errors import InvalidValueError
 
-CANNOT_TELL: Final = "cannot-tell"
-DISCARD: Final = "discard"
+CANNOT_TELL = "cannot-tell"
+DISCARD = "discard"
 
 
 class AnnotatorOpinion(Protocol):
@@ -30,9 +30,7 @@ class AnnotatorOpinion(Protocol):
         ...
 
     @property
-    def task(self) -> AnnotationTask:
-        """Return the task that the annotator judged."""
-        ...
+    def task(self) -> AnnotationTask: ...
 
     @property
     def value(self) -> AnyValue:
@@ -81,11 +79,10 @@ def group_opinions_by_task(opinions: Iterable[AnyOpinion]) -> Mapping[str, Seque
     for opinion in opinions:
         id_ = opinion.task.id
         if opinion.annotator in grouped[id_]:
-            msg = (
+            raise InvalidValueError(
                 f"{opinion.annotator} judged the task {id_} twice. Give the newest judgement of each "
                 "annotator, as read_campaign does"
             )
-            raise InvalidValueError(msg)
         grouped[id_][opinion.annotator] = opinion
     return {
         id_: tuple(opinion for _, opinion in sorted(grouped[id_].items(), key=lambda item: item[0]))

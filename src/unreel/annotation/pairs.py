@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from unreel.stats.next_pair import (
 from unreel.stats.proportion import central_normal_quantile, estimate_proportion
 from unreel.stats.ranking import BattleOutcome, ClipBattle, bradley_terry
 
-VRB_CLIPS: Final = {1: 3, 2: 7, 3: 10, 4: 6, 5: 4}
+VRB_CLIPS = {1: 3, 2: 7, 3: 10, 4: 6, 5: 4}
 """Number of clips of each score among VideoRealBench's 30 clips."""
 NamePair = tuple[str, str]
 """Names of two clips in alphabetical order; the campaign chooses the side on which each is shown."""
@@ -49,8 +48,11 @@ def sample_clips_by_score(scores: Mapping[str, int], *, seed: int) -> dict[str, 
     for score, n in VRB_CLIPS.items():
         names = sorted(name for name, s in scores.items() if s == score)
         if len(names) < n:
-            setting, problem = "--plan", f"{len(names)} clips are scored {score}, but VRB has {n}"
-            raise InvalidSettingError(setting, problem, "Take --clips all, or --plan gain")
+            raise InvalidSettingError(
+                "--plan",
+                f"{len(names)} clips are scored {score}, but VRB has {n}",
+                "Take --clips all, or --plan gain",
+            )
         sample |= dict.fromkeys(rng.sample(names, n), score)
     return sample
 
@@ -86,8 +88,11 @@ def choose_informative_pairs(
     """
     ordered = sorted(set(names))
     if not 2 <= len(ordered) <= MOST:  # noqa: PLR2004  a pair
-        setting, problem = "--plan", f"{len(ordered)} clips cannot be weighed against each other"
-        raise InvalidSettingError(setting, problem, f"Give 2 to {MOST} clips")
+        raise InvalidSettingError(
+            "--plan",
+            f"{len(ordered)} clips cannot be weighed against each other",
+            f"Give 2 to {MOST} clips",
+        )
     pairs = list(combinations(range(len(ordered)), 2))
     chosen = choose_next_pairs(
         estimate_clip_strengths(ordered, wins), pairs, n=min(n, len(pairs)), seed=seed
@@ -107,16 +112,15 @@ def estimate_clip_strengths(names: Sequence[str], wins: Sequence[Win]) -> Streng
     table = np.zeros((len(names), len(names)))
     for winner, loser in wins:
         if winner == loser:
-            msg = f"{winner!r} is compared with itself. Drop the pair"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(f"{winner!r} is compared with itself. Drop the pair")
         if winner in index and loser in index:
             table[index[winner], index[loser]] += 1
     return estimate_strength_posterior(table)
 
 
-COLUMNS: Final = ("first", "second")
-_MOST_BYTES: Final = 256 << 20
-_REMEDY: Final = "Write two columns, first and second, with the names of two clips in each line"
+COLUMNS = ("first", "second")
+_MOST_BYTES = 256 << 20
+_REMEDY = "Write two columns, first and second, with the names of two clips in each line"
 
 
 def write_pair_file(path: Path, pairs: Iterable[NamePair]) -> None:
@@ -159,7 +163,7 @@ def _parse_clip_name(cell: str | None) -> str:
     return name[1:] if is_marked else name
 
 
-_MOST: Final = 1_000_000
+_MOST = 1_000_000
 """Maximum number of pairs of a passed and a failed answer."""
 
 
@@ -205,22 +209,29 @@ def rank_clips(
     answers = list(judgements)
     if all(isinstance(a.value, PreferenceAnswer) for a in answers):
         battles, unit = list(_iter_preference_battles(answers)), "pair"
-        shares = _estimate_win_rates(battles, seed=seed, level=level)
+        proportions = _estimate_win_rates(battles, seed=seed, level=level)
     elif all(isinstance(a.value, PassFailAnswer) for a in answers):
         battles, unit = list(_iter_pass_fail_battles(answers)), "annotator"
-        shares = _estimate_pass_rates(answers, level=level)
+        proportions = _estimate_pass_rates(answers, level=level)
     else:
-        msg = "only preferences and pass/fail answers rank clips. Name another campaign"
-        raise InvalidValueError(msg)
-    if not battles or len(shares) > MOST:
-        msg = f"{len(battles)} comparisons of {len(shares)} clips give no ranking. Pull more judgements"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "only preferences and pass/fail answers rank clips. Name another campaign"
+        )
+    if not battles or len(proportions) > MOST:
+        raise InvalidValueError(
+            f"{len(battles)} comparisons of {len(proportions)} clips give no ranking. Pull more judgements"
+        )
     dependent = None if unit == "pair" else Unmeasured("answers are part of many pairs")
     strengths = bradley_terry(battles, seed=seed, level=level)
     return ClipRanking(
         clips=tuple(
             _iter_ranked_clips(
-                sorted(shares), battles, strengths, shares, dependent=dependent, level=level
+                sorted(proportions),
+                battles,
+                strengths,
+                proportions,
+                unmeasured=dependent,
+                level=level,
             )
         ),
         n_judgements=len(answers),
@@ -253,8 +264,7 @@ def _iter_pass_fail_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterato
             sides = answers.setdefault(judgement.annotator, {True: [], False: []})
             sides[judgement.value.passed].append(judgement.task.names[0])
     if (n := sum(len(sides[True]) * len(sides[False]) for sides in answers.values())) > _MOST:
-        msg = f"{n} pairs of answers are more than {_MOST}. Rank fewer clips"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(f"{n} pairs of answers are more than {_MOST}. Rank fewer clips")
     for annotator, sides in answers.items():
         for passed, failed in product(sides[True], sides[False]):
             if passed != failed:
@@ -267,11 +277,13 @@ def _iter_ranked_clips(
     strengths: dict[str, Measured],
     shares: Mapping[str, Measured],
     *,
-    dependent: Unmeasured | None,
+    unmeasured: Unmeasured | None,
     level: float,
 ) -> Iterator[RankedClip]:
-    belief = estimate_clip_strengths(names, [(battle.first, battle.second) for battle in battles])
-    order = sorted(range(len(names)), key=lambda at: (-belief.mean[at], names[at]))
+    posterior = estimate_clip_strengths(
+        names, [(battle.first, battle.second) for battle in battles]
+    )
+    order = sorted(range(len(names)), key=lambda at: (-posterior.mean[at], names[at]))
     nothing = Unmeasured("no annotator passed one of it and another clip, and failed the other")
     fought = Counter(name for battle in battles for name in (battle.first, battle.second))
     for rank, at in enumerate(order, start=1):
@@ -280,18 +292,19 @@ def _iter_ranked_clips(
             place=rank,
             name=name,
             strength=strengths.get(name, nothing),
-            believed=dependent or _build_strength_estimate(belief, at, n=fought[name], level=level),
+            believed=unmeasured
+            or _build_strength_estimate(posterior, at, n=fought[name], level=level),
             share=shares[name],
         )
 
 
 def _build_strength_estimate(
-    belief: StrengthPosterior, at: int, *, n: int, level: float
+    posterior: StrengthPosterior, at: int, *, n: int, level: float
 ) -> Measured:
-    value = float(belief.mean[at] - belief.mean.mean())
+    value = float(posterior.mean[at] - posterior.mean.mean())
     # Relative to the mean of all clips: the common level contains no information about the order.
-    row = belief.covariance[at]
-    variance = float(row[at] - 2 * row.mean() + belief.covariance.mean())
+    row = posterior.covariance[at]
+    variance = float(row[at] - 2 * row.mean() + posterior.covariance.mean())
     margin = central_normal_quantile(level) * max(variance, 0.0) ** 0.5
     return Estimate(value=value, low=value - margin, high=value + margin, n=n, level=level)
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 from scipy.special import bdtr
@@ -14,10 +13,10 @@ from unreel.annotation.judgements import SubmissionQuarantine
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.span import MICROSECONDS
 
-NOBODY: Final = Unmeasured("no other annotator judged the same tasks")
-_LEVEL: Final = 0.95
-_HOUR_S: Final = 3600
-_LEAST: Final = 6
+NOBODY = Unmeasured("no other annotator judged the same tasks")
+_LEVEL = 0.95
+_HOUR_S = 3600
+_LEAST = 6
 """Minimum number of values for a confidence interval of the median at `_LEVEL` between two values."""
 
 
@@ -67,6 +66,8 @@ class CampaignProgress:
     """Number of tasks that all assigned annotators have judged."""
     records: int
     people: tuple[AnnotatorProgress, ...]
+    unusable: tuple[str, ...] = ()
+    """Annotator, clips and reason of each answer that cannot be used."""
 
 
 def count_annotator_tasks(records: CampaignRecords) -> dict[str, AnnotatorTaskCounts]:
@@ -99,6 +100,7 @@ def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
         for (_, task), record in records.standing.items()
         if not isinstance(record.outcome, SubmissionQuarantine)
     )
+    names = {id_: " | ".join(task.names) for id_, task in records.tasks.items()}
     return CampaignProgress(
         campaign=records.campaign.name,
         interface=records.campaign.interface.value,
@@ -110,6 +112,10 @@ def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
                 name, counts, alike.get(name, NOBODY), is_excluded=name in records.excluded
             )
             for name, counts in count_annotator_tasks(records).items()
+        ),
+        unusable=tuple(
+            f"{record.annotator}, {names.get(record.task, 'no task')}: {record.outcome}"
+            for record in records.quarantined
         ),
     )
 

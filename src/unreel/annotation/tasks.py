@@ -1,16 +1,23 @@
-"""Tasks of a campaign, built from the clips of a benchmark or from a queue of segments to screen."""
+"""Tasks of a campaign, from clips of a benchmark or a queue of segments; their assignment to annotators."""
 
+import heapq
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from random import Random
-from typing import Final
 
 from unreel.annotation.browser_copies import ClipCopyRequest
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    AnnotatorClipCopy,
+    PrefillStudyArm,
+    TaskAssignment,
+)
 from unreel.annotation.judgements import (
     VALUES,
     PreferenceAnswer,
@@ -22,13 +29,14 @@ from unreel.annotation.judgements import (
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import open_benchmark
 from unreel.benchmarks.tables import read_table_rows
-from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.content_ids import digest
+from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.verdict import Position
 
-QUEUE: Final = "queue.jsonl"
+QUEUE = "queue.jsonl"
 """File name of the queue of segments to screen, which `unreel curate` writes."""
-MOST_PAIRS: Final = 100_000
-_PAIR: Final = 2
+MOST_PAIRS = 100_000
+_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +70,14 @@ def read_task_clips(
             request = ClipCopyRequest(row.name, benchmark.find(row))
             clips.append(TaskClip(wanted=request, group=row.group, entry=row))
     if not clips:
-        setting, problem = "BENCH", f"{path} names no clip"
-        raise InvalidSettingError(setting, problem, "Name a benchmark or a queue that has some")
+        raise InvalidSettingError(
+            "BENCH", f"{path} names no clip", "Name a benchmark or a queue that has some"
+        )
     return clips
 
 
 def build_annotation_tasks(
-    subjects: Iterable[TaskClip],
+    clips: Iterable[TaskClip],
     copies: Mapping[str, AnnotatorClipCopy],
     *,
     interface: AnnotationInterface,
@@ -76,7 +85,7 @@ def build_annotation_tasks(
     pairs: Sequence[tuple[str, str]] = (),
 ) -> list[AnnotationTask]:
     """Build a task without known answers for each copied clip or pair; only `pairs` (sorted names) if given."""
-    copied = sorted((s for s in subjects if s.wanted.name in copies), key=lambda s: s.wanted.name)
+    copied = sorted((s for s in clips if s.wanted.name in copies), key=lambda s: s.wanted.name)
     sets: Iterable[tuple[TaskClip, ...]] = ((subject,) for subject in copied)
     if interface.n_clips == _PAIR:
         sets = _select_clip_pairs(copied, pairs)
@@ -92,14 +101,15 @@ def build_annotation_tasks(
 
 
 def select_clips_of_pairs(
-    subjects: Sequence[TaskClip], pairs: Sequence[tuple[str, str]]
+    clips: Sequence[TaskClip], pairs: Sequence[tuple[str, str]]
 ) -> list[TaskClip]:
     """Return the clips in `pairs`, or all if empty; raise `InvalidSettingError` for an unknown clip."""
     named = {name for pair in pairs for name in pair}
-    if unknown := sorted(named - {subject.wanted.name for subject in subjects}):
-        setting, problem = "--pairs", f"BENCH has no clip {unknown[0]!a}"
-        raise InvalidSettingError(setting, problem, "Choose pairs of this benchmark's clips")
-    return [s for s in subjects if not named or s.wanted.name in named]
+    if unknown := sorted(named - {subject.wanted.name for subject in clips}):
+        raise InvalidSettingError(
+            "--pairs", f"BENCH has no clip {unknown[0]!a}", "Choose pairs of this benchmark's clips"
+        )
+    return [s for s in clips if not named or s.wanted.name in named]
 
 
 def _select_clip_pairs(
@@ -107,9 +117,11 @@ def _select_clip_pairs(
 ) -> Iterable[tuple[TaskClip, ...]]:
     n_pairs = len(pairs) or len(copied) * (len(copied) - 1) // 2
     if n_pairs > MOST_PAIRS:
-        setting, problem = "BENCH", f"{len(copied)} clips make {n_pairs:,} pairs"
-        remedy = "Choose some with `unreel annotate pairs`, and give them as --pairs"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "BENCH",
+            f"{len(copied)} clips make {n_pairs:,} pairs",
+            "Choose some with `unreel annotate pairs`, and give them as --pairs",
+        )
     if not pairs:
         return itertools.combinations(copied, _PAIR)
     by_name = {subject.wanted.name: subject for subject in copied}
@@ -120,7 +132,7 @@ def _select_clip_pairs(
 
 def select_known_answers(
     tasks: Iterable[AnnotationTask],
-    subjects: Iterable[TaskClip],
+    clips: Iterable[TaskClip],
     *,
     interface: AnnotationInterface,
     n: int,
@@ -131,7 +143,7 @@ def select_known_answers(
     Raises:
         InvalidSettingError: The benchmark has ground truth for fewer than `n` tasks.
     """
-    entries = {subject.wanted.name: subject.entry for subject in subjects}
+    entries = {subject.wanted.name: subject.entry for subject in clips}
     answers = {}
     for task in tasks:
         about = [entries.get(name) for name in task.names]
@@ -139,8 +151,11 @@ def select_known_answers(
         if value is not None and None not in about:
             answers[task.id] = value
     if len(answers) < n:
-        setting, problem = "--gold", f"the benchmark has the answer of {len(answers)} tasks"
-        raise InvalidSettingError(setting, problem, f"Give {len(answers)} at most")
+        raise InvalidSettingError(
+            "--gold",
+            f"the benchmark has the answer of {len(answers)} tasks",
+            f"Give {len(answers)} at most",
+        )
     chosen = Random(f"gold {seed}").sample(sorted(answers), n)  # noqa: S311  no secret
     return {task: answers[task] for task in chosen}
 
@@ -155,14 +170,16 @@ def read_prefilled_answers(file: Path) -> dict[str, Value]:
     for number, row in enumerate(read_table_rows(file), start=1):
         try:
             if isinstance(row, Rejected):
-                raise ValueError(row.why)  # noqa: TRY004, TRY301  told below, with its line
+                raise ValueError(row.why)  # noqa: TRY004  told below, with its line
             raw = row["value"]
             value = json.loads(raw) if isinstance(raw, str) else raw
             answers[str(row["name"])] = VALUES.validate_python(value)
         except (ValueError, KeyError) as error:
-            problem = f"line {number} has no name and value ({type(error).__name__})"
-            remedy = 'Write {"name": "clip", "value": {"kind": "voted", "label": "real"}}'
-            raise UnreadableSourceError(str(file), problem, remedy) from error
+            raise UnreadableSourceError(
+                str(file),
+                f"line {number} has no name and value ({type(error).__name__})",
+                'Write {"name": "clip", "value": {"kind": "voted", "label": "real"}}',
+            ) from error
     return answers
 
 
@@ -206,3 +223,346 @@ def _read_segment_queue(file: Path, refused: Callable[[Rejected], None]) -> Iter
             continue
         request = ClipCopyRequest(piece, location, start_s=start_s, length_s=length_s)
         yield TaskClip(wanted=request, group=str(row.get("name", "")))
+
+
+_DRAWS = 30
+"""Maximum number of tries before a scan of all tasks; if half of the tasks fit, 1 draw in 2**30 needs a scan."""
+_PLACES = 500
+"""Maximum number of random positions that are tried to insert a task that could not be drawn."""
+
+_ORDERS = 20
+"""Number of additional random orders that are tried for pairs if the best order still has repeated scenes."""
+_FEW = 2000
+"""Maximum number of tasks for which additional orders are tried; larger sets rarely need them."""
+
+
+def list_task_scenes(task: AnnotationTask) -> frozenset[str]:
+    """Return the clips and the scene of a task, which the next task of an annotator must not repeat."""
+    clips = (copy.clip for copy in task.copies)
+    return frozenset((*clips, f"group {task.group}") if task.group else clips)
+
+
+def shuffle_tasks_apart_by_scene(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
+    """Return the task ids in a random order in which adjacent tasks share no scene, if possible.
+
+    If each task has at most one scene in common with other tasks, the number of adjacent tasks with
+    the same scene is minimal. Otherwise several random orders are tried, and the best one is used.
+
+    Args:
+        scenes: Scenes and clips of each task, by task id.
+        chance: Random generator.
+    """
+    n_of = Counter(itertools.chain.from_iterable(scenes.values()))
+    alone = {scene for scene, n in n_of.items() if n == 1}
+    shared = {task: found - alone for task, found in scenes.items()}
+    best = _sample_task_order(shared, chance)
+    # With one scene per task the first order is optimal. Pairs of few clips may reach a dead end.
+    n_more = _ORDERS if any(len(found) > 1 for found in shared.values()) else 0
+    for _ in range(n_more if len(shared) <= _FEW else 0):
+        if not (fewest := _count_adjacent_scene_repeats(best, shared)):
+            break
+        order = _sample_task_order(shared, chance)
+        best = order if _count_adjacent_scene_repeats(order, shared) < fewest else best
+    return best
+
+
+def _count_adjacent_scene_repeats(
+    order: Sequence[str], scenes: Mapping[str, frozenset[str]]
+) -> int:
+    return sum(not scenes[a].isdisjoint(scenes[b]) for a, b in itertools.pairwise(order))
+
+
+def _sample_task_order(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
+    left = _UnorderedTasks.of(scenes, chance)
+    order: list[str] = []
+    last: frozenset[str] = frozenset()
+    while (task := left.draw(last)) is not None:
+        order.append(task)
+        last = scenes[task]
+    return _insert_remaining_tasks(order, left.rest(), scenes, chance)
+
+
+@dataclass(slots=True, kw_only=True)
+class _UnorderedTasks:
+    """Tasks that have no position in an annotator's order yet, with the number of tasks per scene."""
+
+    scenes: Mapping[str, frozenset[str]]
+    chance: Random
+    tasks: list[str]
+    """Tasks to draw from; those that already have a position are removed when they are drawn."""
+    waiting: set[str]
+    n_of: Counter[str]
+    of_scene: Mapping[str, list[str]]
+    largest: list[tuple[int, str]] = field(default_factory=list)
+    """Heap of scenes by their number of waiting tasks, largest first; also contains outdated counts."""
+
+    @classmethod
+    def of(cls, scenes: Mapping[str, frozenset[str]], chance: Random) -> "_UnorderedTasks":
+        tasks = sorted(scenes)
+        chance.shuffle(tasks)
+        of_scene: dict[str, list[str]] = defaultdict(list)
+        for task in tasks:
+            for scene in sorted(scenes[task]):
+                of_scene[scene].append(task)
+        n_of = Counter({scene: len(ids) for scene, ids in of_scene.items()})
+        largest = [(-n, scene) for scene, n in n_of.items()]
+        heapq.heapify(largest)
+        return cls(
+            scenes=scenes,
+            chance=chance,
+            tasks=tasks,
+            waiting=set(tasks),
+            n_of=n_of,
+            of_scene=of_scene,
+            largest=largest,
+        )
+
+    def draw(self, last: frozenset[str]) -> str | None:
+        """Remove a random task without a scene in `last`, a majority scene first; `None` if none."""
+        scene = self._pressing()
+        task = None if scene is None or scene in last else self._first_of(scene, last)
+        task = task or self._by_chance(last)
+        if task is not None:
+            self.waiting.remove(task)
+            for scene in self.scenes[task]:
+                self.n_of[scene] -= 1
+                heapq.heappush(self.largest, (-self.n_of[scene], scene))
+        return task
+
+    def rest(self) -> list[str]:
+        """Return all tasks that were not drawn yet, in random order."""
+        rest = sorted(self.waiting)
+        self.chance.shuffle(rest)
+        return rest
+
+    def _pressing(self) -> str | None:
+        """Return the scene of more than half of the tasks, which must come next to be spread; else `None`."""
+        while self.largest and -self.largest[0][0] != self.n_of[self.largest[0][1]]:
+            heapq.heappop(self.largest)
+        if self.largest and -self.largest[0][0] > len(self.waiting) // 2:
+            return self.largest[0][1]
+        return None
+
+    def _first_of(self, scene: str, last: frozenset[str]) -> str | None:
+        tasks = self.of_scene[scene]
+        while tasks and tasks[-1] not in self.waiting:
+            tasks.pop()
+        for task in reversed(tasks[-_DRAWS:]):
+            if task in self.waiting and self.scenes[task].isdisjoint(last):
+                return task
+        return None
+
+    def _by_chance(self, last: frozenset[str]) -> str | None:
+        draws = 0
+        while self.tasks and draws < _DRAWS:
+            i = self.chance.randrange(len(self.tasks))
+            task = self.tasks[i]
+            if task not in self.waiting:
+                self.tasks[i] = self.tasks[-1]
+                self.tasks.pop()
+                continue
+            if self.scenes[task].isdisjoint(last):
+                return task
+            draws += 1
+        fitting = (task for task in self.rest() if self.scenes[task].isdisjoint(last))
+        return next(fitting, None)
+
+
+def _insert_remaining_tasks(
+    order: list[str], rest: Sequence[str], scenes: Mapping[str, frozenset[str]], chance: Random
+) -> list[str]:
+    """Insert each task of `rest` between two tasks of other scenes; append it if no position is found."""
+    hopeless: set[frozenset[str]] = set()
+    nothing: frozenset[str] = frozenset()
+    for task in rest:
+        own = scenes[task]
+        n_tried = 0 if own in hopeless else min(len(order) + 1, _PLACES)
+        for i in chance.sample(range(len(order) + 1), n_tried):
+            before = scenes[order[i - 1]] if i else nothing
+            behind = scenes[order[i]] if i < len(order) else nothing
+            if own.isdisjoint(before) and own.isdisjoint(behind):
+                order.insert(i, task)
+                break
+        else:
+            hopeless.add(own)
+            order.append(task)
+    return order
+
+
+_FINEST = 1000
+"""Denominator to which the prefilled fraction is rounded."""
+
+
+def assign_tasks_to_annotators(
+    tasks: Iterable[AnnotationTask],
+    annotators: Sequence[str],
+    *,
+    overlap: int,
+    seed: int,
+    batch: int,
+    prefilled_share: float | None = None,
+    gold: Collection[str] = (),
+) -> list[TaskAssignment]:
+    """Assign each task to `overlap` annotators, and order the tasks of each annotator.
+
+    The numbers of tasks of two annotators differ by at most one. The annotators of a task vary, so
+    that all annotators can be compared with each other. Both orders of a pair occur equally often.
+
+    Args:
+        tasks: Tasks of this batch, in any order.
+        annotators: Names of the annotators.
+        overlap: Number of annotators per task.
+        seed: Seed of the campaign.
+        batch: Number of the batch, from 1.
+        prefilled_share: Fraction of the tasks with earlier annotations that show them; None shows
+            none. The rest is the blind arm.
+        gold: Ids of tasks that all annotators judge.
+
+    Raises:
+        InvalidSettingError: There are too few annotators, or the fraction leaves no blind arm.
+        UnknownNameError: `gold` names a task that is not in the batch.
+    """
+    by_id = {task.id: task for task in tasks}
+    share = _validate_assignment_settings(by_id, annotators, overlap, prefilled_share, gold)
+    shuffled = _build_random_generator(seed, batch, "tasks")
+    order = sorted(by_id)
+    shuffled.shuffle(order)
+    dealt = _assign_annotators(order, sorted(annotators), overlap, shuffled, gold=frozenset(gold))
+    sides = _select_swapped_assignments(dealt, by_id, _build_random_generator(seed, batch, "sides"))
+    arms = _assign_study_arms(dealt, by_id, share, _build_random_generator(seed, batch, "arms"))
+    scenes = {id_: list_task_scenes(task) for id_, task in by_id.items()}
+    task_lists: dict[str, list[str]] = {name: [] for name in sorted(annotators)}
+    for task, people in dealt.items():
+        for name in people:
+            task_lists[name].append(task)
+    return [
+        TaskAssignment(
+            annotator=name,
+            task=task,
+            batch=batch,
+            position=position,
+            arm=arms.get((name, task), PrefillStudyArm.PLAIN),
+            swapped=(name, task) in sides,
+        )
+        for name, mine in task_lists.items()
+        for position, task in enumerate(
+            shuffle_tasks_apart_by_scene(
+                {task: scenes[task] for task in mine},
+                _build_random_generator(seed, batch, "order", name),
+            )
+        )
+    ]
+
+
+def _validate_assignment_settings(
+    by_id: dict[str, AnnotationTask],
+    annotators: Sequence[str],
+    overlap: int,
+    share: float | None,
+    gold: Collection[str],
+) -> Fraction | None:
+    if len(set(annotators)) != len(annotators):
+        raise InvalidSettingError(
+            "annotators", "an annotator is named twice", "Name each person once"
+        )
+    if not 1 <= overlap <= len(annotators):
+        raise InvalidSettingError(
+            "overlap",
+            f"{overlap} different people cannot judge each task, {len(annotators)} are asked",
+            "Ask more people, or take a smaller overlap",
+        )
+    for id_ in gold:
+        if id_ not in by_id:
+            raise UnknownNameError("task of this batch", id_, sorted(by_id)[:5])
+    if share is None:
+        return None
+    exact = Fraction(round(share * _FINEST), _FINEST) if 0 < share < 1 else Fraction(0)
+    if not 0 < exact < 1:
+        raise InvalidSettingError(
+            "prefilled share",
+            f"{share} leaves one of the two arms empty",
+            "Give more than 0 and less than 1: without a blind arm the bias of prefilled annotations cannot be measured",
+        )
+    return exact
+
+
+def _build_random_generator(seed: int, batch: int, *of: str) -> Random:
+    text = digest("assign", str(seed), str(batch), *of)
+    return Random(text)  # noqa: S311  a choice that can be repeated, no secret
+
+
+def _assign_annotators(
+    order: Sequence[str],
+    annotators: Sequence[str],
+    overlap: int,
+    chance: Random,
+    *,
+    gold: Collection[str],
+) -> dict[str, list[str]]:
+    """Assign `overlap` annotators (all for tasks in `gold`) from a shuffled list, reshuffled when empty."""
+    deck: list[str] = []
+    assigned: dict[str, list[str]] = {}
+    for task in order:
+        if task in gold:
+            assigned[task] = list(annotators)
+            continue
+        chosen = [deck.pop() for _ in range(min(overlap, len(deck)))]
+        if len(chosen) < overlap:
+            fresh = list(annotators)
+            chance.shuffle(fresh)
+            free = [name for name in fresh if name not in chosen]
+            n_more = overlap - len(chosen)
+            deck = [name for name in fresh if name in chosen] + free[n_more:]
+            chance.shuffle(deck)
+            chosen += free[:n_more]
+        assigned[task] = chosen
+    return assigned
+
+
+def _select_swapped_assignments(
+    assigned: dict[str, list[str]], by_id: dict[str, AnnotationTask], chance: Random
+) -> set[tuple[str, str]]:
+    """Select (annotator, task) pairs shown swapped: about half of each task's and of each annotator's."""
+    leaning: Counter[str] = Counter()
+    swapped: set[tuple[str, str]] = set()
+    for task, people in assigned.items():
+        if len(by_id[task].names) < _PAIR:
+            continue
+        ranked = sorted(people, key=lambda name: (-leaning[name], chance.random()))
+        half, odd = divmod(len(ranked), 2)
+        if odd and (leaning[ranked[half]] or chance.choice((-1, 1))) > 0:
+            half += 1
+        for i, name in enumerate(ranked):
+            leaning[name] += 1 if i >= half else -1
+        swapped |= {(name, task) for name in ranked[:half]}
+    return swapped
+
+
+def _assign_study_arms(
+    assigned: dict[str, list[str]],
+    by_id: dict[str, AnnotationTask],
+    share: Fraction | None,
+    chance: Random,
+) -> dict[tuple[str, str], PrefillStudyArm]:
+    """Return, by (annotator, task), whether the annotator sees the earlier annotations of the task.
+
+    Only tasks with earlier annotations have a study arm. The fraction `share` of the assignments is
+    prefilled: overall, and as nearly as possible for each annotator.
+    """
+    arms: dict[tuple[str, str], PrefillStudyArm] = {}
+    if share is None:
+        return arms
+    owed: Counter[str] = Counter()
+    n_seen = n_shown = 0
+    for task, people in assigned.items():
+        if by_id[task].prefill is None:
+            continue
+        n_seen += len(people)
+        n_now = int(n_seen * share) - n_shown  # rounded down, so that some stay blind
+        n_shown += n_now
+        ranked = sorted(people, key=lambda name: (-owed[name], chance.random()))
+        for i, name in enumerate(ranked):
+            is_shown = i < n_now
+            arms[name, task] = PrefillStudyArm.PREFILLED if is_shown else PrefillStudyArm.BLIND
+            owed[name] += share.numerator - share.denominator * is_shown
+    return arms

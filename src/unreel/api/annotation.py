@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from unreel.annotation.pairs import ClipRanking
     from unreel.annotation.progress import CampaignProgress
     from unreel.annotation.publishing.publish import PublicationResult
-    from unreel.annotation.quality.summary import CampaignQuality
+    from unreel.annotation.quality import CampaignQuality
 
 
 class RuleKeys(TypedDict, total=False):
@@ -46,8 +46,7 @@ def build_consensus_rule(
 
     methods = [m.value for m in ConsensusMethod]
     if method not in methods:
-        kind = "method"
-        raise UnknownNameError(kind, method, methods)
+        raise UnknownNameError("method", method, methods)
     weights = ConsensusMethod(method)
     return ConsensusRule(quorum=quorum, min_overlap=min_overlap, method=weights, reviews=reviews)
 
@@ -82,7 +81,7 @@ class StoredCampaign:
 
     def quality(self, *, passing: float = 0.8, seed: int = 0) -> "CampaignQuality":
         """Return the quality of each annotator; `passing` is the minimum accuracy on known clips."""
-        from unreel.annotation.quality.summary import measure_annotator_quality
+        from unreel.annotation.quality import measure_annotator_quality
 
         interface = self.records.campaign.interface
         return measure_annotator_quality(

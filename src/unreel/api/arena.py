@@ -9,12 +9,12 @@ from unreel.engine.progress import NO_CALLBACKS, JobCallbacks, OnStep
 from unreel.media.access import require_sandbox_protection
 
 if TYPE_CHECKING:
-    from unreel.arena.boards.leaderboard_types import SeasonLeaderboard
+    from unreel.arena.boards.leaderboard_metrics import SeasonLeaderboard
     from unreel.arena.boards.preference_ranking import PreferenceRates
     from unreel.arena.run.outcome import SeasonOutcome
 
 
-def run_season(  # noqa: PLR0913  one parameter for each option
+def run_season(
     season: str | Path,
     *,
     out: str | Path | None = None,
@@ -22,7 +22,6 @@ def run_season(  # noqa: PLR0913  one parameter for each option
     engine: str = "local",
     retry_failed: bool = False,
     allow_outside: bool = False,
-    weak_cage: bool = False,
     trusted: bool = False,
     on_progress: OnStep | None = None,
 ) -> "SeasonOutcome":
@@ -37,7 +36,6 @@ def run_season(  # noqa: PLR0913  one parameter for each option
         engine: `local` or `ray`.
         retry_failed: Retry failed clips and answers.
         allow_outside: Let the benchmark name files outside its folder; only for your own tables.
-        weak_cage: Run the programs of reviewers without bubblewrap.
         trusted: Open clips in this process; by default a confined child does.
         on_progress: Callback with a part and its progress, called from another thread.
 
@@ -48,7 +46,7 @@ def run_season(  # noqa: PLR0913  one parameter for each option
         UnreadableSourceError: The season or its benchmark cannot be read, or the benchmark changed.
     """
     open_job = LazyImport("unreel.api.arena_job:open_season_job", "eval").load()
-    run_job = LazyImport("unreel.api.arena_job:run_season_job", "eval").load()
+    run_job = LazyImport("unreel.arena.run.job:run_season", "eval").load()
     job = open_job(
         season,
         out=out,
@@ -56,7 +54,6 @@ def run_season(  # noqa: PLR0913  one parameter for each option
         engine=engine,
         retry_failed=retry_failed,
         allow_outside=allow_outside,
-        weak_cage=weak_cage,
         trusted=trusted,
     )
     require_sandbox_protection(job.access.settings, trusted=trusted)
@@ -94,10 +91,8 @@ def rank_season(
 
     folder = find_folder(season, out)
     if folder.require_played().is_about_pairs:
-        return tuple(
-            board.preferences
-            for board in season_ranking.iter_pair_answers_and_leaderboards(folder, titles)
-        )
+        boards = season_ranking.iter_pair_answers_and_leaderboards(folder, titles)
+        return tuple(preferences for _, preferences in boards)
     options = {} if resamples is None else {"resamples": resamples}
     ranked = season_ranking.iter_season_leaderboards(folder, titles, nuisances=nuisances, **options)
-    return tuple(board.standings for board in ranked)
+    return tuple(leaderboard for _, leaderboard in ranked)

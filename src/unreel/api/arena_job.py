@@ -1,23 +1,19 @@
 """Implementation of `run_season`; it is imported only when `run_season` is called."""
 
-import time
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 
-from unreel.arena.fairness.holdout import log_holdout_secret_hash
-from unreel.arena.run.job import SeasonJob, run_season
-from unreel.arena.run.outcome import SeasonOutcome
+from unreel.arena.run.job import SeasonJob
 from unreel.arena.season.folder import resolve_season_folder
 from unreel.arena.season.recipe import read_season
-from unreel.arena.submission.entry import add_accepted_entries, log_played_entries
+from unreel.core.errors import InvalidSettingError
+from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_environment_settings
-from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.storage_access import build_clip_access_settings
 
 
-def open_season_job(  # noqa: PLR0913  one parameter for each option
+def open_season_job(
     season: str | Path,
     *,
     out: str | Path | None,
@@ -25,30 +21,27 @@ def open_season_job(  # noqa: PLR0913  one parameter for each option
     allow_outside: bool,
     engine: str = "local",
     retry_failed: bool = False,
-    weak_cage: bool = False,
     trusted: bool = False,
 ) -> SeasonJob:
-    """Read the season with its accepted entries, and return the job that runs it."""
+    """Read the season, and return the job that runs it.
+
+    Raises:
+        InvalidSettingError: The folder of the season has submitted entries, which are not read.
+    """
     read = read_season(Path(season))
     folder, settings = resolve_season_folder(read, out), read_environment_settings()
+    if OutputDirectory(folder.path).files("entries"):
+        raise InvalidSettingError(
+            "entries",
+            f"{folder.path / 'entries'} has submitted entries",
+            "Write their creators and reviewers into the season file, and move the folder away",
+        )
     return SeasonJob(
-        season=add_accepted_entries(read, folder.path),
+        season=read,
         folder=folder,
-        access=build_clip_access_settings(
-            replace(settings, weak_cage=1) if weak_cage else settings, trusted=trusted
-        ),
+        access=build_clip_access_settings(settings, trusted=trusted),
         outside=allow_outside,
         engine=engine,
         retry_failed=ALL_FAILURES if retry_failed else frozenset(),
         only=frozenset(only),
     )
-
-
-def run_season_job(job: SeasonJob, callbacks: JobCallbacks) -> SeasonOutcome:
-    """Run the season of the job, and record in its log which entries took part."""
-    log_holdout_secret_hash(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
-    outcome = run_season(job, callbacks)
-    turns = (*outcome.creators, *outcome.reviewers)
-    played = {turn.title for turn in turns if not turn.problem}
-    log_played_entries(job.folder.path, played, at_us=time.time_ns() // 1000)
-    return outcome

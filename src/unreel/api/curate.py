@@ -30,7 +30,7 @@ class CurationResult:
     """Path of the frozen benchmark; `None` before it is frozen, or if a leak was not accepted."""
 
 
-def curate(  # noqa: PLR0913  what `unreel curate run` takes
+def curate(
     recipe: str | Path | Mapping[str, Any],
     *,
     out: str | Path | None = None,
@@ -79,12 +79,14 @@ def curate(  # noqa: PLR0913  what `unreel curate run` takes
         context = replace(context, retry_failed=ALL_FAILURES)
     if on_progress is not None:
         context = replace(context, callbacks=JobCallbacks(on_step=on_progress))
-    curation = CurationRecipeJob(recipe=resolved, root=root, bench=context, accept_leak=accept_leak)
+    curation = CurationRecipeJob(
+        recipe=resolved, root=root, context=context, accept_leak=accept_leak
+    )
     state = run_curation(curation, until=until)
     return CurationResult(
         place=context.place.uri,
         steps=state.steps,
-        n_clips=len(state.pieces),
+        n_clips=len(state.segments),
         left_out=state.reasons,
         n_failed=state.n_failed,
         leaks=state.leaks,

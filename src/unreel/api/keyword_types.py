@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
-from typing import Final, Literal, TypedDict, get_args
+from typing import Literal, TypedDict, get_args
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.question import Condition
@@ -17,7 +17,7 @@ Models = Model | Sequence[Model]
 Way = Mapping[str, str] | Condition
 """Input settings of questions: a `Condition`, or some of its fields; the others have their defaults."""
 
-_MEMBERS: Final = ("name", "wants", "box_space", "answer", "close")
+_MEMBERS = ("name", "wants", "box_space", "answer", "close")
 
 
 class ReviewerKeys(TypedDict, total=False):
@@ -68,9 +68,11 @@ def require_reviewer_object(model: object) -> None:
     """
     missing = [member for member in _MEMBERS if not hasattr(model, member)]
     if missing and not isinstance(model, str):
-        setting, problem = "model", f"{model!r} is no Reviewer: it lacks {', '.join(missing)}"
-        remedy = "Give a name such as 'coin', or an object as docs/python.md shows one"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "model",
+            f"{model!r} is no Reviewer: it lacks {', '.join(missing)}",
+            "Give a name such as 'coin', or an object as docs/python.md shows one",
+        )
 
 
 def require_parser_name(parser: Mode) -> Mode:
@@ -80,6 +82,5 @@ def require_parser_name(parser: Mode) -> Mode:
         UnknownNameError: There is no parser of that name.
     """
     if parser not in get_args(Mode):
-        kind = "parser"
-        raise UnknownNameError(kind, parser, get_args(Mode))
+        raise UnknownNameError("parser", parser, get_args(Mode))
     return parser

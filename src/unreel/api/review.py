@@ -17,10 +17,10 @@ from unreel.api.keyword_types import (
     require_parser_name,
     require_reviewer_object,
 )
+from unreel.asking.asker import Asker
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
-from unreel.evaluation.perturbation import review_clip_variants
 from unreel.evaluation.review import (
     Review,
     ReviewQuestions,
@@ -28,11 +28,11 @@ from unreel.evaluation.review import (
     build_reviewer_factories,
     probe_clip_file,
     review_clip,
+    review_clip_variants,
 )
 from unreel.media.access import open_media_reader
 from unreel.protocols.protocol import REVIEWED, Mode
 from unreel.recipes.validation import drop_unset_keys
-from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import ReviewerFactory, ReviewerPool, wrap_open_reviewer
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ def run_coroutine_blocking(work: Coroutine[Any, Any, T]) -> T:
             raise
 
 
-def review(  # noqa: PLR0913  one parameter for each option
+def review(
     clip: str | Path,
     *,
     models: Models,
@@ -116,7 +116,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     return run_coroutine_blocking(work)
 
 
-async def review_async(  # noqa: PLR0913  one parameter for each option
+async def review_async(
     clip: str | Path,
     *,
     models: Models,
@@ -132,11 +132,11 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
     settings = read_environment_settings()
     names = [protocols] if isinstance(protocols, str) else protocols
     if scan not in range(1001):
-        setting, problem = "scan", f"{scan!r} is no number of questions"
-        raise InvalidSettingError(setting, problem, "Give 0 to 1000")
+        raise InvalidSettingError("scan", f"{scan!r} is no number of questions", "Give 0 to 1000")
     if not names:
-        setting, problem = "protocols", "none is named"
-        raise InvalidSettingError(setting, problem, "Leave them out for trace and realism")
+        raise InvalidSettingError(
+            "protocols", "none is named", "Leave them out for trace and realism"
+        )
     named = [model for model in _list_models(models) if isinstance(model, str)]
     inquiry = build_review_questions(
         names,
@@ -149,16 +149,17 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
     with open_media_reader(settings, trusted=trusted, at_once=("probe", "frames")) as reader:
         probed = await asyncio.to_thread(probe_clip_file, Path(clip), reader)
         if isinstance(probed, Failure):
-            problem = f"{probed.reason.value}: {probed.detail}"
-            raise UnreadableSourceError(str(clip), problem, probed.reason.remedy)
-        with closing(ReviewDispatcher(reader)) as desk:
+            raise UnreadableSourceError(
+                str(clip), f"{probed.reason.value}: {probed.detail}", probed.reason.remedy
+            )
+        with closing(Asker(reader)) as asker:
             async with ReviewerPool() as pool:
                 ready = [pool.open(factory) for factory in factories]
-                result = await review_clip(probed, ready, inquiry=inquiry, desk=desk)
+                result = await review_clip(probed, ready, inquiry=inquiry, asker=asker)
                 if not perturb:
                     return result
                 return await review_clip_variants(
-                    result, ready, inquiry=inquiry, desk=desk, reader=reader
+                    result, ready, questions=inquiry, asker=asker, reader=reader
                 )
 
 
@@ -167,27 +168,32 @@ def _list_models(models: Models) -> Sequence[Model]:
 
 
 def _build_reviewer_factories(
-    models: Models, inquiry: ReviewQuestions, settings: EnvironmentSettings, keys: Mapping[str, Any]
+    models: Models,
+    questions: ReviewQuestions,
+    settings: EnvironmentSettings,
+    keys: Mapping[str, Any],
 ) -> Sequence[ReviewerFactory]:
     """Return the factory of each of `models`, in order; a repeated name is used once."""
     chosen = _list_models(models)
     if not chosen:
-        setting, problem = "models", "no model is named"
-        raise InvalidSettingError(setting, problem, "Name who is asked, for example 'openai/gpt-5'")
+        raise InvalidSettingError(
+            "models", "no model is named", "Name who is asked, for example 'openai/gpt-5'"
+        )
     if keys and not any(isinstance(model, str) for model in chosen):
-        setting, problem = next(iter(keys)), "an object has settings of its own"
-        raise InvalidSettingError(setting, problem, "Leave it out")
+        setting = next(iter(keys))
+        raise InvalidSettingError(setting, "an object has settings of its own", "Leave it out")
     factories: dict[str, ReviewerFactory] = {}
     models_by_name: dict[str, Model] = {}
     for model in chosen:
         require_reviewer_object(model)
         if isinstance(model, str):
-            (factory,) = build_reviewer_factories([model], inquiry, settings=settings, **keys)
+            (factory,) = build_reviewer_factories([model], questions, settings=settings, **keys)
         else:
             factory = wrap_open_reviewer(model)
         earlier = models_by_name.setdefault(factory.name, model)
         if earlier is not model and not (isinstance(earlier, str) and isinstance(model, str)):
-            setting, problem = "models", f"two reviewers are named {factory.name!r}"
-            raise InvalidSettingError(setting, problem, "Give each a name of its own")
+            raise InvalidSettingError(
+                "models", f"two reviewers are named {factory.name!r}", "Give each a name of its own"
+            )
         factories.setdefault(factory.name, factory)
     return tuple(factories.values())

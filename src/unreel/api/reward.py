@@ -11,7 +11,7 @@ from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward
 
 
-def reward(  # noqa: PLR0913  one parameter for each option
+def reward(
     clip: str | Path,
     *,
     models: Models,

@@ -73,8 +73,11 @@ class Run:
             UnreadableSourceError: The benchmark or the run cannot be read.
         """
         if len(self.conditions) != 1:
-            setting, problem = "run", f"{self.place} has {len(self.conditions)} conditions"
-            raise InvalidSettingError(setting, problem, "Use scores(), one for each")
+            raise InvalidSettingError(
+                "run",
+                f"{self.place} has {len(self.conditions)} conditions",
+                "Use scores(), one for each",
+            )
         (card,) = self.scores(parser=parser).values()
         return card
 
@@ -103,7 +106,7 @@ class Run:
             MissingExtraError: A package for pages is not installed.
             UnsafeTargetError: `out` contains something that a page must not overwrite.
         """
-        write_report = LazyImport("unreel.report.site:write_report", "report").load()
+        write_report = LazyImport("unreel.report.site:write_report", "eval").load()
         page: Path = write_report([self._kept], Path(out)).page
         return page
 
@@ -167,12 +170,11 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
     """
     require_reviewer_object(model)
     if not isinstance(model, str) and engine != "local":
-        setting, problem = (
+        raise InvalidSettingError(
             "engine",
             f"{engine} asks elsewhere, and the object {model.name!r} is here",
+            "Use engine='local', or bring it as a package: see docs/plugins.md",
         )
-        remedy = "Use engine='local', or bring it as a package: see docs/plugins.md"
-        raise InvalidSettingError(setting, problem, remedy)
     settings = drop_unset_keys(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
     if conditions:
         settings["condition"] = [convert_condition_to_fields(way) for way in conditions]

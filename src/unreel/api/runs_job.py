@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -25,7 +25,7 @@ from unreel.evaluation.run_lookup import build_eval_run, open_named_run
 from unreel.media.access import require_sandbox_protection
 from unreel.reviewers.config import OBJECT
 
-_BAR: Final = 24
+_BAR = 24
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def _render_progress_line(line: ProgressLine) -> RenderableType:
     return row
 
 
-def run_evaluation(  # noqa: PLR0913  what `evaluate` takes
+def run_evaluation(
     fields: Mapping[str, Any],
     model: Model,
     *,
@@ -71,12 +71,7 @@ def run_evaluation(  # noqa: PLR0913  what `evaluate` takes
     settings = read_environment_settings()
     require_sandbox_protection(settings, trusted=trusted)
     run = build_eval_run(
-        recipe,
-        out,
-        settings,
-        trusted=trusted,
-        outside=allow_outside,
-        accept_changed=accept_changed,
+        recipe, out, settings, trusted=trusted, outside=allow_outside, accept_changed=accept_changed
     )
     with nullcontext(ProgressLine()) if on_progress else show_progress() as line:
         callbacks = line.callbacks(

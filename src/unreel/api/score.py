@@ -6,10 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from unreel.api.keyword_types import require_parser_name
-from unreel.benchmarks.imported_answers import JoinedAnswers, join_answers_with_entries
+from unreel.benchmarks.imported_answers import (
+    JoinedAnswers,
+    ScorableRows,
+    build_scorable_rows,
+    join_answers_with_entries,
+    require_scorable_rows,
+)
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.localisation.predictions import find_prediction_box_space
-from unreel.benchmarks.scorable_rows import ScorableRows, build_scorable_rows, require_scorable_rows
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
@@ -17,7 +22,7 @@ from unreel.protocols.protocol import Mode, Protocol, Subject
 from unreel.protocols.protocol import get_protocol as find_protocol
 
 
-def score(  # noqa: PLR0913  what `unreel score` takes
+def score(
     answers: str | Path | Mapping[str, str | Failure],
     *,
     benchmark: str | Path | Benchmark,
@@ -57,8 +62,11 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     if box_space is None and isinstance(answers, str | Path):
         box_space = find_prediction_box_space(Path(answers))
     if instrument.needs_box_space and box_space is None:
-        setting, remedy = "box_space", "Name the unit of the boxes, for example box_space='pixel'"
-        raise InvalidSettingError(setting, f"{protocol} needs it", remedy)
+        raise InvalidSettingError(
+            "box_space",
+            f"{protocol} needs it",
+            "Name the unit of the boxes, for example box_space='pixel'",
+        )
     opened = benchmark
     if not isinstance(opened, Benchmark):
         opened = open_benchmark(Path(opened), outside=allow_outside)
@@ -82,8 +90,11 @@ def _join_answers_to_benchmark(
     if isinstance(answers, Mapping):
         source, joined = "answers", join_answers_with_entries(benchmark, answers, subject)
     elif Path(answers).is_dir():
-        remedy = "Name a file; a run is scored by open_run(FOLDER).score()"
-        raise UnreadableSourceError(str(answers), "a folder is not a file of answers", remedy)
+        raise UnreadableSourceError(
+            str(answers),
+            "a folder is not a file of answers",
+            "Name a file; a run is scored by open_run(FOLDER).score()",
+        )
     else:
         source, joined = (
             str(answers),
@@ -91,8 +102,11 @@ def _join_answers_to_benchmark(
         )
     if joined.unknown:
         first, n = joined.unknown[0], len(joined.unknown)
-        problem = f"{n} of its names are none of the benchmark's, the first is {first!r}"
-        raise UnreadableSourceError(source, problem, "Use the names of its entries")
+        raise UnreadableSourceError(
+            source,
+            f"{n} of its names are none of the benchmark's, the first is {first!r}",
+            "Use the names of its entries",
+        )
     return joined
 
 

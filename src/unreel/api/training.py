@@ -10,7 +10,7 @@ from unreel.engine.progress import OnStep
 from unreel.training.manifest import TrainingResult
 
 
-def train(  # noqa: PLR0913  one parameter for each option
+def train(
     recipe: str | Path | Mapping[str, Any],
     *,
     data: Sequence[str | Path] = (),
@@ -46,8 +46,9 @@ def train(  # noqa: PLR0913  one parameter for each option
         UnreadableSourceError: The data cannot be read, or `out` contains another training.
     """
     if resume and fresh:
-        setting, problem = "fresh", "a training either resumes or starts again"
-        raise InvalidSettingError(setting, problem, "Leave out resume or fresh")
+        raise InvalidSettingError(
+            "fresh", "a training either resumes or starts again", "Leave out resume or fresh"
+        )
     job = "unreel.api.training_job"
     prepare, run_here = (
         LazyImport(f"{job}:{name}", "train").load()

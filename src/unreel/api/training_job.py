@@ -13,7 +13,7 @@ from unreel.media.access import require_sandbox_protection
 from unreel.training.manifest import Going, TrainingResult
 from unreel.training.recipe import TrainRecipe, read_train_recipe
 from unreel.training.run import TrainingCallbacks, read_training_process_info, train
-from unreel.training.sft.early_stopping import EarlyStoppingState
+from unreel.training.sft.validation import EarlyStoppingState
 
 STEPS = "steps"
 
@@ -36,7 +36,7 @@ def prepare_training(
     return checked, Path(out or Path("trainings") / make_safe_file_name(checked.name))
 
 
-def train_checked_recipe(  # noqa: PLR0913  one parameter for each option
+def train_checked_recipe(
     recipe: TrainRecipe,
     folder: Path,
     callbacks: TrainingCallbacks,
@@ -51,7 +51,7 @@ def train_checked_recipe(  # noqa: PLR0913  one parameter for each option
         read_environment_settings(), trusted=trusted, outside=allow_outside
     )
     return train(
-        recipe, folder, access=access, going=going, accept_leak=accept_leak, spectator=callbacks
+        recipe, folder, access=access, going=going, accept_leak=accept_leak, callbacks=callbacks
     )
 
 
@@ -61,9 +61,11 @@ def train_in_this_process(
     """Train in this process; raise if the recipe needs another number of processes."""
     n_named, n_here = recipe.devices.count * recipe.devices.nodes, read_training_process_info().n
     if n_named != n_here:
-        setting, problem = "devices", f"the recipe names {n_named} processes and {n_here} run"
-        remedy = "Use `unreel train run`, or start your program with `accelerate launch`"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "devices",
+            f"the recipe names {n_named} processes and {n_here} run",
+            "Use `unreel train run`, or start your program with `accelerate launch`",
+        )
     callbacks = (
         TrainingCallbacks() if on_progress is None else _build_training_callbacks(on_progress)
     )

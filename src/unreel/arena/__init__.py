@@ -3,9 +3,8 @@
 Where to look:
     `season/`: the season file, its benchmark and folder.
     `run/`: generation of clips and questions to reviewers.
-    `submission/`: entries of teams, and the log of the season.
     `answers/`: the stored answers as columns.
     `boards/`: both leaderboards and ablations.
-    `fairness/`: hidden scenes, canaries, repeated attempts, similar reviewers.
+    `entry_check.py`: audit of the clips of an entry.
     `season_ranking.py`: leaderboards from a season's folder.
 """

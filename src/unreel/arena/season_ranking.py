@@ -1,19 +1,20 @@
-"""Standings of a season from its folder and runs: one attempt per team, removed entrants unranked."""
+"""Standings of a season from its folder and runs; removed creators are unranked."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from unreel.arena.answers.answer_table import SILENT, SeasonAnswerTable
 from unreel.arena.answers.season_answers import (
+    exclude_creators,
     find_name_indices,
     read_reviewer_answers,
     read_season_answers,
     read_season_clips,
 )
-from unreel.arena.boards.leaderboard_types import SeasonLeaderboard
+from unreel.arena.boards.leaderboard_metrics import SeasonLeaderboard
 from unreel.arena.boards.preference_ranking import (
     TOOK_FIRST,
     TOOK_SECOND,
@@ -21,16 +22,16 @@ from unreel.arena.boards.preference_ranking import (
     PreferenceRates,
     rank_entrants_by_pair_answers,
 )
-from unreel.arena.fairness.team_attempts import collect_team_attempts, rank_one_attempt_per_team
+from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
-from unreel.arena.submission.season_log import read_season_log
 from unreel.core.clip import format_creator_with_setting
 from unreel.core.failure import Failure
 from unreel.core.settings import read_environment_settings
 from unreel.core.verdict import Position, PreferenceVerdict, Verdict
+from unreel.creators.contract import CreatorInput
 from unreel.stats.resampling import RESAMPLES
 
-_TOOK: Final = {Position.FIRST: TOOK_FIRST, Position.SECOND: TOOK_SECOND}
+_TOOK = {Position.FIRST: TOOK_FIRST, Position.SECOND: TOOK_SECOND}
 
 
 class _AnsweredPair(NamedTuple):
@@ -52,7 +53,7 @@ def read_pair_answers(folder: SeasonFolder, condition: str) -> PairAnswerTable:
     pairs = list(_iter_answered_pairs(folder, entrants, condition))
     titles = entrants.shown(entrants.reviewers)
     reviewers = tuple(sorted(titles[judge.name] for judge in entrants.heard if not judge.floor))
-    creators = tuple(sorted({maker for pair in pairs for maker in pair[1:3]} - {""}))
+    creators = tuple(sorted({creator for pair in pairs for creator in pair[1:3]} - {""}))
     scenes = tuple(sorted({pair.scene for pair in pairs}))
     return PairAnswerTable(
         condition=condition,
@@ -89,29 +90,13 @@ def _get_chosen_position(read: Verdict | Failure) -> int:
     return SILENT
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderboardWithAnswers:
-    """The answers of a season under one condition, and their leaderboard."""
-
-    play: SeasonAnswerTable
-    standings: SeasonLeaderboard
-
-
-@dataclass(frozen=True, slots=True)
-class PreferenceRatesWithAnswers:
-    """The answers about pairs under one condition, and both leaderboards computed from them."""
-
-    play: PairAnswerTable
-    preferences: PreferenceRates
-
-
 def iter_season_leaderboards(
     folder: SeasonFolder,
     conditions: Sequence[str] = (),
     *,
     resamples: int = RESAMPLES,
     nuisances: Sequence[str] = (),
-) -> Iterator[LeaderboardWithAnswers]:
+) -> Iterator[tuple[SeasonAnswerTable, SeasonLeaderboard]]:
     """Yield the answers and the leaderboards of a season under each of `conditions`; by default all.
 
     People who voted in the season count as reviewers. Removed creators have a row without a rank,
@@ -121,26 +106,61 @@ def iter_season_leaderboards(
         UnreelError: There are no answers, a condition is unknown, or the answers are about pairs.
     """
     entrants = folder.require_played()
-    tries, lineup = (
-        collect_team_attempts(read_season_log(folder.path)),
-        read_season_clips(folder, retired=True),
-    )
+    clips = read_season_clips(folder, retired=True)
     for title in conditions or entrants.conditions:
-        play = read_season_answers(folder, title, lineup=lineup, people=True)
-        standings = rank_one_attempt_per_team(
-            play,
-            tries,
+        answers = read_season_answers(folder, title, clips=clips, people=True)
+        rows = rank_without_retired_creators(
+            answers,
             seed=entrants.seed,
             resamples=resamples,
             nuisances=nuisances,
             retired=entrants.retired_creators,
         )
-        yield LeaderboardWithAnswers(play, standings)
+        yield answers, rows
+
+
+def rank_without_retired_creators(
+    answers: SeasonAnswerTable,
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+    nuisances: Sequence[str] = (),
+    retired: Collection[str] = (),
+) -> SeasonLeaderboard:
+    """Rank a season as if its `retired` creators did not exist; their rows follow without a rank.
+
+    So later reviewers, who were not asked about retired creators, still have complete answers.
+    """
+    gone = frozenset(
+        row
+        for row in answers.clips.creators
+        if any(is_leaderboard_row_of_entrant(row, title) for title in retired)
+    )
+    full = rank_season_entrants(answers, seed=seed, resamples=resamples, nuisances=nuisances)
+    if not gone:
+        return full
+    current = exclude_creators(answers, gone)
+    board = rank_season_entrants(current, seed=seed, resamples=resamples, nuisances=nuisances)
+    unranked = (
+        replace(row, rank=None, first_class=False) for row in full.creators if row.name in gone
+    )
+    ranked = [row for row in board.creators if row.rank is not None]
+    return replace(
+        board,
+        creators=(*ranked, *unranked, *(row for row in board.creators if row.rank is None)),
+        cells=(*board.cells, *(cell for cell in full.cells if cell.creator in gone)),
+    )
+
+
+def is_leaderboard_row_of_entrant(row: str, title: str) -> bool:
+    """Return whether a leaderboard row belongs to `title`: its name is `title` or `title/SETTING`."""
+    before, _, setting = row.rpartition("/")
+    return row == title or (before == title and setting in set(CreatorInput))
 
 
 def iter_pair_answers_and_leaderboards(
     folder: SeasonFolder, conditions: Sequence[str] = ()
-) -> Iterator[PreferenceRatesWithAnswers]:
+) -> Iterator[tuple[PairAnswerTable, PreferenceRates]]:
     """Yield the answers about pairs and their leaderboards under each of `conditions`; by default all.
 
     Raises:
@@ -148,7 +168,5 @@ def iter_pair_answers_and_leaderboards(
     """
     entrants = folder.require_played()
     for title in conditions or entrants.conditions:
-        play = read_pair_answers(folder, title)
-        yield PreferenceRatesWithAnswers(
-            play, rank_entrants_by_pair_answers(play, seed=entrants.seed)
-        )
+        answers = read_pair_answers(folder, title)
+        yield answers, rank_entrants_by_pair_answers(answers, seed=entrants.seed)

@@ -3,14 +3,15 @@
 Where to look:
     `loader.py`: detection and loading of a layout.
     `entry.py`: one row of a benchmark, and the names of layouts.
+    `unique_names.py`: names that occur twice.
     `columns.py`: columns of tables.
+    `tables.py`: table files; Parquet is read in a confined process by `parquet_task.py`.
     `check.py`: check of a user's benchmark.
     `questions.py`: from entries to questions.
     `imported_answers.py`: answers from a file.
     `votes.py`: human votes from a file.
     `pairing.py`: pairs of a real and a generated clip.
-    `parquet.py`: untrusted Parquet files.
     `localisation/`: segments in the formats of other projects.
-    `published/`: the results of the papers, and their recalculation.
+    `published/`: the results of the papers.
     `export/`: tasks for lmms-eval and VLMEvalKit.
 """

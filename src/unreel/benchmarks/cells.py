@@ -9,53 +9,38 @@ import re
 from collections.abc import Sized
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final, NoReturn
+from typing import NoReturn
 from unicodedata import category
 from urllib.parse import urlsplit
 
 from unreel.core.errors import InvalidValueError
 
-ROW_BYTES: Final = 4 << 20
+ROW_BYTES = 4 << 20
 """Maximum size of one row of a CSV or JSONL file, with all its lines."""
-COLUMNS: Final = 10_000
-DOCUMENT_BYTES: Final = 64 << 20
+COLUMNS = 10_000
+DOCUMENT_BYTES = 64 << 20
 """Maximum size of a table that is one JSON document; DeepTraceReward's has 7,652 rows of about 1 kB."""
-NESTED_VALUES: Final = 100_000
+NESTED_VALUES = 100_000
 """Maximum number of values in one nested cell; a trace has at most one box per frame."""
-FOLDER_DEPTH: Final = 32
+FOLDER_DEPTH = 32
 """Maximum depth of nested folders."""
 
-PARQUET_FOOTER_BYTES: Final = 16 << 20
-PARQUET_PARTS: Final = 10_000
-"""Maximum number of columns, and of row groups."""
-PARQUET_PAGES: Final = 200_000
-PARQUET_PAGE_BYTES: Final = 16 << 20
-"""Maximum decompressed size of one page; writers aim at one MiB."""
-PARQUET_BATCH_BYTES: Final = 64 << 20
-"""Maximum decoded size of one batch, over all columns."""
-PARQUET_NESTED_VALUES: Final = 2_000_000
-"""Maximum number of values in the nested columns of one row group."""
-
-
-LARGEST: Final = 10**12
+LARGEST = 10**12
 """Maximum of a number in a cell: counts, sizes, rates and times of clips are far below it."""
-LONGEST_NUMBER: Final = 40
-URL_SCHEMES: Final = frozenset({"http", "https", "s3", "gs", "hf"})
-CELL_SHOWN: Final = 60
-ALLOW_OUTSIDE: Final = "--allow-outside"
+LONGEST_NUMBER = 40
+URL_SCHEMES = frozenset({"http", "https", "s3", "gs", "hf"})
+CELL_SHOWN = 60
+ALLOW_OUTSIDE = "--allow-outside"
 """Option with which a user lets a table name any file of this machine."""
-_BREAKING: Final = frozenset({"Cc", "Zl", "Zp"})
-_SIMPLE_PATH: Final = re.compile(r"(?:[\w-][\w.-]*/)*[\w-][\w.-]*", re.ASCII)
+_BREAKING = frozenset({"Cc", "Zl", "Zp"})
+_SIMPLE_PATH = re.compile(r"(?:[\w-][\w.-]*/)*[\w-][\w.-]*", re.ASCII)
 """Pattern of a normalised relative path: letters, digits, `_`, `-` and dots inside."""
-_TURNING: Final = frozenset(
-    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-)
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def raise_invalid_cell(what: str, value: object, remedy: str) -> NoReturn:
     """Raise an `InvalidValueError` about a cell: its field, its shortened value and the remedy."""
-    msg = f"{what} cannot be {format_untrusted_cell(value)}. {remedy}"
-    raise InvalidValueError(msg)
+    raise InvalidValueError(f"{what} cannot be {format_untrusted_cell(value)}. {remedy}")
 
 
 def format_untrusted_cell(value: object) -> str:
@@ -199,21 +184,17 @@ def is_utf8_encodable(value: str) -> bool:
 
 def _parse_number(value: object) -> Fraction | None:
     if isinstance(value, str) and len(value) <= LONGEST_NUMBER:
-        return _parse_ratio(value)
+        above, slash, below = value.strip().partition("/")
+        top = _parse_exact_fraction(above)
+        if not slash or top is None:
+            return top
+        bottom = _parse_exact_fraction(below)
+        return top / bottom if bottom else None
     if isinstance(value, float):
         return _parse_exact_fraction(repr(value))
     if isinstance(value, int) and not isinstance(value, bool):
         return Fraction(value)
     return None
-
-
-def _parse_ratio(digits: str) -> Fraction | None:
-    above, slash, below = digits.strip().partition("/")
-    top = _parse_exact_fraction(above)
-    if not slash or top is None:
-        return top
-    bottom = _parse_exact_fraction(below)
-    return top / bottom if bottom else None
 
 
 @lru_cache(maxsize=1024)  # frame rates and sizes repeat from row to row

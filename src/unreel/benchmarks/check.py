@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.benchmarks import deeptrace, video_reality_test
 from unreel.benchmarks.cells import is_url
@@ -18,8 +18,8 @@ from unreel.benchmarks.loader import (
     find_matching_layouts,
     open_benchmark,
 )
-from unreel.benchmarks.localisation import lav_df, vif_cot
 from unreel.benchmarks.localisation.json_stream import stream_json_items
+from unreel.benchmarks.localisation.segment_files import READ_LAV_DF, READ_VIF_COT
 from unreel.benchmarks.tables import read_table_column_names
 from unreel.benchmarks.video_folder import find_metadata_tables
 from unreel.core.clip import Generated
@@ -28,14 +28,14 @@ from unreel.core.judgement import Label
 from unreel.protocols.metric_definitions import FAKE_ACCURACY, REAL_ACCURACY
 from unreel.protocols.protocol import PROTOCOLS, Protocol, Subject, get_protocol
 from unreel.stats.paired_differences import FEWEST
-from unreel.stats.power import compute_detectable_accuracy_gap
+from unreel.stats.power import N_DIFFERENCES, compute_detectable_accuracy_gap
 
-ROWS_SHOWN: Final = 3
-NAMES_KEPT: Final = 1000
+ROWS_SHOWN = 3
+NAMES_KEPT = 1000
 """Maximum number of distinct names that are counted separately; an untrusted table may have a million."""
-OTHERS: Final = "(others)"
-_CELL: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
-_UNKNOWN_US: Final = 1
+OTHERS = "(others)"
+_CELL = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+_UNKNOWN_US = 1
 """Placeholder for the duration of a clip, which is read from its file later."""
 
 
@@ -91,8 +91,8 @@ class BenchmarkCheckResult:
     """Number of scenes, plus clips without a scene."""
     detectable: float | None
     """Smallest difference between two accuracies, in percentage points, that this many clips show
-    in 8 of 10 comparisons, if exactly one reviewer is right about `DISCORDANT` of them; `None`
-    for fewer than 6.
+    in 8 of 10 comparisons with Holm's correction for `N_DIFFERENCES`, if exactly one reviewer is right
+    about `DISCORDANT` of them; `None` for fewer than 6.
     """
     n_rated: int
     n_traces: int
@@ -149,7 +149,7 @@ def check_benchmark(
         sources=_sort_by_count(counts.sources),
         n_scenes=n_scenes,
         n_independent=n_independent,
-        detectable=100 * compute_detectable_accuracy_gap(n_independent)
+        detectable=100 * compute_detectable_accuracy_gap(n_independent, alpha=0.05 / N_DIFFERENCES)
         if n_independent >= FEWEST
         else None,
         n_rated=counts.n_rated,
@@ -219,17 +219,26 @@ class _BenchmarkRowCounts:
         self.n_traces += len(row.traces)
         facts = row.facts
         self.n_measured += None not in {facts.width, facts.height, facts.duration_us}
-        self._look_for(row, benchmark)
+        if is_url(row.location):
+            self.n_behind_urls += 1
+        elif not Path(benchmark.find(row)).is_file():
+            self.n_not_here += 1
+            self.first_not_here = self.first_not_here or benchmark.find(row)
         self._compare(row)
         if len(self.rows) < ROWS_SHOWN:
-            self.rows.append(_build_preview_row(row))
-
-    def _look_for(self, entry: Entry, benchmark: Benchmark) -> None:
-        if is_url(entry.location):
-            self.n_behind_urls += 1
-        elif not Path(benchmark.find(entry)).is_file():
-            self.n_not_here += 1
-            self.first_not_here = self.first_not_here or benchmark.find(entry)
+            generated = row.origin if isinstance(row.origin, Generated) else None
+            self.rows.append(
+                {
+                    "name": row.name,
+                    "location": row.location,
+                    "label": row.label.value,
+                    "creator": generated.creator if generated else "",
+                    "split": row.split,
+                    "group": row.group,
+                    "score": row.rating.score if row.rating else "",
+                    "traces": len(row.traces),
+                }
+            )
 
     def _compare(self, entry: Entry) -> None:
         """Count the entry for each single-clip protocol for which it has ground truth."""
@@ -249,7 +258,15 @@ class _BenchmarkRowCounts:
         lacks = self.lacks.get(name, "")
         if not lacks and protocol.needs_box_space and not self.n_traces:
             lacks = "no trace is marked, so labels alone are scored. Add a traces column"
-        if not lacks and n and _has_accuracy_by_label(protocol) and len(self.labels) < len(Label):
+        if (
+            not lacks
+            and n
+            and (
+                REAL_ACCURACY.metric in protocol.figures
+                and FAKE_ACCURACY.metric in protocol.figures
+            )
+            and len(self.labels) < len(Label)
+        ):
             (only,) = self.labels
             lacks = f"all clips are {only}, so that there is nothing to distinguish. Add the other"
         return ProtocolTruthCount(protocol=name, subject="clip", n=n, lacks=lacks)
@@ -266,10 +283,6 @@ class _BenchmarkRowCounts:
         )
 
 
-def _has_accuracy_by_label(protocol: Protocol[Any, Any]) -> bool:
-    return REAL_ACCURACY.metric in protocol.figures and FAKE_ACCURACY.metric in protocol.figures
-
-
 def _add_name_count(names: Counter[str], name: str) -> None:
     if name:
         names[name if name in names or len(names) < NAMES_KEPT else OTHERS] += 1
@@ -277,20 +290,6 @@ def _add_name_count(names: Counter[str], name: str) -> None:
 
 def _sort_by_count(names: Counter[str]) -> dict[str, int]:
     return dict(names.most_common())
-
-
-def _build_preview_row(entry: Entry) -> dict[str, object]:
-    generated = entry.origin if isinstance(entry.origin, Generated) else None
-    return {
-        "name": entry.name,
-        "location": entry.location,
-        "label": entry.label.value,
-        "creator": generated.creator if generated else "",
-        "split": entry.split,
-        "group": entry.group,
-        "score": entry.rating.score if entry.rating else "",
-        "traces": len(entry.traces),
-    }
 
 
 def _iter_table_columns(
@@ -305,7 +304,7 @@ def _iter_table_columns(
             columns = dict.fromkeys(str(key) for row in islice(rows, NAMES_KEPT) for key in row)
             yield _classify_columns(root / deeptrace.TABLE, columns, deeptrace.READ)
         case BenchmarkLayout.LAV_DF | BenchmarkLayout.VIF_COT as layout:
-            known = lav_df.READ if layout is BenchmarkLayout.LAV_DF else vif_cot.READ
+            known = READ_LAV_DF if layout is BenchmarkLayout.LAV_DF else READ_VIF_COT
             items = [row for _, row in islice(stream_json_items(path), NAMES_KEPT)]
             named = (row for row in items if isinstance(row, Mapping))
             columns = dict.fromkeys(str(key) for row in named for key in row)

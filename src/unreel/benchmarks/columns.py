@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from difflib import get_close_matches
 from itertools import islice
-from typing import Final
 
 from unreel.benchmarks.tables import Cells
 from unreel.core.errors import UnknownNameError, UnreadableSourceError, suggest_names
 
-KNOWN: Final[dict[str, tuple[str, ...]]] = {
+KNOWN: dict[str, tuple[str, ...]] = {
     "location": ("file_name", "file", "location", "video_path", "video", "path", "url", "filename"),
     "cleaned": ("cleaned", "cleaned_file_name"),
     "name": ("name", "clip_id", "video_id", "id"),
@@ -49,7 +48,7 @@ KNOWN: Final[dict[str, tuple[str, ...]]] = {
 }
 """Fields of a row, and the column names under which each is searched, first match first."""
 
-MEANS: Final[dict[str, str]] = {
+MEANS: dict[str, str] = {
     "location": "path or URL of the clip",
     "cleaned": "the clip without its watermark",
     "name": "identifier of the clip in answers",
@@ -81,8 +80,8 @@ MEANS: Final[dict[str, str]] = {
     "votes": "people's votes, as JSON",
 }
 """Descriptions of the same fields."""
-_ROWS_LOOKED_AT: Final = 20
-_SHAPES_KEPT: Final = 64
+_ROWS_LOOKED_AT = 20
+_SHAPES_KEPT = 64
 """Maximum number of column sets whose bindings are cached: in JSONL each row may have other columns."""
 
 
@@ -166,8 +165,7 @@ def map_fields_to_columns(
     requested = dict(mapping or {})
     for field, column in requested.items():
         if field not in KNOWN:
-            kind = "field of a benchmark's row"
-            raise UnknownNameError(kind, field, sorted(KNOWN))
+            raise UnknownNameError("field of a benchmark's row", field, sorted(KNOWN))
         if column not in present:
             remedy = suggest_names(column, sorted(present))
             raise UnreadableSourceError(source, f"no column {column!r} for {field}", remedy)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.cells import DOCUMENT_BYTES
@@ -25,8 +24,8 @@ from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Category, Trace
 
-TABLE: Final = "all_data.json"
-FIELDS: Final = {
+TABLE = "all_data.json"
+FIELDS = {
     "location": "video_path",
     "name": "video_id",
     "label": "video_type",
@@ -40,7 +39,7 @@ FIELDS: Final = {
     "n_frames": "video_frame_count",
     "duration_s": "video_duration",
 }
-READ: Final = {
+READ = {
     **{column: field for field, column in reversed(FIELDS.items())},
     **dict.fromkeys(
         (
@@ -54,14 +53,14 @@ READ: Final = {
     ),
 }
 """Columns of the file, and the field that each is read as."""
-COLUMNS: Final = FieldColumnMapping(
+COLUMNS = FieldColumnMapping(
     {field: (column,) for field, column in FIELDS.items()}, frozenset(FIELDS.values())
 )
-SPLITS: Final = frozenset({"train", "val", "test"})
+SPLITS = frozenset({"train", "val", "test"})
 
 # Annotators chose free tags; the first word found in a tag decides. Words of the paper's `other`
 # come first, because "liquid motion" is no trajectory.
-TAG_WORDS: Final[tuple[tuple[str, Category], ...]] = (
+TAG_WORDS: tuple[tuple[str, Category], ...] = (
     ("light", Category.OTHER),
     ("liquid", Category.OTHER),
     ("shadow", Category.OTHER),
@@ -197,16 +196,20 @@ def _convert_pixels_to_fraction(pixels: Fraction, size: int) -> float:
     return min(max(float(pixels / size), 0.0), 1.0)
 
 
-def _require_consistent_video(entry: Entry, earlier: Entry | None, location: str | None) -> None:
+def _require_consistent_video(
+    entry: Entry, earlier_entry: Entry | None, location: str | None
+) -> None:
     if location not in {None, entry.location}:
         cells.raise_invalid_cell("video_id", entry.name, f"It already names {location}")
-    if earlier is None:
+    if earlier_entry is None:
         return
-    if (earlier.name, earlier.origin, earlier.split) != (entry.name, entry.origin, entry.split):
-        msg = (
+    if (earlier_entry.name, earlier_entry.origin, earlier_entry.split) != (
+        entry.name,
+        entry.origin,
+        entry.split,
+    ):
+        raise InvalidValueError(
             "an earlier row of the video has another id, source, type or split. Correct one of them"
         )
-        raise InvalidValueError(msg)
     if entry.label is Label.REAL:
-        msg = "a real video has one row. Drop the second"
-        raise InvalidValueError(msg)
+        raise InvalidValueError("a real video has one row. Drop the second")

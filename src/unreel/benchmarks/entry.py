@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Final
 
 from unreel.core.clip import Generated, Origin
 from unreel.core.judgement import Label, Rating, Vote
 from unreel.core.trace import Trace
 
-REASONS_SHOWN: Final = 20
+REASONS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +24,7 @@ class DeclaredFacts:
     duration_us: int | None = None
 
 
-NOTHING_DECLARED: Final = DeclaredFacts()
+NOTHING_DECLARED = DeclaredFacts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +104,10 @@ class BenchmarkLayout(StrEnum):
     LIST = "list"
     """A table with labels: `unreel.benchmarks.table_entries`."""
     LAV_DF = "lav-df"
-    """A JSON list of clips with fake segments: `unreel.benchmarks.localisation.lav_df`."""
+    """A JSON list of clips with fake segments: `unreel.benchmarks.localisation.segment_files`."""
     ACTIVITY_FORENSICS = "activity-forensics"
-    """Text lines with fake segments: `unreel.benchmarks.localisation.activity_forensics`."""
+    """Text lines with fake segments: `unreel.benchmarks.localisation.segment_files`."""
     VIF_COT = "vif-cot"
-    """Conversations with tagged segments: `unreel.benchmarks.localisation.vif_cot`."""
+    """Conversations with tagged segments: `unreel.benchmarks.localisation.segment_files`."""
     VIDEO_FOLDER = "video-folder"
     """`metadata.jsonl`, `.csv` or `.parquet` and its media: `unreel.benchmarks.video_folder`."""

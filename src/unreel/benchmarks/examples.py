@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from unreel.benchmarks.entry import BenchmarkLayout
 from unreel.core.errors import UnreadableSourceError
@@ -24,7 +23,7 @@ class LayoutExample:
     """Path to open, relative to the example's folder."""
 
 
-EXAMPLES: Final[Mapping[BenchmarkLayout, LayoutExample]] = {
+EXAMPLES: Mapping[BenchmarkLayout, LayoutExample] = {
     BenchmarkLayout.LIST: LayoutExample(
         words="One table with a row for each clip. Start here.",
         clips=("clips/soap.mp4", "clips/soap-veo.mp4", "clips/rain.mp4", "clips/rain-sora.mp4"),

@@ -5,7 +5,6 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.cells import FOLDER_DEPTH
@@ -15,15 +14,15 @@ from unreel.core.clip import Generated, Origin, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.settings import read_environment_settings
 
-REAL: Final = "real"
-GENERATED: Final = "generated"
-VIDEO_SUFFIXES: Final = (".mp4", ".mov", ".mkv", ".webm", ".avi", ".ts", ".gif", ".m4v")
-LINKED: Final = "a symbolic link, which is not followed. Put the file or folder itself there"
-LEADS_OUT: Final = (
+REAL = "real"
+GENERATED = "generated"
+VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".webm", ".avi", ".ts", ".gif", ".m4v")
+LINKED = "a symbolic link, which is not followed. Put the file or folder itself there"
+LEADS_OUT = (
     "behind a symbolic link that leads out of the benchmark's folder. Put the file itself there"
 )
-_FOLDERS_KEPT: Final = 10_000
-_NO_FILE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
+_FOLDERS_KEPT = 10_000
+_NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 
 
 def read_folder_benchmark(root: Path) -> Iterator[Row]:
@@ -37,9 +36,11 @@ def read_folder_benchmark(root: Path) -> Iterator[Row]:
         UnreadableSourceError: Both directories are missing.
     """
     if not ((root / REAL).is_dir() or (root / GENERATED).is_dir()):
-        problem = f"no folder {REAL}/ or {GENERATED}/"
-        remedy = f"Put filmed clips below {REAL}/ and others below {GENERATED}/CREATOR/"
-        raise UnreadableSourceError(str(root), problem, remedy)
+        raise UnreadableSourceError(
+            str(root),
+            f"no folder {REAL}/ or {GENERATED}/",
+            f"Put filmed clips below {REAL}/ and others below {GENERATED}/CREATOR/",
+        )
     for folder in (REAL, GENERATED):
         for video in walk_videos(root, folder):
             if isinstance(video, Rejected):
@@ -65,8 +66,11 @@ def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
     max_files = read_environment_settings().table_rows
     for number, path in enumerate(_iter_video_paths(root, below, 0), start=1):
         if number > max_files:
-            remedy = "Split it, or raise UNREEL_TABLE_ROWS"
-            raise UnreadableSourceError(str(root / below), f"more than {max_files} files", remedy)
+            raise UnreadableSourceError(
+                str(root / below),
+                f"more than {max_files} files",
+                "Split it, or raise UNREEL_TABLE_ROWS",
+            )
         if path is not None:
             yield path
 
@@ -80,8 +84,11 @@ def _iter_video_paths(root: Path, below: str, depth: int) -> Iterator[str | Reje
     if not folder.is_dir():
         return
     if depth > FOLDER_DEPTH:
-        problem = f"more than {FOLDER_DEPTH} folders inside each other"
-        raise UnreadableSourceError(str(root), problem, "Name a folder further down")
+        raise UnreadableSourceError(
+            str(root),
+            f"more than {FOLDER_DEPTH} folders inside each other",
+            "Name a folder further down",
+        )
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         path = f"{below}/{entry.name}" if below else entry.name
         if entry.name.startswith(".") or entry.name == "__MACOSX":
@@ -128,8 +135,9 @@ def find_file_inside_folder(root: Path, name: str) -> Path | None:
     if not path.is_file():
         return None
     if not is_path_inside(path, root):
-        problem, remedy = "a symbolic link that leads out of its folder", "Name the table itself"
-        raise UnreadableSourceError(str(path), problem, remedy)
+        raise UnreadableSourceError(
+            str(path), "a symbolic link that leads out of its folder", "Name the table itself"
+        )
     return path
 
 

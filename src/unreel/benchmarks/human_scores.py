@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -13,14 +13,14 @@ from unreel.core.estimate import Estimate, Measured, Scorecard, Unmeasured
 from unreel.core.input_files import read_limited_bytes
 from unreel.core.output_files import OutputDirectory
 
-PEOPLE: Final = "people.json"
-_MOST_BYTES: Final = 16 << 20
-_REMEDY: Final = "Publish the campaign again, or remove the file"
+PEOPLE = "people.json"
+_MOST_BYTES = 16 << 20
+_REMEDY = "Publish the campaign again, or remove the file"
 
 Against = Literal["origin", "known", "others"]
 """Kind of ground truth: origin of clips, known answers, or the consensus of the others."""
 
-AGAINST: Final[Mapping[Against, str]] = {
+AGAINST: Mapping[Against, str] = {
     "origin": "the origin of the clips",
     "known": "answers known beforehand",
     "others": "the consensus of the others",
@@ -56,27 +56,29 @@ class HumanScores:
     rows: tuple[AnnotatorScoreRow, ...]
 
 
-_FILE: Final = TypeAdapter(HumanScores)
+_FILE = TypeAdapter(HumanScores)
 
 
 def build_human_score_row(
-    name: str, kind: Literal["annotator", "majority"], card: Scorecard, *, against: Against
+    name: str, kind: Literal["annotator", "majority"], scorecard: Scorecard, *, against: Against
 ) -> AnnotatorScoreRow:
-    """Return the scores of a person or the majority from `card`, without metrics of benchmark parts."""
+    """Return the scores of a person or the majority from `scorecard`, without metrics of benchmark parts."""
     return AnnotatorScoreRow(
         name=name,
         kind=kind,
-        protocol=card.instrument.protocol,
-        version=card.instrument.version,
+        protocol=scorecard.instrument.protocol,
+        version=scorecard.instrument.version,
         against=against,
-        n_judged=card.n_answered,
-        figures={metric.name: metric.value for metric in card.metrics if ":" not in metric.name},
+        n_judged=scorecard.n_answered,
+        figures={
+            metric.name: metric.value for metric in scorecard.metrics if ":" not in metric.name
+        },
     )
 
 
-def write_human_scores(folder: OutputDirectory, people: HumanScores) -> None:
-    """Write the human scores to `people.json` in the benchmark's folder."""
-    folder.write(PEOPLE, _FILE.dump_json(people, indent=1) + b"\n")
+def write_human_scores(directory: OutputDirectory, human_scores: HumanScores) -> None:
+    """Write the human scores to `human_scores.json` in the benchmark's folder."""
+    directory.write(PEOPLE, _FILE.dump_json(human_scores, indent=1) + b"\n")
 
 
 def read_human_scores(root: Path) -> HumanScores | None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row, collect_entries
@@ -12,17 +13,27 @@ from unreel.benchmarks.localisation.predictions import (
     read_segment_predictions,
 )
 from unreel.benchmarks.pairing import PairedEntries, find_requested_pairs, format_pair_name
-from unreel.benchmarks.statistics import build_unknown_split_error
+from unreel.benchmarks.statistics import (
+    build_no_matching_answer_error,
+    build_no_question_error,
+    build_no_usable_entry_error,
+    build_unknown_split_error,
+)
 from unreel.benchmarks.tables import Cells, read_table_rows
 from unreel.core.answer import Reply, Usage
+from unreel.core.clip import get_first_creator, get_first_creator_setting
+from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.judgement import build_question_subject
+from unreel.protocols.answer_text import parse_answer_text
+from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.locate.metrics import INSTRUMENT
-from unreel.protocols.protocol import Subject
+from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion, Subject
 
-NAME_COLUMNS: Final = ("name", "clip", "video", "video_id", "file")
-PAIR_COLUMNS: Final = ("first", "second")
-FORM: Final = (
+NAME_COLUMNS = ("name", "clip", "video", "video_id", "file")
+PAIR_COLUMNS = ("first", "second")
+FORM = (
     f"Write the columns text and one of {', '.join(NAME_COLUMNS)}, or first and second for a pair; failure "
     "instead of text gives the reason of a missing answer, protocol names the protocol"
 )
@@ -119,8 +130,7 @@ def _parse_reply_or_failure(row: Cells, question: str) -> Outcome:
         for cell in [row.get(column)]
     )
     if failure and not cells.is_blank_cell(answer):
-        msg = f"{question} has a text and a failure. Keep one of them"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(f"{question} has a text and a failure. Keep one of them")
     if failure:
         return _parse_failure_text(failure, cells.parse_text_cell(row.get("detail"), "detail"))
     if cells.is_blank_cell(answer):
@@ -141,7 +151,7 @@ def _parse_failure_text(text: str, detail: str) -> Failure:
     return Failure(FailureReason.UNSTATED, f"{text}: {detail}" if detail else text)
 
 
-VOTER: Final = "voter"
+VOTER = "voter"
 """Name of the column with the voter; a row with it is a vote, of which a clip may have several."""
 
 
@@ -225,8 +235,11 @@ def _match_clip_answers(
             continue
         keys = [key for key in dict.fromkeys((row.name, row.location)) if key in answers]
         if len(keys) > 1:
-            problem = f"two answers about {row.name!r}, one under its location"
-            raise UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
+            raise UnreadableSourceError(
+                str(path),
+                f"two answers about {row.name!r}, one under its location",
+                "Keep one answer for each clip",
+            )
         used.update(keys)
         files.setdefault(PurePosixPath(row.location).name, []).append(len(pairs))
         pairs.append((row, answers[keys[0]] if keys else None))
@@ -245,11 +258,11 @@ def _match_pair_answers(
     entries = collect_entries(rows, rejected)
     match = find_requested_pairs(entries, answers)
     if answers and len(match.unknown) == len(answers):
-        problem = f"no row names two clips of the benchmark, the first names {match.unknown[0]!r}"
-        remedy = (
-            "Name both in the order shown, as 'FIRST | SECOND' or in the columns first and second"
+        raise UnreadableSourceError(
+            str(path),
+            f"no row names two clips of the benchmark, the first names {match.unknown[0]!r}",
+            "Name both in the order shown, as 'FIRST | SECOND' or in the columns first and second",
         )
-        raise UnreadableSourceError(str(path), problem, remedy)
     return JoinedAnswers(
         pairs=tuple((pair, None if name is None else answers[name]) for pair, name in match.pairs),
         unknown=match.unknown,
@@ -274,10 +287,125 @@ def _read_answers_by_name(
             continue
         known = for_this if answer.protocol else answers
         if answer.name in known:
-            problem = f"two answers about {answer.name!r}"
-            raise UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
+            raise UnreadableSourceError(
+                str(path), f"two answers about {answer.name!r}", "Keep one answer for each clip"
+            )
         known[answer.name] = answer.outcome
     if rejected and not (answers or for_this):
-        problem = f"no readable answers, first {rejected[0]}"
-        raise UnreadableSourceError(str(path), problem, FORM)
+        raise UnreadableSourceError(str(path), f"no readable answers, first {rejected[0]}", FORM)
     return answers | for_this
+
+
+PIXEL = "pixel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScorableRows:
+    """Answers with ground truth that can be scored, and the entries or pairs that cannot be scored."""
+
+    rows: tuple[ScoredQuestion[Any, Any], ...]
+    not_asked: tuple[str, ...]
+    """Names of entries or pairs without an answer."""
+    without_truth: tuple[Rejected, ...]
+    """Entries without the ground truth of the protocol."""
+
+
+def build_scorable_rows(
+    joined: JoinedAnswers,
+    protocol: Protocol[Any, Any],
+    *,
+    mode: Mode = "strict",
+    prompt: str = "paper",
+    space: str | None = None,
+) -> ScorableRows:
+    """Parse the answers and combine each with its ground truth.
+
+    An entry gives one row; for `trace` it gives one row per annotation row.
+
+    Args:
+        joined: Entries with their answers.
+        protocol: Protocol of the answers.
+        mode: Mode of the parser.
+        prompt: Prompt variant, which selects the parser.
+        space: Coordinate space of boxes: `pixel`, `unit`, `permille` or `model-input WxH`;
+            `trace` needs it.
+
+    Raises:
+        InvalidValueError: The protocol is about pairs and the answers are not, or vice versa.
+    """
+    if space is not None:
+        parse_box_space(space, width=1, height=1)  # raises for an unknown name before any row
+    rows: list[ScoredQuestion[Any, Any]] = []
+    not_asked: list[str] = []
+    without_truth: list[Rejected] = []
+    for item, outcome in joined.pairs:
+        if outcome is None:
+            not_asked.append(item.name)
+            continue
+        entries = (item,) if isinstance(item, Entry) else item.shown
+        if len(entries) != protocol.n_clips:
+            name, about = protocol.instrument.protocol, protocol.subject
+            raise InvalidValueError(
+                f"{name} needs a {about}. Join the answers with subject={about!r}"
+            )
+        try:
+            known = protocol.truths.of(entries, duration_us=entries[0].facts.duration_us)
+            size = _require_frame_size(space, entries[0])
+        except InvalidValueError as error:
+            without_truth.append(Rejected(item.name, str(error)))
+            continue
+        read = partial(parse_answer_text, prompt=prompt, mode=mode, box_space=space, size=size)
+        parsed = outcome if isinstance(outcome, Failure) else read(outcome.text, protocol)
+        # Placeholder ids, because the files need not exist here.
+        subject = build_question_subject(
+            *(compute_placeholder_clip_id("entry", entry.name) for entry in entries)
+        )
+        origins = [entry.origin for entry in entries]
+        rows.extend(
+            ScoredQuestion(
+                subject=subject,
+                truth=truth,
+                outcome=parsed,
+                source=item.group,
+                creator=get_first_creator(*origins),
+                setting=get_first_creator_setting(*origins),
+                difficulty=entries[0].difficulty,
+            )
+            for truth in known
+        )
+    return ScorableRows(
+        rows=tuple(rows), not_asked=tuple(not_asked), without_truth=tuple(without_truth)
+    )
+
+
+def require_scorable_rows(
+    scorable: ScorableRows,
+    joined: JoinedAnswers,
+    protocol: Protocol[Any, Any],
+    *,
+    answers: str,
+    benchmark: str,
+) -> None:
+    """Check that there is a row to score; `answers` and `benchmark` name the sources for the error.
+
+    Raises:
+        UnreadableSourceError: No answer fits the benchmark, or none of its rows can be used.
+    """
+    if scorable.rows:
+        return
+    if not joined.pairs:
+        raise build_no_usable_entry_error(
+            benchmark, joined.rejected, n_rejected=len(joined.rejected)
+        )
+    if scorable.without_truth:
+        raise build_no_question_error(benchmark, protocol, scorable.without_truth)
+    raise build_no_matching_answer_error(answers, joined.unknown, scorable.not_asked)
+
+
+def _require_frame_size(declared: str | None, entry: Entry) -> tuple[int, int]:
+    width, height = entry.facts.width, entry.facts.height
+    if declared == PIXEL and (not width or not height):
+        raise InvalidValueError(
+            "no frame size declared. Add width and height columns, or read them from the file"
+        )
+    return width or 1, height or 1

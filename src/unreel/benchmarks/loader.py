@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final
 
 from unreel.benchmarks import cells, deeptrace, video_reality_test
 from unreel.benchmarks.cells import is_url
@@ -21,10 +20,12 @@ from unreel.benchmarks.folder_layout import (
     read_folder_benchmark,
     reject_outside_links,
 )
-from unreel.benchmarks.localisation.activity_forensics import read_activity_forensics_entries
-from unreel.benchmarks.localisation.lav_df import read_lav_df_entries
 from unreel.benchmarks.localisation.predictions import detect_segment_file_layouts
-from unreel.benchmarks.localisation.vif_cot import read_vif_cot_entries
+from unreel.benchmarks.localisation.segment_files import (
+    read_activity_forensics_entries,
+    read_lav_df_entries,
+    read_vif_cot_entries,
+)
 from unreel.benchmarks.table_entries import (
     LABELS,
     get_row_name,
@@ -43,7 +44,7 @@ from unreel.core.errors import (
 )
 from unreel.core.judgement import Label
 
-SHOW: Final = "`unreel benchmarks` shows the layouts"
+SHOW = "`unreel benchmarks` shows the layouts"
 
 
 @contextmanager
@@ -54,8 +55,11 @@ def add_layout_hint_to_errors(fitting: Callable[[], Sequence[str]]) -> Iterator[
     except UnreadableSourceError as error:
         if not (layouts := fitting()):
             raise
-        remedy = f"{error.remedy}, or name the layout that fits: --layout {layouts[0]}"
-        raise UnreadableSourceError(error.source, error.problem, remedy) from error
+        raise UnreadableSourceError(
+            error.source,
+            error.problem,
+            f"{error.remedy}, or name the layout that fits: --layout {layouts[0]}",
+        ) from error
 
 
 def build_unknown_layout_error(
@@ -86,27 +90,26 @@ def _looks_like_label(cell: object) -> bool:
     return isinstance(cell, str) and cell.strip().lower() in LABELS
 
 
-_LOOKS: Final = {"location": _looks_like_video_name, "label": _looks_like_label}
+_LOOKS = {"location": _looks_like_video_name, "label": _looks_like_label}
 """Required fields of a table of clips, and tests of their cells."""
 
 
 Columns = Mapping[str, str]
 
-_NORMAL: Final = re.compile(r"[^./][^/]*(?:/[^./][^/]*)*")
+_NORMAL = re.compile(r"[^./][^/]*(?:/[^./][^/]*)*")
 """Pattern of a relative path without empty or dotted parts."""
-MANIFESTS: Final = tuple(f"manifest{suffix}" for suffix in TABLE_SUFFIXES)
+_STEMS = ("manifest", "clips")
+"""Names of the table in a folder, without suffix; the second counts if nothing else fits the folder."""
 
 
-_TABLES: Final[Mapping[BenchmarkLayout, tuple[str, ...]]] = {
+_TABLES: Mapping[BenchmarkLayout, tuple[str, ...]] = {
     BenchmarkLayout.DEEPTRACE: (deeptrace.TABLE,),
     BenchmarkLayout.REALITY: (video_reality_test.TABLE,),
     BenchmarkLayout.FOLDERS: (),
     BenchmarkLayout.VIDEO_FOLDER: METADATA,
 }
 """File names of tables, for layouts that prescribe them."""
-_MAPPED: Final = frozenset(
-    {BenchmarkLayout.VIDEO_FOLDER, BenchmarkLayout.LIST, BenchmarkLayout.REALISM}
-)
+_MAPPED = frozenset({BenchmarkLayout.VIDEO_FOLDER, BenchmarkLayout.LIST, BenchmarkLayout.REALISM})
 """Layouts whose columns a user may map."""
 
 
@@ -147,11 +150,7 @@ def _format_path_prefix(root: Path) -> str:
 
 
 def open_benchmark(
-    path: Path,
-    layout: str | None = None,
-    *,
-    mapping: Columns | None = None,
-    outside: bool = False,
+    path: Path, layout: str | None = None, *, mapping: Columns | None = None, outside: bool = False
 ) -> Benchmark:
     """Open the benchmark at `path`, a directory or a table, in the given or the detected layout.
 
@@ -163,21 +162,22 @@ def open_benchmark(
     """
     if not path.exists():
         is_address = re.match(r"[a-z0-9+]{2,}:/", str(path))
-        problem = "a URL, not a local path" if is_address else "no such file or folder"
-        remedy = (
+        raise UnreadableSourceError(
+            str(path),
+            "a URL, not a local path" if is_address else "no such file or folder",
             "Download the table or folder first; its clips may stay at s3:// or https:// locations"
+            if is_address
+            else "Check the path",
         )
-        raise UnreadableSourceError(str(path), problem, remedy if is_address else "Check the path")
     if layout is None:
         layout = _require_single_layout(path, find_matching_layouts(path, mapping), mapping)
     if layout not in set(BenchmarkLayout):
-        kind = "layout"
-        raise UnknownNameError(kind, layout, [known.value for known in BenchmarkLayout])
+        raise UnknownNameError("layout", layout, [known.value for known in BenchmarkLayout])
     chosen = BenchmarkLayout(layout)
     if mapping and chosen not in _MAPPED:
-        setting = "mapping"
-        problem = f"layout {chosen.value} has fixed columns"
-        raise InvalidSettingError(setting, problem, "Leave the mapping out")
+        raise InvalidSettingError(
+            "mapping", f"layout {chosen.value} has fixed columns", "Leave the mapping out"
+        )
     with add_layout_hint_to_errors(lambda: _list_other_layouts(path, chosen, mapping)):
         return _build_benchmark(path, chosen, mapping, outside=outside)
 
@@ -195,9 +195,16 @@ def find_matching_layouts(path: Path, mapping: Columns | None = None) -> list[Be
         layouts.append(BenchmarkLayout.VIDEO_FOLDER)
     if (path / REAL).is_dir() and (path / GENERATED).is_dir():
         layouts.append(BenchmarkLayout.FOLDERS)
-    manifests = [table for name in MANIFESTS if (table := find_file_inside_folder(path, name))]
-    layouts.extend(layout for table in manifests for layout in _list_table_layouts(table, mapping))
+    for stem in _STEMS:
+        if stem == _STEMS[0] or not layouts:
+            for table in _find_tables(path, stem):
+                layouts.extend(_list_table_layouts(table, mapping))
     return layouts
+
+
+def _find_tables(folder: Path, stem: str) -> list[Path]:
+    names = [f"{stem}{suffix}" for suffix in TABLE_SUFFIXES]
+    return [table for name in names if (table := find_file_inside_folder(folder, name))]
 
 
 def _list_file_layouts(path: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
@@ -241,8 +248,9 @@ def _build_benchmark(
     path: Path, layout: BenchmarkLayout, mapping: Columns | None, *, outside: bool
 ) -> Benchmark:
     if path.is_file() and path.name not in _TABLES.get(layout, (path.name,)):
-        problem = f"not what layout {layout} is read from"
-        raise UnreadableSourceError(str(path), problem, "Name the folder")
+        raise UnreadableSourceError(
+            str(path), f"not what layout {layout} is read from", "Name the folder"
+        )
     root = path if path.is_dir() else path.parent
     table = (
         find_benchmark_table(path)
@@ -280,14 +288,17 @@ def _list_other_layouts(
 
 
 def find_benchmark_table(path: Path) -> Path:
-    """Return the table at `path`, or the manifest in the directory `path`."""
+    """Return the table at `path`, or the table `manifest` or else `clips` in the directory `path`."""
     if not path.is_dir():
         return path
-    tables = [table for name in MANIFESTS if (table := find_file_inside_folder(path, name))]
+    tables = next((found for stem in _STEMS if (found := _find_tables(path, stem))), [])
     if len(tables) == 1:
         return tables[0]
-    remedy = f"Name the table itself, or call it one of {', '.join(MANIFESTS)}"
-    raise UnreadableSourceError(str(path), "not a single table", remedy)
+    raise UnreadableSourceError(
+        str(path),
+        "not a single table",
+        f"Name the table itself, or call it one of {', '.join(f'manifest{s}' for s in TABLE_SUFFIXES)}",
+    )
 
 
 def read_realism_table(
@@ -316,8 +327,11 @@ def read_realism_table(
         str(table), read_table_column_names(table), mapping, outside=outside
     )
     if "location" not in binding or not has_score_columns(binding):
-        remedy = "Name them with a mapping: location=COLUMN score=COLUMN"
-        raise UnreadableSourceError(str(table), "no columns with clips and scores", remedy)
+        raise UnreadableSourceError(
+            str(table),
+            "no columns with clips and scores",
+            "Name them with a mapping: location=COLUMN score=COLUMN",
+        )
     for number, row in enumerate(read_table_rows(table), start=1):
         if isinstance(row, Rejected):
             yield row

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.clip import ClipId
@@ -38,7 +37,7 @@ def balance_pair_order(pairs: Sequence[tuple[ClipId, ClipId]], *, seed: int) -> 
     ]
 
 
-BETWEEN: Final = " | "
+BETWEEN = " | "
 """Separator between the names of two clips, in the order shown, in the name of a pair."""
 
 
@@ -183,18 +182,23 @@ def _find_pair_by_name(name: str, by_name: dict[str, Entry]) -> PairedEntries | 
         if first in by_name and second in by_name
     ]
     if len(matches) > 1:
-        msg = f"it can be cut at more than one {BETWEEN.strip()!r}. Rename the clips"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"it can be cut at more than one {BETWEEN.strip()!r}. Rename the clips"
+        )
     return _build_paired_entries(*matches[0]) if matches else None
 
 
-def _build_paired_entries(first: Entry, second: Entry) -> PairedEntries:
-    if first.label is second.label:
-        msg = f"both clips are {first.label}. Pair a real clip with a generated one"
-        raise InvalidValueError(msg)
-    if first.group and second.group and first.group != second.group:
-        msg = f"its clips show {first.group!r} and {second.group!r}. Pair clips of one group"
-        raise InvalidValueError(msg)
-    pair = Pair(*(compute_placeholder_clip_id("entry", entry.name) for entry in (first, second)))
-    real = Position.FIRST if first.label is Label.REAL else Position.SECOND
-    return PairedEntries(first=first, second=second, pair=pair, real=real)
+def _build_paired_entries(first_entry: Entry, second_entry: Entry) -> PairedEntries:
+    if first_entry.label is second_entry.label:
+        raise InvalidValueError(
+            f"both clips are {first_entry.label}. Pair a real clip with a generated one"
+        )
+    if first_entry.group and second_entry.group and first_entry.group != second_entry.group:
+        raise InvalidValueError(
+            f"its clips show {first_entry.group!r} and {second_entry.group!r}. Pair clips of one group"
+        )
+    pair = Pair(
+        *(compute_placeholder_clip_id("entry", entry.name) for entry in (first_entry, second_entry))
+    )
+    real = Position.FIRST if first_entry.label is Label.REAL else Position.SECOND
+    return PairedEntries(first=first_entry, second=second_entry, pair=pair, real=real)

@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.pairing import format_pair_name, pair_real_and_generated_clips
@@ -17,7 +17,7 @@ from unreel.core.question import Condition, Instrument, Question
 from unreel.core.span import convert_to_microseconds
 from unreel.protocols.protocol import Protocol, get_protocol
 
-_UNKNOWN_US: Final = 1
+_UNKNOWN_US = 1
 """Placeholder for the duration of an unreadable clip: its rows are failures and do not use it."""
 
 
@@ -168,10 +168,7 @@ def _group_conditions_by_file(scope: QuestionScope) -> list[tuple[Condition, ...
 
 
 def _plan_file_questions(
-    entry: Entry,
-    clip: C | Failure,
-    conditions: tuple[Condition, ...],
-    scope: QuestionScope,
+    entry: Entry, clip: C | Failure, conditions: tuple[Condition, ...], scope: QuestionScope
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     duration_us = entry.facts.duration_us or _get_duration_us(clip)
     try:

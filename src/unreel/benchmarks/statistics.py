@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain, zip_longest
-from typing import Any, Final
+from typing import Any
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected, Row
 from unreel.benchmarks.table_entries import convert_entry_to_record
@@ -21,9 +21,9 @@ from unreel.core.errors import (
 )
 from unreel.protocols.protocol import Protocol
 
-_LOOKED_THROUGH: Final = 10_000
+_LOOKED_THROUGH = 10_000
 """Maximum number of names that are searched for the nearest one."""
-_PAIRED: Final = (
+_PAIRED = (
     "Name the scene of each clip in a column `group`: a pair is a real and a generated clip of one"
 )
 
@@ -144,12 +144,12 @@ def _iter_round_robin(queues: Iterable[list[_Lot]]) -> Iterator[_Lot]:
     return (item for item in chain(*zip_longest(*queues)) if item is not None)
 
 
-_SCHEME: Final = "1"
+_SCHEME = "1"
 """Version of the fingerprint's computation; fingerprints of different versions cannot be compared."""
-_BYTES: Final = 32
-_SPELL: Final = json.JSONEncoder().encode
-_SPLITS_KEPT: Final = 100
-_JUDGED: Final = (
+_BYTES = 32
+_SPELL = json.JSONEncoder().encode
+_SPLITS_KEPT = 100
+_JUDGED = (
     *("score", "problem_description", "standard_adherence", "error_family"),
     *("traces", "ratings", "votes"),
 )

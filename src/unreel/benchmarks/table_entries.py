@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import FailFast, TypeAdapter, ValidationError
 
@@ -22,32 +22,32 @@ from unreel.core.judgement import ErrorFamily, Label, Rating, Vote
 from unreel.core.span import convert_to_microseconds
 from unreel.core.trace import Trace
 
-ANNOTATORS: Final = (1, 2, 3)
+ANNOTATORS = (1, 2, 3)
 
 
-def has_score_columns(binding: FieldColumnMapping) -> bool:
+def has_score_columns(mapping: FieldColumnMapping) -> bool:
     """Return whether a table has agreed realism scores, or the scores of all three annotators."""
-    return "score" in binding or all(f"score_{number}" in binding for number in ANNOTATORS)
+    return "score" in mapping or all(f"score_{number}" in mapping for number in ANNOTATORS)
 
 
-def parse_agreed_rating(row: Cells, binding: FieldColumnMapping) -> Rating | None:
+def parse_agreed_rating(row: Cells, mapping: FieldColumnMapping) -> Rating | None:
     """Return the agreed rating in `row`; `None` if the row has no agreed score."""
-    if cells.is_blank_cell(cell := binding.cell(row, "score")):
+    if cells.is_blank_cell(cell := mapping.cell(row, "score")):
         return None
     return Rating(
         score=cells.parse_count_cell(cell, "score"),
-        problem=cells.parse_text_cell(binding.cell(row, "problem"), "problem"),
-        adherence=cells.parse_text_cell(binding.cell(row, "adherence"), "adherence"),
-        family=parse_error_family(row, binding),
+        problem=cells.parse_text_cell(mapping.cell(row, "problem"), "problem"),
+        adherence=cells.parse_text_cell(mapping.cell(row, "adherence"), "adherence"),
+        family=parse_error_family(row, mapping),
     )
 
 
-def parse_annotator_ratings(row: Cells, binding: FieldColumnMapping) -> tuple[Rating, ...]:
+def parse_annotator_ratings(row: Cells, mapping: FieldColumnMapping) -> tuple[Rating, ...]:
     """Return the ratings of the three annotators; an empty tuple if the row has no annotator score."""
     fields = [f"score_{number}" for number in ANNOTATORS]
-    if all(cells.is_blank_cell(binding.cell(row, field)) for field in fields):
+    if all(cells.is_blank_cell(mapping.cell(row, field)) for field in fields):
         return ()
-    return tuple(_parse_rating(row, binding, number) for number in ANNOTATORS)
+    return tuple(_parse_rating(row, mapping, number) for number in ANNOTATORS)
 
 
 def merge_ratings(ratings: Sequence[Rating]) -> Rating:
@@ -57,8 +57,7 @@ def merge_ratings(ratings: Sequence[Rating]) -> Rating:
     them. Otherwise use the rounded mean score, with the reasons of the annotator closest to it.
     """
     if len(ratings) != len(ANNOTATORS):
-        msg = f"agreement needs three ratings, got {len(ratings)}. Ask the missing annotators"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(f"ratings must be those of three annotators, got {len(ratings)}")
     score, times = Counter(rating.score for rating in ratings).most_common(1)[0]
     if times == 1:
         mean = Fraction(sum(rating.score for rating in ratings), len(ratings))
@@ -67,9 +66,9 @@ def merge_ratings(ratings: Sequence[Rating]) -> Rating:
     return replace(closest, score=score)
 
 
-def parse_error_family(row: Cells, binding: FieldColumnMapping) -> ErrorFamily | None:
+def parse_error_family(row: Cells, mapping: FieldColumnMapping) -> ErrorFamily | None:
     """Return the error family in `row`, also written with blanks or `_`; `None` if it is empty."""
-    text = cells.parse_text_cell(binding.cell(row, "error_family"), "error_family")
+    text = cells.parse_text_cell(mapping.cell(row, "error_family"), "error_family")
     word = text.lower().replace("_", "-").replace(" ", "-")
     families = [family.value for family in ErrorFamily]
     if text and word not in families:
@@ -79,19 +78,19 @@ def parse_error_family(row: Cells, binding: FieldColumnMapping) -> ErrorFamily |
     return ErrorFamily(word) if text else None
 
 
-def _parse_rating(row: Cells, binding: FieldColumnMapping, number: int) -> Rating:
+def _parse_rating(row: Cells, mapping: FieldColumnMapping, number: int) -> Rating:
     return Rating(
-        score=cells.parse_count_cell(binding.cell(row, f"score_{number}"), f"score_{number}"),
-        problem=cells.parse_text_cell(binding.cell(row, f"problem_{number}"), f"problem_{number}"),
+        score=cells.parse_count_cell(mapping.cell(row, f"score_{number}"), f"score_{number}"),
+        problem=cells.parse_text_cell(mapping.cell(row, f"problem_{number}"), f"problem_{number}"),
         adherence=cells.parse_text_cell(
-            binding.cell(row, f"adherence_{number}"), f"adherence_{number}"
+            mapping.cell(row, f"adherence_{number}"), f"adherence_{number}"
         ),
     )
 
 
-UNKNOWN_CREATOR: Final = "unknown"
+UNKNOWN_CREATOR = "unknown"
 # Only words: 0 and 1 are ambiguous in a column `label`, but not in a column `is_fake`.
-LABELS: Final[Mapping[str, Label]] = {
+LABELS: Mapping[str, Label] = {
     "real": Label.REAL,
     "generated": Label.GENERATED,
     "fake": Label.GENERATED,
@@ -99,49 +98,49 @@ LABELS: Final[Mapping[str, Label]] = {
     "fake_video": Label.GENERATED,
 }
 
-_FLAGS: Final[Mapping[object, Label]] = {
+_FLAGS: Mapping[object, Label] = {
     **dict.fromkeys((0, "0", "0.0", "false"), Label.REAL),
     **dict.fromkeys((1, "1", "1.0", "true"), Label.GENERATED),
 }
 """Values of a column `is_fake`; False equals 0, and True 1."""
-_WRITE_FLAG: Final = "Write 1 for generated or 0 for real"
+_WRITE_FLAG = "Write 1 for generated or 0 for real"
 # The first wrong item is enough: a list of them all takes more memory than the cell.
-_REAL: Final = Real()
-_TEXTS: Final = (
+_REAL = Real()
+_TEXTS = (
     *("name", "label", "creator", "setting", "split", "group"),
     *("prompt", "difficulty", "licence", "source"),
 )
-_ANNOTATED: Final = frozenset(f"score_{number}" for number in ANNOTATORS)
-_DECLARED: Final = frozenset(("width", "height", "n_frames", "duration_us", "rate", "duration_s"))
-_TRACES: Final = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
-_RATINGS: Final = TypeAdapter(Annotated[tuple[Rating, ...], FailFast()])
-_VOTES: Final = TypeAdapter(Annotated[tuple[Vote, ...], FailFast()])
+_ANNOTATED = frozenset(f"score_{number}" for number in ANNOTATORS)
+_DECLARED = frozenset(("width", "height", "n_frames", "duration_us", "rate", "duration_s"))
+_TRACES = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
+_RATINGS = TypeAdapter(Annotated[tuple[Rating, ...], FailFast()])
+_VOTES = TypeAdapter(Annotated[tuple[Vote, ...], FailFast()])
 
 
 def parse_entry_or_reject(
-    row: Cells | Rejected, binding: FieldColumnMapping, *, number: int
+    row: Cells | Rejected, mapping: FieldColumnMapping, *, number: int
 ) -> Row:
     """Return the entry in `row`, or a `Rejected` with the reason; `number` is the row number from 1."""
     if isinstance(row, Rejected):
         return row
     try:
-        return parse_entry(row, binding)
+        return parse_entry(row, mapping)
     except InvalidValueError as error:
-        return Rejected(get_row_name(row, binding, number=number), str(error))
+        return Rejected(get_row_name(row, mapping, number=number), str(error))
 
 
-def parse_entry(row: Cells, binding: FieldColumnMapping, *, label: Label | None = None) -> Entry:
+def parse_entry(row: Cells, mapping: FieldColumnMapping, *, label: Label | None = None) -> Entry:
     """Return the row's entry, with `label` without a label column; raise `InvalidValueError` if invalid."""
-    values = binding.said(row)
+    values = mapping.said(row)
     location = cells.parse_clip_location(
-        _get_video_path(values.get("location")), "location", outside=binding.outside
+        _get_video_path(values.get("location")), "location", outside=mapping.outside
     )
-    rating = parse_agreed_rating(row, binding) if "score" in values else None
+    rating = parse_agreed_rating(row, mapping) if "score" in values else None
     annotated: tuple[Rating, ...] = ()
     if rating is None and not _ANNOTATED.isdisjoint(values):
-        annotated = parse_annotator_ratings(row, binding)
+        annotated = parse_annotator_ratings(row, mapping)
     if annotated:
-        rating = replace(merge_ratings(annotated), family=parse_error_family(row, binding))
+        rating = replace(merge_ratings(annotated), family=parse_error_family(row, mapping))
     texts: dict[str, str] = {
         field: cells.parse_text_cell(values[field], field) for field in _TEXTS if field in values
     }
@@ -149,8 +148,8 @@ def parse_entry(row: Cells, binding: FieldColumnMapping, *, label: Label | None 
     return Entry(
         name=text("name", "") or location,
         location=location,
-        origin=_build_origin(_parse_row_label(texts, values, binding, label), texts),
-        cleaned=_parse_clean_location(values, binding),
+        origin=_build_origin(_parse_row_label(texts, values, mapping, label), texts),
+        cleaned=_parse_clean_location(values, mapping),
         split=text("split", ""),
         group=text("group", ""),
         prompt=text("prompt", ""),
@@ -161,23 +160,23 @@ def parse_entry(row: Cells, binding: FieldColumnMapping, *, label: Label | None 
         votes=_parse_nested_list(values, "votes", _VOTES),
         facts=NOTHING_DECLARED
         if _DECLARED.isdisjoint(values)
-        else parse_declared_facts(row, binding),
+        else parse_declared_facts(row, mapping),
         licence=text("licence", ""),
         source=text("source", ""),
     )
 
 
-def parse_declared_facts(row: Cells, binding: FieldColumnMapping) -> DeclaredFacts:
+def parse_declared_facts(row: Cells, mapping: FieldColumnMapping) -> DeclaredFacts:
     """Return the properties of the clip that `row` declares: frame size, rate, frames and duration."""
     width, height, n_frames, duration_us = (
         None if cells.is_blank_cell(cell) else cells.parse_count_cell(cell, field)
         for field in ("width", "height", "n_frames", "duration_us")
-        for cell in [binding.cell(row, field)]
+        for cell in [mapping.cell(row, field)]
     )
     rate, duration_s = (
         None if cells.is_blank_cell(cell) else cells.parse_positive_number(cell, field)
         for field in ("rate", "duration_s")
-        for cell in [binding.cell(row, field)]
+        for cell in [mapping.cell(row, field)]
     )
     if duration_us is None and duration_s is not None:
         duration_us = convert_to_microseconds(duration_s)
@@ -186,10 +185,10 @@ def parse_declared_facts(row: Cells, binding: FieldColumnMapping) -> DeclaredFac
     )
 
 
-def get_row_name(row: Cells, binding: FieldColumnMapping, *, number: int) -> str:
+def get_row_name(row: Cells, mapping: FieldColumnMapping, *, number: int) -> str:
     """Return a printable name for a row that may be damaged: its name, its file name or its number."""
     for field in ("name", "location"):
-        cell = binding.cell(row, field)
+        cell = mapping.cell(row, field)
         if isinstance(cell, str | int) and not cells.is_blank_cell(cell):
             return cells.format_untrusted_cell(cell).strip("'\"")
     return f"row {number}"
@@ -230,15 +229,15 @@ def convert_entry_to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
     }
 
 
-def _parse_clean_location(values: Cells, binding: FieldColumnMapping) -> str | None:
+def _parse_clean_location(values: Cells, mapping: FieldColumnMapping) -> str | None:
     cell = _get_video_path(values.get("cleaned"))
     if cells.is_blank_cell(cell):
         return None
-    return cells.parse_clip_location(cell, "cleaned", outside=binding.outside)
+    return cells.parse_clip_location(cell, "cleaned", outside=mapping.outside)
 
 
 def _parse_row_label(
-    texts: Mapping[str, str], values: Cells, binding: FieldColumnMapping, label: Label | None
+    texts: Mapping[str, str], values: Cells, mapping: FieldColumnMapping, label: Label | None
 ) -> Label:
     """Return the label of a row from its columns `label` and `is_fake`.
 
@@ -250,10 +249,10 @@ def _parse_row_label(
         flag = _parse_fake_flag(values["is_fake"])
     if flag is not None and not word:
         return flag
-    if label is not None and not binding.tells_label:
+    if label is not None and not mapping.tells_label:
         return label
     if word not in LABELS:
-        if "label" not in binding and "is_fake" in binding:
+        if "label" not in mapping and "is_fake" in mapping:
             cells.raise_invalid_cell("is_fake", values.get("is_fake"), _WRITE_FLAG)
         cells.raise_invalid_cell("label", word, f"Write one of {', '.join(LABELS)}")
     if flag not in {None, LABELS[word]}:
@@ -305,8 +304,7 @@ def _require_few_nested_values(value: object, left: int) -> int:
         return left
     left -= len(value)
     if left < 0:
-        msg = f"more than {NESTED_VALUES} values in one cell"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(f"more than {NESTED_VALUES} values in one cell")
     for part in value.values() if isinstance(value, Mapping) else value:
         left = _require_few_nested_values(part, left)
     return left
@@ -338,7 +336,10 @@ def read_clip_table(
     )
     for field in ("location", "label"):
         if field not in binding and not (field == "label" and binding.tells_label):
-            remedy = f"Name it with a mapping: {field}=COLUMN"
-            raise UnreadableSourceError(str(table), f"no column contains the {field}", remedy)
+            raise UnreadableSourceError(
+                str(table),
+                f"no column contains the {field}",
+                f"Name it with a mapping: {field}=COLUMN",
+            )
     for number, row in enumerate(read_table_rows(table), start=1):
         yield parse_entry_or_reject(row, binding, number=number)

@@ -1,23 +1,121 @@
 """Streaming reader of CSV, TSV, JSONL and Parquet tables.
 
-Size limits for untrusted tables are in `unreel.benchmarks.cells`.
+Parquet files are opened by pyarrow in a confined child process. Size limits for untrusted tables are in `unreel.benchmarks.cells`.
 """
 
 import csv
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.benchmarks.cells import CELL_SHOWN, COLUMNS, ROW_BYTES
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.parquet import read_parquet_column_names, read_parquet_rows
-from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.input_files import parse_json
 from unreel.core.settings import read_environment_settings
+from unreel.media.messages import TaskReplyPayload
+from unreel.media.sandbox import FileSandbox, SandboxLimits
 
-DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
-TABLE_SUFFIXES: Final = (*DELIMITERS, ".jsonl", ".parquet")
+LIMITS = SandboxLimits(seconds=60, memory_mb=256)
+"""Limits of one child, which reads some megabytes of rows."""
+_REPLY_BYTES = 8 << 20
+_BEYOND_LIMITS = frozenset(
+    {FailureReason.OUT_OF_MEMORY, FailureReason.OUT_OF_TIME, FailureReason.WORKER_DIED}
+)
+
+
+def read_parquet_column_names(path: Path) -> tuple[str, ...]:
+    """Return the column names of the Parquet file at `path`."""
+    return _read_shape(path)[0]
+
+
+def read_parquet_rows(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
+    """Yield the rows of a Parquet file in order, without embedded media.
+
+    Dates and decimal numbers are text.
+
+    Raises:
+        SandboxError: This machine cannot confine a child.
+        UnreadableSourceError: The file is not a Parquet file, or would need too much memory.
+    """
+    _, n_rows, n_groups = _read_shape(path)
+    max_rows = read_environment_settings().table_rows
+    if n_rows > max_rows:  # an unreliable number
+        raise UnreadableSourceError(
+            str(path), f"more than {max_rows} rows", "Split it, or raise UNREEL_TABLE_ROWS"
+        )
+    number = 0
+    for group in range(n_groups):
+        first: int | None = 0
+        while first is not None:
+            request = {"group": group, "first": first, "most_bytes": _REPLY_BYTES}
+            reply = _run_task("rows", path, request)
+            for line in reply.blobs[0].splitlines():
+                number += 1
+                yield _parse_row(path, line, number)
+            following = reply.header["next"]
+            if following is not None and not (isinstance(following, int) and following > first):
+                raise UnreadableSourceError(str(path), "its rows do not advance", _REMEDY)
+            first = following
+
+
+_REMEDY = "Check the path, or write the table again"
+
+
+def _parse_row(path: Path, line: bytes, number: int) -> Mapping[str, Any] | Rejected:
+    if len(line) > ROW_BYTES:
+        raise UnreadableSourceError(
+            str(path), f"a row of more than {ROW_BYTES} bytes", "Shorten its cells"
+        )
+    try:
+        row = parse_json(line)
+    except InvalidValueError as error:
+        return Rejected(f"row {number}", str(error))
+    if isinstance(row, dict):
+        return row
+    return Rejected(f"row {number}", "its cells cannot be read. Correct them")
+
+
+def _read_shape(path: Path) -> tuple[tuple[str, ...], int, int]:
+    """Return the names of the columns, and the numbers of rows and of row groups."""
+    reply = _run_task("shape", path, {})
+    names = tuple(map(str, json.loads(reply.blobs[0])))
+    return names, int(reply.header["n_rows"]), int(reply.header["n_groups"])
+
+
+def _run_task(task: str, path: Path, request: Mapping[str, Any]) -> TaskReplyPayload:
+    if find_spec("pyarrow") is None or find_spec("pyarrow.parquet") is None:
+        raise MissingExtraError("pyarrow", "eval")
+    reply = _open_table_sandbox()(task, path.resolve(), request)
+    if not isinstance(reply, Failure):
+        return reply
+    if reply.reason in _BEYOND_LIMITS:
+        raise UnreadableSourceError(
+            str(path),
+            f"its rows need more than {LIMITS.memory_mb} MiB or {LIMITS.seconds:g} s",
+            "Write it again with shorter cells, or split it",
+        )
+    raise UnreadableSourceError(str(path), f"not a Parquet file: {reply.detail}", _REMEDY)
+
+
+@cache
+def _open_table_sandbox() -> FileSandbox:
+    """Return the sandbox of this process for tables; its processes end with this one."""
+    return FileSandbox(
+        LIMITS,
+        tasks="unreel.benchmarks.parquet_task:TASKS",
+        needs=("shape", "rows"),
+        without_seccomp=bool(read_environment_settings().media_without_seccomp),
+    )
+
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+TABLE_SUFFIXES = (*DELIMITERS, ".jsonl", ".parquet")
 
 Cells = Mapping[str, object]
 
@@ -37,8 +135,9 @@ def read_table_rows(path: Path) -> Iterator[Cells | Rejected]:
         case ".parquet":
             return _iter_nonblank_rows(path, read_parquet_rows(path))
         case _:
-            remedy = f"Give one of {', '.join(TABLE_SUFFIXES)}"
-            raise UnreadableSourceError(str(path), "not a table", remedy)
+            raise UnreadableSourceError(
+                str(path), "not a table", f"Give one of {', '.join(TABLE_SUFFIXES)}"
+            )
 
 
 def read_table_column_names(path: Path) -> tuple[str, ...]:
@@ -61,8 +160,9 @@ def _iter_nonblank_rows(
     max_rows = read_environment_settings().table_rows
     for number, row in enumerate(rows, start=1):
         if number > max_rows:
-            remedy = "Split it, or raise UNREEL_TABLE_ROWS"
-            raise UnreadableSourceError(str(path), f"more than {max_rows} rows", remedy)
+            raise UnreadableSourceError(
+                str(path), f"more than {max_rows} rows", "Split it, or raise UNREEL_TABLE_ROWS"
+            )
         if row is not None:
             yield row
 
@@ -149,18 +249,25 @@ def _read_csv_header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]
     try:
         columns = tuple(cell.strip() for cell in next(reader, None) or ())
     except csv.Error as error:
-        remedy = "Write the column names in the first row"
-        raise UnreadableSourceError(str(path), f"no CSV header: {error}", remedy) from error
+        raise UnreadableSourceError(
+            str(path), f"no CSV header: {error}", "Write the column names in the first row"
+        ) from error
     if not any(columns):
-        remedy = "Write the column names in the first row"
-        raise UnreadableSourceError(str(path), "no header", remedy)
+        raise UnreadableSourceError(
+            str(path), "no header", "Write the column names in the first row"
+        )
     if len(columns) == 1 and (between := set(columns[0]) & set(",;\t")):
-        problem = f"its first row is one cell, {columns[0][:CELL_SHOWN]!r}"
-        remedy = f"Put {'tabs' if path.suffix.lower() == '.tsv' else 'commas'} in place of {min(between)!r}"
-        raise UnreadableSourceError(str(path), problem, remedy)
+        raise UnreadableSourceError(
+            str(path),
+            f"its first row is one cell, {columns[0][:CELL_SHOWN]!r}",
+            f"Put {'tabs' if path.suffix.lower() == '.tsv' else 'commas'} in place of {min(between)!r}",
+        )
     if len(columns) > COLUMNS:
-        remedy = "Check that its first row contains the column names"
-        raise UnreadableSourceError(str(path), f"more than {COLUMNS} columns", remedy)
+        raise UnreadableSourceError(
+            str(path),
+            f"more than {COLUMNS} columns",
+            "Check that its first row contains the column names",
+        )
     if len(set(columns)) < len(columns):
         twice = next(column for column in columns if columns.count(column) > 1)
         raise UnreadableSourceError(
@@ -182,5 +289,6 @@ def _open_binary(path: Path) -> Any:
     try:
         return path.open("rb")
     except OSError as error:
-        remedy = "Check the path and that you may read it"
-        raise UnreadableSourceError(str(path), error.strerror or "unreadable", remedy) from error
+        raise UnreadableSourceError(
+            str(path), error.strerror or "unreadable", "Check the path and that you may read it"
+        ) from error

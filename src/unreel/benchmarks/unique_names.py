@@ -1,17 +1,16 @@
-"""Detection of repeated entry names with little memory."""
+"""Check that names are unique, for tables of any length; loads numpy."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import Final
 
 import numpy as np
 
 from unreel.benchmarks.entry import Entry, Rejected, Row
 
-NAMED_BEFORE: Final = "duplicate name. Give each clip its own"
-_LATELY: Final = 1 << 16
+NAMED_BEFORE = "duplicate name. Give each clip its own"
+_LATELY = 1 << 16
 """Minimum number of recent names that are moved from a set to an array, which needs a fifth of the memory."""
-_HALF: Final = 8
+_HALF = 8
 
 
 class SeenNameSet:

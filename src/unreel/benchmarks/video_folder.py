@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
@@ -19,10 +19,10 @@ from unreel.core.errors import UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import get_safe_suffix
 
-METADATA: Final = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
+METADATA = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
 # `datasets` derives a split from words such as "test" in a path, so written names have none.
-MEDIA: Final = "media"
-FILES_IN_A_FOLDER: Final = 1000
+MEDIA = "media"
+FILES_IN_A_FOLDER = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def _format_media_name(number: int, location: str, *, mark: str = "") -> str:
 
 
 def _link_or_copy_file(
-    source: Path, folder: OutputDirectory, name: str, *, media: Literal["copy", "link"]
+    source: Path, directory: OutputDirectory, name: str, *, media: Literal["copy", "link"]
 ) -> None:
-    if media == "copy" or not folder.hard_link(source.resolve(), name):
-        folder.copy(source, name)
+    if media == "copy" or not directory.hard_link(source.resolve(), name):
+        directory.copy(source, name)

@@ -14,7 +14,6 @@ is a `Rejected`, so that a gap is visible. The clips of one row share their `gro
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
@@ -23,12 +22,12 @@ from unreel.benchmarks.tables import Cells, read_table_column_names, read_table_
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 
-TABLE: Final = "clips.csv"
-DIFFICULTIES: Final = frozenset({"easy", "hard"})
+TABLE = "clips.csv"
+DIFFICULTIES = frozenset({"easy", "hard"})
 
-READ: Final = {"clip": "name", "difficulty": "difficulty", "prompt": "prompt"}
+READ = {"clip": "name", "difficulty": "difficulty", "prompt": "prompt"}
 """Columns of the table, and the field that each is read as."""
-_NEEDED: Final = frozenset({"clip", "difficulty"})
+_NEEDED = frozenset({"clip", "difficulty"})
 
 Folders = tuple[tuple[str, Origin], ...]
 
@@ -38,8 +37,11 @@ def read_reality_benchmark(root: Path) -> Iterator[Row]:
     table = root / TABLE
     missing = _NEEDED - set(read_table_column_names(table))
     if missing:
-        remedy = "Write the columns clip, difficulty and prompt"
-        raise UnreadableSourceError(str(table), f"no column {min(missing)!r}", remedy)
+        raise UnreadableSourceError(
+            str(table),
+            f"no column {min(missing)!r}",
+            "Write the columns clip, difficulty and prompt",
+        )
     folders = find_origin_folders(root)
     for number, row in enumerate(read_table_rows(table), start=1):
         if isinstance(row, Rejected):

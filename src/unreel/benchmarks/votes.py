@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from unreel.benchmarks.imported_answers import (
 )
 from unreel.benchmarks.statistics import build_no_matching_answer_error
 from unreel.benchmarks.table_entries import LABELS
-from unreel.benchmarks.tables import Cells, read_table_rows
+from unreel.benchmarks.tables import read_table_rows
 from unreel.core.clip import Origin
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -30,7 +29,7 @@ from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.reality import REALITY
 from unreel.stats.agreement import krippendorff_alpha
 
-_CODES: Final = {Label.REAL: 0.0, Label.GENERATED: 1.0}
+_CODES = {Label.REAL: 0.0, Label.GENERATED: 1.0}
 
 VoteRow = ScoredQuestion[Origin, RealityVerdict]
 Ballot = tuple[Entry, tuple[Vote, ...]]
@@ -167,24 +166,22 @@ def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vot
             damaged.append(row)
             continue
         try:
-            named = parse_clip_name_cell(row), _parse_vote(row)
+            voter = cells.parse_text_cell(row.get(VOTER), VOTER)
+            if not voter:
+                cells.raise_invalid_cell(VOTER, voter, "Write who voted")
+            label = cells.parse_text_cell(row.get("label"), "label").lower()
+            if label not in LABELS:
+                cells.raise_invalid_cell("label", label, "Write real, generated or fake")
+            named = parse_clip_name_cell(row), Vote(voter, LABELS[label])
         except InvalidValueError as error:
             damaged.append(Rejected(f"row {number}", str(error)))
             continue
         n_votes += 1
         yield named
     if not n_votes:
-        problem = f"no readable votes, first {damaged[0]}" if damaged else "no votes"
-        remedy = f"Write the columns voter, label and one of {', '.join(NAME_COLUMNS)}"
-        raise UnreadableSourceError(str(path), problem, remedy)
+        raise UnreadableSourceError(
+            str(path),
+            f"no readable votes, first {damaged[0]}" if damaged else "no votes",
+            f"Write the columns voter, label and one of {', '.join(NAME_COLUMNS)}",
+        )
     rejected.extend(damaged)
-
-
-def _parse_vote(row: Cells) -> Vote:
-    voter = cells.parse_text_cell(row.get(VOTER), VOTER)
-    if not voter:
-        cells.raise_invalid_cell(VOTER, voter, "Write who voted")
-    label = cells.parse_text_cell(row.get("label"), "label").lower()
-    if label not in LABELS:
-        cells.raise_invalid_cell("label", label, "Write real, generated or fake")
-    return Vote(voter, LABELS[label])

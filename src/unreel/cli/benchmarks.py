@@ -1,15 +1,16 @@
-"""`unreel benchmarks`: list the supported layouts, write examples, and check a user's benchmark."""
+"""`unreel benchmarks`: layouts, examples, checks of a user's benchmark, and public benchmarks by name."""
 
 import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from unreel.benchmarks.columns import MEANS
 from unreel.benchmarks.entry import BenchmarkLayout, Rejected
+from unreel.cli.catalogue import print_catalogue_entries, print_catalogue_entry
 from unreel.cli.options import (
     LAYOUTS,
     allow_outside_option,
@@ -27,20 +28,20 @@ from unreel.cli.output import (
 )
 from unreel.core.registry import LazyImport
 from unreel.core.settings import read_environment_settings
-from unreel.stats.power import DISCORDANT
+from unreel.stats.power import DISCORDANT, N_DIFFERENCES
 
 if TYPE_CHECKING:
-    from unreel.benchmarks.check import BenchmarkCheckResult, RejectionReasonCount
+    from unreel.benchmarks.check import BenchmarkCheckResult
 
-_NAMES_SHOWN: Final = 8
-_REASONS_SHOWN: Final = 10
+_NAMES_SHOWN = 8
+_REASONS_SHOWN = 10
 
 
 @click.group(invoke_without_command=True)
 @json_option
 @click.pass_context
 def benchmarks(context: click.Context, *, as_json: bool) -> None:
-    """List the benchmark layouts, write an example, or check your own benchmark.
+    """List layouts and public benchmarks, write an example, or check your own benchmark.
 
     Without a command, all layouts are listed, each with an example.
     """
@@ -114,6 +115,31 @@ def masks(folder: Path, *, trusted: bool) -> None:
     sys.exit(1 if n_rejected else 0)
 
 
+@benchmarks.command("list", short_help="List the public benchmarks by name.")
+@json_option
+def list_(*, as_json: bool) -> None:
+    """List the public benchmarks of the catalogue.
+
+    A fact that no source states is "not stated"; one that only somebody else than the owner states
+    is marked "third party".
+    """
+    entries = LazyImport("unreel.catalogue.entries:list_benchmarks").load()()
+    print_catalogue_entries(entries, ("hub_ids", "licence", "access", "size"), as_json=as_json)
+
+
+@benchmarks.command(short_help="Show all facts about one public benchmark.")
+@click.argument("name")
+@json_option
+def show(name: str, *, as_json: bool) -> None:
+    """Show all facts about the public benchmark NAME, each with its mark and source, also those not stated.
+
+    The marks are verified (the owner states it), third party (only somebody else does), measured
+    (a command or function of unreel gave it) and not stated.
+    """
+    get_benchmark = LazyImport("unreel.catalogue.entries:get_benchmark").load()
+    print_catalogue_entry(get_benchmark(name), as_json=as_json)
+
+
 def _print_layout_examples(*, as_json: bool) -> None:
     examples = LazyImport("unreel.benchmarks.examples:EXAMPLES").load()
     if as_json:
@@ -140,7 +166,15 @@ def _print_benchmark_check(checked: "BenchmarkCheckResult") -> None:
             for column, field in table.read.items()
         ]
         rows += [
-            {"column": column, "read as": "not read", "which is": _format_column_hint(field_hint)}
+            {
+                "column": column,
+                "read as": "not read",
+                "which is": (
+                    f"did you mean {field_hint}?"
+                    if field_hint
+                    else "name it with --map FIELD=COLUMN if it is needed"
+                ),
+            }
             for column, field_hint in table.ignored.items()
         ]
         print_table(("column", "read as", "which is"), rows, title=f"columns of {table.table}")
@@ -150,7 +184,15 @@ def _print_benchmark_check(checked: "BenchmarkCheckResult") -> None:
     )
     if checked.unusable:
         print_table(
-            ("rows", "cannot be used because", "the first"), _build_rejection_rows(checked.unusable)
+            ("rows", "cannot be used because", "the first"),
+            [
+                {
+                    "rows": reason.n,
+                    "cannot be used because": reason.first.why,
+                    "the first": reason.first.name,
+                }
+                for reason in checked.unusable[:_REASONS_SHOWN]
+            ],
         )
     print_table(
         ("protocol", "questions", "missing"),
@@ -168,11 +210,11 @@ def _print_benchmark_check(checked: "BenchmarkCheckResult") -> None:
         print_table(columns, checked.rows, title=f"the first {len(checked.rows)} clips")
 
 
-def _format_column_hint(hint: str) -> str:
-    return f"did you mean {hint}?" if hint else "name it with --map FIELD=COLUMN if it is needed"
-
-
 def _build_benchmark_summary(checked: "BenchmarkCheckResult") -> dict[str, str]:
+    n_local = checked.n_clips - checked.n_behind_urls - checked.n_not_here
+    text = f"{n_local} here, {checked.n_behind_urls} behind URLs"
+    if checked.n_not_here:
+        text += f", {checked.n_not_here} missing, the first {checked.first_not_here}"
     return {
         "clips": f"{checked.n_clips} usable, {checked.n_unusable} unusable rows",
         "labels": _format_name_counts(checked.labels),
@@ -184,7 +226,7 @@ def _build_benchmark_summary(checked: "BenchmarkCheckResult") -> dict[str, str]:
         "truth": f"{checked.n_rated} clips with a score, {checked.n_traces} marked traces",
         "size and length": f"declared for {checked.n_measured} clips; "
         "`unreel score` needs them for answers of trace",
-        "files": _format_file_counts(checked),
+        "files": text,
     }
 
 
@@ -193,30 +235,12 @@ def _format_detectable_difference(checked: "BenchmarkCheckResult") -> str:
         return f"no difference between two reviewers: {checked.n_independent} independent clips are too few"
     return (
         f"a difference of {checked.detectable:.0f} points of accuracy or more in 8 of 10 comparisons of two reviewers "
-        f"({checked.n_independent} independent clips, one reviewer alone right about {DISCORDANT:.0%} of them)"
+        f"({checked.n_independent} independent clips, one reviewer alone right about {DISCORDANT:.0%} of them, "
+        f"corrected for the {N_DIFFERENCES} differences of unreel compare)"
     )
-
-
-def _format_file_counts(checked: "BenchmarkCheckResult") -> str:
-    n_local = checked.n_clips - checked.n_behind_urls - checked.n_not_here
-    text = f"{n_local} here, {checked.n_behind_urls} behind URLs"
-    if checked.n_not_here:
-        text += f", {checked.n_not_here} missing, the first {checked.first_not_here}"
-    return text
 
 
 def _format_name_counts(counts: Mapping[str, int]) -> str:
     named = [f"{n} {name}" for name, n in list(counts.items())[:_NAMES_SHOWN]]
     n_more = len(counts) - len(named)
     return ", ".join(named) + (f" and {n_more} more" if n_more else "") if named else "none named"
-
-
-def _build_rejection_rows(reasons: "tuple[RejectionReasonCount, ...]") -> list[dict[str, object]]:
-    return [
-        {
-            "rows": reason.n,
-            "cannot be used because": reason.first.why,
-            "the first": reason.first.name,
-        }
-        for reason in reasons[:_REASONS_SHOWN]
-    ]

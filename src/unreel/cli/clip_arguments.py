@@ -21,8 +21,11 @@ class ClipPathParamType(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if "://" in str(value):
-            problem = "is a URL, not a file, and only local clips are opened"
-            raise UnreadableSourceError(str(value), problem, _format_download_advice(str(value)))
+            raise UnreadableSourceError(
+                str(value),
+                "is a URL, not a file, and only local clips are opened",
+                _format_download_advice(str(value)),
+            )
         return super().convert(value, param, ctx)
 
 
@@ -60,9 +63,11 @@ def collect_clip_batch(typed: Sequence[Path], *, out: Path | None) -> ClipBatch:
         videos = [path / row for row in rows if isinstance(row, str)]
         inputs = [v for v in videos if written is None or written not in v.resolve().parents]
         if not inputs:
-            problem = f"no video is in this folder, and {len(rows)} symbolic links are not followed"
-            remedy = "Name a folder with video files, or the files themselves"
-            raise UnreadableSourceError(str(path), problem, remedy)
+            raise UnreadableSourceError(
+                str(path),
+                f"no video is in this folder, and {len(rows)} symbolic links are not followed",
+                "Name a folder with video files, or the files themselves",
+            )
         files.update(dict.fromkeys(inputs))
     has_index = len(files) > 1 or any(path.is_dir() for path in typed)
     return ClipBatch(files=tuple(files), n_skipped_links=n_links, has_index=has_index)

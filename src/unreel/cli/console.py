@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import IO, Final, TextIO, cast
+from typing import IO, TextIO, cast
 
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -15,7 +15,7 @@ from rich.text import Text
 from unreel.cli.safe_streams import OUTPUT, get_raw_stream
 from unreel.core.safe_text import sanitise_lines
 
-_ANY_WIDTH: Final = 10_000
+_ANY_WIDTH = 10_000
 
 
 def build_terminal_table(
@@ -42,7 +42,7 @@ def _format_row_block(heads: Sequence[str], cells: Sequence[str]) -> Text:
     return Text("\n").join([Text(first, style="bold"), *map(Text, lines), Text("")])
 
 
-_PADDING: Final = re.compile(r" +\n")
+_PADDING = re.compile(r" +\n")
 
 
 class _SanitisingConsole(Console):

@@ -4,12 +4,14 @@ import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from unreel.catalogue.entries import find_named_checkpoint
 from unreel.cli.output import print_message
 from unreel.core.server_keys import find_server_key_variable, parse_server_url
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorRecipeSection
-from unreel.creators.endpoint.config import EndpointCreatorConfig
+from unreel.creators.endpoint import EndpointCreatorConfig
 from unreel.reviewers.config import ReviewerSection
+from unreel.reviewers.endpoint.local_models import NOTHING_LEAVES, find_local_models
 from unreel.reviewers.endpoint.model_address import is_server_model
 from unreel.reviewers.endpoint.servers import (
     is_server_listening,
@@ -22,12 +24,35 @@ from unreel.reviewers.external.bubblewrap import (
 )
 from unreel.reviewers.external.detector_program import resolve_command_files
 
+_MAX_SHOWN = 3
+"""Number of models on this computer for which a command is printed."""
+
 
 def print_model_servers(models: Sequence[str], settings: EnvironmentSettings) -> None:
     """Print one line to stderr for each server of `models`; raise if a key would be sent unencrypted."""
     for contact in list_model_endpoints(models, key_hosts=settings.key_hosts):
         silent = "" if is_server_listening(contact.server) else "; nothing listens there now"
         print_message(f"{contact}{silent}")
+    for entry in filter(None, map(find_named_checkpoint, dict.fromkeys(models))):
+        if entry.prompt is not None:
+            print_message(
+                f"{entry.name} is asked with unreel's prompt, not with its owner's (`unreel models show {entry.name}`)"
+            )
+
+
+def print_local_models(clips: Sequence[Path]) -> None:
+    """Print the command that asks the models on this computer about `clips`, or how to get such a model."""
+    models = [model for model in find_local_models() if model.sees_pictures is not False]
+    command = f"unreel review {shlex.join(map(str, clips))} --model"
+    for model in models[:_MAX_SHOWN]:
+        tokens = model.context_tokens
+        context = "" if tokens is None else f", context of {tokens} tokens"
+        print_message(f"{command} {model.name}", f"{NOTHING_LEAVES}{context}")
+    if not models:
+        print_message(
+            "No model server runs on this computer. Once Ollama, LM Studio or llama.cpp runs, "
+            f"`{command} local` asks its model"
+        )
 
 
 def print_external_reviewers(
@@ -41,23 +66,22 @@ def print_external_reviewers(
     """
     for section in sections:
         if section.command:
-            _print_reviewer_program_notice(section, settings)
+            what = f"runs {shlex.join(section.command)} as {section.model}"
+            require_program_sandbox()
+            readable = [
+                "the clip",
+                *map(
+                    str, find_program_readable_paths(resolve_command_files(section.command, Path()))
+                ),
+            ]
+            graphics = " and use the graphics cards" if section.gpus else ""
+            print_message(f"{what}, confined", f"it can read /usr, {', '.join(readable)}{graphics}")
         if section.url is not None:
-            print_message(_format_endpoint_notice(section.url, section.model, settings))
-
-
-def _print_reviewer_program_notice(section: ReviewerSection, settings: EnvironmentSettings) -> None:
-    what = f"runs {shlex.join(section.command)} as {section.model}"
-    if settings.weak_cage:
-        print_message(f"{what}, in a weak cage: it can read all that you can read")
-        return
-    require_program_sandbox()
-    readable = [
-        "the clip",
-        *map(str, find_program_readable_paths(resolve_command_files(section.command, Path()))),
-    ]
-    graphics = " and use the graphics cards" if section.gpus else ""
-    print_message(f"{what}, confined", f"it can read /usr, {', '.join(readable)}{graphics}")
+            server = parse_server_url(section.url)
+            silent = "" if is_server_listening(server) else "; nothing listens there now"
+            print_message(
+                f"asks {server} as {section.model}, {_format_key_variable(find_server_key_variable(server, settings.key_hosts))}{silent}"
+            )
 
 
 def print_creator_services(
@@ -66,16 +90,10 @@ def print_creator_services(
     """Print one line to stderr for each service of `creators`; raise if a key would be sent unencrypted."""
     for creator in creators:
         if isinstance(creator.keys, EndpointCreatorConfig):
-            way = creator.keys.contact(settings.key_hosts)
+            server, variable = creator.keys.contact(settings.key_hosts)
             print_message(
-                f"requests clips from {way.server} as {creator.name}, {_format_key_variable(way.variable)}"
+                f"requests clips from {server} as {creator.name}, {_format_key_variable(variable)}"
             )
-
-
-def _format_endpoint_notice(url: str, model: str, settings: EnvironmentSettings) -> str:
-    server = parse_server_url(url)
-    silent = "" if is_server_listening(server) else "; nothing listens there now"
-    return f"asks {server} as {model}, {_format_key_variable(find_server_key_variable(server, settings.key_hosts))}{silent}"
 
 
 def _format_key_variable(variable: str | None) -> str:

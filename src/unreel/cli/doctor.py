@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
-from typing import Final
 from urllib.parse import urlsplit
 
 import click
@@ -31,20 +30,17 @@ from unreel.reviewers.external.bubblewrap import (
     get_program_sandbox_remedy,
 )
 
-BRINGS: Final[Mapping[str, str]] = {
+BRINGS: Mapping[str, str] = {
     "all": "every other extra",
     "annotate": "`unreel annotate`: campaigns in Label Studio",
-    "arena": "rankings of creators and reviewers",
     "curate": "`unreel curate`: raw video to a frozen benchmark",
     "desk": "`unreel desk`: a page where people check clips",
-    "diffusers": "creators that run diffusion pipelines",
     "eval": "`unreel eval`: answers in tables, on disk or S3",
     "inspect": "the task `unreel/review` for inspect_ai",
     "local": "`--model local/FOLDER`: models on this machine",
     "pandas": "rows of a run as a data frame",
     "provenance": "Content Credentials (C2PA) next to a verdict",
     "ray": "`unreel eval --engine ray`",
-    "report": "`unreel report`: runs as pages",
     "review": "words over the picture and Content Credentials in `unreel review`",
     "reward": "`unreel reward`: rewards for trainers of generators",
     "sts": "`unreel score --sts`",
@@ -52,9 +48,9 @@ BRINGS: Final[Mapping[str, str]] = {
     "transnet": "a learned detector of cuts for `unreel curate`",
 }
 """Purpose of an extra; an extra without a text is described by its packages."""
-_SANDBOX: Final = "Open files only from a machine that has it, or your own files with --trusted"
-_NEEDS: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]+).*extra == ['\"](?P<extra>[^'\"]+)['\"]")
-_KNOCK_S: Final = 3.0
+_SANDBOX = "Open files only from a machine that has it, or your own files with --trusted"
+_NEEDS = re.compile(r"(?P<name>[A-Za-z0-9._-]+).*extra == ['\"](?P<extra>[^'\"]+)['\"]")
+_KNOCK_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +145,7 @@ def doctor(*, store: str | None, as_json: bool) -> None:
 def _print_doctor_report(
     layers: frozenset[str],
     extras: list[PackageExtraStatus],
-    ways: list[ModelProviderStatus],
+    statuses: list[ModelProviderStatus],
     store: ObjectStoreStatus | None,
 ) -> None:
     echo(f"unreel {version('unreel')}, Python {platform.python_version()}")
@@ -165,7 +161,7 @@ def _print_doctor_report(
     for extra in extras:
         _print_check_line(f"unreel[{extra.name}]: {extra.brings}", extra.remedy, needed=False)
     echo("", "Available models")
-    for way in ways:
+    for way in statuses:
         echo(f"  {'yes' if way.is_open else 'no '}  {way}")
     echo("", "Object store")
     if store is None:

@@ -1,13 +1,23 @@
-"""`unreel frames`: print or write the frames that a sampling plan selects."""
+"""`unreel probe` and `frames`: properties of video files, and the frames of a sampling plan."""
 
 import sys
+from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import click
 
 from unreel.cli.clip_arguments import ClipPathParamType
-from unreel.cli.output import json_option, print_json, print_message, print_table, trusted_option
+from unreel.cli.output import (
+    echo,
+    json_option,
+    print_json,
+    print_message,
+    print_table,
+    trusted_option,
+)
+from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import SAMPLING_PATTERNS
@@ -15,8 +25,58 @@ from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import read_environment_settings
 from unreel.core.span import MICROSECONDS, convert_to_microseconds
 from unreel.media.access import open_media_reader
-from unreel.media.reader import SampledFrame, SampledFrames
+from unreel.media.reader import SampledFrames
 from unreel.protocols.presentation import LEAST_PIXELS
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=ClipPathParamType())
+@trusted_option
+@json_option
+def probe(*, files: tuple[Path, ...], trusted: bool, as_json: bool) -> None:
+    """Print the exact properties of video FILES: size, frame rate, length, rotation, sound.
+
+    Each file is opened in a sandboxed process. Exits with status 1 if a file cannot be read.
+    """
+    with open_media_reader(
+        read_environment_settings(), trusted=trusted, at_once=("probe",)
+    ) as reader:
+        results = {path: reader.probe(path) for path in files}
+    if as_json:
+        print_json(
+            [
+                {"file": str(path), "failure" if isinstance(facts, Failure) else "facts": facts}
+                for path, facts in results.items()
+            ]
+        )
+    else:
+        _print_probe_results(results)
+    sys.exit(1 if any(isinstance(facts, Failure) for facts in results.values()) else 0)
+
+
+def _print_probe_results(results: Mapping[Path, ClipFacts | Failure]) -> None:
+    for path, facts in results.items():
+        if isinstance(facts, Failure):
+            print_message(f"{path}: {facts}")
+        else:
+            video = facts.video
+            rate = "variable rate, on average" if video.variable_rate else "constant rate,"
+            turn = f", turned by {video.rotation_deg} degrees" if video.rotation_deg else ""
+            lines = [
+                f"  file   {facts.container}, {facts.size_bytes:,} bytes",
+                f"  video  {video.codec} {video.pixel_format}, {video.width} x {video.height}{turn}",
+                f"         {video.n_frames} frames, {rate} {_format_frame_rate(video.average_rate)} per second",
+                f"         {float(video.duration_s):.6f} s from {float(video.first_at_s):.6f} s",
+            ]
+            lines += [
+                f"  sound  {a.codec}, {a.sample_rate_hz:,} Hz, {a.channels} channels, {float(a.duration_s):.3f} s"
+                for a in facts.audio
+            ]
+            echo(path, *(lines if facts.audio else [*lines, "  sound  none"]))
+
+
+def _format_frame_rate(rate: Fraction) -> str:
+    return str(rate) if rate.denominator == 1 else f"{rate} ({float(rate):.3f})"
 
 
 @click.command(epilog=f"Sampling plans: {', '.join(SAMPLING_PATTERNS)}.")
@@ -54,7 +114,7 @@ from unreel.protocols.presentation import LEAST_PIXELS
 )
 @trusted_option
 @json_option
-def frames(  # noqa: PLR0913  one parameter for each option
+def frames(
     *,
     file: Path,
     sampling: str,
@@ -85,7 +145,16 @@ def frames(  # noqa: PLR0913  one parameter for each option
     written = (
         [] if out is None else _write_frames(sampled, out, stem=make_safe_file_name(file.stem))
     )
-    rows = [_build_frame_row(frame) for frame in sampled.frames]
+    rows: list[dict[str, Any]] = [
+        {
+            "index": frame.index,
+            "at_s": frame.at_s,
+            "at_us": convert_to_microseconds(frame.at_s),
+            "width": frame.width,
+            "height": frame.height,
+        }
+        for frame in sampled.frames
+    ]
     for row, path in zip(rows, written, strict=False):
         row["picture"] = str(path)
     if as_json:
@@ -97,16 +166,6 @@ def frames(  # noqa: PLR0913  one parameter for each option
         )
         printed = [{**row, "at_s": f"{row['at_us'] / MICROSECONDS:.6f}"} for row in rows]
         print_table(tuple(rows[0]), printed)
-
-
-def _build_frame_row(frame: SampledFrame) -> dict[str, Any]:
-    return {
-        "index": frame.index,
-        "at_s": frame.at_s,
-        "at_us": convert_to_microseconds(frame.at_s),
-        "width": frame.width,
-        "height": frame.height,
-    }
 
 
 def _write_frames(sampled: SampledFrames, folder: Path, *, stem: str) -> list[Path]:

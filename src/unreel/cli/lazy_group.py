@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from unreel.core.registry import LazyImport
 
-_REFUSED: Final = re.compile(r"^'(?P<typed>[^']*)' is not ")
-_NARROWEST: Final = 12
+_REFUSED = re.compile(r"^'(?P<typed>[^']*)' is not ")
+_NARROWEST = 12
 
 
 class _NarrowHelpFormatter(click.HelpFormatter):

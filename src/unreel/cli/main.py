@@ -2,7 +2,6 @@
 
 import resource
 import sys
-from typing import Final
 
 import click
 
@@ -13,15 +12,13 @@ from unreel.cli.safe_streams import sanitise_std_streams
 from unreel.core.errors import MachineError, convert_to_unreel_error
 from unreel.core.registry import LazyImport
 
-_ADDRESS_SPACE: Final = 3 << 29
-COMMANDS: Final = {
+_ADDRESS_SPACE = 3 << 29
+COMMANDS = {
     "annotate": LazyCommand(
-        LazyImport("unreel.cli.annotate:annotate"),
-        "Annotate clips with people in Label Studio.",
+        LazyImport("unreel.cli.annotate:annotate"), "Annotate clips with people in Label Studio."
     ),
     "arena": LazyCommand(
-        LazyImport("unreel.cli.arena:arena"),
-        "Rank creators and reviewers against each other.",
+        LazyImport("unreel.cli.arena:arena"), "Rank creators and reviewers against each other."
     ),
     "benchmarks": LazyCommand(
         LazyImport("unreel.cli.benchmarks:benchmarks"),
@@ -45,28 +42,26 @@ COMMANDS: Final = {
         "Export a benchmark or a run for another tool.",
     ),
     "frames": LazyCommand(
-        LazyImport("unreel.cli.frames:frames"),
-        "Write the frames of a sampling plan as JPEG.",
+        LazyImport("unreel.cli.frames:frames"), "Write the frames of a sampling plan as JPEG."
+    ),
+    "models": LazyCommand(
+        LazyImport("unreel.cli.catalogue:models"), "List published checkpoints and their facts."
     ),
     "probe": LazyCommand(
-        LazyImport("unreel.cli.probe:probe"), "Print exact properties of video files."
-    ),
-    "published": LazyCommand(
-        LazyImport("unreel.cli.published:published"), "Print or recompute the papers' figures."
+        LazyImport("unreel.cli.frames:probe"), "Print exact properties of video files."
     ),
     "report": LazyCommand(
-        LazyImport("unreel.cli.evaluation.report:report"), "Write an HTML report about runs."
+        LazyImport("unreel.cli.evaluation.runs:report"), "Write an HTML report about runs."
     ),
     "review": LazyCommand(
         LazyImport("unreel.cli.review.review:review"),
         "Check single clips for signs of AI generation.",
     ),
     "reward": LazyCommand(
-        LazyImport("unreel.cli.reward:reward"),
-        "Score generated clips as a reward for training.",
+        LazyImport("unreel.cli.reward:reward"), "Score generated clips as a reward for training."
     ),
     "runs": LazyCommand(
-        LazyImport("unreel.cli.evaluation.runs:runs"), "List, check or repair runs."
+        LazyImport("unreel.cli.evaluation.runs:runs"), "List, check or restore runs."
     ),
     "score": LazyCommand(
         LazyImport("unreel.cli.evaluation.score:score"), "Score answers against a benchmark."
@@ -95,9 +90,10 @@ def _require_address_space() -> None:
     """Raise if the address-space limit is too low for libraries; some would abort without a message."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE:
-        problem = f"the address space is limited to {limit >> 20} MiB, and libraries take 1.5 GiB"
-        remedy = "Run `ulimit -v unlimited`, and limit memory by a control group if you must"
-        raise MachineError(problem, remedy)
+        raise MachineError(
+            f"the address space is limited to {limit >> 20} MiB, and libraries take 1.5 GiB",
+            "Run `ulimit -v unlimited`, and limit memory by a control group if you must",
+        )
 
 
 def main() -> None:

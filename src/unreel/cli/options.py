@@ -1,18 +1,52 @@
-"""Options of several commands, each with one meaning and one help text."""
+"""Options of several commands, each with one meaning and one help text; shell completion of values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import click
+from click.shell_completion import CompletionItem
 
 from unreel.benchmarks.entry import BenchmarkLayout
 from unreel.core.errors import InvalidSettingError
 from unreel.protocols.protocol import PROTOCOLS, Subject, get_protocol, list_protocol_names
 from unreel.reviewers.message_parts import Showing
 
+_RUNS = "runs"
+"""Default folder of the runs of `unreel eval`."""
+
+
+def list_model_completions(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return shell completions for a model: names of baselines, `recorded`, and `PROVIDER/`."""
+    from unreel.reviewers.endpoint.model_address import PROVIDERS
+    from unreel.reviewers.registry import ENDPOINT, REVIEWERS
+
+    names = [name for name in REVIEWERS.names() if name != ENDPOINT]
+    names += [f"{provider}/" for provider in sorted(PROVIDERS)]
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def list_run_completions(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return completions for a run: the runs in the folder `runs` or, if none matches, folders."""
+    folders = sorted(Path(_RUNS).iterdir()) if Path(_RUNS).is_dir() else []
+    runs = [str(folder) for folder in folders if folder.is_dir()]
+    items = [CompletionItem(run) for run in runs if run.startswith(incomplete)]
+    return items or [CompletionItem(incomplete, type="dir")]
+
+
+def list_path_completions(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return a completion item that lets the shell complete files and folders itself."""
+    return [CompletionItem(incomplete, type="file")]
+
+
 F = TypeVar("F", bound=Callable[..., Any])
-LAYOUTS: Final = click.Choice([layout.value for layout in BenchmarkLayout])
+LAYOUTS = click.Choice([layout.value for layout in BenchmarkLayout])
 
 
 def layout_option(command: F) -> F:
@@ -40,8 +74,9 @@ def parse_column_mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
     parts = {pair: pair.partition("=") for pair in pairs}
     for pair, (field, _, column) in parts.items():
         if not (field and column):
-            option, remedy = "--map", "Write FIELD=COLUMN, for example label=kind"
-            raise InvalidSettingError(option, f"cannot use {pair!r}", remedy)
+            raise InvalidSettingError(
+                "--map", f"cannot use {pair!r}", "Write FIELD=COLUMN, for example label=kind"
+            )
     return {field: column for field, _, column in parts.values()}
 
 
@@ -50,8 +85,9 @@ def parse_condition_options(
 ) -> list[Mapping[str, str]] | None:
     """Parse `--condition`, with sampling from `--nframe` or `--fps` by default; `None` without options."""
     if nframe is not None and fps is not None:
-        option, remedy = "--nframe", "Give one of --nframe and --fps"
-        raise InvalidSettingError(option, "cannot be combined with --fps", remedy)
+        raise InvalidSettingError(
+            "--nframe", "cannot be combined with --fps", "Give one of --nframe and --fps"
+        )
     plan = f"uniform-{nframe}" if nframe else f"fps-{fps}" if fps else None
     short = {} if plan is None else {"sampling": plan}
     if not options:
@@ -62,8 +98,11 @@ def parse_condition_options(
 def _parse_condition(text: str) -> dict[str, str]:
     parts = [part.partition("=") for part in text.split(",")]
     if not all(name and value for name, _, value in parts):
-        option, remedy = "--condition", "Write NAME=VALUE,NAME=VALUE, for example sampling=paper-8"
-        raise InvalidSettingError(option, f"cannot use {text!r}", remedy)
+        raise InvalidSettingError(
+            "--condition",
+            f"cannot use {text!r}",
+            "Write NAME=VALUE,NAME=VALUE, for example sampling=paper-8",
+        )
     return {name: value for name, _, value in parts}
 
 
@@ -74,15 +113,6 @@ def allow_outside_option(command: F) -> F:
         "outside",
         is_flag=True,
         help="Allow tables of clips to name files outside the folder of the table. Use it only for tables that you trust.",
-    )(command)
-
-
-def weak_cage_option(command: F) -> F:
-    """Add `--weak-cage` to a command that runs `command:` programs."""
-    return click.option(
-        "--weak-cage",
-        is_flag=True,
-        help="Run external programs (models named `command:NAME`) without the bubblewrap sandbox. They can then read all your files.",
     )(command)
 
 
@@ -130,7 +160,7 @@ class ProtocolParamType(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
-_MEDIA: Final = {
+_MEDIA = {
     "licensed": "copies of the clips whose licence allows it",
     "link": "links to the files",
     "copy": "copies",

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import click
 
@@ -172,7 +172,7 @@ class IdleOutputNotifier:
                 told_s = OUTPUT.last_s
 
 
-SILENCE: Final = IdleOutputNotifier()
+SILENCE = IdleOutputNotifier()
 """Idle notifier of this process."""
 
 

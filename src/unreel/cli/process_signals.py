@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from unreel.cli.output import format_rerun_command
 from unreel.core.errors import GO_ON, UnreadableSourceError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from unreel.cli.progress import ProgressMeter
 
 
-_M_ARENA_MAX: Final = -8
+_M_ARENA_MAX = -8
 """Constant `M_ARENA_MAX` of glibc's malloc.h."""
 
 
@@ -26,16 +26,16 @@ def limit_malloc_arenas() -> None:
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
-_NAMES: Final = {
+_NAMES = {
     signal.SIGINT: "Ctrl-C",
     signal.SIGTERM: "SIGTERM",
     signal.SIGHUP: "the end of its terminal",
 }
-_STDERR: Final = 2
-_SHOW_CURSOR: Final = "\x1b[?25h"
-_STOPPING: Final = "\nstopping: finished work is being stored; a second Ctrl-C exits immediately\n"
-_FINISHING: Final = "\nstopping: a checkpoint is saved after this step; a second Ctrl-C exits immediately, and keeps the last checkpoint\n"
-_at_work: Final[list[str]] = []
+_STDERR = 2
+_SHOW_CURSOR = "\x1b[?25h"
+_STOPPING = "\nstopping: finished work is being stored; a second Ctrl-C exits immediately\n"
+_FINISHING = "\nstopping: a checkpoint is saved after this step; a second Ctrl-C exits immediately, and keeps the last checkpoint\n"
+_at_work: list[str] = []
 """Locations of the jobs that store finished work when they are stopped."""
 
 

@@ -4,15 +4,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final
+from typing import Any
 
 from unreel.cli.output import print_message
 from unreel.core.safe_text import sanitise_line
 from unreel.engine.progress import Progress, ProgressLine
 
-PIPE_PAUSE_S: Final = 10.0
+PIPE_PAUSE_S = 10.0
 """Minimum seconds between progress lines outside a terminal, because a log is read later."""
-_COPY: Final = "frames of annotated.mp4"
+_COPY = "frames of annotated.mp4"
 
 
 class ProgressMeter(ProgressLine):

@@ -3,7 +3,7 @@
 import io
 import sys
 import time
-from typing import Final, TextIO
+from typing import TextIO
 
 from unreel.core.safe_text import sanitise_lines
 
@@ -24,7 +24,7 @@ class LastOutputTime:
         self.last_s = time.monotonic()
 
 
-OUTPUT: Final = LastOutputTime()
+OUTPUT = LastOutputTime()
 
 
 def get_raw_stream(stream: TextIO) -> TextIO:

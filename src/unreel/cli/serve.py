@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -15,7 +15,8 @@ from unreel.cli.progress import ProgressMeter
 from unreel.core.errors import InvalidSettingError
 
 if TYPE_CHECKING:
-    from unreel.reviewers.local.vllm_plan import ServedModel, VllmServerPlan
+    from unreel.catalogue.entries import CatalogueModel
+    from unreel.reviewers.local.vllm_plan import ServedModel, VllmServerPlan, VllmServerSettings
     from unreel.reviewers.local.vllm_server import VllmInstallation
 
 
@@ -60,8 +61,13 @@ if TYPE_CHECKING:
     show_default="the one that runs unreel",
     help="Python interpreter of the environment with vLLM.",
 )
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print the command of vLLM without starting it. CKPT may then also be a name of `unreel models list`.",
+)
 @json_option
-def serve(  # noqa: PLR0913  one parameter for each option
+def serve(
     *,
     checkpoint: Path,
     adapters: tuple[str, ...],
@@ -70,6 +76,7 @@ def serve(  # noqa: PLR0913  one parameter for each option
     gpus: int,
     max_length: int | None,
     python: Path,
+    dry_run: bool,
     as_json: bool,
 ) -> None:
     """Serve the checkpoint or adapter CKPT with vLLM, and print its name for --model.
@@ -77,22 +84,54 @@ def serve(  # noqa: PLR0913  one parameter for each option
     Downloads nothing, runs no code of the checkpoint, and listens on loopback. Runs until Ctrl-C or
     SIGTERM, then exits with status 0 and leaves no process behind.
     """
+    from unreel.catalogue.entries import find_named_checkpoint, list_model_names
     from unreel.reviewers.local.vllm_plan import VllmServerSettings, plan_vllm_server
     from unreel.reviewers.local.vllm_server import (
+        VLLM_MODULE,
         find_vllm_installation,
         require_safe_serving_address,
     )
 
     settings = VllmServerSettings(host=host, port=port, gpus=gpus, max_length=max_length)
-    plan = plan_vllm_server(checkpoint, place=settings, adapters=_parse_adapter_options(adapters))
+    entry = None if checkpoint.exists() else find_named_checkpoint(str(checkpoint))
+    if entry is None and str(checkpoint) in list_model_names() and not checkpoint.exists():
+        raise InvalidSettingError(
+            "CKPT",
+            f"{checkpoint} has no id on the Hugging Face hub, or several",
+            "Name a folder with the checkpoint",
+        )
+    if entry is not None:
+        if not dry_run:
+            raise InvalidSettingError(
+                "CKPT",
+                f"{entry.name} is a name of the catalogue, and nothing is downloaded",
+                "Add --dry-run to print the command, or name a folder with the checkpoint",
+            )
+        require_safe_serving_address(settings)
+        _print_named_command(entry, settings)
+        return
+    folders: dict[str, Path] = {}
+    for text in adapters:
+        name, _, folder = text.partition("=")
+        option, problem = "--adapter", f"cannot use {text!r}"
+        if not name or not folder:
+            raise InvalidSettingError(
+                option, problem, "Write NAME=DIR, for example --adapter strict=runs/strict/model"
+            )
+        if name in folders:
+            raise InvalidSettingError(
+                option, problem, f"Name each differently: {name} is {folders[name]} already"
+            )
+        folders[name] = Path(folder)
+    plan = plan_vllm_server(checkpoint, settings=settings, adapters=folders)
+    if dry_run:
+        typed = [str(python), "-m", VLLM_MODULE, "--model", str(plan.base), *plan.arguments]
+        echo(shlex.join(typed))
+        return
     engine = find_vllm_installation(python, plan)
     require_safe_serving_address(settings)
     for remark in plan.remarks:
         print_message(f"unreel: {remark}")
-    _run_vllm_server(plan, engine, as_json=as_json)
-
-
-def _run_vllm_server(plan: "VllmServerPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
     from unreel.reviewers.local.vllm_server import run_vllm_server
 
     with ExitStack() as stack:
@@ -107,8 +146,42 @@ def _run_vllm_server(plan: "VllmServerPlan", engine: "VllmInstallation", *, as_j
             print_message("unreel: ending the server")
 
 
+def _print_named_command(entry: "CatalogueModel", place: "VllmServerSettings") -> None:
+    """Print the command that serves a checkpoint of the catalogue, and its name for --model."""
+    from unreel.reviewers.config import ReviewerSection
+    from unreel.reviewers.local.input_format import FamilyName
+    from unreel.reviewers.local.vllm_plan import build_vllm_network_options
+
+    (hub_id,) = (entry.hub_ids and entry.hub_ids.value) or ()
+    stated = entry.max_length and entry.max_length.setting
+    is_family_served = ReviewerSection(model=entry.name).family in get_args(FamilyName)
+    is_known = (
+        bool(stated) or is_family_served if entry.serve is None else bool(entry.serve.setting)
+    )
+    if not is_known:
+        raise InvalidSettingError(
+            "CKPT",
+            f"how vLLM serves {entry.name} is not stated",
+            f"`unreel models show {entry.name}` shows what is known",
+        )
+    max_length = place.max_length or stated
+    arguments = [
+        *build_vllm_network_options(place),
+        *("--generation-config", "vllm"),
+        *(() if max_length is None else ("--max-model-len", str(max_length))),
+        *(("--tensor-parallel-size", str(place.gpus)) if place.gpus > 1 else ()),
+        *((entry.serve and entry.serve.setting) or ()),
+    ]
+    if entry.revision is None or entry.revision.setting is None:
+        print_message(f"unreel: the revision of {hub_id} is not stated: this serves the newest one")
+    else:
+        arguments = ["--revision", entry.revision.setting, *arguments]
+    echo(shlex.join(["vllm", "serve", hub_id, *arguments]))
+    print_message(f"Once it runs: --model {entry.name}@{place.url}/v1")
+
+
 def _print_served_models(
-    plan: "VllmServerPlan", engine: "VllmInstallation", *, as_json: bool
+    plan: "VllmServerPlan", installation: "VllmInstallation", *, as_json: bool
 ) -> None:
     if as_json:
         served = [
@@ -122,14 +195,16 @@ def _print_served_models(
         ]
         print_json(
             {
-                "vllm": engine.version,
+                "vllm": installation.version,
                 "address": plan.place.url,
                 "models": served,
                 "remarks": plan.remarks,
             }
         )
         return
-    print_message(f"vLLM {engine.version} serves at {plan.place.url}. Ctrl-C ends it. Use it with:")
+    print_message(
+        f"vLLM {installation.version} serves at {plan.place.url}. Ctrl-C ends it. Use it with:"
+    )
     for model in plan.models:
         for form in model.forms:
             for options in _iter_protocol_options(model):
@@ -147,22 +222,7 @@ def _iter_protocol_options(model: "ServedModel") -> Iterator[str]:
     if model.taught is None or not model.taught.instruments:
         yield ""
         return
-    for taught in model.taught.instruments:
-        keys = taught.condition.model_dump()
+    for input_spec in model.taught.instruments:
+        keys = input_spec.condition.model_dump()
         condition = ",".join(f"{name}={value}" for name, value in keys.items() if value is not None)
-        yield f" --protocol {taught.protocol} --condition {condition}"
-
-
-def _parse_adapter_options(typed: tuple[str, ...]) -> dict[str, Path]:
-    folders: dict[str, Path] = {}
-    for text in typed:
-        name, _, folder = text.partition("=")
-        option, problem = "--adapter", f"cannot use {text!r}"
-        if not name or not folder:
-            remedy = "Write NAME=DIR, for example --adapter strict=runs/strict/model"
-            raise InvalidSettingError(option, problem, remedy)
-        if name in folders:
-            remedy = f"Name each differently: {name} is {folders[name]} already"
-            raise InvalidSettingError(option, problem, remedy)
-        folders[name] = Path(folder)
-    return folders
+        yield f" --protocol {input_spec.protocol} --condition {condition}"

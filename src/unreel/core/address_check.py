@@ -8,7 +8,6 @@ addresses that `resolve_host` returns and never resolve the name a second time.
 import ipaddress
 import socket
 from collections.abc import Iterator
-from typing import Final
 
 from unreel.core.errors import InvalidValueError
 
@@ -16,7 +15,7 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Peer = tuple[str, int]
 """IP address and port."""
 
-_METADATA: Final = frozenset(
+_METADATA = frozenset(
     ipaddress.ip_address(address)
     for address in (
         "100.100.100.200",
@@ -27,12 +26,12 @@ _METADATA: Final = frozenset(
     )
 )
 """Addresses of metadata services that are not link-local: Alibaba, Azure, Oracle, AWS and Google over IPv6."""
-_BROADCAST: Final = ipaddress.IPv4Address("255.255.255.255")
-_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-_LOCAL_NAT64: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
-_COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
-_ISATAP: Final = 0x5EFE
-_LAST_32: Final = 0xFFFFFFFF
+_BROADCAST = ipaddress.IPv4Address("255.255.255.255")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
+_COMPATIBLE = ipaddress.IPv6Network("::/96")
+_ISATAP = 0x5EFE
+_LAST_32 = 0xFFFFFFFF
 
 
 class RefusedAddressError(InvalidValueError):
@@ -102,8 +101,9 @@ def require_allowed_addresses(host: str, addresses: list[str]) -> None:
         address = parse_ip_address(text) or _parse_legacy_address(text)
         if address is not None and is_forbidden_address(address):
             stands = "" if text == host else f"{host} resolves to "
-            msg = f"{stands}{text}, a link-local, metadata, multicast or unspecified address, to which unreel never connects"
-            raise RefusedAddressError(msg)
+            raise RefusedAddressError(
+                f"{stands}{text}, a link-local, metadata, multicast or unspecified address, to which unreel never connects"
+            )
 
 
 def resolve_host(host: str, port: int) -> list[Peer]:

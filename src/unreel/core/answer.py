@@ -13,11 +13,11 @@ class Usage:
     is_estimated: bool = False
     """Whether a part is estimated from the request, because the server reported no usage."""
 
-    def __add__(self, other: "Usage") -> "Usage":
+    def __add__(self, other_usage: "Usage") -> "Usage":
         return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            is_estimated=self.is_estimated or other.is_estimated,
+            input_tokens=self.input_tokens + other_usage.input_tokens,
+            output_tokens=self.output_tokens + other_usage.output_tokens,
+            is_estimated=self.is_estimated or other_usage.is_estimated,
         )
 
 

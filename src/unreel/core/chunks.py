@@ -2,15 +2,15 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
-LOOKUP_ROWS: Final = 2_048
+LOOKUP_ROWS = 2_048
 """Number of keys per lookup in a table."""
-SCAN_ROWS: Final = 1_024
+SCAN_ROWS = 1_024
 """Number of rows per batch of a table that is read from its beginning."""
-READ_BYTES: Final = 1 << 20
+READ_BYTES = 1 << 20
 """Number of bytes per read of a file or a download."""
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, NewType
+from typing import NewType
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.table_formats import build_html_table
@@ -67,7 +67,7 @@ class ClipFacts:
 ClipId = NewType("ClipId", str)
 """SHA-256 of the file's bytes, as 64 lower-case hexadecimal digits; `core.safe_names.read_clip_id` validates stored
 ids."""
-UNKNOWN_CLIP: Final = ClipId("")
+UNKNOWN_CLIP = ClipId("")
 """Placeholder for the id of a file whose bytes were not hashed yet."""
 
 
@@ -85,8 +85,9 @@ class Generated:
 
     def __post_init__(self) -> None:
         if not self.creator:
-            msg = "a generated clip needs the name of its creator. Use 'unknown' if it is not known"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                "a generated clip needs the name of its creator. Use 'unknown' if it is not known"
+            )
 
 
 Origin = Real | Generated

@@ -3,13 +3,12 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Final
 
 from unreel.core.clip import ClipId
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 
-LARGEST_CLIP_BYTES: Final = 16 << 30
+LARGEST_CLIP_BYTES = 16 << 30
 
 
 def digest(*parts: str) -> str:

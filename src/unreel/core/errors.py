@@ -8,7 +8,8 @@
     ├── UnreadableSourceError (OSError)      a user's file or table that cannot be read
     ├── UnsafeTargetError     (RuntimeError) an existing link or file would redirect a write
     ├── MachineError          (OSError)      a machine, store or server error for all items
-    │   └── KeyRejectedError                 a server rejects every available key
+    │   ├── KeyRejectedError                 a server rejects every available key
+    │   └── RequestsRejectedError            a server rejects the first questions alike
     ├── SandboxError          (RuntimeError) untrusted files cannot be opened safely here
     └── MediaError            (RuntimeError) a clip cannot be opened or decoded: has a Failure
 
@@ -22,15 +23,14 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 from unreel.core.failure import Failure, FailureReason
 
-GO_ON: Final = "Run the same command again: committed results are kept"
-MAKE_ROOM: Final = f"Make room. {GO_ON}"
-_WRITABLE: Final = f"Make it writable or name another place. {GO_ON}"
-_FILES: Final = f"Allow more open files, for example with `ulimit -n 4096`. {GO_ON}"
-_REFUSALS: Final = {
+GO_ON = "Run the same command again: committed results are kept"
+MAKE_ROOM = f"Make room. {GO_ON}"
+_WRITABLE = f"Make it writable or name another place. {GO_ON}"
+_FILES = f"Allow more open files, for example with `ulimit -n 4096`. {GO_ON}"
+_REFUSALS = {
     errno.ENOSPC: MAKE_ROOM,
     errno.EDQUOT: MAKE_ROOM,
     errno.EROFS: _WRITABLE,
@@ -38,10 +38,10 @@ _REFUSALS: Final = {
     errno.ENFILE: _FILES,
 }
 """Remedies for system errors that affect all items, by error number: the job ends. Other errors affect one item."""
-_OTHERWISE: Final = f"Repair it. {GO_ON}"
-_BY_RUST: Final = re.compile(r"\(os error (\d+)\)")
+_OTHERWISE = f"Repair it. {GO_ON}"
+_BY_RUST = re.compile(r"\(os error (\d+)\)")
 """Pattern of system errors in messages of Lance and obstore."""
-_SOURCE_LINE: Final = re.compile(r", \S+\.rs:\d+:\d+")
+_SOURCE_LINE = re.compile(r", \S+\.rs:\d+:\d+")
 
 
 def suggest_names(name: str, known: Sequence[str]) -> str:
@@ -140,6 +140,10 @@ class KeyRejectedError(MachineError):
     """Error for a server that rejects the API key, so that every question to it would fail."""
 
 
+class RequestsRejectedError(MachineError):
+    """Error for a server that rejects the first questions with one message, such as an unknown model."""
+
+
 class SandboxError(UnreelError, RuntimeError):
     """Error if the sandbox process that opens untrusted files does not work on this machine."""
 
@@ -187,9 +191,10 @@ def require_disk_space(folder: Path, needed_bytes: int) -> None:
     stats = os.statvfs(folder)
     free_bytes = stats.f_bavail * stats.f_frsize
     if stats.f_blocks and free_bytes < needed_bytes:  # some file systems report nothing
-        room = f"{free_bytes:,} bytes are free and {needed_bytes:,} needed for the next results"
-        problem = f"No space left on device: at {folder} {room}"
-        raise MachineError(problem, MAKE_ROOM)
+        raise MachineError(
+            f"No space left on device: at {folder} {free_bytes:,} bytes are free and {needed_bytes:,} needed for the next results",
+            MAKE_ROOM,
+        )
 
 
 def raise_if_key_rejected(failure: Failure) -> None:
@@ -199,8 +204,10 @@ def raise_if_key_rejected(failure: Failure) -> None:
         KeyRejectedError: The server rejects the key.
     """
     if failure.reason is FailureReason.KEY_REJECTED:
-        problem = f"the key is rejected, so no question is sent ({failure.detail})"
-        raise KeyRejectedError(problem, f"{failure.reason.remedy} {GO_ON}")
+        raise KeyRejectedError(
+            f"the key is rejected, so no question is sent ({failure.detail})",
+            f"{failure.reason.remedy} {GO_ON}",
+        )
 
 
 def convert_to_unreel_error(error: Exception) -> UnreelError | None:

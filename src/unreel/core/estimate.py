@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.question import Instrument
@@ -35,16 +35,14 @@ class Estimate:
 
     def __post_init__(self) -> None:
         if self.n < 1 or not all(map(math.isfinite, (self.value, self.low, self.high))):
-            msg = (
+            raise InvalidValueError(
                 f"an estimate needs finite numbers and n >= 1, got {self.value} "
                 f"[{self.low}, {self.high}] n={self.n}. Return Unmeasured if there is no number"
             )
-            raise InvalidValueError(msg)
         if not self.low <= self.value <= self.high:
-            msg = (
+            raise InvalidValueError(
                 f"{self.value} is outside its interval [{self.low}, {self.high}]. Check the method"
             )
-            raise InvalidValueError(msg)
 
     def scaled(self, factor: float) -> "Estimate":
         """Return the estimate multiplied by `factor`, for example to convert to percent."""
@@ -67,7 +65,7 @@ class Unmeasured:
 
 Measured = Estimate | Unmeasured
 
-ENOUGH_CLUSTERS: Final = 20
+ENOUGH_CLUSTERS = 20
 """Number of clusters from which intervals reach their nominal coverage: see docs/intervals.md."""
 
 
@@ -139,8 +137,7 @@ class Scorecard:
         for metric in self.metrics:
             if metric.name == name:
                 return metric.value
-        kind = "metric"
-        raise UnknownNameError(kind, name, [metric.name for metric in self.metrics])
+        raise UnknownNameError("metric", name, [metric.name for metric in self.metrics])
 
     def __str__(self) -> str:
         lost = [f"{what}: {n} {reason}" for what, reason, n in self._lost()]

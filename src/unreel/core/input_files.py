@@ -4,17 +4,17 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 
-RECIPE_BYTES: Final = 256 << 10
+RECIPE_BYTES = 256 << 10
 """Maximum size of recipes and price tables, which are written by hand."""
-JSON_VALUES: Final = 4_000_000
+JSON_VALUES = 4_000_000
 """Maximum number of values in a JSON document: a list of `[]` needs twenty times its size once parsed."""
-_MOST_DOTS: Final = 200
+_MOST_DOTS = 200
 """Maximum number of dots in a TOML key: parsing a key of a hundred thousand parts takes minutes."""
-_OPENERS: Final = (b",", b"[", b"{")
+_OPENERS = (b",", b"[", b"{")
 
 
 def read_limited_bytes(
@@ -48,22 +48,19 @@ def parse_json(data: bytes) -> Any:
         InvalidValueError: The data is not JSON, is nested too deeply, or has too many values.
     """
     if sum(map(data.count, _OPENERS)) > JSON_VALUES:
-        msg = f"more than {JSON_VALUES} values in one document"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(f"more than {JSON_VALUES} values in one document")
     try:
         return json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        msg = f"not JSON: {reason[:200]}"
-        raise InvalidValueError(msg) from error
+        raise InvalidValueError(f"not JSON: {reason[:200]}") from error
 
 
 def parse_json_object(data: bytes) -> Mapping[str, Any]:
     """Parse the JSON object in `data`; raise `InvalidValueError` for anything else."""
     value = parse_json(data)
     if not isinstance(value, dict):
-        msg = "not an object in JSON"
-        raise InvalidValueError(msg)
+        raise InvalidValueError("not an object in JSON")
     return value
 
 
@@ -77,8 +74,11 @@ def read_toml_file(
     """
     data = read_limited_bytes(path, most=RECIPE_BYTES)
     if any(line.partition(b"=")[0].count(b".") > _MOST_DOTS for line in data.split(b"\n")):
-        problem = f"no {what} (a key of more than {_MOST_DOTS} parts)"
-        raise UnreadableSourceError(str(path), problem, "Write shorter keys or lines")
+        raise UnreadableSourceError(
+            str(path),
+            f"no {what} (a key of more than {_MOST_DOTS} parts)",
+            "Write shorter keys or lines",
+        )
     try:
         return tomllib.loads(data.decode(), parse_float=parse_float)
     except (ValueError, RecursionError) as error:
@@ -86,9 +86,9 @@ def read_toml_file(
         raise UnreadableSourceError(str(path), f"no {what} ({reason})", remedy) from error
 
 
-INDEX_FILES: Final = "*.safetensors.index.json"
-_INDEX_BYTES: Final = 64 << 20
-_SUFFIX: Final = ".safetensors"
+INDEX_FILES = "*.safetensors.index.json"
+_INDEX_BYTES = 64 << 20
+_SUFFIX = ".safetensors"
 
 
 def is_safetensors_name(name: object) -> bool:
@@ -113,5 +113,8 @@ def require_safe_weight_index(index: Path) -> None:
         raise UnreadableSourceError(str(index), "no index of weights: no weight_map", remedy)
     for name in files.values():
         if not is_safetensors_name(name):
-            problem = f"names {str(name)[:200]!a} as weights, no safetensors file of its folder"
-            raise UnreadableSourceError(str(index), problem, remedy)
+            raise UnreadableSourceError(
+                str(index),
+                f"names {str(name)[:200]!a} as weights, no safetensors file of its folder",
+                remedy,
+            )

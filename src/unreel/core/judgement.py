@@ -36,8 +36,9 @@ class Rating:
 
     def __post_init__(self) -> None:
         if not 1 <= self.score <= 5:  # noqa: PLR2004  the scale of the instrument
-            msg = f"a rating is a whole number from 1 to 5, got {self.score}. Check the column mapping"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"a rating is a whole number from 1 to 5, got {self.score}. Check the column mapping"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,9 @@ class Pair:
 
     def __post_init__(self) -> None:
         if self.first == self.second:
-            msg = f"a pair needs two different clips, got {self.first} twice. Drop the duplicate"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"a pair needs two different clips, got {self.first} twice. Drop the duplicate"
+            )
 
 
 def build_question_subject(first: ClipId, *second: ClipId) -> ClipId | Pair:

@@ -15,13 +15,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Final
+from typing import IO
 
-PATIENCE_S: Final = 10.0
+PATIENCE_S = 10.0
 """Timeout for the command to exit before it is killed."""
-_PR_SET_PDEATHSIG: Final = 1
-_PR_SET_CHILD_SUBREAPER: Final = 36
-_LOOK_S: Final = 0.2
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LOOK_S = 0.2
 
 
 class ManagedProcess:

@@ -6,16 +6,15 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 from unreel.core.errors import InvalidSettingError, MachineError
 from unreel.core.managed_process import ManagedProcess
 from unreel.core.output_files import OutputDirectory
 
-_LOOK_S: Final = 0.5
-_TAIL: Final = 12
-_TAIL_BYTES: Final = 64 << 10
-_LINE: Final = 200
+_LOOK_S = 0.5
+_TAIL = 12
+_TAIL_BYTES = 64 << 10
+_LINE = 200
 
 
 def require_free_port(host: str, port: int) -> None:
@@ -30,10 +29,12 @@ def require_free_port(host: str, port: int) -> None:
         try:
             tried.bind((host, port))
         except OSError as error:
-            setting, reason = "--port", error.strerror or str(error)
-            problem = f"{host}:{port} cannot be used ({reason})"
-            remedy = "Stop the program that listens there, or give another with --port"
-            raise InvalidSettingError(setting, problem, remedy) from error
+            reason = error.strerror or str(error)
+            raise InvalidSettingError(
+                "--port",
+                f"{host}:{port} cannot be used ({reason})",
+                "Stop the program that listens there, or give another with --port",
+            ) from error
 
 
 class ManagedServer:
@@ -85,8 +86,11 @@ class ManagedServer:
                 last = tail[0]
                 tell(f"starting {self._name}: {last}")
             time.sleep(_LOOK_S)
-        is_late = f"{self._name} was not up after {seconds:.0f} s"
-        raise self._failed(is_late if self.is_alive else f"{self._name} ended")
+        raise self._failed(
+            f"{self._name} was not up after {seconds:.0f} s"
+            if self.is_alive
+            else f"{self._name} ended"
+        )
 
     def wait(self) -> None:
         """Wait until the server exits.
@@ -95,8 +99,7 @@ class ManagedServer:
             MachineError: Always, because the exit was not requested.
         """
         self._leash.wait()
-        problem = f"{self._name} ended"
-        raise self._failed(problem)
+        raise self._failed(f"{self._name} ended")
 
     def end(self) -> None:
         """Stop the server and all its processes; a second call does nothing."""

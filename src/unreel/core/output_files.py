@@ -16,20 +16,20 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, NoReturn, TextIO
+from typing import IO, NoReturn, TextIO
 
 from unreel.core.errors import UnsafeTargetError
 from unreel.core.safe_names import require_relative_path
 
-PART: Final = ".unreel-"
+PART = ".unreel-"
 """Prefix of the temporary name of an incomplete file or folder; a killed process may leave it behind."""
-_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe in the place of a file would block.
-_THERE: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_DEEPEST: Final = 16
-_NOT_A_FOLDER: Final = (errno.ELOOP, errno.ENOTDIR)
-_NOT_A_FILE: Final = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
+_THERE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_DEEPEST = 16
+_NOT_A_FOLDER = (errno.ELOOP, errno.ENOTDIR)
+_NOT_A_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +160,11 @@ class OutputDirectory:
         """Rename the file or folder `name` to `to`, in the same folder."""
         with self._parent(name, make=False) as (parent, last):
             os.rename(last, require_relative_path(to), src_dir_fd=parent, dst_dir_fd=parent)
+
+    def move_entry(self, name: str, to: str) -> None:
+        """Move the file or folder `name` to `to`, which may be in another folder below this one."""
+        with self._parent(name, make=False) as (parent, last), self._parent(to) as (target, moved):
+            os.rename(last, moved, src_dir_fd=parent, dst_dir_fd=target)
 
     def size(self, name: str) -> int | None:
         """Return the size of the file `name` in bytes; None if it is missing or not a regular file."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Literal
 
 from unreel.core.clip import ClipId
 from unreel.core.content_ids import digest
@@ -11,7 +11,7 @@ from unreel.core.judgement import Pair, list_subject_clips
 
 Marks = Literal["default", "off", "on"]
 """Whether each frame follows its timestamp; `default`: only if the protocol asks for a time."""
-SAMPLING_PATTERNS: Final = (
+SAMPLING_PATTERNS = (
     "uniform-N",
     "fps-F",
     "fps-F-max-N",
@@ -76,7 +76,7 @@ def list_differing_condition_fields(conditions: Sequence[Condition]) -> tuple[st
     )
 
 
-LATER: Final[Mapping[str, object]] = {"max_pixels": None, "marks": "default"}
+LATER: Mapping[str, object] = {"max_pixels": None, "marks": "default"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,8 @@ def _load_entry_point(point: "EntryPoint", kind: str) -> Any:
         return point.load()
     except Exception as error:
         whose = "a package" if point.dist is None else point.dist.name
-        problem = f"the {kind} {point.name!r} of {whose} cannot be loaded ({error})"
-        remedy = f"Fix {point.value}, or uninstall the package"
-        raise InvalidSettingError(kind, problem, remedy) from error
+        raise InvalidSettingError(
+            kind,
+            f"the {kind} {point.name!r} of {whose} cannot be loaded ({error})",
+            f"Fix {point.value}, or uninstall the package",
+        ) from error

@@ -5,21 +5,21 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Final
 
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError
 
-LONGEST_BACKOFF_S: Final = 30.0
-LONGEST_WAIT_S: Final = 86_400.0
-MOST_ATTEMPTS: Final = 8
-SHARE_AGAIN: Final = 0.5
+LONGEST_BACKOFF_S = 30.0
+LONGEST_WAIT_S = 60.0
+"""Longest wait that a server's Retry-After causes; after it the usual delays apply."""
+MOST_ATTEMPTS = 8
+SHARE_AGAIN = 0.5
 """Number of retries that each question adds to the budget; 0.43 are needed if 30 % of requests fail."""
-RESERVE: Final = 10
+RESERVE = 10
 """Number of retries in the budget at the start."""
-SAVINGS: Final = 100
+SAVINGS = 100
 """Maximum number of retries in the budget, so that an outage after a long quiet time causes no flood of requests."""
-TRICKLE_PER_S: Final = 0.2
+TRICKLE_PER_S = 0.2
 """Retries per second that are added to the budget, so that the last questions of a run need not wait for new ones."""
 
 
@@ -35,10 +35,11 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         if not 0 < self.attempt_s <= self.deadline_s or self.backoff_s <= 0 or self.outage_s < 0:
-            problem = f"cannot use {self}"
-            remedy = "Give seconds above 0, and an attempt no longer than the deadline"
-            setting = "patience"
-            raise InvalidSettingError(setting, problem, remedy)
+            raise InvalidSettingError(
+                "patience",
+                f"cannot use {self}",
+                "Give seconds above 0, and an attempt no longer than the deadline",
+            )
 
 
 class RetryBudget:
@@ -63,9 +64,9 @@ class RetryBudget:
         return True
 
 
-def backoff_s(patience: RetryPolicy, *, key: str, attempt: int, seed: int) -> float:
+def backoff_s(retry_policy: RetryPolicy, *, key: str, attempt: int, seed: int) -> float:
     """Compute the wait in seconds after `attempt` (from 1), with full jitter, equal for equal arguments."""
-    longest = min(LONGEST_BACKOFF_S, patience.backoff_s * 2 ** (attempt - 1))
+    longest = min(LONGEST_BACKOFF_S, retry_policy.backoff_s * 2 ** (attempt - 1))
     return random.Random(digest(str(seed), key, str(attempt))).uniform(0, longest)  # noqa: S311  no secret
 
 

@@ -2,16 +2,15 @@
 
 import re
 from pathlib import PurePosixPath
-from typing import Final
 
 from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 
-_CLIP_ID: Final = re.compile(r"[0-9a-f]{64}")
-_SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,8}")
-_NAME_BYTES: Final = 80
+_CLIP_ID = re.compile(r"[0-9a-f]{64}")
+_SUFFIX = re.compile(r"\.[a-z0-9]{1,8}")
+_NAME_BYTES = 80
 """Maximum length of a name in bytes: three names with dashes fit into the 255 bytes of a file name."""
-_SHOWN: Final = 60
+_SHOWN = 60
 
 
 def read_clip_id(text: object, source: str) -> ClipId:
@@ -22,11 +21,11 @@ def read_clip_id(text: object, source: str) -> ClipId:
     """
     if isinstance(text, str) and _CLIP_ID.fullmatch(text):
         return ClipId(text)
-    problem = (
-        f"{_format_short_value(text)} is not the id of a clip: 64 hexadecimal digits in lower case"
+    raise UnreadableSourceError(
+        source,
+        f"{_format_short_value(text)} is not the id of a clip: 64 hexadecimal digits in lower case",
+        "Something else wrote this: take that row out, or make it again",
     )
-    remedy = "Something else wrote this: take that row out, or make it again"
-    raise UnreadableSourceError(source, problem, remedy)
 
 
 def require_relative_path(name: str) -> str:
@@ -37,8 +36,9 @@ def require_relative_path(name: str) -> str:
     """
     parts = name.split("/")
     if any(part in {"", ".", ".."} for part in parts) or "\0" in name:
-        msg = f"{_format_short_value(name)} does not stay inside its folder. Write a relative path without . or .."
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"{_format_short_value(name)} does not stay inside its folder. Write a relative path without . or .."
+        )
     return name
 
 

@@ -7,29 +7,28 @@ A recipe, and its URL, may be untrusted. So a server never receives a key becaus
 import re
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 
-HOSTS_VARIABLE: Final = "UNREEL_KEY_HOSTS"
-OWN_KEY: Final = "OPENAI_COMPATIBLE_API_KEY"
+HOSTS_VARIABLE = "UNREEL_KEY_HOSTS"
+OWN_KEY = "OPENAI_COMPATIBLE_API_KEY"
 """Variable of the key for a custom server if `UNREEL_KEY_HOSTS` names no other variable."""
-_HOST: Final = r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_.])?|\[[0-9a-f:.]+\]"
-_PORT: Final = r"[0-9]{1,5}"
+_HOST = r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_.])?|\[[0-9a-f:.]+\]"
+_PORT = r"[0-9]{1,5}"
 # Stricter than the URL standard, so that all parsers find the same host in a URL.
-_URL: Final = re.compile(
+_URL = re.compile(
     rf"(?P<scheme>https?)://(?P<host>{_HOST})(:(?P<port>{_PORT}))?"
     r"(?P<path>(/[a-z0-9._~!$&'()*+,;=:%-]*)*)",
     re.ASCII | re.IGNORECASE,
 )
-_AT_SERVER: Final = re.compile(r"@https?://[^\s,;)'\"]+", re.IGNORECASE)
-_WRITTEN: Final = re.compile(
+_AT_SERVER = re.compile(r"@https?://[^\s,;)'\"]+", re.IGNORECASE)
+_WRITTEN = re.compile(
     r"https?://[^\s,;)'\"]+|\b(?:localhost|\d{1,3}(?:\.\d{1,3}){3}):\d+|\[[0-9a-f:.]+\]:\d+",
     re.IGNORECASE,
 )
-_PORTS: Final = {"http": 80, "https": 443}
-_LAST_PORT: Final = 65535
-_NAMED: Final = re.compile(
+_PORTS = {"http": 80, "https": 443}
+_LAST_PORT = 65535
+_NAMED = re.compile(
     rf"(?P<host>{_HOST})(:(?P<port>{_PORT}))?(=(?P<variable>[A-Za-z_][A-Za-z0-9_]*))?",
     re.ASCII | re.IGNORECASE,
 )
@@ -86,9 +85,11 @@ def parse_server_url(url: str) -> ServerAddress:
         host, port = normalise_host(match["host"]), int(match["port"] or _PORTS[match["scheme"]])
         if host is not None and 0 < port <= _LAST_PORT:
             return ServerAddress(scheme=match["scheme"], host=host, port=port)
-    setting, problem = "model", "its address is not scheme, host, port and path in plain letters"
-    remedy = "Write http://host:port/v1, and a host that has other letters in its xn-- form"
-    raise InvalidSettingError(setting, problem, remedy)
+    raise InvalidSettingError(
+        "model",
+        "its address is not scheme, host, port and path in plain letters",
+        "Write http://host:port/v1, and a host that has other letters in its xn-- form",
+    )
 
 
 def normalise_host(text: str) -> str | None:
@@ -113,8 +114,11 @@ def find_server_key_variable(server: ServerAddress, key_hosts: str) -> str | Non
         match = _NAMED.fullmatch(entry)
         host = None if match is None else normalise_host(match["host"])
         if match is None or host is None:
-            remedy = "Write hosts as llm.example.org, 127.0.0.1:8000 or api.example.org=ITS_KEY, with commas between"
-            raise InvalidSettingError(HOSTS_VARIABLE, f"cannot use {entry!r}", remedy)
+            raise InvalidSettingError(
+                HOSTS_VARIABLE,
+                f"cannot use {entry!r}",
+                "Write hosts as llm.example.org, 127.0.0.1:8000 or api.example.org=ITS_KEY, with commas between",
+            )
         port = match["port"]
         meant = server.uses_usual_port if port is None else server.port == int(port)
         if host == server.host and meant:
@@ -129,6 +133,8 @@ def require_encrypted_connection(server: ServerAddress, variable: str) -> None:
         InvalidSettingError: The connection is neither HTTPS nor local.
     """
     if not server.keeps_secrets:
-        setting, problem = "model", f"the key in {variable} would be sent to {server} in clear"
-        remedy = f"Write https://, tunnel it to 127.0.0.1, or take it out of {HOSTS_VARIABLE}"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "model",
+            f"the key in {variable} would be sent to {server} in clear",
+            f"Write https://, tunnel it to 127.0.0.1, or take it out of {HOSTS_VARIABLE}",
+        )

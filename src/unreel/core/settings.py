@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import InvalidSettingError, suggest_names
 
-PREFIX: Final = "UNREEL_"
-_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-_STATE: Final = "XDG_STATE_HOME"
-_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
-_KEY: Final = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|HEADERS)$")
-_HANDED_ON: Final = re.compile(
+PREFIX = "UNREEL_"
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_STATE = "XDG_STATE_HOME"
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_KEY = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|HEADERS)$")
+_HANDED_ON = re.compile(
     # user, language, time zone, paths of programs and libraries
     r"HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|PATH|LD_LIBRARY_PATH|VIRTUAL_ENV"
     r"|XDG_(CACHE|CONFIG|DATA|STATE|RUNTIME)_(HOME|DIR)|SSL_CERT_(FILE|DIR)|NO_PROXY|no_proxy"
@@ -26,7 +26,7 @@ _HANDED_ON: Final = re.compile(
     r"|(VLLM|LABEL_STUDIO)_\w+"
 )
 """Pattern of the variables that a child process may inherit."""
-_SECRETS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+_SECRETS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,6 @@ class EnvironmentSettings:
     media_pixels: int = 7680 * 4320
     media_without_seccomp: int = 0
     """Whether untrusted files are opened on a machine without seccomp: 1 or 0."""
-    weak_cage: int = 0
-    """Whether `command:` programs are run on a machine without bubblewrap: 1 or 0."""
     annotate_pace: int = 30
     """Timeout of rendering an annotated copy, in seconds per second of its clip, in addition to `media_seconds`."""
     slow: int = 0
@@ -76,8 +74,11 @@ def read_environment_settings(environment: Mapping[str, str] | None = None) -> E
         values["state"] = str(Path(environ[_STATE]) / "unreel")
     for variable in sorted(name for name in environ if name.startswith(PREFIX)):
         if variable not in known:
-            remedy = f"Unset it, or use another. {suggest_names(variable, list(known))}"
-            raise InvalidSettingError(variable, "no such setting", remedy)
+            raise InvalidSettingError(
+                variable,
+                "no such setting",
+                f"Unset it, or use another. {suggest_names(variable, list(known))}",
+            )
         setting = known[variable]
         number = isinstance(setting.default, int)
         values[setting.name] = _parse_variable(variable, environ[variable], number=number)
@@ -88,8 +89,7 @@ def _parse_variable(variable: str, text: str, *, number: bool) -> int | str:
     if not number:
         return text.strip()
     if not text.isdecimal():
-        remedy = "Give a whole number"
-        raise InvalidSettingError(variable, f"cannot use {text!r}", remedy)
+        raise InvalidSettingError(variable, f"cannot use {text!r}", "Give a whole number")
     return int(text)
 
 

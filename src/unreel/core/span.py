@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import InvalidValueError
 
-MICROSECONDS: Final = 1_000_000
+MICROSECONDS = 1_000_000
 
 
 def convert_to_microseconds(seconds: Fraction | float) -> int:
@@ -46,12 +46,11 @@ class TimeSpan:
 
     def __post_init__(self) -> None:
         if not 0 <= self.start_us < self.end_us:
-            msg = (
+            raise InvalidValueError(
                 f"span must satisfy 0 <= start < end, got {self.start_us}..{self.end_us} us "
                 f"({format_seconds(self.start_us)} to {format_seconds(self.end_us)}). "
                 "Give the first instant inside and the first one after it"
             )
-            raise InvalidValueError(msg)
 
     @property
     def length_us(self) -> int:

@@ -6,12 +6,11 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Final
 
 from unreel.core.safe_text import sanitise_line, sanitise_lines
 
-_CELL: Final = "text-align:left;vertical-align:top;padding:0 1em 0 0"
-_TITLE: Final = "text-align:left;font-weight:bold;white-space:nowrap"
+_CELL = "text-align:left;vertical-align:top;padding:0 1em 0 0"
+_TITLE = "text-align:left;font-weight:bold;white-space:nowrap"
 
 
 def build_html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -35,10 +34,10 @@ def _format_html_cells(row: Sequence[object], first: str) -> str:
     )
 
 
-_FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """Pattern of text that a spreadsheet parses as a formula, with ASCII and full-width characters."""
-_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
-_LATEX: Final = str.maketrans(
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+_LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",

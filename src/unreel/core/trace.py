@@ -46,10 +46,10 @@ class Trace:
     def __post_init__(self) -> None:
         instants = [mark.at_us for mark in self.track]
         if instants != sorted(set(instants)):
-            msg = (
+            raise InvalidValueError(
                 "the boxes of a track must be in time order, one for an instant. Sort them by at_us"
             )
-            raise InvalidValueError(msg)
         if instants and not self.span.start_us <= instants[0] <= instants[-1] < self.span.end_us:
-            msg = f"a track must lie inside its span {self.span}. Widen the span or drop boxes"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"a track must lie inside its span {self.span}. Widen the span or drop boxes"
+            )

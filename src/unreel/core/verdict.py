@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from unreel.core.box import Box
 from unreel.core.failure import Failure
@@ -106,7 +106,7 @@ class LocateVerdict:
 Verdict = TraceVerdict | RealismVerdict | RealityVerdict | PreferenceVerdict | LocateVerdict
 
 
-FAR_OFF: Final = 2
+FAR_OFF = 2
 """Distance from the human realism score, in points, from which an answer is wrong."""
 
 

@@ -4,7 +4,6 @@ Where to look:
     `contract.py`: the interface of a creator.
     `config.py`: the `[[creator]]` section of a recipe.
     `folder.py`: clips in a folder.
-    `diffusers.py`: local pipelines.
-    `endpoint/`: text- and image-to-video services.
+    `endpoint.py`: text- and image-to-video services.
     `edited_clips.py`: edited real clips as controls.
 """

@@ -4,15 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ConfigDict, model_validator
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.registry import LazyImport, NamedObjectRegistry
 from unreel.core.settings import EnvironmentSettings
-from unreel.creators.contract import ClipClass, Creator, CreatorInput, Given
-from unreel.creators.kind import CreatorEnvironment, CreatorKeys
+from unreel.creators.contract import (
+    ClipClass,
+    Creator,
+    CreatorEnvironment,
+    CreatorInput,
+    CreatorKeys,
+    Given,
+)
 from unreel.recipes.validation import Line, RecipeSection, Seed, Text, validate_recipe_sections
 
 
@@ -28,7 +34,7 @@ class FrozenCreatorConfig(CreatorKeys):
     def identity(self) -> str:
         return ""
 
-    def open(self, name: str, env: CreatorEnvironment) -> Creator:  # noqa: ARG002  of the contract
+    def open(self, name: str, environment: CreatorEnvironment) -> Creator:  # noqa: ARG002  of the contract
         raise InvalidSettingError(
             name,
             "its clips are in the benchmark, and no more can be made",
@@ -36,16 +42,15 @@ class FrozenCreatorConfig(CreatorKeys):
         )
 
 
-FROZEN: Final = "frozen"
+FROZEN = "frozen"
 """Kind of a creator whose clips are in the benchmark and are not generated."""
 
-CREATORS: Final[NamedObjectRegistry[type[CreatorKeys]]] = NamedObjectRegistry(
+CREATORS: NamedObjectRegistry[type[CreatorKeys]] = NamedObjectRegistry(
     "kind of creator",
     {
         "degrade": LazyImport("unreel.creators.edited_clips:DegradeCreatorConfig"),
-        "diffusers": LazyImport("unreel.creators.diffusers:DiffusersCreatorConfig"),
         "encoded": LazyImport("unreel.arena.run.injection_creators:EncodedControlKeys"),
-        "endpoint": LazyImport("unreel.creators.endpoint.config:EndpointCreatorConfig"),
+        "endpoint": LazyImport("unreel.creators.endpoint:EndpointCreatorConfig"),
         "folder": LazyImport("unreel.creators.folder:FolderCreatorConfig"),
         FROZEN: LazyImport("unreel.creators.config:FrozenCreatorConfig"),
         "inject": LazyImport("unreel.arena.run.injection_creators:InjectCreatorKeys"),
@@ -84,7 +89,7 @@ class CreatorRecipeSection(RecipeSection):
     name: Line
     """Name on the board."""
     kind: Text
-    """Kind of creator: `folder`, `endpoint`, `diffusers`, `inject`, `encoded`, `degrade`, `frozen` or entry point."""
+    """Kind of creator: `folder`, `endpoint`, `inject`, `encoded`, `degrade`, `frozen` or entry point."""
     settings: tuple[CreatorInput, ...] = ()
     """Requested inputs (`image+text`, `image`, `text`): one clip per scene for each; by default those of the kind."""
     seed: Seed = 0
@@ -94,10 +99,11 @@ class CreatorRecipeSection(RecipeSection):
         can = self.keys.can
         beyond = [item.value for item in self.settings if item not in can]
         if beyond or len(set(self.settings)) < len(self.settings):
-            setting = f"settings of {self.name}"
-            problem = f"cannot start from {', '.join(beyond)}" if beyond else "one is named twice"
-            remedy = f"Choose from {', '.join(sorted(can))}, each once"
-            raise InvalidSettingError(setting, problem, remedy)
+            raise InvalidSettingError(
+                f"settings of {self.name}",
+                f"cannot start from {', '.join(beyond)}" if beyond else "one is named twice",
+                f"Choose from {', '.join(sorted(can))}, each once",
+            )
         return self
 
     @property
@@ -110,8 +116,9 @@ class CreatorRecipeSection(RecipeSection):
         try:
             return validate_recipe_sections(CREATORS.load(self.kind), self._given())
         except InvalidSettingError as error:
-            setting = f"{error.setting} of {self.name}"
-            raise InvalidSettingError(setting, error.problem, error.remedy) from error
+            raise InvalidSettingError(
+                f"{error.setting} of {self.name}", error.problem, error.remedy
+            ) from error
 
     @property
     def held(self) -> str | None:
@@ -153,5 +160,7 @@ class CreatorRecipeSection(RecipeSection):
         return dict(self.model_extra or {})
 
 
-def _open_creator(section: CreatorRecipeSection, name: str, env: CreatorEnvironment) -> Creator:
-    return section.keys.open(name, env)
+def _open_creator(
+    section: CreatorRecipeSection, name: str, environment: CreatorEnvironment
+) -> Creator:
+    return section.keys.open(name, environment)

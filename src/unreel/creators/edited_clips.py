@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal, assert_never
+from typing import Annotated, ClassVar, Literal, assert_never
 
 from pydantic import Field, field_serializer, model_validator
 
@@ -21,10 +21,11 @@ from unreel.creators.contract import (
     ClipClass,
     Creator,
     CreatorContext,
+    CreatorEnvironment,
     CreatorInput,
+    CreatorKeys,
     GeneratedClip,
 )
-from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.media.access import open_media_reader
 from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.perturb import (
@@ -61,25 +62,22 @@ class ClipEditingCreator:
         change: Callable[[ClipEditRequest], GeneratedClip | Failure],
         *,
         side: ClipClass,
-        env: CreatorEnvironment,
+        environment: CreatorEnvironment,
     ) -> None:
         self.name = name
         self.side = side
         self._change = change
         self._open = ExitStack()
         self._reader = self._open.enter_context(
-            open_media_reader(env.settings, trusted=env.trusted)
+            open_media_reader(environment.settings, trusted=environment.trusted)
         )
 
-    async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
+    async def make(self, brief: ClipBrief, context: CreatorContext) -> GeneratedClip | Failure:
         """Edit the real clip of the brief's scene and return the edited clip, or a failure."""
         if brief.source is None:
             return Failure(FailureReason.NO_BRIEF, f"the scene {brief.id!a} has no real clip")
         rework = ClipEditRequest(
-            brief=brief,
-            source=brief.source,
-            into=workplace.folder / "clip.mp4",
-            reader=self._reader,
+            brief=brief, source=brief.source, into=context.folder / "clip.mp4", reader=self._reader
         )
         return await asyncio.to_thread(self._change, rework)
 
@@ -89,9 +87,9 @@ class ClipEditingCreator:
 
 
 Way = Literal["recompressed", "scaled", "cropped", "retimed"]
-_QUICK: Final = Fraction(5, 4)
-_SEED_DIGITS: Final = 8
-_OWN_KEYS: Final[dict[Way, tuple[str, ...]]] = {
+_QUICK = Fraction(5, 4)
+_SEED_DIGITS = 8
+_OWN_KEYS: dict[Way, tuple[str, ...]] = {
     "recompressed": ("crf",),
     "scaled": ("scale",),
     "cropped": ("kept",),
@@ -120,11 +118,13 @@ class DegradeCreatorConfig(CreatorKeys):
     def _keys_are_of_its_way(self) -> "DegradeCreatorConfig":
         allowed = ("way", *_OWN_KEYS[self.way])
         for key in sorted(self.model_fields_set - set(allowed)):
-            problem = f"says nothing about what is {self.way}"
-            raise InvalidSettingError(key, problem, suggest_names(key, allowed))
+            raise InvalidSettingError(
+                key, f"says nothing about what is {self.way}", suggest_names(key, allowed)
+            )
         if self.speed is not None and (self.rate is not None or self.speed == 1):
-            setting, problem = "speed", "is 1, or a rate is also set"
-            raise InvalidSettingError(setting, problem, "Name another speed, or a rate alone")
+            raise InvalidSettingError(
+                "speed", "is 1, or a rate is also set", "Name another speed, or a rate alone"
+            )
         return self
 
     @field_serializer("scale", "kept", "speed", "rate")
@@ -138,18 +138,20 @@ class DegradeCreatorConfig(CreatorKeys):
     def label(self, title: str) -> str:  # noqa: ARG002  its way tells more than a title
         return self.way
 
-    def open(self, name: str, env: CreatorEnvironment) -> Creator:
-        return ClipEditingCreator(name, self._degrade, side=self.side, env=env)
+    def open(self, name: str, environment: CreatorEnvironment) -> Creator:
+        return ClipEditingCreator(name, self._degrade, side=self.side, environment=environment)
 
-    def _degrade(self, rework: ClipEditRequest) -> GeneratedClip | Failure:
-        facts = rework.reader.probe(rework.source)
+    def _degrade(self, request: ClipEditRequest) -> GeneratedClip | Failure:
+        facts = request.reader.probe(request.source)
         if isinstance(facts, Failure):
             return facts
-        change = _build_clip_degradation(self, facts, rework.brief)
-        data = rework.reader.render(rework.source, change.cut, form=change.form, speed=change.speed)
+        change = _build_clip_degradation(self, facts, request.brief)
+        data = request.reader.render(
+            request.source, change.cut, form=change.form, speed=change.speed
+        )
         if isinstance(data, Failure):
             return data
-        into = rework.into
+        into = request.into
         return GeneratedClip(
             file=OutputDirectory(into.parent).write(into.name, data),
             model=f"unreel {self.way}",
@@ -169,28 +171,28 @@ class _ClipDegradationPlan:
 
 
 def _build_clip_degradation(
-    keys: DegradeCreatorConfig, facts: ClipFacts, brief: ClipBrief
+    config: DegradeCreatorConfig, facts: ClipFacts, brief: ClipBrief
 ) -> _ClipDegradationPlan:
-    match keys.way:
+    match config.way:
         case "recompressed":
             return _ClipDegradationPlan(
-                form=build_clip_format(facts, crf=keys.crf), told={"crf": keys.crf}
+                form=build_clip_format(facts, crf=config.crf), told={"crf": config.crf}
             )
         case "scaled":
-            fmt = build_clip_format(facts, scale=keys.scale)
+            fmt = build_clip_format(facts, scale=config.scale)
             return _ClipDegradationPlan(form=fmt, told={"width": fmt.width, "height": fmt.height})
         case "cropped":
             seed = int(digest("crop", brief.id, str(brief.seed))[:_SEED_DIGITS], 16)
             crop = choose_random_crop(
-                (facts.video.width, facts.video.height), seed, fraction=keys.kept
+                (facts.video.width, facts.video.height), seed, fraction=config.kept
             )
             return _ClipDegradationPlan(cut=CroppedFrameRange(crop=crop), told=asdict(crop))
-        case "retimed" if keys.rate is not None:
+        case "retimed" if config.rate is not None:
             return _ClipDegradationPlan(
-                form=build_clip_format(facts, rate=keys.rate), told={"rate": str(keys.rate)}
+                form=build_clip_format(facts, rate=config.rate), told={"rate": str(config.rate)}
             )
         case "retimed":
-            speed = keys.speed or _QUICK
+            speed = config.speed or _QUICK
             return _ClipDegradationPlan(speed=speed, told={"speed": str(speed)})
         case _ as never:
             assert_never(never)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, Annotated, ClassVar, Final
+from typing import IO, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -19,16 +19,17 @@ from unreel.creators.contract import (
     ClipClass,
     Creator,
     CreatorContext,
+    CreatorEnvironment,
     CreatorInput,
+    CreatorKeys,
     GeneratedClip,
     Given,
 )
-from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.recipes.validation import RecipeNumberUnit, Text
 
-ENDINGS: Final = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".ts", ".gif")
+ENDINGS = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".ts", ".gif")
 """Suffixes of files that may be a clip, in lower or upper case."""
-_MEGABYTE: Final = 1 << 20
+_MEGABYTE = 1 << 20
 
 
 class FolderCreatorConfig(CreatorKeys):
@@ -53,12 +54,12 @@ class FolderCreatorConfig(CreatorKeys):
     def given(self) -> Given:
         return "name"
 
-    def open(self, name: str, env: CreatorEnvironment) -> Creator:
+    def open(self, name: str, environment: CreatorEnvironment) -> Creator:
         return FolderCreator(
             name=name,
             keys=self,
-            largest_bytes=env.settings.fetch_mb * _MEGABYTE,
-            plain_names=len(env.asked) <= 1,
+            largest_bytes=environment.settings.fetch_mb * _MEGABYTE,
+            plain_names=len(environment.asked) <= 1,
         )
 
 
@@ -74,76 +75,73 @@ class FolderCreator:
     side: ClipClass = ClipClass.GENERATED
     settings: frozenset[CreatorInput] = frozenset(CreatorInput)
 
-    async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
+    async def make(self, brief: ClipBrief, context: CreatorContext) -> GeneratedClip | Failure:
         """Copy the file of the brief's scene into the folder of the context."""
-        return await asyncio.to_thread(self._hand_over, brief, OutputDirectory(workplace.folder))
+        return await asyncio.to_thread(self._hand_over, brief, OutputDirectory(context.folder))
 
     async def close(self) -> None:
         """Do nothing: the creator has no open resources."""
 
-    def _hand_over(self, brief: ClipBrief, into: OutputDirectory) -> GeneratedClip | Failure:
+    def _hand_over(self, brief: ClipBrief, directory: OutputDirectory) -> GeneratedClip | Failure:
         folder = OutputDirectory(Path(self.keys.folder))
         try:
             matches = list(self._find(brief, folder))
             if len(matches) != 1:
-                return self._no_one_clip(brief, matches)
+                if matches:
+                    detail = f"{' and '.join(map(ascii, matches))} are all the clip of one scene"
+                else:
+                    expected = self._stems(replace(brief, id=brief.file_stem or brief.id))
+                    names = " or ".join(ascii(f"{stem}.mp4") for stem in expected)
+                    endings = ", ".join(ENDINGS[1:])
+                    detail = f"no {names} in {Path(self.keys.folder).name!a}, nor with {endings}"
+                return Failure(FailureReason.NOT_A_FILE, detail)
             if (folder.size(matches[0]) or 0) > self.largest_bytes:
                 return self._too_large()
             name = f"clip{Path(matches[0]).suffix.lower()}"
             with folder.read(matches[0]) as source:
-                if failure := self._copy(source, into, name):
+                if failure := self._copy(source, directory, name):
                     return failure
         except (InvalidValueError, UnsafeTargetError, OSError) as error:
             raise_if_machine_error(error)
             return Failure(FailureReason.NOT_A_FILE, f"{brief.id!a} names no clip ({error})")
         return GeneratedClip(
-            file=into.root / name,
+            file=directory.root / name,
             model=self.keys.model or self.name,
             parameters={"file": matches[0], "version": self.keys.version},
             cost_usd=self.keys.cost_usd,
         )
 
-    def _copy(self, source: IO[bytes], into: OutputDirectory, name: str) -> Failure | None:
+    def _copy(self, source: IO[bytes], directory: OutputDirectory, name: str) -> Failure | None:
         n_bytes = 0
-        with into.create(name) as file:
+        with directory.create(name) as file:
             while (block := source.read(READ_BYTES)) and n_bytes <= self.largest_bytes:
                 n_bytes += len(block)
                 file.write(block)
         if n_bytes <= self.largest_bytes:
             return None
-        into.remove(name)
+        directory.remove(name)
         return self._too_large()
 
     def _too_large(self) -> Failure:
         detail = f"more than {self.largest_bytes // _MEGABYTE} MB in one file"
         return Failure(FailureReason.TOO_LARGE, detail)
 
-    def _no_one_clip(self, brief: ClipBrief, matches: list[str]) -> Failure:
-        if matches:
-            detail = f"{' and '.join(map(ascii, matches))} are all the clip of one scene"
-        else:
-            expected = self._stems(replace(brief, id=brief.file_stem or brief.id))
-            names = " or ".join(ascii(f"{stem}.mp4") for stem in expected)
-            endings = ", ".join(ENDINGS[1:])
-            detail = f"no {names} in {Path(self.keys.folder).name!a}, nor with {endings}"
-        return Failure(FailureReason.NOT_A_FILE, detail)
-
-    def _find(self, brief: ClipBrief, folder: OutputDirectory) -> Iterator[str]:
+    def _find(self, brief: ClipBrief, directory: OutputDirectory) -> Iterator[str]:
         """Yield the names of the files in the folder that may be the clip of the brief's scene."""
         for stem in self._stems(brief):
             for ending in ENDINGS:
                 spelt = (stem + ending, stem + ending.upper())
                 with suppress(InvalidValueError):  # the scene's name points outside the folder
-                    yield from [name for name in spelt if folder.size(name) is not None][:1]
+                    yield from [name for name in spelt if directory.size(name) is not None][:1]
 
     def find_missing(self, briefs: Iterable[ClipBrief]) -> list[str]:
         """Return the names of the files that `briefs` require and that are not in the folder."""
         folder = OutputDirectory(Path(self.keys.folder))
         return [self._expected_file(brief) for brief in briefs if not self._holds(brief, folder)]
 
-    def _holds(self, brief: ClipBrief, folder: OutputDirectory) -> bool:
+    def _holds(self, brief: ClipBrief, directory: OutputDirectory) -> bool:
         try:
-            return any(True for _ in self._find(brief, folder))
+            return any(True for _ in self._find(brief, directory))
         except (InvalidValueError, UnsafeTargetError, OSError):
             return False
 

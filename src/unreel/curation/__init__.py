@@ -4,10 +4,9 @@ Where to look:
     `recipe.py`: all settings.
     `curation_run.py`: the steps in their order.
     `step_execution.py`: execution of one step, and its table of results.
-    `source/`: input files.
-    `file_scan.py`: shots, measurements and fingerprint of each file.
+    `source_clips.py`: input files.
     `duplicates.py`: near-duplicates.
-    `shots.py`: cut detection, division of clips into shots, and removal of filled borders.
+    `shots.py`: measurements, fingerprint and cuts of each file, division of clips into shots, and removal of filled borders.
     `clip_screens.py`: selection by measurements and by human decisions.
     `describe.py`: descriptions by a model.
     `cluster.py`: even sampling by meaning.

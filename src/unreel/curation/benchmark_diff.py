@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import Benchmark, open_benchmark
@@ -14,7 +13,7 @@ from unreel.core.content_ids import compute_clip_id
 from unreel.core.safe_names import read_clip_id
 from unreel.curation.step_execution import format_canonical_json
 
-COMPARED: Final = (
+COMPARED = (
     "split",
     "label",
     "creator",
@@ -28,7 +27,7 @@ COMPARED: Final = (
     "error_family",
     "traces",
 )
-BYTES: Final = "bytes"
+BYTES = "bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,13 @@ def compare_benchmarks(before: Path, after: Path) -> BenchmarkDifference:
 
 def _read_entry_fields(path: Path) -> dict[str, Mapping[str, str]]:
     benchmark = open_benchmark(path)
-    sums = _read_manifest_hashes(path)
+    tables = find_metadata_tables(path) if path.is_dir() else ()
+    rows = (row for table in tables for row in read_table_rows(table) if isinstance(row, Mapping))
+    sums = {
+        str(row["name"]): read_clip_id(row["sha256"], str(path))
+        for row in rows
+        if {"name", "sha256"} <= set(row)
+    }
     return {
         entry.name: _format_entry_fields(entry)
         | {BYTES: sums.get(entry.name) or _compute_clip_hash(benchmark, entry)}
@@ -99,17 +104,6 @@ def _format_entry_fields(entry: Entry) -> dict[str, str]:
     return {
         field: value if isinstance(value := record[field], str) else format_canonical_json(value)
         for field in COMPARED
-    }
-
-
-def _read_manifest_hashes(path: Path) -> dict[str, str]:
-    """Return the SHA-256 of each clip by name, for the clips whose manifest row contains it."""
-    tables = find_metadata_tables(path) if path.is_dir() else ()
-    rows = (row for table in tables for row in read_table_rows(table) if isinstance(row, Mapping))
-    return {
-        str(row["name"]): read_clip_id(row["sha256"], str(path))
-        for row in rows
-        if {"name", "sha256"} <= set(row)
     }
 
 

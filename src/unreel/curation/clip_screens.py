@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 
@@ -69,8 +69,8 @@ class ClipScreen(Protocol):
         """Return the name by which recipes refer to this screen."""
         ...
 
-    def judge(self, findings: ClipScreenInput) -> Judgement:
-        """Return the decision to keep or remove the clip with the measurements `findings`."""
+    def judge(self, screen_input: ClipScreenInput) -> Judgement:
+        """Return the decision to keep or remove the clip with the measurements `screen_input`."""
         ...
 
 
@@ -100,11 +100,11 @@ class MotionScreen:
     """Minimum motion: mean change of the most changing hundredth of the picture within half a second."""
     name: str = "motion"
 
-    def judge(self, findings: ClipScreenInput) -> Judgement:
+    def judge(self, screen_input: ClipScreenInput) -> Judgement:
         """Decide to keep the clip if its motion is at least `least`, otherwise to remove it."""
-        if findings.motion < self.least:
+        if screen_input.motion < self.least:
             return RemoveClipDecision(
-                self.name, f"motion {findings.motion:.2f} is below {self.least:g}"
+                self.name, f"motion {screen_input.motion:.2f} is below {self.least:g}"
             )
         return KeepClipDecision()
 
@@ -126,12 +126,12 @@ class QualityScreen:
     """Maximum mean grey level of the clip, 0 to 255."""
     name: str = "quality"
 
-    def judge(self, findings: ClipScreenInput) -> Judgement:
+    def judge(self, screen_input: ClipScreenInput) -> Judgement:
         """Decide to keep the clip if its sharpness, noise and lightness are within the limits."""
         for measure_name, value, low, high in (
-            ("sharpness", findings.sharpness, self.least_sharpness, float("inf")),
-            ("noise", findings.noise, 0.0, self.most_noise),
-            ("lightness", findings.lightness, self.darkest, self.lightest),
+            ("sharpness", screen_input.sharpness, self.least_sharpness, float("inf")),
+            ("noise", screen_input.noise, 0.0, self.most_noise),
+            ("lightness", screen_input.lightness, self.darkest, self.lightest),
         ):
             if not low <= value <= high:
                 limit = f"below {low:g}" if value < low else f"above {high:g}"
@@ -149,17 +149,17 @@ class LengthScreen:
     """Maximum length of a clip."""
     name: str = "length"
 
-    def judge(self, findings: ClipScreenInput) -> Judgement:
+    def judge(self, screen_input: ClipScreenInput) -> Judgement:
         """Decide to keep the clip if its length is within the limits, otherwise to remove it."""
-        length = f"{float(findings.duration_s):.3f} s"
-        if findings.duration_s < Fraction(str(self.shortest_s)):
+        length = f"{float(screen_input.duration_s):.3f} s"
+        if screen_input.duration_s < Fraction(str(self.shortest_s)):
             return RemoveClipDecision(self.name, f"{length} is below {self.shortest_s:g} s")
-        if findings.duration_s > Fraction(str(self.longest_s)):
+        if screen_input.duration_s > Fraction(str(self.longest_s)):
             return RemoveClipDecision(self.name, f"{length} is above {self.longest_s:g} s")
         return KeepClipDecision()
 
 
-SCREENS: Final[NamedObjectRegistry[Callable[..., ClipScreen]]] = NamedObjectRegistry(
+SCREENS: NamedObjectRegistry[Callable[..., ClipScreen]] = NamedObjectRegistry(
     "screen",
     {
         "motion": LazyImport("unreel.curation.clip_screens:MotionScreen"),
@@ -176,12 +176,13 @@ def build_clip_screen(name: str, settings: Mapping[str, Any] | None = None) -> C
     try:
         return factory(**(settings or {}))
     except TypeError as error:
-        setting, remedy = f"screen.{name}", "Use the settings that the screen has"
-        raise InvalidSettingError(setting, str(error), remedy) from error
+        raise InvalidSettingError(
+            f"screen.{name}", str(error), "Use the settings that the screen has"
+        ) from error
 
 
 def apply_clip_screens(
-    findings: ClipScreenInput, screens: Sequence[ClipScreen], *, decided: Choice | None = None
+    screen_input: ClipScreenInput, screens: Sequence[ClipScreen], *, decided: Choice | None = None
 ) -> Judgement:
     """Return the decision about a clip: a person's if there is one, else that of the first screen that objects."""
     if decided == "keep":
@@ -189,41 +190,67 @@ def apply_clip_screens(
     if decided == "remove":
         return RemoveClipDecision("people", "a person removed it")
     for screen in screens:
-        judgement = screen.judge(findings)
+        judgement = screen.judge(screen_input)
         if isinstance(judgement, RemoveClipDecision):
             return judgement
     return KeepClipDecision()
 
 
-QUEUE: Final = "queue.jsonl"
-_CHOICES: Final = ("keep", "remove")
+QUEUE = "queue.jsonl"
+_CHOICES: Mapping[str, Choice] = {"keep": "keep", "remove": "remove"}
 
 
 def run_screen_step(
-    section: ScreeningRecipeSection, work: CurationJob, state: CurationState
+    section: ScreeningRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Keep the segments that pass every screen or that a person keeps; write the queue file again."""
     screens = [build_clip_screen(name, settings) for name, settings in section.screens.items()]
     decisions = (
-        {} if section.decisions is None else read_screen_decisions(work.root / section.decisions)
+        {} if section.decisions is None else read_screen_decisions(job.root / section.decisions)
     )
-    folder = work.shelf.folder
+    folder = job.directory.folder
     with folder.create_text(QUEUE) as queue:
 
-        def judge(piece: ClipSegment) -> ClipSegment | ExcludedSegment:
-            choice, findings = decisions.get(piece.id), _build_segment_screen_input(piece)
+        def judge(segment: ClipSegment) -> ClipSegment | ExcludedSegment:
+            shot = segment.shots[0]
+            crop, video = segment.cut.crop, segment.clip.facts.video
+            choice = decisions.get(segment.id)
+            findings = ClipScreenInput(
+                clip=segment.clip.id,
+                duration_s=segment.length_s,
+                n_frames=shot.end_frame - shot.first_frame,
+                width=video.width if crop is None else crop.width,
+                height=video.height if crop is None else crop.height,
+                motion=shot.motion,
+                sharpness=shot.sharpness,
+                noise=shot.noise,
+                lightness=shot.lightness,
+                extra=dict(segment.notes),
+            )
             automatic = apply_clip_screens(findings, screens)
-            line = _build_queue_record(piece, automatic, choice)
+            removed = automatic if isinstance(automatic, RemoveClipDecision) else None
+            line = {
+                "piece": segment.id,
+                "name": segment.entry.name,
+                "label": segment.entry.label.value,
+                "location": segment.clip.location,
+                "start_s": str(segment.start_s),
+                "length_s": str(segment.length_s),
+                "proposed": "remove" if removed else "keep",
+                "screen": removed.screen if removed else "",
+                "reason": removed.reason if removed else "",
+                "decision": choice or "",
+            }
             queue.write(json.dumps(line, ensure_ascii=False) + "\n")
             judgement = (
                 apply_clip_screens(findings, screens, decided=choice) if choice else automatic
             )
             if isinstance(judgement, RemoveClipDecision):
-                return piece.left_out("screen", judgement.screen, judgement.reason)
-            return replace(piece, shots=())  # no later step needs the measurements
+                return segment.left_out("screen", judgement.screen, judgement.reason)
+            return replace(segment, shots=())  # no later step needs the measurements
 
-        sifted = work.shelf.sift("screen", map(judge, state.pieces))
-    work.bench.place.put(QUEUE, folder.root / QUEUE)
+        sifted = job.directory.write("screen", map(judge, state.segments))
+    job.context.place.put(QUEUE, folder.root / QUEUE)
     return state.after(sifted)
 
 
@@ -237,46 +264,12 @@ def read_screen_decisions(file: Path) -> dict[str, Choice]:
     for number, row in enumerate(read_table_rows(file), start=1):
         if isinstance(row, Rejected):
             raise UnreadableSourceError(str(file), str(row), "Correct the line")
-        word = row.get("decision") or ""
+        word = str(row.get("decision") or "")
         if not word:
             continue
         if word not in _CHOICES or "piece" not in row:
-            problem, remedy = f"line {number} decides {word!r}", "Write keep or remove"
-            raise UnreadableSourceError(str(file), problem, remedy)
-        decisions[str(row["piece"])] = word
+            raise UnreadableSourceError(
+                str(file), f"line {number} decides {word!r}", "Write keep or remove"
+            )
+        decisions[str(row["piece"])] = _CHOICES[word]
     return decisions
-
-
-def _build_segment_screen_input(piece: ClipSegment) -> ClipScreenInput:
-    shot = piece.shots[0]
-    crop, video = piece.cut.crop, piece.clip.facts.video
-    return ClipScreenInput(
-        clip=piece.clip.id,
-        duration_s=piece.length_s,
-        n_frames=shot.end_frame - shot.first_frame,
-        width=video.width if crop is None else crop.width,
-        height=video.height if crop is None else crop.height,
-        motion=shot.motion,
-        sharpness=shot.sharpness,
-        noise=shot.noise,
-        lightness=shot.lightness,
-        extra=dict(piece.notes),
-    )
-
-
-def _build_queue_record(
-    piece: ClipSegment, judgement: Judgement, choice: Choice | None
-) -> dict[str, Any]:
-    removed = judgement if isinstance(judgement, RemoveClipDecision) else None
-    return {
-        "piece": piece.id,
-        "name": piece.entry.name,
-        "label": piece.entry.label.value,
-        "location": piece.clip.location,
-        "start_s": str(piece.start_s),
-        "length_s": str(piece.length_s),
-        "proposed": "remove" if removed else "keep",
-        "screen": removed.screen if removed else "",
-        "reason": removed.reason if removed else "",
-        "decision": choice or "",
-    }

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,14 @@ from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step_execution import CurationStepRequest, VersionedCurationStep
 from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, embed_sentences
 
-MOST_CLUSTERS: Final = 20
+MOST_CLUSTERS = 20
 """Maximum number of clusters; the paper found 8 for 149 clips."""
-_STARTS: Final = 10
-_SAME: Final = 1e-9
+_STARTS = 10
+_SAME = 1e-9
 """Maximum difference of equal silhouettes, for which the smaller number of clusters is chosen."""
-_EXTRA: Final = "curate"
-_KMEANS: Final = LazyImport("sklearn.cluster:KMeans", _EXTRA)
-_SILHOUETTE: Final = LazyImport("sklearn.metrics:silhouette_score", _EXTRA)
+_EXTRA = "curate"
+_KMEANS = LazyImport("sklearn.cluster:KMeans", _EXTRA)
+_SILHOUETTE = LazyImport("sklearn.metrics:silhouette_score", _EXTRA)
 
 Vectors = Mapping[str, npt.NDArray[np.float64]]
 
@@ -42,7 +42,6 @@ class DescriptionClusters:
 
     @property
     def k(self) -> int:
-        """Return the number of clusters."""
         return len(set(self.groups.values()))
 
 
@@ -66,8 +65,7 @@ def cluster_vectors(
     """
     names = sorted(vectors)
     if not names:
-        msg = "there is nothing to group. Describe clips first"
-        raise InvalidValueError(msg)
+        raise InvalidValueError("there is nothing to group. Describe clips first")
     rows = np.stack([vectors[name] for name in names])
     n_different = len(np.unique(rows, axis=0))
     silhouettes: dict[int, float] = {}
@@ -96,8 +94,9 @@ def sample_evenly_by_group(
     smallest = min(sizes.values())
     n_each = smallest if per_group is None else per_group
     if not 1 <= n_each <= smallest:
-        msg = f"cannot take {n_each} of every group: the smallest has {smallest}. Ask for 1 to {smallest}"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"cannot take {n_each} of every group: the smallest has {smallest}. Ask for 1 to {smallest}"
+        )
     shuffled = sorted(groups, key=lambda name: digest("sample", str(seed), name))
     counts: Counter[int] = Counter()
     sample: list[str] = []
@@ -130,7 +129,7 @@ def _number_clusters_by_size(names: Sequence[str], labels: npt.NDArray[np.intp])
     return {name: number for number, group in enumerate(ordered) for name in group}
 
 
-CLUSTER: Final = "cluster"
+CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,35 +141,41 @@ class ClusterSamplingDecision:
 
 
 def run_cluster_step(
-    _section: ClusterRecipeSection, work: CurationJob, state: CurationState
+    _section: ClusterRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Keep the same number of described segments from every cluster; exclude the other described ones."""
-    seed = work.recipe.seed
-    pieces = state.pieces
+    seed = job.recipe.seed
+    segments = state.segments
     step = VersionedCurationStep(
         name=CLUSTER, version=1, settings={"seed": seed}, finds=TypeAdapter(ClusterSamplingDecision)
     )
     subjects = ReiterableStream(
-        lambda: (_build_cluster_request(piece) for piece in pieces if DESCRIBE in piece.notes)
+        lambda: (
+            _build_cluster_request(segment) for segment in segments if DESCRIBE in segment.notes
+        )
     )
-    drawn = work.bench.settle(step, subjects, lambda: decide_cluster_sampling(subjects, seed=seed))
-    results = (next(drawn) if DESCRIBE in piece.notes else None for piece in pieces)
+    drawn = job.context.run_cached(
+        step, subjects, lambda: decide_cluster_sampling(subjects, seed=seed)
+    )
+    results = (next(drawn) if DESCRIBE in segment.notes else None for segment in segments)
     return state.after(
-        work.shelf.sift(CLUSTER, filter_segments(CLUSTER, pieces, results, _apply_cluster_sampling))
+        job.directory.write(
+            CLUSTER, filter_segments(CLUSTER, segments, results, _apply_cluster_sampling)
+        )
     )
 
 
-def _build_cluster_request(piece: ClipSegment) -> CurationStepRequest:
-    return piece.subject(story=piece.notes[DESCRIBE]["story"])
+def _build_cluster_request(segment: ClipSegment) -> CurationStepRequest:
+    return segment.subject(story=segment.notes[DESCRIBE]["story"])
 
 
 def _apply_cluster_sampling(
-    piece: ClipSegment, decision: ClusterSamplingDecision
+    segment: ClipSegment, decision: ClusterSamplingDecision
 ) -> ClipSegment | ExcludedSegment:
     if decision.kept:
-        return replace(piece, notes={**piece.notes, CLUSTER: decision.group})
+        return replace(segment, notes={**segment.notes, CLUSTER: decision.group})
     detail = f"group {decision.group} has more clips than the smallest one"
-    return piece.left_out(CLUSTER, "not-drawn", detail)
+    return segment.left_out(CLUSTER, "not-drawn", detail)
 
 
 def decide_cluster_sampling(

@@ -5,10 +5,9 @@ The frames are decoded by a sandboxed media reader.
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import BenchmarkLayout, Entry, Rejected
@@ -117,9 +116,9 @@ def _build_benchmark_candidate(entry: Entry, location: str) -> ContactSheetCandi
     facts = entry.facts
     size = f"{facts.width} x {facts.height}"
     length = "" if facts.duration_us is None else f", {facts.duration_us / MICROSECONDS:.2f} s"
-    maker = entry.origin.creator if isinstance(entry.origin, Generated) else ""
+    creator = entry.origin.creator if isinstance(entry.origin, Generated) else ""
     rights = ", ".join(filter(None, (entry.licence or "no licence", entry.source)))
-    details = (maker, size + length, rights)
+    details = (creator, size + length, rights)
     return ContactSheetCandidate(
         name=entry.name, location=location, lines=tuple(filter(None, details))
     )
@@ -140,12 +139,12 @@ def _get_cell_text(row: Cells, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-PAGE: Final = "contact-sheet.html"
-_SIDE: Final = 256
-_QUALITY: Final = 80
-_OUTSIDE: Final = "not opened: it is outside this folder and the curation's (--allow-outside)"
-_STORED: Final = "not opened: it is in an object store"
-_UNKNOWN: Final = "no location is known"
+PAGE = "contact-sheet.html"
+_SIDE = 256
+_QUALITY = 80
+_OUTSIDE = "not opened: it is outside this folder and the curation's (--allow-outside)"
+_STORED = "not opened: it is in an object store"
+_UNKNOWN = "no location is known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,11 +194,7 @@ class ContactSheetSettings:
 
 
 def write_contact_sheet_page(
-    folder: Path,
-    *,
-    settings: ContactSheetSettings,
-    reader: MediaReader,
-    out: Path | None = None,
+    folder: Path, *, settings: ContactSheetSettings, reader: MediaReader, out: Path | None = None
 ) -> WrittenContactSheet:
     """Write the sheet of the curation or frozen benchmark in `folder`; next to the benchmark by default."""
     benchmark = find_frozen_benchmark(folder)
@@ -212,7 +207,22 @@ def write_contact_sheet_page(
     others = [
         _build_thumbnail_group(group, roots=settings.roots, reader=reader) for group in excluded
     ]
-    text = _render_contact_sheet(_format_benchmark_title(benchmark), included, others, settings)
+    recipe = read_frozen_recipe(benchmark)
+    title = sanitise_line(
+        f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name
+    )
+    body = render_template(
+        "unreel.curation:sheet.html",
+        title=title,
+        frozen=included,
+        left_out=others,
+        most=settings.most,
+        seed=settings.seed,
+    )
+    styles = ("unreel.curation:sheet.css",)
+    text = build_html_page(
+        title=f"{title}: contact sheet", body=body, styles=styles, scripts=(), data={}
+    )
     OutputDirectory(page.absolute().parent, published=True).write(page.name, text.encode())
     thumbs = [thumb for group in (*included, *others) for thumb in group.thumbs]
     return WrittenContactSheet(
@@ -262,29 +272,3 @@ def _get_access_problem(location: str, roots: tuple[Path, ...]) -> str:
         return _STORED
     inside = not roots or any(is_path_inside(Path(location), root) for root in roots)
     return "" if inside else _OUTSIDE
-
-
-def _format_benchmark_title(benchmark: Path) -> str:
-    """Return the name and version of the benchmark."""
-    recipe = read_frozen_recipe(benchmark)
-    return sanitise_line(f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name)
-
-
-def _render_contact_sheet(
-    title: str,
-    frozen: Sequence[ThumbnailGroup],
-    excluded: Sequence[ThumbnailGroup],
-    settings: ContactSheetSettings,
-) -> str:
-    body = render_template(
-        "unreel.curation:sheet.html",
-        title=title,
-        frozen=frozen,
-        left_out=excluded,
-        most=settings.most,
-        seed=settings.seed,
-    )
-    styles = ("unreel.curation:sheet.css",)
-    return build_html_page(
-        title=f"{title}: contact sheet", body=body, styles=styles, scripts=(), data={}
-    )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.safe_names import make_safe_file_name
@@ -14,8 +14,6 @@ from unreel.curation.clip_screens import run_screen_step as run_screen
 from unreel.curation.cluster import run_cluster_step as run_cluster
 from unreel.curation.describe import run_describe_step as run_describe
 from unreel.curation.duplicates import run_duplicates_step as run_duplicates
-from unreel.curation.file_scan import FileScanSettings, ShotDetectorSettings
-from unreel.curation.file_scan import run_scan_step as run_scan
 from unreel.curation.freeze.media import run_first_frames_step as run_first_frames
 from unreel.curation.freeze.step import run_freeze_step as run_freeze
 from unreel.curation.inject.step import run_inject_step as run_inject
@@ -25,12 +23,12 @@ from unreel.curation.normalise import run_render_step as run_render
 from unreel.curation.recipe import CurationRecipe, FreezeRecipeSection
 from unreel.curation.segment import QUARANTINE
 from unreel.curation.segment_table import SegmentWorkDirectory
+from unreel.curation.shots import FileScanSettings, ShotDetectorSettings
 from unreel.curation.shots import run_crop_step as run_crop
+from unreel.curation.shots import run_scan_step as run_scan
 from unreel.curation.shots import run_split_step as run_split
-from unreel.curation.source.source_clips import get_source_store
-from unreel.curation.source.step import run_source_step as run_source
-from unreel.curation.splice.step import SpliceSettings
-from unreel.curation.splice.step import run_splice_step as run_splice
+from unreel.curation.source_clips import get_source_store
+from unreel.curation.source_clips import run_source_step as run_source
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step_execution import CurationContext
 from unreel.curation.watermark.step import run_watermark_step as run_watermark
@@ -95,15 +93,7 @@ def _build_cut_settings(recipe: CurationRecipe) -> SegmentRenderSettings | None:
     return SegmentRenderSettings(form=None, step="cut") if due else None
 
 
-def _build_splice_settings(recipe: CurationRecipe) -> SpliceSettings | None:
-    if recipe.splice is None or recipe.normalise is None:
-        return None
-    return SpliceSettings(section=recipe.splice, form=recipe.normalise.form)
-
-
 def _build_render_settings(recipe: CurationRecipe) -> SegmentRenderSettings | None:
-    if recipe.splice is not None:  # spliced videos have the final format already
-        return None
     if recipe.normalise is not None:
         return SegmentRenderSettings(form=recipe.normalise.form)
     due = _has_cut_step(recipe) and _build_cut_settings(recipe) is None
@@ -114,7 +104,7 @@ def _get_first_frame_settings(recipe: CurationRecipe) -> FreezeRecipeSection | N
     return recipe.freeze if recipe.freeze is not None and recipe.freeze.first_frames else None
 
 
-STEPS: Final[tuple[CurationStep[Any], ...]] = (
+STEPS: tuple[CurationStep[Any], ...] = (
     CurationStep("ingest", attrgetter("source"), run_source),
     CurationStep("scan", _build_scan_settings, run_scan),
     CurationStep("duplicates", attrgetter("duplicates"), run_duplicates),
@@ -125,7 +115,6 @@ STEPS: Final[tuple[CurationStep[Any], ...]] = (
     CurationStep("cut", _build_cut_settings, run_render),
     CurationStep("watermark", attrgetter("watermark"), run_watermark),
     CurationStep("inject", attrgetter("inject"), run_inject),
-    CurationStep("splice", _build_splice_settings, run_splice),
     CurationStep("render", _build_render_settings, run_render),
     CurationStep("first_frames", _get_first_frame_settings, run_first_frames),
     CurationStep("describe", attrgetter("describe"), run_describe),
@@ -144,51 +133,50 @@ def list_recipe_steps(recipe: CurationRecipe) -> list[str]:
 @translate_store_errors()
 def run_curation(curation: CurationRecipeJob, *, until: str | None = None) -> CurationState:
     """Run the steps of the recipe in order, up to the step `until`; stored results are reused."""
-    context, planned = curation.bench, list_recipe_steps(curation.recipe)
+    context, planned = curation.context, list_recipe_steps(curation.recipe)
     if until is not None and until not in planned:
-        setting, problem = "step", f"the recipe does not take {until!r}"
-        raise InvalidSettingError(setting, problem, f"It takes: {', '.join(planned)}")
+        raise InvalidSettingError(
+            "step", f"the recipe does not take {until!r}", f"It takes: {', '.join(planned)}"
+        )
     require_conditional_puts(context.place)
     context.media.require_plain(whole=True)
-    shelf = SegmentWorkDirectory.of(context)
-    with shelf.lock():
-        shelf.clear()
+    directory = SegmentWorkDirectory.of(context)
+    with directory.lock():
+        directory.clear()
         return _run_curation_steps(curation, until=until)
 
 
 def _run_curation_steps(curation: CurationRecipeJob, *, until: str | None) -> CurationState:
-    context, state = curation.bench, CurationState()
+    context, state = curation.context, CurationState()
     try:
         with open_shared_runner(context.engine) as runner:
             ready = replace(context, access=_allow_recipe_stores(curation), engine=runner)
-            work = replace(curation, bench=ready)
+            work = replace(curation, context=ready)
             for step in STEPS:
                 settings = step.settings(curation.recipe)
                 if settings is None:
                     continue
                 state = step.take(settings, work, state)
                 state = replace(state, steps=(*state.steps, step.name))
-                SegmentWorkDirectory.of(context).clear(keep=state.pieces, excluded=state.left_out)
-                context.on_taken(step.name, len(state.pieces))
+                SegmentWorkDirectory.of(context).clear(
+                    kept_segments=state.segments, excluded=state.left_out
+                )
+                context.on_taken(step.name, len(state.segments))
                 if step.name == until:
                     break
     finally:
-        _write_excluded_segments(context, state)
+        directory = SegmentWorkDirectory.of(context)
+        with directory.folder.create_text(QUARANTINE) as file:
+            for left in state.left_out.read(directory.folder):
+                file.write(json.dumps(asdict(left), ensure_ascii=False) + "\n")
+        context.place.put(QUARANTINE, directory.folder.root / QUARANTINE)
+        directory.folder.remove(QUARANTINE)
     return state
 
 
 def _allow_recipe_stores(curation: CurationRecipeJob) -> ClipAccessSettings:
     """Return storage access that also allows the stores of the recipe's sources and of the curation."""
-    access, location = curation.bench.access, curation.bench.place
+    access, location = curation.context.access, curation.context.place
     stores = [get_source_store(section) for section in curation.recipe.source]
     stores += [] if location.is_local else [location.uri]
     return replace(access, named=(*access.named, *(store for store in stores if store)))
-
-
-def _write_excluded_segments(context: CurationContext, state: CurationState) -> None:
-    shelf = SegmentWorkDirectory.of(context)
-    with shelf.folder.create_text(QUARANTINE) as file:
-        for left in state.left_out.read(shelf.folder):
-            file.write(json.dumps(asdict(left), ensure_ascii=False) + "\n")
-    context.place.put(QUARANTINE, shelf.folder.root / QUARANTINE)
-    shelf.folder.remove(QUARANTINE)

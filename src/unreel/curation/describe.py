@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 from pydantic import TypeAdapter
 from scipy import ndimage
 
+from unreel.asking.asker import Asker
 from unreel.core.clip import Clip, ClipFacts
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError
@@ -36,25 +36,24 @@ from unreel.media.picture import scale_down_picture
 from unreel.protocols.answer_text import strip_thinking
 from unreel.protocols.presentation import quote_text_for_prompt
 from unreel.protocols.reality.prompts import STORYBOARD
-from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import ReviewerFactory, ReviewerWithPrices
 
-EASY_LENGTH_S: Final = 5
-EASY_ACTIONS: Final = 1
-EASY_OBJECTS: Final = 6
-EASY_BACKGROUND: Final = 0.25
+EASY_LENGTH_S = 5
+EASY_ACTIONS = 1
+EASY_OBJECTS = 6
+EASY_BACKGROUND = 0.25
 
-_SMALL: Final = 96
-_BLOCK: Final = 5
-_FLAT_LEVELS: Final = 6.0
-_NOT_PLAIN: Final = 2
+_SMALL = 96
+_BLOCK = 5
+_FLAT_LEVELS = 6.0
+_NOT_PLAIN = 2
 """Number of exceeded limits, other than length, that makes a clip hard."""
-_STEP: Final = re.compile(
+_STEP = re.compile(
     r"\b(then|next|afterwards?|after that|subsequently|finally|later|followed by|"
     r"before (?:turning|moving|picking|placing|putting|cutting|taking))\b",
     re.IGNORECASE,
 )
-_NAMED: Final = re.compile(
+_NAMED = re.compile(
     r"\b(?:an?|the|his|her|their|its|two|three|several|some)\s+((?:[a-z'-]+\s+){0,2}?[a-z'-]+)"
     r"(?=\s+(?:is|are|was|were|and|or|in|on|at|of|with|by|to|into|onto|from|over|under|through|as|"
     r"while|that|which|who|[a-z]+s|[a-z]+ing)\b|[.,;:!?]|$)",
@@ -120,8 +119,7 @@ def count_described_objects(story: str) -> int:
 def measure_background_detail(frames: Sequence[Rgb]) -> float:
     """Return the fraction of the median background that is not flat: 0 is plain, 1 is busy."""
     if not frames:
-        msg = "a background needs a frame to be seen in. Give the sampled frames"
-        raise InvalidValueError(msg)
+        raise InvalidValueError("a background needs a frame to be seen in. Give the sampled frames")
     small = [scale_down_picture(frame, _SMALL).astype(np.float32).mean(axis=2) for frame in frames]
     behind = np.median(small, axis=0)
     mean = ndimage.uniform_filter(behind, _BLOCK)
@@ -129,28 +127,24 @@ def measure_background_detail(frames: Sequence[Rgb]) -> float:
     return float(np.mean(spread > _FLAT_LEVELS))
 
 
-CONDITION: Final = Condition(
-    sampling="uniform-8", prompt=f"storyboard-{digest(STORYBOARD.text)[:12]}"
-)
+CONDITION = Condition(sampling="uniform-8", prompt=f"storyboard-{digest(STORYBOARD.text)[:12]}")
 """Condition of the question. It contains the prompt's hash: a changed prompt changes every key."""
-_INSTRUMENT: Final = Instrument("storyboard", 1)
+_INSTRUMENT = Instrument("storyboard", 1)
 
 
-async def describe_clip(
-    clip: Clip, teller: ReviewerWithPrices, *, desk: ReviewDispatcher
-) -> str | Failure:
-    """Ask the model `teller` to describe the clip, a local file, and return its text as one paragraph."""
+async def describe_clip(clip: Clip, reviewer: ReviewerWithPrices, *, asker: Asker) -> str | Failure:
+    """Ask the model `reviewer` to describe the clip, a local file, and return its text as one paragraph."""
     question = Question(subject=clip.id, instrument=_INSTRUMENT, condition=CONDITION)
-    reply = await desk.ask(question, [clip], teller, prompt=STORYBOARD.text)
+    reply = await asker.ask(question, [clip], reviewer, prompt=STORYBOARD.text)
     if isinstance(reply.outcome, Failure):
         return reply.outcome
     text = " ".join(quote_text_for_prompt(strip_thinking(reply.outcome.text)).split())
     return text or Failure(FailureReason.EMPTY_REPLY, "the model returned no description")
 
 
-DESCRIBE: Final = "describe"
-_FACTS: Final = TypeAdapter(ClipFacts)
-_SMALL_PIXELS: Final = 96
+DESCRIBE = "describe"
+_FACTS = TypeAdapter(ClipFacts)
+_SMALL_PIXELS = 96
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,48 +158,54 @@ class ClipDescription:
 
 
 def run_describe_step(
-    section: DescribeRecipeSection, work: CurationJob, state: CurationState
+    section: DescribeRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Add difficulty and a model's description, also as a missing prompt, to each real segment."""
-    access = work.bench.access
+    access = job.context.access
     factory = section.opener(key_hosts=access.settings.key_hosts)
     settings = {"teller": factory.name, "condition": str(CONDITION)}
     stage = ClipDescriptionStage(factory, access, in_flight=section.max_connections)
     step = VersionedCurationStep(
         name=DESCRIBE, version=1, settings=settings, finds=TypeAdapter(ClipDescription)
     )
-    pieces = state.pieces
+    segments = state.segments
     subjects = ReiterableStream(
-        lambda: (_build_describe_request(piece) for piece in pieces if _is_real_segment(piece))
+        lambda: (
+            _build_describe_request(segment) for segment in segments if _is_real_segment(segment)
+        )
     )
-    descriptions = work.bench.ask_stage(step, subjects, stage)
-    results = (next(descriptions) if _is_real_segment(piece) else None for piece in pieces)
+    descriptions = job.context.ask_stage(step, subjects, stage)
+    results = (next(descriptions) if _is_real_segment(segment) else None for segment in segments)
     return state.after(
-        work.shelf.sift(DESCRIBE, filter_segments(DESCRIBE, pieces, results, _add_description))
+        job.directory.write(
+            DESCRIBE, filter_segments(DESCRIBE, segments, results, _add_description)
+        )
     )
 
 
-def _is_real_segment(piece: ClipSegment) -> bool:
-    return piece.entry.label is Label.REAL
+def _is_real_segment(segment: ClipSegment) -> bool:
+    return segment.entry.label is Label.REAL
 
 
-def _build_describe_request(piece: ClipSegment) -> CurationStepRequest:
-    return piece.subject(facts=to_json_values(piece.clip.facts))
+def _build_describe_request(segment: ClipSegment) -> CurationStepRequest:
+    return segment.subject(facts=to_json_values(segment.clip.facts))
 
 
-def _add_description(piece: ClipSegment, story: ClipDescription) -> ClipSegment:
+def _add_description(segment: ClipSegment, description: ClipDescription) -> ClipSegment:
     entry = replace(
-        piece.entry,
-        prompt=piece.entry.prompt or story.story,
-        difficulty=piece.entry.difficulty or story.difficulty.value,
+        segment.entry,
+        prompt=segment.entry.prompt or description.story,
+        difficulty=segment.entry.difficulty or description.difficulty.value,
     )
-    return replace(piece, entry=entry, notes={**piece.notes, DESCRIBE: to_json_values(story)})
+    return replace(
+        segment, entry=entry, notes={**segment.notes, DESCRIBE: to_json_values(description)}
+    )
 
 
 class ClipDescriptionStage(MediaStage):
     """Stage that has a model describe each clip from eight frames, and measures the clip's complexity."""
 
-    opened = MediaStage.opened | {"_desk", "_teller"}
+    opened = MediaStage.opened | {"_asker", "_teller"}
 
     def __init__(
         self, factory: ReviewerFactory, access: ClipAccessSettings, *, in_flight: int
@@ -215,8 +215,8 @@ class ClipDescriptionStage(MediaStage):
 
     def setup(self) -> None:
         super().setup()
-        self._desk = ReviewDispatcher(self._reader)
-        self._open.callback(self._desk.close)
+        self._asker = Asker(self._reader)
+        self._open.callback(self._asker.close)
         self._teller = self._opener.open()
 
     async def __call__(self, row: Row) -> Row:
@@ -229,7 +229,7 @@ class ClipDescriptionStage(MediaStage):
         return row | {"found": format_canonical_json(to_json_values(description))}
 
     async def _describe(self, clip: Clip, file: Path) -> ClipDescription | Failure:
-        story = await describe_clip(clip, self._teller, desk=self._desk)
+        story = await describe_clip(clip, self._teller, asker=self._asker)
         if isinstance(story, Failure):
             return story
         frames = self._reader.frames(

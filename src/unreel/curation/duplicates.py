@@ -5,7 +5,7 @@ With `drop`, one clip for each label and family is kept.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,11 @@ from unreel.stats.clusters import group_connected_names
 class StoredFingerprints:
     """Fingerprints of all segments, sorted by clip id; the hashes are read from disk on access."""
 
-    def __init__(self, pieces: SegmentTable) -> None:
-        clips = pieces.rows.digests("clip")
+    def __init__(self, segments: SegmentTable) -> None:
+        clips = segments.rows.digests("clip")
         order = np.argsort(clips, kind="stable")
-        self._lying = pieces.rows
-        self._rows = pieces.rows.reordered(order)
+        self._lying = segments.rows
+        self._rows = segments.rows.reordered(order)
         self._standing = np.argsort(order)
         self.names = ClipIdSequence(clips[order])
         self.sketches = np.empty((len(clips), SKETCH_SIDE**2), np.uint8)
@@ -83,7 +83,7 @@ class ClipIdSequence(Sequence[str]):
         return format_digest_hex(self._packed[index])
 
 
-DUPLICATES: Final = "duplicates"
+DUPLICATES = "duplicates"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,28 +94,32 @@ class DuplicateFamilyId:
 
 
 def run_duplicates_step(
-    section: DuplicatesRecipeSection, work: CurationJob, state: CurationState
+    section: DuplicatesRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Add near-duplicates' family ids; with `drop`, keep the largest picture of each label and family."""
-    named = assign_duplicate_families(work, state.pieces)
+    named = assign_duplicate_families(job, state.segments)
     if section.near == "keep":
-        return state.after(CurationStepResult(pieces=named))
+        return state.after(CurationStepResult(segments=named))
     kept, worse = _separate_worse_duplicates(named)
     return state.after(
-        CurationStepResult(pieces=kept, left_out=work.shelf.leave("duplicates-worse", worse))
+        CurationStepResult(
+            segments=kept, left_out=job.directory.write_exclusions("duplicates-worse", worse)
+        )
     )
 
 
-def assign_duplicate_families(work: CurationJob, pieces: SegmentTable) -> SegmentTable:
+def assign_duplicate_families(job: CurationJob, segments: SegmentTable) -> SegmentTable:
     """Return every segment with the id of its near-duplicate family, and without its fingerprint."""
     step = VersionedCurationStep(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamilyId))
-    subjects = pieces.subjects(_build_duplicate_step_input, ("sketch", "hashes", "pixels"))
-    decisions = work.bench.settle(step, subjects, lambda: _build_family_lookup(pieces, work.shelf))
-    named = (
-        replace(piece, family=decision.family, fingerprint=None)
-        for piece, decision in zip(pieces, decisions, strict=True)
+    subjects = segments.subjects(_build_duplicate_step_input, ("sketch", "hashes", "pixels"))
+    decisions = job.context.run_cached(
+        step, subjects, lambda: _build_family_lookup(segments, job.directory)
     )
-    return work.shelf.sift(DUPLICATES, named).pieces
+    named = (
+        replace(segment, family=decision.family, fingerprint=None)
+        for segment, decision in zip(segments, decisions, strict=True)
+    )
+    return job.directory.write(DUPLICATES, named).segments
 
 
 def _build_duplicate_step_input(row: Row) -> Given:
@@ -124,24 +128,24 @@ def _build_duplicate_step_input(row: Row) -> Given:
 
 
 def _build_family_lookup(
-    pieces: SegmentTable, shelf: SegmentWorkDirectory
+    segments: SegmentTable, directory: SegmentWorkDirectory
 ) -> Callable[[int], DuplicateFamilyId]:
     """Find near-duplicates; return a function from a segment's index to its family id, if it has one."""
-    matches = find_near_duplicates(StoredFingerprints(pieces), inside=shelf.folder.root)
+    matches = find_near_duplicates(StoredFingerprints(segments), inside=directory.folder.root)
     pairs = [(match.first, match.second) for match in matches]
     groups = group_connected_names(sorted({name for pair in pairs for name in pair}), pairs)
     family = {member: group[0] for group in groups for member in group}
-    clips = pieces.rows.digests("clip")
+    clips = segments.rows.digests("clip")
     return lambda index: DuplicateFamilyId(family=family.get(format_digest_hex(clips[index]), ""))
 
 
 def _separate_worse_duplicates(
-    named: SegmentTable,
+    named_segments: SegmentTable,
 ) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
     """Return the segments to keep, and the exclusions of the worse duplicates of one label and family."""
-    families, labels = named.strings("family"), named.strings("label")
+    families, labels = named_segments.strings("family"), named_segments.strings("label")
     members = np.flatnonzero(families != "")
-    related = SegmentTable(rows=named.rows.reordered(members))
+    related = SegmentTable(rows=named_segments.rows.reordered(members))
     worths = zip(
         related.rows.column("pixels").to_pylist(),
         related.rows.column("size_bytes").to_pylist(),
@@ -156,14 +160,16 @@ def _separate_worse_duplicates(
     keep[[index for _, index in best.values()]] = True
     worse = np.flatnonzero(~keep)
     better = [best[families[index], labels[index]][1] for index in worse]
-    return named.where(keep), _iter_worse_duplicates(named, worse, np.array(better, np.intp))
+    return named_segments.where(keep), _iter_worse_duplicates(
+        named_segments, worse, np.array(better, np.intp)
+    )
 
 
 def _iter_worse_duplicates(
-    named: SegmentTable, worse: NDArray[np.intp], better: NDArray[np.intp]
+    named_segments: SegmentTable, worse: NDArray[np.intp], better: NDArray[np.intp]
 ) -> Iterator[ExcludedSegment]:
     for start in range(0, len(worse), SCAN_ROWS):
-        names = named.rows.take(better[start : start + SCAN_ROWS], ["name"]).column("name")
-        gone = SegmentTable(rows=named.rows.reordered(worse[start : start + SCAN_ROWS]))
-        for piece, name in zip(gone, names.to_pylist(), strict=True):
-            yield piece.left_out(DUPLICATES, "near-duplicate", f"shows the same as {name}")
+        names = named_segments.rows.take(better[start : start + SCAN_ROWS], ["name"]).column("name")
+        gone = SegmentTable(rows=named_segments.rows.reordered(worse[start : start + SCAN_ROWS]))
+        for segment, name in zip(gone, names.to_pylist(), strict=True):
+            yield segment.left_out(DUPLICATES, "near-duplicate", f"shows the same as {name}")

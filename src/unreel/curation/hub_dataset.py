@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.benchmarks.entry import BenchmarkLayout, Rejected
 from unreel.benchmarks.folder_layout import is_path_inside
@@ -30,10 +30,10 @@ from unreel.curation.freeze.step import (
 )
 from unreel.curation.recipe import SPLITS, FreezeRecipeSection
 
-LICENCES: Final = "LICENSE.md"
-UNSTATED: Final = "not stated"
-_CREATIVE: Final = ("by", "by-sa", "by-nc", "by-nc-sa", "by-nd", "by-nc-nd")
-_KNOWN: Final = frozenset(
+LICENCES = "LICENSE.md"
+UNSTATED = "not stated"
+_CREATIVE = ("by", "by-sa", "by-nc", "by-nc-sa", "by-nd", "by-nc-nd")
+_KNOWN = frozenset(
     {
         *(f"cc-{kind}-{version}" for kind in _CREATIVE for version in ("2.0", "2.5", "3.0", "4.0")),
         *("cc0-1.0", "mit", "apache-2.0", "odc-by", "odbl", "pddl", "unlicense", "gpl-3.0"),
@@ -42,9 +42,9 @@ _KNOWN: Final = frozenset(
     }
 )
 """Licence identifiers that Hugging Face accepts."""
-_SAME: Final = {"cc0": "cc0-1.0", "cc-0": "cc0-1.0", "apache": "apache-2.0"}
+_SAME = {"cc0": "cc0-1.0", "cc-0": "cc0-1.0", "apache": "apache-2.0"}
 
-_OWN: Final = (
+_OWN = (
     "Every clip keeps its own licence: the column `licence` of each manifest names it, and the column `source` "
     "contains the origin of the clip."
 )
@@ -86,12 +86,12 @@ def format_licence_file(name: str, tally: Tally) -> str:
     return f"# Licences of {' '.join(name.split())}\n\n{_OWN}\n\n{table}\n"
 
 
-HUB: Final = "hub"
-CITATION: Final = "CITATION.cff"
-_MOST: Final = 256 << 20
+HUB = "hub"
+CITATION = "CITATION.cff"
+_MOST = 256 << 20
 """Maximum size in bytes of a file that is read: checksums of about two million files."""
-_SIZES: Final = ("1K", "10K", "100K", "1M", "10M", "100M", "1B")
-_HUB_SPLITS: Final = {"train": "train", "val": "validation", "test": "test"}
+_SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B")
+_HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,12 +132,19 @@ def write_hub_dataset(
     target = out or benchmark.absolute().parent / HUB
     recipe = read_frozen_recipe(benchmark)
     frozen = recipe.freeze or FreezeRecipeSection()
-    _require_copied_media(frozen)
+    if frozen.in_place:
+        raise InvalidSettingError(
+            "publish",
+            "the benchmark refers to media in other folders",
+            'Freeze it with media = "copy" under [freeze]',
+        )
     audit = _read_audit_document(benchmark)
     if audit.get("finding") == "leaks" and not accepted.leak:
-        setting, problem = "publish", "the audit found that the labels leak"
-        remedy = f"Fix it and freeze again (see {CARD}), or publish it anyway with --accept-leak"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "publish",
+            "the audit found that the labels leak",
+            f"Fix it and freeze again (see {CARD}), or publish it anyway with --accept-leak",
+        )
     tally = _count_clips_by_licence(benchmark)
     _require_licences(tally, accepted)
     require_empty_folder(target, "--out")
@@ -169,28 +176,24 @@ def write_hub_dataset(
     )
 
 
-def _require_copied_media(frozen: FreezeRecipeSection) -> None:
-    if frozen.in_place:
-        setting, problem = "publish", "the benchmark refers to media in other folders"
-        remedy = 'Freeze it with media = "copy" under [freeze]'
-        raise InvalidSettingError(setting, problem, remedy)
-
-
 def _read_audit_document(benchmark: Path) -> Mapping[str, Any]:
     try:
         return parse_json_object(read_limited_bytes(benchmark / AUDIT, most=_MOST))
     except InvalidValueError as error:
-        remedy = "Freeze the benchmark again with `unreel curate run`"
-        raise UnreadableSourceError(str(benchmark / AUDIT), str(error), remedy) from error
+        raise UnreadableSourceError(
+            str(benchmark / AUDIT),
+            str(error),
+            "Freeze the benchmark again with `unreel curate run`",
+        ) from error
 
 
 def _count_clips_by_licence(benchmark: Path) -> Counter[tuple[str, str]]:
-    """Count the clips by licence and source."""
     tally: Counter[tuple[str, str]] = Counter()
     for row in open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER):
         if isinstance(row, Rejected):
-            remedy = "Freeze the benchmark again with `unreel curate run`"
-            raise UnreadableSourceError(str(benchmark), str(row), remedy)
+            raise UnreadableSourceError(
+                str(benchmark), str(row), "Freeze the benchmark again with `unreel curate run`"
+            )
         tally[row.licence or UNSTATED, row.source] += 1
     return tally
 
@@ -207,12 +210,12 @@ def _require_licences(
 ) -> None:
     unstated = _sum_clips_by_licence(tally).get(UNSTATED, 0)
     if unstated and not accepted.no_licence:
-        setting, problem = "publish", f"{unstated} clips have no licence"
-        remedy = (
+        raise InvalidSettingError(
+            "publish",
+            f"{unstated} clips have no licence",
             "Name it in the recipe (source.licence) and freeze again, or publish them anyway "
-            "with --accept-no-licence"
+            "with --accept-no-licence",
         )
-        raise InvalidSettingError(setting, problem, remedy)
 
 
 def _verify_checksums(benchmark: Path) -> dict[str, str]:
@@ -231,8 +234,9 @@ def _verify_checksums(benchmark: Path) -> dict[str, str]:
         path = benchmark / name
         regular = is_path_inside(path, benchmark) and path.is_file() and not path.is_symlink()
         if not regular or compute_clip_id(path) != value:
-            problem, remedy = "changed since it was frozen", "Freeze again with `unreel curate run`"
-            raise UnreadableSourceError(str(path), problem, remedy)
+            raise UnreadableSourceError(
+                str(path), "changed since it was frozen", "Freeze again with `unreel curate run`"
+            )
     return sums
 
 

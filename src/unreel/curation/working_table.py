@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from unreel.core.chunks import SCAN_ROWS, iter_chunks
 from unreel.core.output_files import OutputDirectory
 
-_RUN: Final = 20_000
+_RUN = 20_000
 """Number of items that are sorted in memory."""
-_OPEN: Final = 16
+_OPEN = 16
 """Maximum number of sorted files that are read at once."""
 
 Line = tuple[Any, ...]
@@ -26,14 +26,13 @@ Line = tuple[Any, ...]
 class SortedRunWriter:
     """Writer for external sorting: it stores lines, added in any order, in sorted files (runs)."""
 
-    def __init__(self, folder: OutputDirectory, name: str) -> None:
-        self._folder, self._name = folder, name
+    def __init__(self, directory: OutputDirectory, name: str) -> None:
+        self._folder, self._name = directory, name
         self._files: list[str] = []
         self._waiting: list[Line] = []
         self._n_put_down = 0
 
     def add(self, line: Line) -> None:
-        """Add one line."""
         self._waiting.append(line)
         if len(self._waiting) == _RUN:
             self._sort()
@@ -61,10 +60,10 @@ class SortedRunWriter:
         self._n_put_down += 1
 
 
-def merge_sorted_runs(folder: OutputDirectory, files: Sequence[str]) -> Iterator[Line]:
-    """Merge the sorted files in `folder` and yield their lines in one sorted order."""
+def merge_sorted_runs(directory: OutputDirectory, files: Sequence[str]) -> Iterator[Line]:
+    """Merge the sorted files in `directory` and yield their lines in one sorted order."""
     with ExitStack() as stack:
-        runs = [stack.enter_context(folder.read(name)) for name in files]
+        runs = [stack.enter_context(directory.read(name)) for name in files]
         yield from heapq.merge(*(map(_parse_json_line, run) for run in runs))
 
 
@@ -74,8 +73,8 @@ def _parse_json_line(text: bytes) -> Line:
 
 Places = NDArray[np.int64]
 """Indices of rows in a file."""
-_OF_ONE_COLUMN: Final = 1 << 16
-_CACHE_BYTES: Final = 1 << 20
+_OF_ONE_COLUMN = 1 << 16
+_CACHE_BYTES = 1 << 20
 """Maximum size of the column data that Lance buffers before writing; its default is eight times as much."""
 
 
@@ -155,7 +154,7 @@ class WorkingTable:
         return self if is_sorted else self.reordered(order.astype(np.intp))
 
 
-NO_ROWS: Final = WorkingTable()
+NO_ROWS = WorkingTable()
 
 
 def format_digest_hex(packed: bytes) -> str:
@@ -164,15 +163,15 @@ def format_digest_hex(packed: bytes) -> str:
 
 
 def write_working_table(
-    folder: OutputDirectory, name: str, rows: Iterable[dict[str, Any]], schema: Any
+    directory: OutputDirectory, name: str, rows: Iterable[dict[str, Any]], schema: Any
 ) -> WorkingTable:
     """Write `rows` in batches to the folder's file `name`, replacing it, and return them as a table."""
     import pyarrow as pa
     from lance.file import LanceFileWriter
 
-    folder.require_plain()
-    folder.remove(name)
-    file, n_rows = folder.root / name, 0
+    directory.require_plain()
+    directory.remove(name)
+    file, n_rows = directory.root / name, 0
     with LanceFileWriter(str(file), schema, data_cache_bytes=_CACHE_BYTES) as writer:
         for chunk in iter_chunks(rows, SCAN_ROWS):
             writer.write_batch(pa.RecordBatch.from_pylist(chunk, schema=schema))

@@ -5,8 +5,9 @@ import hmac
 import os
 import pwd
 import secrets
+import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.requests import cookie_parser
@@ -22,12 +23,14 @@ from unreel.webapp.tokens import TokenSettings
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LOGIN: Final = "/login"
-STATIC: Final = "/static/"
-_MAX_USER: Final = 200
-_MAPPED: Final = "::ffff:"
+LOGIN = "/login"
+SESSION_S = 12 * 3600.0
+"""Time in seconds without a request after which a session ends."""
+STATIC = "/static/"
+_MAX_USER = 200
+_MAPPED = "::ffff:"
 """Prefix of the address of an IPv4 client at a server that listens on IPv6."""
-_HEADERS: Final = {
+_HEADERS = {
     b"cache-control": b"no-store",
     b"content-security-policy": b"frame-ancestors 'none'; object-src 'none'; base-uri 'none'",
     b"cross-origin-opener-policy": b"same-origin",
@@ -52,7 +55,8 @@ class DeskAuthenticator:
         self._proxy, self._on_link = proxy, on_link
         self._token = secrets.token_urlsafe(32)
         self._secret = secrets.token_bytes(32)
-        self._sessions: set[str] = set()
+        self._sessions: dict[str, float] = {}
+        """Time of the last request of each session, by its identity."""
         self._local_user = _read_user_name()
 
     @property
@@ -68,8 +72,19 @@ class DeskAuthenticator:
         self._token = secrets.token_urlsafe(32)
         self._on_link(self.link)
         session = secrets.token_urlsafe(32)
-        self._sessions.add(session)
+        self._sessions[f"session {session}"] = time.monotonic()
         return session
+
+    def has_session(self, identity: str) -> bool:
+        """Return whether a person is still signed in; the proxy decides it for people behind one."""
+        ended_s = time.monotonic() - SESSION_S
+        if self._sessions.get(identity, ended_s) <= ended_s:
+            self._sessions.pop(identity, None)
+        return self._proxy is not None or identity in self._sessions
+
+    def close_session(self, identity: str) -> None:
+        """End the session of a person."""
+        self._sessions.pop(identity, None)
 
     def identify(self, scope: "Scope", headers: dict[bytes, str]) -> tuple[str, str] | None:
         """Return the name and the identity of the person who sends a request; `None` if it has no person."""
@@ -82,9 +97,11 @@ class DeskAuthenticator:
             name = sanitise_line(values[0].decode(errors="replace"))[:_MAX_USER]
             return (name, f"user {values[0]!r}") if name else None
         session = cookie_parser(headers.get(b"cookie", "")).get(get_session_cookie_name(scope), "")
-        if session not in self._sessions:
+        identity = f"session {session}"
+        if not self.has_session(identity):
             return None
-        return self._local_user, f"session {session}"
+        self._sessions[identity] = time.monotonic()
+        return self._local_user, identity
 
     def make_form_token(self, identity: str) -> str:
         """Return the anti-forgery token that every form of the person with this `identity` contains."""
@@ -97,16 +114,19 @@ class DeskAuthenticator:
             RequestRefusedError: The token is missing, or it belongs to another person.
         """
         if not hmac.compare_digest(str(token).encode(), self.make_form_token(identity).encode()):
-            message = "The form is out of date. Reload the page and send it again"
-            raise RequestRefusedError(403, "form-token", message)
+            raise RequestRefusedError(
+                403, "form-token", "The form is out of date. Reload the page and send it again"
+            )
 
 
 class DeskMiddleware(RequestLimitMiddleware):
     """Middleware of the desk that rejects unknown people, forms of other sites, and large bodies."""
 
-    def __init__(self, app: "ASGIApp", access: DeskAuthenticator, settings: DeskSettings) -> None:
+    def __init__(
+        self, app: "ASGIApp", authenticator: DeskAuthenticator, settings: DeskSettings
+    ) -> None:
         super().__init__(app, settings)
-        self._access = access
+        self._access = authenticator
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Pass a request on if it is allowed, and add the security headers to its response."""
@@ -126,8 +146,9 @@ class DeskMiddleware(RequestLimitMiddleware):
         if user is not None:
             scope["state"]["person"], scope["state"]["identity"] = user
         elif not (path.startswith(STATIC) or (path == LOGIN and method == "GET")):
-            message = "Open the link that `unreel desk` printed, or sign in"
-            raise RequestRefusedError(401, "unauthorised", message)
+            raise RequestRefusedError(
+                401, "unauthorised", "Open the link that `unreel desk` printed, or sign in"
+            )
         if method not in {"GET", "HEAD"}:
             require_same_site(headers)
         return None
@@ -157,7 +178,9 @@ def build_refusal_response(scope: "Scope", refusal: RequestRefusedError) -> Resp
     headers = {name.lower(): value for name, value in scope["headers"]}
     added = {name: text for name, text in refusal.headers.items() if name != "www-authenticate"}
     if b"text/html" in headers.get(b"accept", b""):
-        return HTMLResponse(render_refusal_page(refusal), refusal.status, added)
+        return HTMLResponse(
+            render_refusal_page(refusal.status, refusal.message), refusal.status, added
+        )
     return JSONResponse(refusal.document, refusal.status, added)
 
 

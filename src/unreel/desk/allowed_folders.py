@@ -6,15 +6,15 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from typing import IO
 
 from unreel.benchmarks.folder_layout import walk_videos
 from unreel.core.errors import InvalidValueError, UnreelError, UnsafeTargetError
 from unreel.core.output_files import OutputDirectory
 from unreel.webapp.refusals import InvalidRequestError
 
-_MAX_FOLDERS: Final = 200
-_REUSED_S: Final = 1.0
+_MAX_FOLDERS = 200
+_REUSED_S = 1.0
 """Time for which a list of folders is reused, so that many views of the start page need one search."""
 
 
@@ -45,7 +45,7 @@ def iter_folder_clips(
     if not folder:
         return
     if folder not in list_clip_folders(roots):
-        raise InvalidRequestError("Choose a folder of the page")  # noqa: EM101
+        raise InvalidRequestError("Choose a folder of the page")
     for name in islice(_iter_clip_names(Path(folder)), limit):
         with suppress(InvalidValueError, UnsafeTargetError, OSError):  # removed, or now a link
             file = OutputDirectory(Path(folder)).read(name)

@@ -5,8 +5,9 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import chain
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -25,7 +26,7 @@ from unreel.desk.access import (
 )
 from unreel.desk.allowed_folders import iter_folder_clips, list_clip_folders
 from unreel.desk.case_store import CaseFilter, CaseRecord
-from unreel.desk.pages import MAX_LISTED, STATIC_FILES, render_case_list_page
+from unreel.desk.pages import MAX_LISTED, STATIC_FILES, render_case_list_page, render_refusal_page
 from unreel.desk.service import (
     MAX_CLIPS,
     SEE_OTHER,
@@ -41,11 +42,14 @@ from unreel.desk.worker import CaseReviewWorker
 from unreel.pages.html_page import read_static_file
 from unreel.webapp.refusals import InvalidRequestError, RequestRefusedError
 
-_POLL_S: Final = 0.5
-_BEAT_S: Final = 15.0
-_MAX_STREAMS: Final = 50
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+_POLL_S = 0.5
+_BEAT_S = 15.0
+_MAX_STREAMS = 50
 """Maximum number of concurrent progress streams per person."""
-_ROUTES: Final = APIRouter()
+_ROUTES = APIRouter()
 
 
 def create_desk_app(
@@ -79,7 +83,7 @@ def create_desk_app(
         exception_handlers=dict.fromkeys(errors, _respond_to_error),
     )
     app.state.desk = service
-    app.add_middleware(DeskMiddleware, access=service.access, settings=settings)
+    app.add_middleware(DeskMiddleware, authenticator=service.access, settings=settings)
     app.include_router(_ROUTES)
     app.include_router(case_routes.ROUTES)
     return app
@@ -99,15 +103,28 @@ async def _respond_to_error(request: Request, error: Exception) -> Response:
 @_ROUTES.get(LOGIN)
 async def open_session(request: Request, desk: Service, token: str = "") -> Response:
     """Exchange the one-time token for a session cookie; do nothing for a person with a session."""
-    response = RedirectResponse("/", SEE_OTHER)
+    response: Response = RedirectResponse("/", SEE_OTHER)
     if hasattr(request.state, "person"):
         return response
     session = desk.access.open_session(token)
     if session is None:
-        message = "The link was used before. `unreel desk` has printed a new one"
-        raise RequestRefusedError(401, "unauthorised", message)
+        raise RequestRefusedError(
+            401, "unauthorised", "The link was used before. `unreel desk` has printed a new one"
+        )
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        # The browser opened a file with the link: it sends the cookie only to pages that this page opens.
+        response = HTMLResponse('<!doctype html><meta http-equiv="refresh" content="0; url=/">')
     name = get_session_cookie_name(request.scope)
     response.set_cookie(name, session, httponly=True, samesite="strict")
+    return response
+
+
+@_ROUTES.post("/logout")
+async def close_session(request: Request, desk: Service, _form: Form) -> Response:
+    """End the session of the person, and forget its cookie."""
+    desk.access.close_session(request.state.identity)
+    response = HTMLResponse(render_refusal_page("signed out", "You are signed out"))
+    response.delete_cookie(get_session_cookie_name(request.scope), httponly=True, samesite="strict")
     return response
 
 
@@ -136,6 +153,7 @@ def show_start_page(
         sets=[*desk.sets.values()],
         folders=list_clip_folders(desk.settings.roots),
         batch="",
+        n_trash=desk.store.count_trash(),
         **desk.build_page_values(request),
     )
     return HTMLResponse(page)
@@ -167,8 +185,7 @@ def _store_clips(desk: DeskService, form: FormData, person: str) -> str:
     parts = [part for part in form.getlist("clips") if isinstance(part, UploadFile)]
     uploads = [(part.filename, part.file) for part in parts if part.filename]
     if reviewers not in desk.sets or not (uploads or folder):
-        message = "Choose a reviewer set and at least one video file"
-        raise InvalidRequestError(message)
+        raise InvalidRequestError("Choose a reviewer set and at least one video file")
     batch = secrets.token_hex(8) if folder or len(uploads) > 1 else ""
     path = f"/batches/{batch}/"
     folder_clips = iter_folder_clips(desk.settings.roots, folder, limit=MAX_CLIPS)
@@ -192,25 +209,33 @@ async def stream_progress(
     identity = request.state.identity
     if desk.n_streams[identity] >= _MAX_STREAMS:
         raise RequestRefusedError(429, "busy", "Close other pages of the desk first")
+    return _ProgressStream(desk, cases, identity)
 
-    async def count_stream() -> AsyncIterator[str]:
-        desk.n_streams[identity] += 1
+
+class _ProgressStream(StreamingResponse):
+    """Stream of progress that counts as one of the person's streams from now until its end."""
+
+    def __init__(self, desk: DeskService, cases: list[CaseRecord], identity: str) -> None:
+        is_open = partial(desk.access.has_session, identity)
+        events = _iter_progress_events(desk.worker, cases, is_open)
+        super().__init__(events, media_type="text/event-stream")
+        self._n_streams, self._identity = desk.n_streams, identity
+        self._n_streams[identity] += 1
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         try:
-            async for event in _iter_progress_events(desk.worker, cases):
-                yield event
+            await super().__call__(scope, receive, send)
         finally:
-            desk.n_streams[identity] -= 1
-
-    return StreamingResponse(count_stream(), media_type="text/event-stream")
+            self._n_streams[self._identity] -= 1
 
 
 async def _iter_progress_events(
-    worker: CaseReviewWorker, cases: list[CaseRecord]
+    worker: CaseReviewWorker, cases: list[CaseRecord], is_open: Callable[[], bool]
 ) -> AsyncIterator[str]:
-    """Yield server-sent events with the progress of each changed case, until all cases have ended."""
+    """Yield server-sent events with the progress of each changed case, until all cases or the session have ended."""
     sent: dict[str, dict[str, Any]] = {}
     silent_s = 0.0
-    while cases:
+    while cases and is_open():
         # Determined before the rows, so that the last row of a case shows its end.
         unfinished = [case for case in cases if not (case.is_ended or case.is_deleted)]
         rows = {

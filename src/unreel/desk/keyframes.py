@@ -1,7 +1,7 @@
 """Keyframes of a clip: the first frame of each shot, then the most distinct frames, as JPEG."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,12 @@ from unreel.media.picture import encode_jpeg, scale_down_picture
 from unreel.media.reader import MediaReader
 from unreel.media.scan import FULL
 
-KEYFRAMES: Final = "keyframes"
-THUMB: Final = "thumb.jpg"
-_N_KEYFRAMES: Final = 8
-_ALIKE: Final = 0.05
+KEYFRAMES = "keyframes"
+THUMB = "thumb.jpg"
+_N_KEYFRAMES = 8
+_ALIKE = 0.05
 """Minimum distance of colours for a further keyframe."""
-_THUMB_SIDE: Final = 240
+_THUMB_SIDE = 240
 
 
 def write_keyframes(clip: Path, out: Path, *, reader: MediaReader) -> list[dict[str, Any]]:

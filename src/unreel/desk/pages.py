@@ -1,7 +1,7 @@
 """Pages of the desk as HTML: the list of cases, a batch, a case, and a refusal."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from markupsafe import Markup
 
@@ -13,14 +13,13 @@ from unreel.desk.worker import CaseReviewWorker
 from unreel.pages.html_page import BASE, PRINT, build_html_page, render_template
 from unreel.report.review.evidence_page import RESULT, SCRIPTS, STYLES
 from unreel.report.review.opinion_text import NO_PROOF
-from unreel.webapp.refusals import RequestRefusedError
 
-_STYLES: Final = (*STYLES, "unreel.report.review:index.css", "unreel.desk:desk.css")
-_SCRIPT: Final = "unreel.desk:desk.js"
-STATIC_FILES: Final = frozenset({BASE, PRINT, *_STYLES, *SCRIPTS, _SCRIPT})
-MAX_LISTED: Final = 200
-_MAIN_END: Final = "</main>"
-_ENGINES: Final = {
+_STYLES = (*STYLES, "unreel.report.review:index.css", "unreel.desk:desk.css")
+_SCRIPT = "unreel.desk:desk.js"
+STATIC_FILES = frozenset({BASE, PRINT, *_STYLES, *SCRIPTS, _SCRIPT})
+MAX_LISTED = 200
+_MAIN_END = "</main>"
+_ENGINES = {
     "Google Lens": "https://lens.google.com/",
     "Bing Visual Search": "https://www.bing.com/visualsearch",
     "Yandex Images": "https://yandex.com/images/",
@@ -59,6 +58,9 @@ def render_case_page(case: CaseRecord, worker: CaseReviewWorker, **values: objec
     values["has_evidence"] = bool(parts)
     file = render_template("unreel.desk:case_file.html", engines=_ENGINES, **values)
     bar = render_template("unreel.desk:bar.html", **values)
+    if case.damage:
+        body = bar + render_template("unreel.desk:damaged.html", **values)
+        return _build_desk_page(f"{case.name}: unreel desk", body)
     if not parts:
         body = bar + render_template("unreel.desk:waiting.html", case_file=file, **values)
         return _build_desk_page(f"{case.name}: unreel desk", body)
@@ -67,11 +69,9 @@ def render_case_page(case: CaseRecord, worker: CaseReviewWorker, **values: objec
     return _build_desk_page(parts["title"], body, data=parts["data"])
 
 
-def render_refusal_page(refusal: RequestRefusedError) -> str:
+def render_refusal_page(status: int | str, message: str) -> str:
     """Return the HTML of the page that explains why a request was refused."""
-    body = render_template(
-        "unreel.desk:refusal.html", status=refusal.status, message=refusal.message
-    )
+    body = render_template("unreel.desk:refusal.html", status=status, message=message)
     return _build_desk_page("unreel desk", body)
 
 
@@ -87,6 +87,6 @@ def _build_desk_page(title: str, body: Markup, data: Mapping[str, Any] | None = 
     )
 
 
-def _read_json_file(folder: OutputDirectory, name: str) -> Mapping[str, Any]:
-    with folder.read(name) as file:
+def _read_json_file(directory: OutputDirectory, name: str) -> Mapping[str, Any]:
+    with directory.read(name) as file:
         return parse_json_object(file.read())

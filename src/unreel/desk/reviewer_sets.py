@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
 
 from unreel.core.answer import Usage
 from unreel.core.clip import UNKNOWN_CLIP, Clip, ClipFacts, VideoFacts
 from unreel.core.question import Question
 from unreel.core.settings import EnvironmentSettings
-from unreel.desk.settings import ReviewerSet
+from unreel.desk.settings import DeskSettings, ReviewerSet
 from unreel.evaluation.review import (
     ReviewQuestions,
     build_review_questions,
@@ -20,14 +19,15 @@ from unreel.evaluation.review import (
 from unreel.evaluation.run_lookup import open_named_run
 from unreel.protocols.protocol import REVIEWED, get_protocol
 from unreel.recipes.validation import drop_unset_keys, validate_recipe_sections
-from unreel.report.review.reviewer_accuracy import ReviewerAccuracyRecord, read_reviewer_records
+from unreel.report.review.review_result import ReviewerAccuracyRecord, read_reviewer_records
 from unreel.reviewers.config import ReviewerSection
+from unreel.reviewers.endpoint.local_models import NOTHING_LEAVES, find_local_models
 from unreel.reviewers.endpoint.model_address import parse_model_address
 from unreel.reviewers.endpoint.model_families import detect_model_family
 from unreel.reviewers.endpoint.token_estimate import estimate_request_tokens
 from unreel.reviewers.factory import ReviewerFactory
 
-_VIDEO: Final = VideoFacts(
+_VIDEO = VideoFacts(
     codec="h264",
     pixel_format="yuv420p",
     width=1280,
@@ -39,7 +39,7 @@ _VIDEO: Final = VideoFacts(
     first_at_s=Fraction(),
     duration_s=Fraction(10),
 )
-_TYPICAL: Final = Clip(
+_TYPICAL = Clip(
     id=UNKNOWN_CLIP, location="", facts=ClipFacts(container="", size_bytes=0, video=_VIDEO)
 )
 """Example clip for which the cost is stated."""
@@ -59,6 +59,13 @@ class OpenReviewerSet:
     """Titles of the protocols."""
     cost: str
     """Cost of a typical clip, as text."""
+
+
+def add_local_reviewer_sets(settings: DeskSettings) -> DeskSettings:
+    """Return the settings with a reviewer set for each model on this computer that may see pictures."""
+    names = [model.name for model in find_local_models() if model.sees_pictures is not False]
+    local = [ReviewerSet(name=f"{name} ({NOTHING_LEAVES})", models=(name,)) for name in names]
+    return settings.model_copy(update={"reviewers": (*settings.reviewers, *local)})
 
 
 def open_reviewer_set(reviewer_set: ReviewerSet, settings: EnvironmentSettings) -> OpenReviewerSet:

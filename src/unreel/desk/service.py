@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from starlette.datastructures import FormData
@@ -14,16 +14,16 @@ from unreel.desk.access import DeskAuthenticator
 from unreel.desk.case_store import CaseFilter, CaseRecord, CaseStore
 from unreel.desk.reviewer_sets import open_reviewer_set
 from unreel.desk.settings import DeskSettings
-from unreel.desk.signature import sign_manifest
+from unreel.desk.signature import request_timestamp, sign_manifest
 from unreel.desk.worker import CaseReviewWorker
 from unreel.media.access import open_media_reader
 from unreel.report.review.browser_pdf import find_chromium_browser
 from unreel.webapp.refusals import RequestRefusedError
 
-SEE_OTHER: Final = 303
-MAX_CLIPS: Final = 500
+SEE_OTHER = 303
+MAX_CLIPS = 500
 """Maximum number of clips per form."""
-MAX_TEXT: Final = 10_000
+MAX_TEXT = 10_000
 """Maximum number of characters of a note."""
 
 
@@ -51,6 +51,8 @@ class DeskService:
         self.sign = None if key is None else partial(sign_manifest, key=key)
         if self.sign is not None:
             self.sign(b"")
+        url = settings.timestamp_url
+        self.stamp = None if url is None else partial(request_timestamp, url=url)
         self.access = DeskAuthenticator(settings.proxy, on_link)
         self.store = CaseStore(settings.cases)
         open_reader = partial(
@@ -86,8 +88,9 @@ async def find_case(case_id: str, desk: Service) -> CaseRecord:
     """Return the case with the id `case_id`; refuse the request if there is no such case."""
     case = desk.store.find(case_id)
     if case is None:
-        message = "The case does not exist. It may have been deleted"
-        raise RequestRefusedError(404, "not-found", message)
+        raise RequestRefusedError(
+            404, "not-found", "The case does not exist. It may have been deleted"
+        )
     return case
 
 
@@ -95,8 +98,9 @@ def list_batch(batch: str, desk: Service) -> list[CaseRecord]:
     """Return the cases that were added together as `batch`; refuse the request if there are none."""
     cases = desk.store.select(CaseFilter(batch=batch)) if batch else []
     if not cases:
-        message = "The batch does not exist. Its cases may have been deleted"
-        raise RequestRefusedError(404, "not-found", message)
+        raise RequestRefusedError(
+            404, "not-found", "The batch does not exist. Its cases may have been deleted"
+        )
     return cases
 
 
@@ -109,5 +113,24 @@ async def read_form(request: Request, desk: Service) -> AsyncIterator[FormData]:
 
 
 Case = Annotated[CaseRecord, Depends(find_case)]
+
+
+async def find_usable_case(case: Case) -> CaseRecord:
+    """Return the case of a request; refuse the request if the case is known to be damaged."""
+    if case.damage:
+        raise RequestRefusedError(409, "damaged", f"The case is damaged: {case.damage}")
+    return case
+
+
+def find_intact_case(case: Case, desk: Service) -> CaseRecord:
+    """Return the case of a request after all its files were hashed again; refuse a damaged case."""
+    if not desk.store.check(case):
+        reason = case.damage or "its files are in the trash"
+        raise RequestRefusedError(409, "damaged", f"The case is damaged: {reason}")
+    return case
+
+
+UsableCase = Annotated[CaseRecord, Depends(find_usable_case)]
+IntactCase = Annotated[CaseRecord, Depends(find_intact_case)]
 Batch = Annotated[list[CaseRecord], Depends(list_batch)]
 Form = Annotated[FormData, Depends(read_form)]

@@ -2,13 +2,13 @@
 
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.input_files import read_toml_file
-from unreel.core.server_keys import ServerAddress
+from unreel.core.server_keys import ServerAddress, parse_server_url
 from unreel.protocols.protocol import Mode
 from unreel.recipes.validation import (
     Checked,
@@ -54,7 +54,7 @@ class ProxySettings(RecipeSection):
         return str(ip_address(address))
 
 
-FILE_ONLY: Final = ReviewerSet(name="No model: findings in the file only")
+FILE_ONLY = ReviewerSet(name="No model: findings in the file only")
 
 
 class DeskSettings(RecipeSection):
@@ -67,13 +67,22 @@ class DeskSettings(RecipeSection):
     proxy: ProxySettings | None = None
     signing_key: Path | None = None
     """Private SSH key that signs bundles."""
+    timestamp_url: Text | None = None
+    """Address of a timestamp authority (RFC 3161), which receives the hash of each bundle's manifest."""
     retain_days: Count | None = None
-    """Age in days at which cases are deleted; by default they are kept."""
+    """Age in days at which cases are moved to the trash; by default they are kept."""
     max_mb: Count = 2048
     """Maximum size of an upload in MB."""
     upload_s: Deadline = 600.0
     at_once: Connections = 2
     """Maximum number of cases under review at the same time."""
+
+    @field_validator("timestamp_url")
+    @classmethod
+    def _authority_has_an_address(cls, url: str | None) -> str | None:
+        if url is not None:
+            parse_server_url(url)
+        return url
 
     @property
     def max_request_bytes(self) -> int:
@@ -99,13 +108,15 @@ def read_desk_settings(path: Path | None, cases: Path | None) -> DeskSettings:
     base = Path() if path is None else path.parent
     file = _resolve_paths(validate_recipe_sections(DeskSettings, values), base)
     if len({each.name for each in file.reviewers}) < len(file.reviewers):
-        setting, problem = "reviewers", "two sets have the same name"
-        raise InvalidSettingError(setting, problem, "Give each set its own name")
+        raise InvalidSettingError(
+            "reviewers", "two sets have the same name", "Give each set its own name"
+        )
     roots = tuple((base / root).resolve() for root in file.roots)
     for root in roots:
         if not root.is_dir():
-            setting, problem = "roots", f"{root} is not a folder"
-            raise InvalidSettingError(setting, problem, "Name a folder that exists")
+            raise InvalidSettingError(
+                "roots", f"{root} is not a folder", "Name a folder that exists"
+            )
     reviewers = tuple(_resolve_paths(each, base) for each in file.reviewers)
     folder = (cases or file.cases).resolve()
     return file.model_copy(update={"cases": folder, "roots": roots, "reviewers": reviewers})
@@ -124,6 +135,8 @@ def require_sign_in_proxy(settings: DeskSettings, host: str) -> None:
     """
     is_loopback = ServerAddress(scheme="http", host=host, port=1).is_loopback
     if settings.proxy is None and not is_loopback:
-        setting, problem = "--host", f"everyone who can reach {host} could open your cases"
-        remedy = "Use --host 127.0.0.1, or set [proxy] address and user_header in desk.toml"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "--host",
+            f"everyone who can reach {host} could open your cases",
+            "Use --host 127.0.0.1, or set [proxy] address and user_header in desk.toml",
+        )

@@ -1,13 +1,13 @@
 """Worker that reviews the queued cases of a desk, a few at a time, in a separate thread."""
 
 import asyncio
+import errno
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing, suppress
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from contextlib import AbstractContextManager, suppress
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.desk.case_store import CaseRecord, CaseStore
@@ -16,13 +16,14 @@ from unreel.desk.reviewer_sets import OpenReviewerSet
 from unreel.desk.settings import DeskSettings
 from unreel.engine.stage import convert_error_to_failure
 from unreel.media.reader import MediaReader
-from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import ReviewerPool
 
-_N_DURATIONS: Final = 20
-_HOUR_S: Final = 3600.0
-_STOP_S: Final = 10.0
-_LONG_S: Final = 90.0
+_N_DURATIONS = 20
+_DAY_S = 86_400.0
+_STOP_S = 10.0
+_RETRY_S = 30.0
+"""Seconds until a case is tried again whose files or log could not be written."""
+_LONG_S = 90.0
 """Remaining seconds above which the time is shown in minutes."""
 
 
@@ -34,7 +35,7 @@ class CaseReviewWorker:
     Args:
         store: Store of the cases; reviews of unfinished cases are resumed.
         sets: Reviewer sets by name.
-        settings: Limits, and the age at which cases are deleted.
+        settings: Limits, and the age at which cases are moved to the trash.
         open_reader: Function that opens the media reader.
     """
 
@@ -52,6 +53,8 @@ class CaseReviewWorker:
         self._n_added = self._n_taken = 0
         self._steps: dict[str, str] = {}
         """Current steps of the cases in progress."""
+        self._postponed: set[str] = set()
+        """Cases that wait for space on the disk."""
         self._durations_s: deque[float] = deque(maxlen=_N_DURATIONS)
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._loop = self._runner.get_loop()
@@ -68,6 +71,7 @@ class CaseReviewWorker:
 
     def add(self, case: CaseRecord) -> None:
         """Append a case to the queue."""
+        self._postponed.discard(case.id)
         self._waiting[case.id] = self._n_added
         self._n_added += 1
         self._loop.call_soon_threadsafe(self._queue.put_nowait, case)
@@ -88,7 +92,15 @@ class CaseReviewWorker:
             before = "1 case before it" if ahead == 1 else f"{ahead} cases before it"
             return f"Waiting: {before}{self._format_remaining_time(ahead)}."
         if case.is_ended:
-            return "Done." if case.stage == "done" else "Not reviewed."
+            return (
+                case.sentence
+                if case.damage
+                else "Done."
+                if case.stage == "done"
+                else "Not reviewed."
+            )
+        if case.id in self._postponed:
+            return f"The disk is full, or cannot be written. Tried again every {_RETRY_S:.0f} s."
         if (step := self._steps.get(case.id)) is None:
             return "Interrupted. The next start of the desk continues it."
         if case.stage == "shown":
@@ -117,11 +129,11 @@ class CaseReviewWorker:
             self._runner.run(self._work())
 
     async def _work(self) -> None:
-        with self._open_reader() as reader, closing(ReviewDispatcher(reader)) as dispatcher:
-            tools = CaseReviewTools(store=self._store, reader=reader, dispatcher=dispatcher)
+        with self._open_reader() as reader:
+            tools = CaseReviewTools(store=self._store, reader=reader)
             async with ReviewerPool() as pool:
                 jobs = [self._take_cases(tools, pool) for _ in range(self._settings.at_once)]
-                tasks = [asyncio.create_task(job) for job in (*jobs, self._delete_old_cases())]
+                tasks = [asyncio.create_task(job) for job in (*jobs, self._trash_old_cases())]
                 await self._stopped.wait()
                 for task in tasks:
                     task.cancel()
@@ -139,8 +151,9 @@ class CaseReviewWorker:
                 if not case.is_deleted:
                     await self._review(case, tools, pool)
                     self._durations_s.append(time.monotonic() - began_s)
-            except OSError:
-                pass  # the log cannot be written, as on a full disk: the next start continues
+            except OSError:  # the disk is full, or the log cannot be written
+                self._postponed.add(case.id)
+                self._loop.call_later(_RETRY_S, self.add, case)
             finally:
                 self._steps.pop(case.id)
             if case.is_deleted:
@@ -153,21 +166,23 @@ class CaseReviewWorker:
             self._steps[case.id] = step
 
         try:
+            if not await asyncio.to_thread(self._store.check, case):
+                return
             self._store.record(case, "started")
             reviewer_set = self._sets.get(case.reviewers)
             if reviewer_set is None:
-                detail = f"desk.toml has no reviewer set named {case.reviewers!r}"
+                detail = f"the desk has no reviewer set named {case.reviewers!r} now"
                 record_case_failure(case, self._store, Failure(FailureReason.STOPPED, detail))
                 return
             reviewers = [pool.open(factory) for factory in reviewer_set.factories]
             await review_case(case, tools, reviewer_set, reviewers, set_step)
-        except Exception as error:  # noqa: BLE001  a failed clip is a failed case, whatever it raised
+        except Exception as error:  # a failed clip is a failed case, whatever it raised
+            if os.strerror(errno.ENOSPC) in str(error):  # Lance names it in the text only
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
             record_case_failure(case, self._store, convert_error_to_failure(error))
 
-    async def _delete_old_cases(self) -> None:
+    async def _trash_old_cases(self) -> None:
         while self._settings.retain_days is not None:
-            before = datetime.now(UTC) - timedelta(days=self._settings.retain_days)
-            for case in self._store.select():
-                if case.added_at < before:
-                    self.delete(case, "retention")
-            await asyncio.sleep(_HOUR_S)
+            with suppress(OSError):
+                await asyncio.to_thread(self._store.move_old_to_trash, self._settings.retain_days)
+            await asyncio.sleep(_DAY_S)

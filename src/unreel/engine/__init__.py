@@ -13,6 +13,4 @@ Where to look:
     `location.py`: folders and S3 prefixes.
     `clip_facts.py`: hashes and properties of a benchmark's clips.
     `downloads.py`: clips from URLs.
-    `table_check.py`: check of a stored table.
-    `salvage.py`: repair of a damaged table.
 """

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from unreel.core.address_check import (
@@ -15,10 +14,10 @@ from unreel.core.address_check import (
 )
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 
-SCHEMES: Final = ("s3", "https", "http")
-LOCALHOST: Final = "localhost"
-_PORTS: Final = {"https": 443, "http": 80}
-_SETTING: Final = "UNREEL_FETCH_FROM"
+SCHEMES = ("s3", "https", "http")
+LOCALHOST = "localhost"
+_PORTS = {"https": 443, "http": 80}
+_SETTING = "UNREEL_FETCH_FROM"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,11 @@ def parse_allowed_locations(text: str) -> tuple[str, ...]:
         try:
             _parse_remote_location(name)
         except InvalidValueError as error:
-            remedy = "Write s3://bucket/prefix or https://host, with commas between them"
-            raise InvalidSettingError(_SETTING, f"cannot use {name!r} ({error})", remedy) from error
+            raise InvalidSettingError(
+                _SETTING,
+                f"cannot use {name!r} ({error})",
+                "Write s3://bucket/prefix or https://host, with commas between them",
+            ) from error
     return names
 
 
@@ -59,9 +61,9 @@ def require_allowed_location(location: str, named: Iterable[str]) -> None:
     """Raise `InvalidValueError` if `location` is in none of the locations `named`, or unusable."""
     target = _parse_remote_location(location)
     if not any(_parse_remote_location(text).covers(target) for text in named):
-        host = f"{target.scheme}://{target.host}"
-        msg = f"nothing is fetched from {host}, which is not allowed"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"nothing is fetched from {target.scheme}://{target.host}, which is not allowed"
+        )
 
 
 def resolve_allowed_host(host: str, port: int) -> list[Peer]:
@@ -75,11 +77,10 @@ def resolve_allowed_host(host: str, port: int) -> list[Peer]:
         OSError: The name cannot be resolved.
     """
     peers = resolve_host(host, port)
-    if not _is_localhost_or_ip(host):
+    if not (host == LOCALHOST or parse_ip_address(host) is not None):
         for address, _ in peers:
             if any(ip.is_loopback for ip in _parse_embedded_addresses(address)):
-                msg = f"{host} resolves to {address}, an address of this machine"
-                raise InvalidValueError(msg)
+                raise InvalidValueError(f"{host} resolves to {address}, an address of this machine")
     return peers
 
 
@@ -95,16 +96,16 @@ def require_public_addresses(peers: Iterable[Peer]) -> None:
     for address, _ in peers:
         for ip in _parse_embedded_addresses(address):
             if not ip.is_global or ip.is_multicast:
-                msg = f"{ip} is not a public internet address, and its source is untrusted"
-                raise InvalidValueError(msg)
+                raise InvalidValueError(
+                    f"{ip} is not a public internet address, and its source is untrusted"
+                )
 
 
 def get_url_origin(location: str) -> str:
     """Return scheme, host and port of an HTTP(S) URL; raise `InvalidValueError` for another text."""
     url = _parse_remote_location(location)
     if url.scheme not in _PORTS:
-        msg = f"{url.scheme} is no scheme of the web"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(f"{url.scheme} is no scheme of the web")
     host = f"[{url.host}]" if ":" in url.host else url.host
     return f"{url.scheme}://{host}:{url.port}"
 
@@ -113,11 +114,9 @@ def _parse_remote_location(address: str) -> AllowedLocation:
     scheme, _, rest = address.partition("://")
     if scheme not in SCHEMES:
         label = scheme if scheme.isalnum() and rest else "this"
-        msg = f"{label} is no scheme that is fetched, only {', '.join(SCHEMES)}"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(f"{label} is no scheme that is fetched, only {', '.join(SCHEMES)}")
     if not address.isprintable() or "\\" in address:
-        msg = "it contains characters that are not allowed in an address"
-        raise InvalidValueError(msg)
+        raise InvalidValueError("it contains characters that are not allowed in an address")
     if scheme == "s3":
         # Keys are taken literally: `#`, `?` and `%` are ordinary characters.
         bucket, _, key = rest.partition("/")
@@ -130,32 +129,24 @@ def _parse_web_location(address: str) -> AllowedLocation:
         split = urlsplit(address)
         port = split.port or _PORTS[split.scheme]
     except ValueError as error:
-        msg = f"it is no address: {error}"
-        raise InvalidValueError(msg) from error
+        raise InvalidValueError(f"it is no address: {error}") from error
     if " " in address or split.username is not None:
-        msg = "it contains a space or a user name"
-        raise InvalidValueError(msg)
+        raise InvalidValueError("it contains a space or a user name")
     host = _require_single_host((split.hostname or "").rstrip("."))
     return AllowedLocation(split.scheme, host, port, _split_safe_path(unquote(split.path)))
 
 
 def _require_single_host(host: str) -> str:
     if not re.fullmatch(r"[\w.:-]+", host):
-        msg = "it names no single bucket or host"
-        raise InvalidValueError(msg)
+        raise InvalidValueError("it names no single bucket or host")
     return host
 
 
 def _split_safe_path(path: str) -> tuple[str, ...]:
     parts = tuple(part for part in path.split("/") if part)
     if {".", ".."} & set(parts):
-        msg = "its path climbs"
-        raise InvalidValueError(msg)
+        raise InvalidValueError("its path climbs")
     return parts
-
-
-def _is_localhost_or_ip(host: str) -> bool:
-    return host == LOCALHOST or parse_ip_address(host) is not None
 
 
 def _parse_embedded_addresses(text: str) -> tuple[IpAddress, ...]:

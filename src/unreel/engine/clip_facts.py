@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -36,8 +35,8 @@ from unreel.engine.storage_access import (
 if TYPE_CHECKING:
     from unreel.engine.table import LanceTable
 
-FACTS: Final = TypeAdapter(ClipFacts)
-CLIPS: Final = TableSchema(
+FACTS = TypeAdapter(ClipFacts)
+CLIPS = TableSchema(
     name="clips",
     version=1,
     columns={
@@ -50,21 +49,20 @@ CLIPS: Final = TableSchema(
 )
 """Schema of clips: one row per file of a benchmark; `clip` is the id of its bytes, `facts` is JSON. The key
 of a file is its name in the benchmark, that of an object its URL, and `mark` identifies its
-bytes: a row with another mark replaces it, so that a run can be scored without its clips. Runs
-of earlier releases identify files by path and modification time.
+bytes: a row with another mark replaces it, so that a run can be scored without its clips.
 """
-_NAMED: Final = 512
+_NAMED = 512
 """Number of entries whose files are located together, before the first of them is yielded."""
-_FACTS_LENGTH: Final = 1 << 20
+_FACTS_LENGTH = 1 << 20
 """Maximum number of characters of a clip's JSON; a clip with many tracks has a few thousand."""
 
 
-_USUAL_LENGTH: Final = 2048
-_SIZE: Final = re.compile(
+_USUAL_LENGTH = 2048
+_SIZE = re.compile(
     r'(?P<before>\{"container":"[^"\\]*","size_bytes":)(?P<size>[1-9][0-9]{0,17})(?=,)'
 )
 """Pattern of the beginning of the JSON that this release writes, up to the file size."""
-_NOT_SURVEYED: Final = Failure(
+_NOT_SURVEYED = Failure(
     FailureReason.CLIP_CHANGED, "it was not surveyed: the benchmark has changed since"
 )
 
@@ -119,10 +117,10 @@ def iter_clip_file_rows(
             yield named | {"location": file.place, "mark": mark}
 
 
-def reuse_stored_clip_facts(rows: Iterable[Row], known: "LanceTable") -> Iterator[Row]:
-    """Yield rows, with stored facts from `known` if a successful row has the same key and mark."""
+def reuse_stored_clip_facts(rows: Iterable[Row], known_table: "LanceTable") -> Iterator[Row]:
+    """Yield rows, with stored facts from `known_table` if a successful row has the same key and mark."""
     for chunk in iter_chunks(rows):
-        stored = {row["key"]: row for row in known.get([row["key"] for row in chunk])}
+        stored = {row["key"]: row for row in known_table.get([row["key"] for row in chunk])}
         for row in chunk:
             facts = stored.get(row["key"], {})
             is_same = facts.get("mark") == row.get("mark") and not facts.get("failure_reason")
@@ -135,14 +133,10 @@ class StoredClipFacts:
 
     Args:
         tables: Tables of a run; the first that contains a file is used.
-        typed: The benchmark's folder as stored by an earlier release that began the run: it
-            identified each file by its path and modification time, of which only the path is
-            portable.
     """
 
-    def __init__(self, *tables: "LanceTable", typed: Path | None = None) -> None:
-        self._tables, self._typed = tables, typed
-        self._keys: dict[str, str] | None = None
+    def __init__(self, *tables: "LanceTable") -> None:
+        self._tables = tables
 
     def find(
         self, benchmark: Benchmark, entries: Iterable[Entry]
@@ -158,7 +152,10 @@ class StoredClipFacts:
         for chunk in iter_chunks(entries):
             files = [_list_entry_files(benchmark, entry, cleaned=cleaned) for entry in chunk]
             rows = self._rows([file for pair in files for file in pair])
-            clips = {file: self._found(file, row) for file, row in rows.items()}
+            clips = {
+                file: _parse_clip_row(file.place, row, source=self._tables[0].place.uri)
+                for file, row in rows.items()
+            }
             for entry, (file, *second) in zip(chunk, files, strict=True):
                 yield ProbedEntry(
                     entry=entry,
@@ -166,28 +163,8 @@ class StoredClipFacts:
                     cleaned=clips.get(second[0], _NOT_SURVEYED) if second else None,
                 )
 
-    def _found(self, file: _BenchmarkFile, row: Row) -> Clip | Failure:
-        return _parse_clip_row(file.place, row, source=self._tables[0].place.uri)
-
     def _rows(self, files: list[_BenchmarkFile]) -> dict[_BenchmarkFile, Row]:
-        rows = self._look_up({file: file.key for file in files})
-        if self._typed is not None:
-            missing = {f: str(self._typed / f.words) for f in files if f not in rows}
-            known = self._by_location() if missing else {}
-            rows |= self._look_up({f: known[at] for f, at in missing.items() if at in known})
-        return rows
-
-    def _by_location(self) -> dict[str, str]:
-        """Return the key of the latest stored row of each file path."""
-        if self._keys is None:
-            tables = [table for table in self._tables if table.exists()]
-            rows = (row for table in tables for row in table.rows(["key", "location"]))
-            self._keys = {row["location"]: row["key"] for row in rows}
-        return self._keys
-
-    def _look_up(self, keys: dict[_BenchmarkFile, str]) -> dict[_BenchmarkFile, Row]:
-        if not keys:
-            return {}
+        keys = {file: file.key for file in files}
         values = list(keys.values())
         rows = {row["key"]: row for table in self._tables[::-1] for row in table.get(values)}
         return {file: rows[key] for file, key in keys.items() if key in rows}

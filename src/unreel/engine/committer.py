@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import (
     InvalidValueError,
@@ -24,24 +24,24 @@ from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
 
-COMPACT_EVERY: Final = 32
+COMPACT_EVERY = 32
 """Number of commits between joins of fragments; at the end of a run, a quarter of them is enough to compact."""
-_CLEAN_EVERY_S: Final = 900.0
+_CLEAN_EVERY_S = 900.0
 """Minimum seconds between deletions of old versions, for which the manifests of all others are read."""
 _FIRST_ROWS, _LARGEST_ROWS = 256, 100_000
-_FIRST_S: Final = 2.0
-_ROWS_A_SECOND_CUBED: Final = _FIRST_ROWS / _FIRST_S**3
+_FIRST_S = 2.0
+_ROWS_A_SECOND_CUBED = _FIRST_ROWS / _FIRST_S**3
 _WAITS_FOR_A_COMMIT, _LONGEST_S = 4, 60.0
 """Ratio of interval to commit duration, up to 60 s: slow commits, as of replaced rows, take about a fifth of time."""
 _DEAR_USD, _DEAR_S = 0.01, 0.2
-_LARGEST_BYTES: Final = 32 * 2**20
-_PORTION_ROWS: Final = 1_024
+_LARGEST_BYTES = 32 * 2**20
+_PORTION_ROWS = 1_024
 """Number of rows that are converted to Arrow at a time, to save memory."""
 _ROOM_ROWS, _ROOM_BYTES = 16 * _PORTION_ROWS, 32 * 2**20
 """Maximum number and text size of rows that wait for conversion to Arrow; if exceeded, the runner waits."""
-_SPARE_BYTES: Final = 2**20
+_SPARE_BYTES = 2**20
 """Free disk space that is kept for manifests and for the rows in flight."""
-_LOOK_S: Final = 0.1
+_LOOK_S = 0.1
 """Minimum seconds between checks of the free disk space."""
 
 
@@ -308,9 +308,9 @@ class TableCommitter:
         elif self._commits:
             self._writer.join(at_least=COMPACT_EVERY)
 
-    def _report(self, draft: _PendingCommit) -> None:
-        self.progress.failures.update(draft.failures)
-        self.progress.done += draft.n_rows - draft.failures.total()
-        for name, value in draft.totals.items():
+    def _report(self, commit: _PendingCommit) -> None:
+        self.progress.failures.update(commit.failures)
+        self.progress.done += commit.n_rows - commit.failures.total()
+        for name, value in commit.totals.items():
             self.progress.totals[name] = self.progress.totals.get(name, 0.0) + value
         self._on_commit(self.progress)

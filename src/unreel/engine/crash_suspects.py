@@ -17,7 +17,7 @@ again.
 Limit: a row that was killed from outside in each of `DEATHS_ALONE` fresh workers cannot be
 distinguished from a row that crashes. All causes of a crash have the same weight, because a row
 that uses all memory ends by the same SIGKILL as other rows of its worker. The reasons are in
-docs/decisions/0013-suspects-alone.md.
+docs/decisions/decisions-of-0.1.md#0013.
 """
 
 import asyncio
@@ -31,15 +31,15 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from multiprocessing import connection
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine.stage import Row, Stage, convert_to_failed_row
 from unreel.engine.stage_worker import StageChain
 
-DEATHS_ALONE: Final = 5
-_FALSE_STARTS: Final = 10
+DEATHS_ALONE = 5
+_FALSE_STARTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class CrashSuspectQueue:
         """Remove and return the next suspect row from the queue."""
         return self._waiting.popleft()
 
-    def judge(self, trial: CrashSuspectRow, outcome: Row | WorkerCrash) -> Row | None:
+    def judge(self, suspect: CrashSuspectRow, outcome: Row | WorkerCrash) -> Row | None:
         """Return the finished or quarantined row; `None` if the row must run in isolation again.
 
         Raises:
@@ -85,34 +85,30 @@ class CrashSuspectQueue:
         """
         if isinstance(outcome, WorkerCrash) and not outcome.began:
             self._note_false_start(outcome)
-            self._waiting.append(trial)
+            self._waiting.append(suspect)
             return None
         self._false_starts = 0
         if not isinstance(outcome, WorkerCrash):
             return outcome
-        trial = replace(trial, deaths=trial.deaths + 1)
-        if trial.deaths >= DEATHS_ALONE:
-            return _build_quarantined_row(trial, outcome)
-        self._waiting.append(trial)
+        suspect = replace(suspect, deaths=suspect.deaths + 1)
+        if suspect.deaths >= DEATHS_ALONE:
+            detail = f"{suspect.deaths} workers that ran nothing else died of it, the last by {outcome.how}"
+            return convert_to_failed_row(suspect.row, Failure(FailureReason.QUARANTINED, detail))
+        self._waiting.append(suspect)
         return None
 
-    def _note_false_start(self, died: WorkerCrash) -> None:
+    def _note_false_start(self, crash: WorkerCrash) -> None:
         self._false_starts += 1
         if self._false_starts == _FALSE_STARTS:
-            setting = "engine"
-            problem = f"{_FALSE_STARTS} workers in a row ended before they began, by {died.how}"
-            remedy = "Read their output and run again: committed results are kept"
-            raise InvalidSettingError(setting, problem, remedy)
-
-
-def _build_quarantined_row(trial: CrashSuspectRow, died: WorkerCrash) -> Row:
-    """Return the crashed row of `trial` as a failure that is not retried automatically."""
-    detail = f"{trial.deaths} workers that ran nothing else died of it, the last by {died.how}"
-    return convert_to_failed_row(trial.row, Failure(FailureReason.QUARANTINED, detail))
+            raise InvalidSettingError(
+                "engine",
+                f"{_FALSE_STARTS} workers in a row ended before they began, by {crash.how}",
+                "Read their output and run again: committed results are kept",
+            )
 
 
 _BEGAN, _DONE = "began", "done"
-_PEACE_S: Final = 10.0
+_PEACE_S = 10.0
 """Timeout for the exit of a process that has returned its row."""
 
 
@@ -129,11 +125,10 @@ class IsolatedProcess:
         try:
             self._stages = pickle.dumps(list(stages))
         except (pickle.PicklingError, TypeError, AttributeError) as error:
-            msg = (
+            raise InvalidValueError(
                 f"rows whose worker died run in a process of their own, and a stage cannot be sent "
                 f"there: {error}. Define it in a module, without open files in `__init__`"
-            )
-            raise InvalidValueError(msg) from error
+            ) from error
 
     async def __call__(self, row: Row) -> Row | WorkerCrash:
         """Run the row in a fresh process; return the finished row, or how the process crashed."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from typing import IO, Any, Final, TypeVar
+from typing import IO, Any, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from unreel.core.address_check import Peer
@@ -22,11 +22,11 @@ from unreel.engine.allowed_locations import (
     resolve_allowed_host,
 )
 
-_READABLE: Final = 200
-_REDIRECTS: Final = 3
-_FOUND: Final = 200
-_MOVED: Final = range(300, 400)
-_PORTS: Final = {"https": 443, "http": 80}
+_READABLE = 200
+_REDIRECTS = 3
+_FOUND = 200
+_MOVED = range(300, 400)
+_PORTS = {"https": 443, "http": 80}
 _Socket = TypeVar("_Socket", bound=socket.socket)
 
 
@@ -125,18 +125,23 @@ def _iter_http_pieces(location: str, policy: DownloadPolicy) -> Generator[bytes,
         for _ in range(_REDIRECTS):
             if reply.status not in _MOVED:
                 break
-            location = _resolve_redirect(location, reply.getheader("Location") or "", policy)
+            moved = urljoin(location, (reply.getheader("Location") or ""))
+            old, new = urlsplit(location), urlsplit(moved)
+            if (old.scheme, old.netloc) != (new.scheme, new.netloc):
+                raise InvalidValueError(
+                    "the server redirects to another host, which is not followed"
+                )
+            require_allowed_location(moved, policy.named)
+            location = moved
             reply = line.ask(urlsplit(location))
         if reply.status != _FOUND:
-            msg = f"the server answers with status {reply.status}"
-            raise OSError(msg)
+            raise OSError(f"the server answers with status {reply.status}")
         if (reply.length or 0) > policy.max_bytes:
             raise _build_download_error(FailureReason.TOO_LARGE, f"{reply.length} bytes")
         while piece := reply.read1(READ_BYTES):
             yield piece
         if reply.length:
-            msg = f"the connection ended {reply.length} bytes too early"
-            raise OSError(msg)
+            raise OSError(f"the connection ended {reply.length} bytes too early")
 
 
 class _CancellableConnection:
@@ -156,7 +161,10 @@ class _CancellableConnection:
     def ask(self, address: SplitResult) -> http.client.HTTPResponse:
         """Send a GET request to the checked IP address: the host name is not resolved a second time."""
         host, port = str(address.hostname), address.port or _PORTS[address.scheme]
-        sock = self._hold(_connect_first_reachable(self._peers(host, port), self.left_s))
+        peers = resolve_allowed_host(host, port)
+        if self._public:
+            require_public_addresses(peers)
+        sock = self._hold(_connect_first_reachable(peers, self.left_s))
         if address.scheme == "https":
             context = ssl.create_default_context()
             sock = self._hold(
@@ -178,12 +186,6 @@ class _CancellableConnection:
     def close(self) -> None:
         """Close all responses and sockets of the download."""
         self._open.close()
-
-    def _peers(self, host: str, port: int) -> list[Peer]:
-        peers = resolve_allowed_host(host, port)
-        if self._public:
-            require_public_addresses(peers)
-        return peers
 
     def _hold(self, sock: _Socket) -> _Socket:
         self._open.enter_context(sock)
@@ -213,16 +215,6 @@ def _connect_first_reachable(peers: Iterable[Peer], seconds: float) -> socket.so
         except OSError as error:
             lost = error
     raise lost or OSError("the host has no address")
-
-
-def _resolve_redirect(location: str, target: str, policy: DownloadPolicy) -> str:
-    moved = urljoin(location, target)
-    old, new = urlsplit(location), urlsplit(moved)
-    if (old.scheme, old.netloc) != (new.scheme, new.netloc):
-        msg = "the server redirects to another host, which is not followed"
-        raise InvalidValueError(msg)
-    require_allowed_location(moved, policy.named)
-    return moved
 
 
 def _build_download_error(reason: FailureReason, detail: str) -> MediaError:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,26 +21,21 @@ from numpy.typing import NDArray
 from unreel.core.chunks import SCAN_ROWS
 from unreel.core.errors import InvalidValueError
 
-FRUGAL: Final = {
+FRUGAL = {
     "batch_size": 16_384,
     "batch_readahead": 2,
     "fragment_readahead": 2,
     "io_buffer_size": 8 * 2**20,
 }
 """Options that limit the read-ahead of a scan of all keys, which is unlimited by default."""
-STAMP_BYTES: Final = 32
-_TAKEN: Final = 4_096
-_AT_ONCE: Final = 65_536
-_OFFSET_BITS: Final = 32
-_OFFSET: Final = np.uint64(2**_OFFSET_BITS - 1)
-_MOST_SLOTS: Final = 2**32
-_MARK_BITS: Final = 64
-_DIGITS: Final = 2 * STAMP_BYTES
-
-
-def hash_key_to_int(key: str) -> int:
-    """Return a key's 8-byte hash as integer, equal in every process, to check a table row by row."""
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
+STAMP_BYTES = 32
+_TAKEN = 4_096
+_AT_ONCE = 65_536
+_OFFSET_BITS = 32
+_OFFSET = np.uint64(2**_OFFSET_BITS - 1)
+_MOST_SLOTS = 2**32
+_MARK_BITS = 64
+_DIGITS = 2 * STAMP_BYTES
 
 
 def iter_key_arrays(keys: Sequence[str]) -> Iterator[Any]:
@@ -52,13 +47,9 @@ def iter_key_arrays(keys: Sequence[str]) -> Iterator[Any]:
         try:
             yield pa.array(chunk, pa.string())
         except (pa.ArrowException, UnicodeError, TypeError) as error:
-            msg = f"a key is not a text that a table can store: {error}. Fix the code that makes the rows"
-            raise InvalidValueError(msg) from error
-
-
-def find_duplicate_keys(dataset: Any) -> list[str]:
-    """Return the keys that have more than one row in a Lance dataset, sorted."""
-    return KeyIndex().follow(dataset).doubled(dataset)
+            raise InvalidValueError(
+                f"a key is not a text that a table can store: {error}. Fix the code that makes the rows"
+            ) from error
 
 
 def _parse_hex_digits(digits: bytes) -> bytes:
@@ -166,10 +157,10 @@ class KeyHashIndex:
         inside[inside] = self.marks[indices[inside]] == targets[inside]
         return inside
 
-    def join(self, other: "KeyHashIndex") -> "KeyHashIndex":
+    def join(self, other_index: "KeyHashIndex") -> "KeyHashIndex":
         """Return the union of both indexes."""
-        marks = np.concatenate([self.marks, other.marks])
-        slots = np.concatenate([self.slots, other.slots])
+        marks = np.concatenate([self.marks, other_index.marks])
+        slots = np.concatenate([self.slots, other_index.slots])
         order = np.argsort(marks, kind="stable")  # linear time for two sorted arrays
         return KeyHashIndex(marks[order], slots[order])
 
@@ -239,8 +230,9 @@ class KeyIndex:
             starts=np.append(self.starts, self.n_slots + np.cumsum(lengths, dtype=np.int64)),
         )
         if longer.n_slots > _MOST_SLOTS:
-            msg = f"a table of {longer.n_slots} rows is more than one process can look through. Divide it"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"a table of {longer.n_slots} rows is more than one process can look through. Divide it"
+            )
         n_rows = sum(fragment.count_rows() for fragment in new)
         marks, slots = np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint32)
         at = 0

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
 
 from unreel.core.errors import UnreelError
 from unreel.engine.crash_suspects import CrashSuspectQueue, IsolatedProcess
@@ -18,10 +17,10 @@ from unreel.engine.stage import Row, RowSink, Stage, format_start_log_item
 from unreel.engine.stage_worker import StageWorker
 from unreel.engine.start_log import ItemStartLog
 
-_PULL_ROWS: Final = 256
-_PULL_S: Final = 0.02
-_POLL_S: Final = 0.002
-_SIGNAL_S: Final = 0.01
+_PULL_ROWS = 256
+_PULL_S = 0.02
+_POLL_S = 0.002
+_SIGNAL_S = 0.01
 
 
 class LocalRunner:
@@ -39,7 +38,7 @@ class LocalRunner:
         After an interrupt the sink has all rows that were finished.
         """
         with ItemStartLog(ledger) as book:
-            job = _LocalJob(iter(rows), stages, sink=sink, ledger=book)
+            job = _LocalJob(iter(rows), stages, sink=sink, start_log=book)
             thread = threading.Thread(target=job.main, name="local-runner", daemon=True)
             thread.start()
             try:
@@ -61,14 +60,19 @@ class LocalRunner:
 
 class _LocalJob:
     def __init__(
-        self, rows: Iterator[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: ItemStartLog
+        self,
+        rows: Iterator[Row],
+        stages: Sequence[Stage],
+        *,
+        sink: RowSink,
+        start_log: ItemStartLog,
     ) -> None:
         self.ended = False
         self.error: BaseException | None = None
-        self._rows, self._stages, self._sink, self._ledger = rows, stages, sink, ledger
+        self._rows, self._stages, self._sink, self._ledger = rows, stages, sink, start_log
         self._workers: list[StageWorker] = []
         self._suspects = CrashSuspectQueue()
-        self._alone = IsolatedProcess(stages) if ledger.has_suspects() else None
+        self._alone = IsolatedProcess(stages) if start_log.has_suspects() else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
@@ -135,10 +139,10 @@ class _LocalJob:
             return
         group.create_task(self._walk(row))
 
-    async def _confirm(self, alone: IsolatedProcess) -> None:
+    async def _confirm(self, process: IsolatedProcess) -> None:
         while self._suspects:
             trial = self._suspects.take()
-            outcome = await alone(trial.row)
+            outcome = await process(trial.row)
             row = self._suspects.judge(trial, outcome)
             if row is outcome:
                 self._ledger.finish(format_start_log_item(trial.row))

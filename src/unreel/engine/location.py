@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from unicodedata import category
 
 import obstore.store
@@ -32,7 +32,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import require_relative_path
 from unreel.core.settings import EnvironmentSettings
 
-_REMEDY: Final = f"Check that it runs, its keys and this machine's clock. {GO_ON}"
+_REMEDY = f"Check that it runs, its keys and this machine's clock. {GO_ON}"
 
 
 @contextmanager
@@ -41,8 +41,7 @@ def translate_store_errors() -> Iterator[None]:
     try:
         yield
     except BaseError as error:
-        source = "the store"
-        raise UnreadableSourceError(source, format_library_error(error), _REMEDY) from error
+        raise UnreadableSourceError("the store", format_library_error(error), _REMEDY) from error
 
 
 def raise_if_store_unavailable(error: BaseError, uri: str) -> None:
@@ -52,25 +51,24 @@ def raise_if_store_unavailable(error: BaseError, uri: str) -> None:
         MachineError: The error is not one of missing permission or of invalid keys.
     """
     if not isinstance(error, PermissionDeniedError | UnauthenticatedError):
-        problem = f"cannot read {uri}: {format_library_error(error)}"
-        raise MachineError(problem, _REMEDY) from error
+        raise MachineError(f"cannot read {uri}: {format_library_error(error)}", _REMEDY) from error
 
 
-_PATIENCE_S: Final = 60
+_PATIENCE_S = 60
 """Seconds for which a store may be unavailable before a run stops; longer than a server needs to restart."""
-_TRIES: Final = 1_000
+_TRIES = 1_000
 """Maximum number of retries; delays are random and ten may pass within a second, so the timeout decides."""
-_PROBES: Final = 3
-_FIRST_PATIENCE_S: Final = 5
+_PROBES = 3
+_FIRST_PATIENCE_S = 5
 """Timeout in seconds before a run starts, which is shorter because an address may be misspelt."""
-_CLIENT_OPTIONS: Final = ("allow_http", "timeout", "connect_timeout")
-_NOBODY: Final = {
+_CLIENT_OPTIONS = ("allow_http", "timeout", "connect_timeout")
+_NOBODY = {
     "aws_access_key_id": "anonymous",
     "aws_secret_access_key": "anonymous",
     "aws_skip_signature": "true",
 }
 """Options for unsigned requests; without any keys, Lance requests some from the machine's metadata service."""
-_REGION: Final = "us-east-1"
+_REGION = "us-east-1"
 """Default region; without a region, Lance also queries the metadata service."""
 
 
@@ -152,8 +150,9 @@ class StorageLocation:
                     raise build_too_large_error(source, most)
                 data = bytes(result.bytes())
             except BaseError as error:
-                remedy = "Check its address, bucket and keys"
-                raise UnreadableSourceError(source, f"cannot be read: {error}", remedy) from error
+                raise UnreadableSourceError(
+                    source, f"cannot be read: {error}", "Check its address, bucket and keys"
+                ) from error
         if most is not None and len(data) > most:
             raise build_too_large_error(source, most)
         return data
@@ -250,14 +249,17 @@ def require_conditional_puts(location: StorageLocation) -> None:
             # A broken reply says nothing about the store; after a timeout no time is left.
             if tries_left and time.monotonic() < last_s:
                 continue
-            remedy = "Check its address, bucket, keys and that you may write there"
             raise UnreadableSourceError(
-                location.uri, f"cannot use it: {format_library_error(error)}", remedy
+                location.uri,
+                f"cannot use it: {format_library_error(error)}",
+                "Check its address, bucket, keys and that you may write there",
             ) from error
     if not enforced:
-        problem = "this store does not enforce conditional puts, so two writers could lose rows"
-        remedy = "Use a store that does (AWS S3, MinIO, SeaweedFS, Ceph, R2), or a local folder"
-        raise UnreadableSourceError(location.uri, problem, remedy)
+        raise UnreadableSourceError(
+            location.uri,
+            "this store does not enforce conditional puts, so two writers could lose rows",
+            "Use a store that does (AWS S3, MinIO, SeaweedFS, Ceph, R2), or a local folder",
+        )
 
 
 def _enforces_conditional_writes(store: Any) -> bool:
@@ -282,27 +284,25 @@ def _rejects_stale_write(store: Any, name: str, first: Any) -> bool:
     return _rejects_write(store, name, {"e_tag": first["e_tag"]})
 
 
-S3: Final = "s3://"
+S3 = "s3://"
 
 
 def resolve_location(text: str, storage: Mapping[str, str]) -> StorageLocation:
     """Return the storage location for a user's text: a directory, or `s3://bucket/prefix`."""
     if "://" not in text:
-        _require_usable_folder_name(text)
+        if any(category(letter) in {"Cc", "Cs"} for letter in str(Path(text).absolute())):
+            raise InvalidSettingError(
+                "run",
+                f"cannot use the folder {text!a}",
+                "Name one without control characters, in UTF-8",
+            )
         return StorageLocation(text)
     bucket = text.removeprefix(S3).partition("/")[0]
     if not text.startswith(S3) or not bucket:
-        setting, problem = "run", f"cannot use {text!r}"
-        raise InvalidSettingError(setting, problem, "Name a folder, or s3://bucket/prefix")
+        raise InvalidSettingError(
+            "run", f"cannot use {text!r}", "Name a folder, or s3://bucket/prefix"
+        )
     return StorageLocation(text.rstrip("/"), storage)
-
-
-def _require_usable_folder_name(text: str) -> None:
-    """Raise for a folder path with control characters or invalid UTF-8, which Lance cannot open."""
-    if any(category(letter) in {"Cc", "Cs"} for letter in str(Path(text).absolute())):
-        setting, problem = "run", f"cannot use the folder {text!a}"
-        remedy = "Name one without control characters, in UTF-8"
-        raise InvalidSettingError(setting, problem, remedy)
 
 
 def get_local_state_folder(location: StorageLocation, settings: EnvironmentSettings) -> Path:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import EllipsisType
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +20,12 @@ from unreel.engine.key_index import STAMP_BYTES, KeyHasher, KeyHashIndex, KeyInd
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 
-_FIRST_LOOK: Final = 64
-_LARGEST_LOOK: Final = 2_048
-_ABOUT_BYTES: Final = STAMP_BYTES // 2
+_FIRST_LOOK = 64
+_LARGEST_LOOK = 2_048
+_ABOUT_BYTES = STAMP_BYTES // 2
 """Number of bytes that are kept of the stamp of a row's `mark`."""
-_PACKED: Final = 65_536
-_SIMILAR: Final = 2
+_PACKED = 65_536
+_SIMILAR = 2
 """Maximum ratio of the sizes of two packs that are joined."""
 
 
@@ -49,8 +49,8 @@ class _ExactKeySet:
 class _IssuedQuestionKeys:
     """Keys that this run has issued: recent keys in a set, older keys in sorted index packs."""
 
-    def __init__(self, mixer: KeyHasher) -> None:
-        self._mixer = mixer
+    def __init__(self, hasher: KeyHasher) -> None:
+        self._mixer = hasher
         self._last: set[bytes] = set()
         self._packs: list[KeyHashIndex] = []
         self._stamps = np.empty((0, STAMP_BYTES), dtype=np.uint8)

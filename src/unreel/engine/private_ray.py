@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any
 
 import ray
 import ray.exceptions
@@ -22,13 +22,13 @@ import ray.exceptions
 from unreel.core.errors import InvalidSettingError, format_library_error
 from unreel.core.settings import override_environment, read_ray_address
 
-_TOKEN_BYTES: Final = 32
-_CLIENT: Final = "ray://"
-_UNKNOWN: Final = re.compile("InvalidAuthToken|AuthenticationError|[Aa]uthentication token")
+_TOKEN_BYTES = 32
+_CLIENT = "ray://"
+_UNKNOWN = re.compile("InvalidAuthToken|AuthenticationError|[Aa]uthentication token")
 # Internal modules of Ray without types; the release is pinned, and a test checks their effect.
-_RAYLET: Final[Any] = import_module("ray._raylet")
-_CONSTANTS: Final[Any] = import_module("ray._private.ray_constants")
-_UTILS: Final[Any] = import_module("ray._common.utils")
+_RAYLET: Any = import_module("ray._raylet")
+_CONSTANTS: Any = import_module("ray._private.ray_constants")
+_UTILS: Any = import_module("ray._common.utils")
 
 
 @contextmanager
@@ -56,9 +56,11 @@ def connect_to_ray() -> Iterator[None]:
 def _join_ray_cluster(address: str) -> None:
     setting = "RAY_ADDRESS"
     if address.startswith(_CLIENT):
-        problem = f"{address} is a Ray Client address, for drivers outside the cluster"
-        remedy = "Run on a node of the cluster, with RAY_ADDRESS=auto or HOST:PORT of its head"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            setting,
+            f"{address} is a Ray Client address, for drivers outside the cluster",
+            "Run on a node of the cluster, with RAY_ADDRESS=auto or HOST:PORT of its head",
+        )
     try:
         _start_ray()
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
@@ -107,10 +109,7 @@ def _start_ray(**options: Any) -> None:
         # Lance warns of every fork, but Ray's are followed by an exec at once.
         warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
         ray.init(
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.WARNING,
-            **options,
+            include_dashboard=False, log_to_driver=False, logging_level=logging.WARNING, **options
         )
     logging.getLogger("ray.data").setLevel(logging.ERROR)
 

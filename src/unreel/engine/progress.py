@@ -1,10 +1,9 @@
 """Progress of a job, and the callbacks that report it."""
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 
 @dataclass(slots=True)
@@ -49,14 +48,16 @@ class JobCallbacks:
     """Callback with each step of a commit, by part and name (`answers-written`), for tests that kill a job."""
 
 
-NO_CALLBACKS: Final = JobCallbacks()
+NO_CALLBACKS = JobCallbacks()
 
 
-COST: Final = "cost_usd"
+COST = "cost_usd"
 """Name of the total that is the cost of a run."""
-_CAUSES: Final = 3
-_MINUTE_S: Final = 60
-_HOUR_S: Final = 3600
+_CAUSES = 3
+_MINUTE_S = 60
+_SLOW = 0.05
+"""Rows per second below which a rate is printed per minute."""
+_HOUR_S = 3600
 
 
 class ProgressLine:
@@ -77,6 +78,8 @@ class ProgressLine:
         """Cost of the rows so far; `None` if no price is known."""
         self._n_of_part: dict[str, int] = {}
         self._began_s = clock()
+        self._recent: deque[tuple[float, int]] = deque()
+        """Times of recent commits, with the number of rows until then; the first is before them."""
 
     def begin(self, whose: str = "") -> None:
         """Reset the progress for a new run; `whose` is the prefix of its lines if there are several runs."""
@@ -86,17 +89,25 @@ class ProgressLine:
     def tell(self, phase: str) -> None:
         """Show that the activity `phase` begins, whose number of rows is unknown."""
         self._phase, self._part, self._began_s = phase, "", self._clock()
+        self._recent.clear()
 
     def expect(self, part: str, due: int) -> None:
         """Show that the part `part` of the job begins, with `due` rows to do."""
         self._part, self._due, self._began_s = part, due, self._clock()
         self._progress = None
+        self._recent.clear()
 
     def step(self, part: str, progress: Progress) -> None:
         """Update the progress after rows of a part were committed."""
         if part != self._part:
             self._part, self._due = part, None
+            self._recent.clear()
         self._progress = progress
+        now_s = self._clock()
+        self._recent = self._recent or deque([(self._began_s, 0)])
+        self._recent.append((now_s, progress.done + progress.failed))
+        while len(self._recent) > 2 and self._recent[1][0] < now_s - _MINUTE_S:  # noqa: PLR2004  a rate needs two
+            self._recent.popleft()
         self._due = self._due if progress.due is None else progress.due
         self._n_of_part[part] = progress.done + progress.failed
         self.cost_usd = progress.totals.get(COST, self.cost_usd)
@@ -129,21 +140,34 @@ class ProgressLine:
         if not self._part:
             passed = f", {format_duration(seconds)}" if with_time and seconds >= 1 else ""
             return f"{self._whose}{self._phase}{passed}"
-        progress = self._progress or Progress()
+        rate, last_s = 0.0, self._clock()
+        if self._recent:
+            (first_s, n_first), (last_s, n_last) = self._recent[0], self._recent[-1]
+            rate = (n_last - n_first) / (last_s - first_s) if last_s > first_s else 0.0
         return self._whose + format_progress_line(
-            self._part, progress, due=self._due, seconds=seconds
+            self._part,
+            self._progress or Progress(),
+            due=self._due,
+            rate=rate,
+            waited_s=self._clock() - last_s,
         )
 
 
-def format_progress_line(part: str, progress: Progress, *, due: int | None, seconds: float) -> str:
-    """Return the progress as one line: rows done of due, rate, remaining time, note, cost, failures."""
+def format_progress_line(
+    part: str, progress: Progress, *, due: int | None, rate: float, waited_s: float = 0.0
+) -> str:
+    """Return the progress as one line: rows done of due, rate, remaining time, note, cost, failures.
+
+    `rate` is in rows per second until `waited_s` seconds ago. The remaining time is not known if the
+    rows should have been done by now.
+    """
     n = progress.done + progress.failed
-    rate = n / seconds if seconds > 0 else 0.0
     parts = [f"{part}: {n:,}" + ("" if due is None else f" of {due:,}")]
     if n:
-        parts.append(f"{rate:.1f}/s")
+        parts.append(f"{rate:.1f}/s" if rate >= _SLOW or not rate else f"{60 * rate:.1g}/min")
     if due is not None and rate > 0 and due > n:
-        parts.append(f"{format_duration((due - n) / rate)} left")
+        left_s = (due - n) / rate - waited_s
+        parts.append(f"{format_duration(left_s)} left" if left_s > 0 else "time left not known")
     if progress.note:
         parts.append(progress.note)
     if COST in progress.totals:

@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import pyarrow as pa
 import ray
@@ -54,14 +54,14 @@ from unreel.engine.worker_pool_size import (
     plan_worker_pools,
 )
 
-WINDOW_ROWS: Final = 100_000
-WINDOW_BYTES: Final = 64 * 2**20
+WINDOW_ROWS = 100_000
+WINDOW_BYTES = 64 * 2**20
 """Maximum size of the questions that Ray gets at a time, besides `WINDOW_ROWS`: the driver's node stores them."""
 
 # Internal module of Ray without types, where Ray Data reads the maximum of an autoscaler.
-_STATE: Final[Any] = import_module("ray._private.state")
-_ROW: Final = "row"
-_SUSPECT_AT: Final = "_suspect_at"
+_STATE: Any = import_module("ray._private.state")
+_ROW = "row"
+_SUSPECT_AT = "_suspect_at"
 """Scratch column of a suspect row: number of the stage from which it continues in isolation."""
 
 
@@ -96,14 +96,28 @@ class RayRunner:
         if not ray.is_initialized():
             self._ours.enter_context(connect_to_ray())
         try:
-            book = _create_start_log_actor(ledger)
+            this_node = NodeAffinitySchedulingStrategy(
+                ray.get_runtime_context().get_node_id(), soft=False
+            )
+            options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
+            actor: Any = ray.remote(_StartLogActor).options(
+                scheduling_strategy=this_node, **options
+            )
+            book = actor.remote(str(ledger.absolute()))
             try:
                 fetch = rows.fetch() if isinstance(rows, DueTableQuestions) else None
                 for window in _iter_row_windows(
                     rows.addresses if isinstance(rows, DueTableQuestions) else rows
                 ):
                     suspects = CrashSuspectQueue()
-                    team = _plan_stage_pools(stages, self._workers)
+                    later = _STATE.state.get_max_resources_from_cluster_config()
+                    offer = ClusterCapacity.read(_STATE.cluster_resources(), later)
+                    manned = plan_worker_pools(
+                        [stage.resources for stage in stages], offer, workers=self._workers
+                    )
+                    team = [
+                        _StagePool(stage, crew) for stage, crew in zip(stages, manned, strict=True)
+                    ]
                     for row in _iter_finished_rows(window, team, book, fetch):
                         if _SUSPECT_AT in row:
                             suspects.add(row)
@@ -130,13 +144,6 @@ class _StagePool:
     crew: WorkerPoolSize
 
 
-def _plan_stage_pools(stages: Sequence[Stage], workers: int | None) -> list[_StagePool]:
-    later = _STATE.state.get_max_resources_from_cluster_config()
-    offer = ClusterCapacity.read(_STATE.cluster_resources(), later)
-    manned = plan_worker_pools([stage.resources for stage in stages], offer, workers=workers)
-    return [_StagePool(stage, crew) for stage, crew in zip(stages, manned, strict=True)]
-
-
 def _iter_row_windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
     window: list[bytes] = []
     n_bytes = 0
@@ -151,13 +158,13 @@ def _iter_row_windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
 
 
 def _iter_finished_rows(
-    window: list[bytes], team: Sequence[_StagePool], book: Any, fetch: TableQuestionLoader | None
+    window: list[bytes], pool: Sequence[_StagePool], book: Any, loader: TableQuestionLoader | None
 ) -> Iterator[Row]:
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     context.target_max_block_size = BLOCK_BYTES
-    manned = [post.crew for post in team]
+    manned = [post.crew for post in pool]
     context.execution_options.resource_limits = ray.data.ExecutionResources.for_limits(
         object_store_memory=compute_object_store_bytes(manned)
     )
@@ -165,10 +172,10 @@ def _iter_finished_rows(
     # `from_items`, because tables are measured by Ray in a task each, in other processes.
     items = [{_ROW: row} for row in window]
     data: Any = ray.data.from_items(items, override_num_blocks=n_blocks)
-    for number, post in enumerate(team):
+    for number, post in enumerate(pool):
         data = data.map_batches(
             _StageActor,
-            fn_constructor_args=(post, number, book, None if number else fetch),
+            fn_constructor_args=(post, number, book, None if number else loader),
             batch_size=None,
             batch_format="pyarrow",
             num_cpus=post.crew.cpus,
@@ -186,15 +193,15 @@ def _iter_finished_rows(
 
 
 def _iter_isolated_retries(
-    suspects: CrashSuspectQueue, team: Sequence[_StagePool], book: Any
+    suspects: CrashSuspectQueue, pool: Sequence[_StagePool], book: Any
 ) -> Iterator[Row]:
     """Run each suspect row in isolation, as many concurrently as a stage has workers; yield results."""
-    at_once = min(post.crew.most for post in team)
+    at_once = min(post.crew.most for post in pool)
     at_work: dict[Any, _IsolatedActor] = {}
     try:
         while suspects or at_work:
             while suspects and len(at_work) < at_once:
-                alone = _IsolatedActor(suspects.take(), team)
+                alone = _IsolatedActor(suspects.take(), pool)
                 at_work[alone.done] = alone
             (done,), _ = ray.wait(list(at_work))
             alone = at_work.pop(done)
@@ -212,10 +219,10 @@ def _iter_isolated_retries(
 class _IsolatedActor:
     """Ray actor that is started for one suspect row and killed after it."""
 
-    def __init__(self, trial: CrashSuspectRow, team: Sequence[_StagePool]) -> None:
-        self.trial = trial
-        self.number: int = trial.row[_SUSPECT_AT]
-        posts = team[self.number :]
+    def __init__(self, suspect: CrashSuspectRow, pool: Sequence[_StagePool]) -> None:
+        self.trial = suspect
+        self.number: int = suspect.row[_SUSPECT_AT]
+        posts = pool[self.number :]
         actor: Any = ray.remote(StageChain).options(
             num_cpus=max(post.crew.cpus for post in posts),
             num_gpus=max(post.stage.resources.gpus for post in posts),
@@ -224,7 +231,7 @@ class _IsolatedActor:
         )
         self._actor = actor.remote([post.stage for post in posts])
         self._ready = self._actor.ready.remote()
-        self.done = self._actor.take.remote(trial.row)
+        self.done = self._actor.take.remote(suspect.row)
 
     def outcome(self) -> Row | WorkerCrash:
         """Return the finished row, or the crash of its worker; call it when `done` is ready."""
@@ -233,7 +240,10 @@ class _IsolatedActor:
         except ray.exceptions.RayTaskError:
             raise  # The worker is alive: the error is a bug, or an error of a stage's `setup`.
         except ray.exceptions.RayError as error:
-            return WorkerCrash(_format_error_summary(error), began=self._began())
+            return WorkerCrash(
+                (f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"),
+                began=self._began(),
+            )
         else:
             return row
         finally:
@@ -277,13 +287,13 @@ class _StageActor:
     """Ray actor that runs one stage, with one event loop for all its blocks."""
 
     def __init__(
-        self, post: _StagePool, number: int, book: Any, fetch: TableQuestionLoader | None
+        self, pool: _StagePool, number: int, book: Any, loader: TableQuestionLoader | None
     ) -> None:
-        self._number, self._book, self._fetch = number, book, fetch
+        self._number, self._book, self._fetch = number, book, loader
         self._pen = _StartLogWriter(book)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="stage", daemon=True).start()
-        self._worker: StageWorker = self._wait(self._open(post))
+        self._worker: StageWorker = self._wait(self._open(pool))
 
     def __call__(self, block: Any) -> Any:
         rows = _unpickle_rows(block)
@@ -294,8 +304,8 @@ class _StageActor:
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _open(self, post: _StagePool) -> StageWorker:
-        return await StageWorker(post.stage, in_flight=post.crew.in_flight).__aenter__()
+    async def _open(self, pool: _StagePool) -> StageWorker:
+        return await StageWorker(pool.stage, in_flight=pool.crew.in_flight).__aenter__()
 
     async def _serve(self, rows: list[Row]) -> list[Row]:
         done = [row for row in rows if is_failed_row(row) or _SUSPECT_AT in row]
@@ -351,13 +361,6 @@ class _StartLogWriter:
         self._book.finish.remote(items)
 
 
-def _create_start_log_actor(path: Path) -> Any:
-    this_node = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-    options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
-    actor = ray.remote(_StartLogActor).options(scheduling_strategy=this_node, **options)
-    return actor.remote(str(path.absolute()))
-
-
 def _pickle_rows(rows: list[Row]) -> Any:
     return pa.table({_ROW: pa.array([pickle.dumps(row) for row in rows], pa.large_binary())})
 
@@ -369,7 +372,3 @@ def _unpickle_rows(block: Any) -> list[Row]:
 
 def _format_stage_log_item(row: Row, number: int) -> str:
     return f"{format_start_log_item(row)}/{number}"
-
-
-def _format_error_summary(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unreel.engine.stage import StageRunner
     from unreel.engine.table import LanceTable
 
-ENGINES: "Final[NamedObjectRegistry[Callable[..., StageRunner]]]" = NamedObjectRegistry(
+ENGINES: "NamedObjectRegistry[Callable[..., StageRunner]]" = NamedObjectRegistry(
     "engine",
     {
         "local": LazyImport("unreel.engine.local_runner:LocalRunner"),
@@ -28,14 +28,14 @@ ENGINES: "Final[NamedObjectRegistry[Callable[..., StageRunner]]]" = NamedObjectR
     },
 )
 
-ALL_FAILURES: Final = frozenset(reason.value for reason in FailureReason)
+ALL_FAILURES = frozenset(reason.value for reason in FailureReason)
 
-_COMMITTER: Final = LazyImport("unreel.engine.committer:TableCommitter", extra="eval")
-_PACE: Final = LazyImport("unreel.engine.committer:CommitPace", extra="eval")
-_DUE: Final = LazyImport("unreel.engine.pending_questions:PendingQuestionFilter", extra="eval")
+_COMMITTER = LazyImport("unreel.engine.committer:TableCommitter", extra="eval")
+_PACE = LazyImport("unreel.engine.committer:CommitPace", extra="eval")
+_DUE = LazyImport("unreel.engine.pending_questions:PendingQuestionFilter", extra="eval")
 
 T = TypeVar("T")
-_AHEAD: Final = 4096
+_AHEAD = 4096
 
 
 class PrefetchedIterator(Generic[T]):
@@ -119,11 +119,7 @@ def run_pending_questions(  # noqa: PLR0913  two things to run, one place to kee
     due = _DUE.load()(table, retry_failed)
     began_s = time.monotonic()
     committer = _COMMITTER.load()(
-        table,
-        pace=pace or _PACE.load()(),
-        add_up=add_up,
-        on_commit=on_progress,
-        observe=observe,
+        table, pace=pace or _PACE.load()(), add_up=add_up, on_commit=on_progress, observe=observe
     )
     with committer as sink:
         # The table is first read at the first question, when the lock excludes other writers.
@@ -164,7 +160,9 @@ def _get_start_log_path(table: "LanceTable", ledger: Path | None) -> Path:
     if ledger is not None:
         return ledger
     if not table.place.is_local:
-        setting, problem = "ledger", "a table in an object store has no folder next to it"
-        remedy = "Name a local file that the next run on this machine will find again"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "ledger",
+            "a table in an object store has no folder next to it",
+            "Name a local file that the next run on this machine will find again",
+        )
     return table.place.path.with_name(table.place.path.name + ".ledger")

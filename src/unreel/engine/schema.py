@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,9 +18,14 @@ from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine.stage import DETAIL_CHARACTERS, Row, convert_to_failed_row, is_failed_row
 
-SEAL_COLUMN: Final = "seal"
-_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), default=repr)
-_QUOTE: Final = json.encoder.encode_basestring_ascii
+
+class LaterReleaseError(UnreadableSourceError):
+    """Error for a table with rows that only a later release can read."""
+
+
+SEAL_COLUMN = "seal"
+_ENCODER = json.JSONEncoder(separators=(",", ":"), default=repr)
+_QUOTE = json.encoder.encode_basestring_ascii
 
 
 def compute_row_seal(row: Mapping[str, Any]) -> int:
@@ -30,12 +35,6 @@ def compute_row_seal(row: Mapping[str, Any]) -> int:
     ]
     state = hashlib.blake2b(_ENCODER.encode(values).encode(), digest_size=8)
     return int.from_bytes(state.digest(), "big", signed=True)
-
-
-def has_wrong_seal(row: Mapping[str, Any]) -> bool:
-    """Return whether the seal of a stored row does not match its values; old rows have no seal."""
-    seal = row.get(SEAL_COLUMN)
-    return seal is not None and seal != compute_row_seal(row)
 
 
 def compute_row_seals(columns: Mapping[str, Sequence[Any]]) -> list[int]:
@@ -66,18 +65,18 @@ def _format_json_cells(name: str, values: Sequence[Any]) -> Sequence[str]:
     return ["" if value is None else f"{before}{encode(value)}]" for value in values]
 
 
-_NOT_OURS: Final = "Something else wrote this table: name another, or make it again"
-_EVERY_TABLE: Final = (
+_NOT_OURS = "Something else wrote this table: name another, or make it again"
+_EVERY_TABLE = (
     pa.field("key", pa.string(), nullable=False),
     pa.field("row_version", pa.int16(), nullable=False),
     pa.field("attempt", pa.int32(), nullable=False),
     pa.field("failure_reason", pa.string()),
     pa.field("failure_detail", pa.string()),
 )
-_LARGEST_BATCH: Final = 1 << 28
+_LARGEST_BATCH = 1 << 28
 """Maximum characters and bytes of all texts in one batch; Arrow's own limit is eight times as many bytes."""
-_TEXTS: Final = (str, bytes)
-_SEAL: Final = pa.field(SEAL_COLUMN, pa.int64())
+_TEXTS = (str, bytes)
+_SEAL = pa.field(SEAL_COLUMN, pa.int64())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +98,9 @@ class TableSchema:
 
     def __post_init__(self) -> None:
         if set(self.upgrades) != set(range(1, self.version)):
-            msg = f"{self.name} needs one upgrade for each version from 1 to {self.version - 1}. Add it"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"{self.name} needs one upgrade for each version from 1 to {self.version - 1}. Add it"
+            )
 
     @property
     def _fields(self) -> list[Any]:
@@ -135,8 +135,9 @@ class TableSchema:
         try:
             return _build_arrow_batch(complete, self.arrow)
         except Exception as error:  # converting a value can run any code
-            msg = f"a row does not fit the columns of {self.name}: {error}. Fix the stage"
-            raise InvalidValueError(msg) from error
+            raise InvalidValueError(
+                f"a row does not fit the columns of {self.name}: {error}. Fix the stage"
+            ) from error
 
     def portions(self, rows: Sequence[Row]) -> list[list[Row]]:
         """Split the rows, in order, into lists that each fit into one Arrow batch.
@@ -178,11 +179,10 @@ class TableSchema:
     def _require_known_columns(self, rows: Sequence[Row]) -> None:
         unknown = {name for row in rows for name in row} - set(self.arrow.names)
         if unknown:
-            msg = (
+            raise InvalidValueError(
                 f"no column of {self.name} is named {', '.join(sorted(unknown))}. Add it to the "
                 "table's schema, or begin its name with _ when it need not be stored"
             )
-            raise InvalidValueError(msg)
 
     def require(self, schema: Any, source: str) -> None:
         """Raise `UnreadableSourceError` if a table's columns match this schema in none of its versions."""
@@ -196,20 +196,26 @@ class TableSchema:
             and not _is_compatible_field(field, schema.field(field.name))
         ]
         if wrong:
-            problem = (
-                f"no table of {self.name}: its column {wrong[0]} is missing or of another type"
+            raise UnreadableSourceError(
+                source,
+                f"no table of {self.name}: its column {wrong[0]} is missing or of another type",
+                _NOT_OURS,
             )
-            raise UnreadableSourceError(source, problem, _NOT_OURS)
+
+    def require_known_version(self, version: int) -> None:
+        """Raise if this release cannot read rows of `version`."""
+        problem = f"a row of version {version}; this release knows {self.version}"
+        if version > self.version:
+            raise LaterReleaseError(self.name, problem, "Upgrade unreel")
+        if version < 1:
+            raise UnreadableSourceError(self.name, problem, _NOT_OURS)
 
     def upgrade(self, row: Row) -> Row:
         """Return a stored row converted to the row version of this release, one upgrade at a time."""
         version = row["row_version"]
         if version == self.version:
             return row
-        if not 1 <= version <= self.version:
-            problem = f"a row of version {version}; this release knows {self.version}"
-            remedy = "Upgrade unreel" if version > self.version else _NOT_OURS
-            raise UnreadableSourceError(self.name, problem, remedy)
+        self.require_known_version(version)
         while version < self.version:
             row = self.upgrades[version](row)
             version += 1
@@ -218,8 +224,7 @@ class TableSchema:
 
 def _build_arrow_batch(rows: Sequence[Row], schema: Any) -> Any:
     if sum(map(compute_row_text_size, rows)) > _LARGEST_BATCH:
-        msg = f"its texts are longer than {_LARGEST_BATCH} characters"
-        raise ValueError(msg)
+        raise ValueError(f"its texts are longer than {_LARGEST_BATCH} characters")
     batch = pa.RecordBatch.from_pylist(rows, schema=schema)
     empty = [
         column.name
@@ -227,8 +232,7 @@ def _build_arrow_batch(rows: Sequence[Row], schema: Any) -> Any:
         if not column.nullable and batch.column(column.name).null_count
     ]
     if empty:
-        msg = f"it has no {', '.join(empty)}"
-        raise ValueError(msg)
+        raise ValueError(f"it has no {', '.join(empty)}")
     return batch
 
 

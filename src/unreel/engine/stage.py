@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
@@ -20,7 +20,7 @@ from unreel.media.access import open_media_reader
 
 Row = dict[str, Any]
 
-DETAIL_CHARACTERS: Final = 2_000
+DETAIL_CHARACTERS = 2_000
 """Maximum length of a failure's detail, because some libraries put whole bodies into their messages."""
 
 
@@ -57,23 +57,22 @@ class WorkerResources:
     limit: InFlightLimitScope = InFlightLimitScope.WORKER
 
     @classmethod
-    def asking(cls, whom: StageServiceClient, in_flight: int) -> Self:
-        """Return the resources of a worker that queries the client `whom`.
+    def asking(cls, client: StageServiceClient, in_flight: int) -> Self:
+        """Return the resources of a worker that queries the client `client`.
 
         The limit of rows in flight applies to a single worker if the client is metered, else to all
         workers together; a client that uses GPUs has the limit per worker.
         """
-        limit = InFlightLimitScope.ALONE if whom.is_metered else InFlightLimitScope.SERVICE
-        if whom.gpus:
+        limit = InFlightLimitScope.ALONE if client.is_metered else InFlightLimitScope.SERVICE
+        if client.gpus:
             limit = InFlightLimitScope.WORKER
-        return cls(gpus=whom.gpus, in_flight=in_flight, limit=limit)
+        return cls(gpus=client.gpus, in_flight=in_flight, limit=limit)
 
     def __post_init__(self) -> None:
         if self.cpus < 0 or self.gpus < 0 or self.in_flight < 1:
-            msg = (
+            raise InvalidValueError(
                 f"resources must satisfy cpus, gpus >= 0 and in_flight >= 1, got {self}. Raise them"
             )
-            raise InvalidValueError(msg)
 
 
 class Stage:

@@ -72,7 +72,8 @@ class StageWorker:
                 done = done | {"attempt": row["attempt"]}
             if not is_failed_row(done):
                 return done
-            failure = _parse_row_failure(done)
+            reason = FailureReason(done["failure_reason"])
+            failure = Failure(reason, str(done.get("failure_detail") or ""))
             raise_if_key_rejected(failure)
             return convert_to_failed_row(done, failure)
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
@@ -84,11 +85,6 @@ class StageWorker:
             return await self._stage(row)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._stage, row)
-
-
-def _parse_row_failure(row: Row) -> Failure:
-    reason = FailureReason(row["failure_reason"])
-    return Failure(reason, str(row.get("failure_detail") or ""))
 
 
 class StageChain:

@@ -10,17 +10,16 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
 
-DEATHS_IN_COMPANY: Final = 2
-_REWRITE_BYTES: Final = 64 * 2**20
-_LARGEST_BYTES: Final = 2 * _REWRITE_BYTES
+DEATHS_IN_COMPANY = 2
+_REWRITE_BYTES = 64 * 2**20
+_LARGEST_BYTES = 2 * _REWRITE_BYTES
 _BEGIN, _BEGIN_ALONE, _FINISH = "+", "!", "-"
 """Signs of the log's lines; older logs mark starts of suspects with `!`."""
-SIGNS: Final = (_BEGIN, _BEGIN_ALONE, _FINISH)
+SIGNS = (_BEGIN, _BEGIN_ALONE, _FINISH)
 """First characters of valid lines."""
 
 
@@ -108,8 +107,10 @@ class ItemStartLog:
             return
         if os.fstat(raw.fileno()).st_size > _LARGEST_BYTES:
             raw.close()
-            source, problem = str(self._folder.root / self._name), "no ledger: it is far too large"
-            raise UnreadableSourceError(source, problem, "Take it away and run again")
+            source = str(self._folder.root / self._name)
+            raise UnreadableSourceError(
+                source, "no ledger: it is far too large", "Take it away and run again"
+            )
         with io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as file:
             for line in file:
                 # A line without its end was cut off by a power failure: its item never started.

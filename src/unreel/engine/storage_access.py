@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from unreel.core.content_ids import compute_clip_id, digest
 from unreel.core.errors import InvalidValueError, raise_if_machine_error
@@ -17,7 +17,7 @@ from unreel.core.settings import EnvironmentSettings, read_storage_options
 if TYPE_CHECKING:
     from unreel.engine.downloads import DownloadPolicy
 
-_ASKED_AT_ONCE: Final = 16
+_ASKED_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

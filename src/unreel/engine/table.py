@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import lance
 import pyarrow as pa
@@ -25,16 +25,16 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.schema import SEAL_COLUMN, TableSchema, compute_row_seals
 from unreel.engine.stage import Row
 
-_CACHE_BYTES: Final = 4 * 2**20
+_CACHE_BYTES = 4 * 2**20
 """Size of Lance's caches, which by default hold up to a gigabyte of manifests of old versions."""
 
-_BATCH_BYTES: Final = 256 << 20
+_BATCH_BYTES = 256 << 20
 """Maximum size of a batch; 1,024 answers are smaller, although the longest have half a megabyte."""
 
-_IDS: Final = ("clip", "second")
+_IDS = ("clip", "second")
 """Columns with ids of clips, in all tables that have them; empty if no id is known."""
 
-_FILE: Final = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
+_FILE = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
 """Pattern of the files of a commit; a transaction file without them belongs to an incomplete commit."""
 
 
@@ -102,8 +102,13 @@ class LanceTable:
                 tally.update(batch.column("failure_reason").to_pylist())
         return tally
 
-    def rows(self, columns: Sequence[str] | None = None, where: str | None = None) -> Iterator[Row]:
-        """Yield every row, upgraded to this release.
+    def rows(
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        version: int | None = None,
+    ) -> Iterator[Row]:
+        """Yield every row of `version` or the latest version, upgraded to this release.
 
         A row of another version may lack some of `columns`: pass them only in code that knows the
         schema. `where` is a filter in Lance's SQL.
@@ -111,7 +116,7 @@ class LanceTable:
         Raises:
             UnreadableSourceError: The table is missing or damaged, or has a key twice.
         """
-        dataset = self.open()
+        dataset = self.open(version)
         self._require_unique_keys(dataset)
         names = None if columns is None else [*{"key", "row_version", *columns}]
         for batch in self.scan(dataset, columns=names, filter=where, batch_size=SCAN_ROWS):
@@ -142,6 +147,7 @@ class LanceTable:
                 or an id is no id of a clip.
         """
         columns = self._columns_of(batch)
+        self.schema.require_known_version(max(columns["row_version"], default=self.schema.version))
         self._require_unbroken(columns)
         columns.pop(SEAL_COLUMN, None)
         for name in _IDS:
@@ -153,15 +159,18 @@ class LanceTable:
     def _columns_of(self, batch: Any) -> dict[str, list[Any]]:
         """Return the values of `batch` by column; too large cells are rejected before they become objects."""
         if batch.nbytes > _BATCH_BYTES:
-            problem = f"{batch.num_rows} of its rows take up {batch.nbytes} bytes"
-            remedy = "Something else wrote this table: name another, or make it again"
-            raise UnreadableSourceError(self.place.uri, problem, remedy)
+            raise UnreadableSourceError(
+                self.place.uri,
+                f"{batch.num_rows} of its rows take up {batch.nbytes} bytes",
+                "Something else wrote this table: name another, or make it again",
+            )
         try:
             names = batch.schema.names
             return {name: convert_arrow_to_list(batch.column(i)) for i, name in enumerate(names)}
         except ValueError as error:
-            problem, remedy = f"a cell cannot be read: {error}", "Make the table again"
-            raise UnreadableSourceError(self.place.uri, problem, remedy) from error
+            raise UnreadableSourceError(
+                self.place.uri, f"a cell cannot be read: {error}", "Make the table again"
+            ) from error
 
     def _require_unbroken(self, columns: Mapping[str, list[Any]]) -> None:
         """Raise for a row that was changed after it was written; rows without a seal are not checked."""
@@ -170,8 +179,7 @@ class LanceTable:
             return
         for key, old, new in zip(columns["key"], written, compute_row_seals(columns), strict=True):
             if old is not None and old != new:
-                problem = f"the row {key} was changed after it was written"
-                raise self._damaged(problem)
+                raise self._damaged(f"the row {key} was changed after it was written")
 
     def _look_up(self, keys: Sequence[str], *, columns: list[str] | None) -> Iterator[Row]:
         """Return the stored rows of `keys`: complete and checked, or with only `columns` if given."""
@@ -213,7 +221,7 @@ class LanceTable:
             where = f"row_version > {self.schema.version}"
             for batch in self.scan(dataset, columns=["row_version"], filter=where, limit=1):
                 for row in batch.to_pylist():
-                    self.schema.upgrade(row)
+                    self.schema.require_known_version(row["row_version"])
 
     def open(self, version: int | None = None) -> Any:
         """Return the dataset at `version`, or the latest; raise `UnreadableSourceError` if missing or damaged."""
@@ -230,9 +238,10 @@ class LanceTable:
             raise_if_machine_error(error)
             if self.files():
                 raise self._damaged(error) from error
-            remedy = "Check the path; a run writes it with its first commit"
             raise _MissingTableError(
-                self.place.uri, f"no {self.schema.name} table: {error}", remedy
+                self.place.uri,
+                f"no {self.schema.name} table: {error}",
+                "Check the path; a run writes it with its first commit",
             ) from error
         self.schema.require(dataset.schema, self.place.uri)
         return dataset
@@ -281,11 +290,11 @@ class LanceTable:
         with self.reading():
             doubled = index.doubled(dataset)
         if doubled:
-            problem = f"{len(doubled)} keys are in it more than once, the first is {doubled[0]}"
             folder = self.place.uri.rpartition("/")[0] or "."
-            remedy = (
-                "Something else wrote this table. Keep one row of each with "
-                f"`unreel runs repair {folder}`"
+            raise UnreadableSourceError(
+                self.place.uri,
+                f"{len(doubled)} keys are in it more than once, the first is {doubled[0]}",
+                "Something else wrote this table. Restore its last version without them: "
+                f"`unreel runs restore {folder}`",
             )
-            raise UnreadableSourceError(self.place.uri, problem, remedy)
         self._unique = index

@@ -6,7 +6,7 @@ the question. So a hundred million rows never pass through one process.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from unreel.core.chunks import iter_chunks
 from unreel.core.errors import raise_if_machine_error
@@ -20,10 +20,10 @@ from unreel.engine.stage import (
 if TYPE_CHECKING:
     from unreel.engine.table import LanceTable
 
-_AT: Final = "_at"
+_AT = "_at"
 """Scratch column with the row address of a question that is not loaded yet."""
-_SCANNED: Final = 8_192
-_FETCHED: Final = 256
+_SCANNED = 8_192
+_FETCHED = 256
 
 
 def _get_row_key(row: Row) -> str:

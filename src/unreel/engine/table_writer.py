@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 import lance
 import pyarrow as pa
@@ -20,15 +20,14 @@ from lance.optimize import Compaction, CompactionOptions
 
 from unreel.core.chunks import SCAN_ROWS
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.key_index import find_duplicate_keys
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 from unreel.engine.writer_lock import WriterLock
 
-FULL_ROWS: Final = 2**20
-FULL_BYTES: Final = 2**28
+FULL_ROWS = 2**20
+FULL_BYTES = 2**28
 """Size from which a fragment is full, reached first by long texts: joining takes as much time and memory."""
-_MOST_GONE: Final = 0.1
+_MOST_GONE = 0.1
 """Fraction of replaced rows above which a fragment is rewritten without them."""
 
 
@@ -65,19 +64,19 @@ def find_fragments_to_join(
     return joins
 
 
-def _select_outweighing_tail(loose: list[TableFragment], growth: int) -> list[TableFragment]:
-    younger = sum(fragment.rows for fragment in loose)
-    for i, fragment in enumerate(loose[:-1]):
+def _select_outweighing_tail(fragments: list[TableFragment], growth: int) -> list[TableFragment]:
+    younger = sum(fragment.rows for fragment in fragments)
+    for i, fragment in enumerate(fragments[:-1]):
         younger -= fragment.rows
         if younger >= (growth - 1) * fragment.rows:
-            return loose[i:]
+            return fragments[i:]
     return []
 
 
-def _group_until_full(tail: list[TableFragment]) -> list[list[TableFragment]]:
+def _group_until_full(fragments: list[TableFragment]) -> list[list[TableFragment]]:
     groups: list[list[TableFragment]] = []
     room_rows, room_bytes = 0, 0
-    for fragment in tail:
+    for fragment in fragments:
         if room_rows <= 0 or room_bytes <= 0:
             groups.append([])
             room_rows, room_bytes = FULL_ROWS, FULL_BYTES
@@ -87,13 +86,13 @@ def _group_until_full(tail: list[TableFragment]) -> list[list[TableFragment]]:
     return [group for group in groups if len(group) > 1]
 
 
-KEEP_VERSIONS: Final = timedelta(hours=1)
+KEEP_VERSIONS = timedelta(hours=1)
 """Time for which old versions are kept, so that readers can continue with the version they opened."""
 
-_READ_AHEAD_BYTES: Final = 64 * 2**20
+_READ_AHEAD_BYTES = 64 * 2**20
 """Size of Lance's read-ahead during compaction, which is two gigabytes by default."""
-_GROWTH_AT_WORK: Final = 8
-_GROWTH_AT_REST: Final = 2
+_GROWTH_AT_WORK = 8
+_GROWTH_AT_REST = 2
 """Minimum growth of the oldest fragment by a join after a run; larger during a run, to copy rows less often."""
 
 
@@ -180,12 +179,12 @@ class TableWriter:
             for f in fragments
         ]
 
-    def _plan(self, joined: list[TableFragment]) -> list[Any]:
+    def _plan(self, fragments: list[TableFragment]) -> list[Any]:
         """Return the compaction tasks that join neighbouring fragments into one."""
-        ids = {fragment.id for fragment in joined}
+        ids = {fragment.id for fragment in fragments}
         others = [number for number in self._dataset.fragment_ids() if number not in ids]
         options = CompactionOptions(
-            target_rows_per_fragment=sum(fragment.rows + fragment.gone for fragment in joined),
+            target_rows_per_fragment=sum(fragment.rows + fragment.gone for fragment in fragments),
             excluded_fragment_ids=others,
             num_threads=1,
             batch_size=SCAN_ROWS,
@@ -198,25 +197,6 @@ class TableWriter:
         began, began_s = self._began
         passed = timedelta(seconds=time.monotonic() - began_s)
         return max(timedelta(), datetime.now(UTC) - began - passed)
-
-    def mend(self) -> int:
-        """Delete and count duplicate keys' rows, keeping an answer before a failure, then the latest attempt."""
-        doubled = set(find_duplicate_keys(self._dataset))
-        if not doubled:
-            return 0
-        columns = ["key", "attempt", "failure_reason"]
-        best: dict[str, tuple[bool, int, int]] = {}
-        row_ids: list[int] = []
-        for batch in self._dataset.scanner(columns=columns, with_row_id=True).to_batches():
-            for row in batch.to_pylist():
-                if row["key"] in doubled:
-                    row_ids.append(row["_rowid"])
-                    rank = (row["failure_reason"] is None, row["attempt"], -row["_rowid"])
-                    best[row["key"]] = max(rank, best.get(row["key"], rank))
-        gone = set(row_ids) - {-rank[2] for rank in best.values()}
-        self._lock.verify()
-        self._dataset.delete(f"_rowid IN ({','.join(map(str, sorted(gone)))})")
-        return len(gone)
 
     def _commit(self, operation: Any, n_rows: int) -> None:
         self._observe("written", n_rows)

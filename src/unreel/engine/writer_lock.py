@@ -11,21 +11,19 @@ import fcntl
 import json
 import os
 import socket
-import struct
 import threading
 import time
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.location import StorageLocation
 
-LEASE_S: Final = 60.0
-_FLOCK: Final = "hhqqi4x"
+LEASE_S = 60.0
+_FLOCK = "hhqqi4x"
 """Format of `struct flock` of Linux on 64 bits."""
 _held_here: set[str] = set()
 _guard = threading.Lock()
@@ -48,23 +46,6 @@ def build_writer_lock(location: StorageLocation, *, lease_s: float = LEASE_S) ->
     if location.is_local:
         return _FolderLock(location)
     return _LeaseLock(location, lease_s)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockHolder:
-    """Owner of a table's lock, as seen by a process that does not hold it."""
-
-    name: str
-    """Process id and machine of the owner."""
-    alive: bool | None
-    """Whether the process is alive; `None` if it runs on another machine, so that only waiting can show it."""
-
-
-def find_lock_holder(location: StorageLocation) -> LockHolder | None:
-    """Return the present or former writer of the table at `location`; `None` if there is none."""
-    if location.is_local:
-        return _find_folder_lock_holder(location.path.with_name(location.path.name + ".lock"))
-    return _LeaseLock(location, LEASE_S).find_holder()
 
 
 def _build_busy_error(table: str, holder: str) -> UnreadableSourceError:
@@ -108,34 +89,18 @@ class _FolderLock:
         """Do nothing: the kernel holds the lock while this process lives."""
 
 
-def _find_folder_lock_holder(path: Path) -> LockHolder | None:
-    with _guard:
-        if str(path.absolute()) in _held_here:
-            # The file is not opened, because closing it here would release the lock.
-            return LockHolder(name=f"pid {os.getpid()} of this machine, this process", alive=True)
-        try:
-            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            return None
-        try:
-            request = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            reply = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, request))
-            is_locked = reply[0] != fcntl.F_UNLCK
-            name = os.pread(file, 200, 0).decode(errors="replace") or f"pid {reply[4]}"
-        finally:
-            os.close(file)
-    return LockHolder(name=name, alive=True) if is_locked else None
-
-
 class _LeaseLock:
     def __init__(self, location: StorageLocation, lease_s: float) -> None:
         folder, _, name = location.uri.rpartition("/")
         self._uri, self._name, self._lease_s = location.uri, name + ".lock", lease_s
         self._store: Any = StorageLocation(folder, location.options).objects()
+        path = Path("/proc/sys/kernel/random/boot_id")
         self._me = {
             "owner": uuid.uuid4().hex,
             "host": socket.gethostname(),
-            "boot": _read_boot_id(),
+            "boot": (
+                path.read_text(encoding="ascii").strip() if path.exists() else uuid.uuid4().hex
+            ),
             "pid": os.getpid(),
         }
         self._beat = 0
@@ -201,18 +166,11 @@ class _LeaseLock:
                 except BaseError:
                     continue  # The store is unavailable: `verify` decides before the next commit.
 
-    def find_holder(self) -> LockHolder | None:
-        """Return the owner of the lease."""
-        try:
-            return self._read(self._store.get(self._name))
-        except FileNotFoundError:
-            return None
-
     def _take_over(self) -> None:
         lease = self._store.get(self._name)
-        tag, holder = lease.meta["e_tag"], self._read(lease)
-        name = holder.name
-        if holder.alive is not False:
+        tag = lease.meta["e_tag"]
+        name, is_dead = self._read_holder(lease)
+        if not is_dead:
             deadline = time.monotonic() + self._lease_s
             while time.monotonic() < deadline:
                 if self._store.head(self._name)["e_tag"] != tag:
@@ -229,16 +187,15 @@ class _LeaseLock:
         except (AlreadyExistsError, PreconditionError) as error:
             raise _build_busy_error(self._uri, "it came first") from error
 
-    def _read(self, lease: Any) -> LockHolder:
+    def _read_holder(self, lease: Any) -> tuple[str, bool]:
+        """Return the owner of a lease, and whether it is a process of this machine that has ended."""
         try:
             holder = json.loads(bytes(lease.bytes()))
             pid, host, boot = int(holder["pid"]), str(holder["host"]), holder["boot"]
         except (ValueError, TypeError, LookupError):
-            return LockHolder(name="unknown", alive=None)
+            return "unknown", False
         is_local = (host, boot) == (self._me["host"], self._me["boot"])
-        return LockHolder(
-            name=f"pid {pid} of {host}", alive=not _is_process_dead(pid) if is_local else None
-        )
+        return f"pid {pid} of {host}", is_local and _is_process_dead(pid)
 
 
 def _is_process_dead(pid: int) -> bool:
@@ -248,8 +205,3 @@ def _is_process_dead(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return True
     return state in {"Z", "X"}
-
-
-def _read_boot_id() -> str:
-    path = Path("/proc/sys/kernel/random/boot_id")
-    return path.read_text(encoding="ascii").strip() if path.exists() else uuid.uuid4().hex

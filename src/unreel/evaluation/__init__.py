@@ -4,14 +4,13 @@ Where to look:
     `run_job.py`: a run from benchmark to scorecard.
     `recipe.py`: settings of a run.
     `forecast.py`: questions and cost before a run.
-    `run_recipe_store.py`: whether a run may resume.
     `scoring.py`: scorecards from stored answers.
     `comparison.py`: paired comparison of reviewers.
     `judge.py`: the judge of explanations.
-    `review.py`: reviewers on a single clip.
+    `review.py`: reviewers on a single clip and on its variants.
+    `long_clip_review.py`: windows of a long clip.
     `opinion.py`: verdicts on one clip, also under small changes of it.
     `run_cost.py`: cost of a run.
-    `run_check.py`: check of a stored run.
-    `run_repair.py`: repair of a stored run.
+    `run_check.py`: check of a stored run, and its restoration.
     `export.py`: a run as rows.
 """

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scored_columns import InternedTextColumn, ScoredQuestionColumns
 from unreel.evaluation.scoring import iter_scored_rows
 from unreel.protocols.group_metrics import SelectedRows
-from unreel.protocols.metric_definitions import ALL_CLIPS
 from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion
 from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
 from unreel.stats.paired_differences import (
@@ -34,9 +33,9 @@ from unreel.stats.paired_differences import (
 )
 
 Rows = Sequence[ScoredQuestion[Any, Any]]
-_SEED: Final = 0
-_ALPHA: Final = 0.05
-_RUNS: Final = "runs"
+_SEED = 0
+_ALPHA = 0.05
+_RUNS = "runs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,16 +114,20 @@ def compare_reviewers(
 ) -> Comparisons:
     """Compare each pair of `reviewers`, with Holm's correction over all differences: see `compare_runs`."""
     if len(reviewers) < 2:  # noqa: PLR2004  it takes two
-        problem = "there is nothing to compare with"
-        remedy = "Name two runs, or one run with several conditions"
-        raise InvalidSettingError(_RUNS, problem, remedy)
+        raise InvalidSettingError(
+            _RUNS,
+            "there is nothing to compare with",
+            "Name two runs, or one run with several conditions",
+        )
     names = disambiguate_reviewers([(r.reviewer, r.condition) for r in reviewers])
     first = reviewers[0].instrument
     for reviewer, name in zip(reviewers, names, strict=True):
         if reviewer.instrument.instrument != first.instrument:
-            problem = f"{names[0]} has the protocol {first.instrument}, {name} {reviewer.instrument.instrument}"
-            remedy = "Compare runs of one protocol at one version; run the older one again"
-            raise InvalidSettingError(_RUNS, problem, remedy)
+            raise InvalidSettingError(
+                _RUNS,
+                f"{names[0]} has the protocol {first.instrument}, {name} {reviewer.instrument.instrument}",
+                "Compare runs of one protocol at one version; run the older one again",
+            )
     compared = [
         _compare_reviewer_pair(left, right, metrics=metrics)
         for left, right in itertools.combinations(zip(reviewers, names, strict=True), 2)
@@ -186,20 +189,39 @@ def _compare_reviewer_pair(
         _get_clip_ids(first, by_name=by_name), _get_clip_ids(second, by_name=by_name)
     )
     if not len(pairing.ours):
-        problem = f"{first_name} and {second_name} have answers about different clips"
-        remedy = "Compare runs over one benchmark: `unreel eval` adds missing answers"
-        raise InvalidSettingError(_RUNS, problem, remedy)
+        raise InvalidSettingError(
+            _RUNS,
+            f"{first_name} and {second_name} have answers about different clips",
+            "Compare runs over one benchmark: `unreel eval` adds missing answers",
+        )
     if not by_name:
-        _require_equal_truths(first, second, pairing)
-    is_valid = _compute_validity_mask(first, pairing.ours) & _compute_validity_mask(
-        second, pairing.theirs
-    )
-    valid = pairing.at(is_valid)
-    scores = _compute_paired_metrics(first, second, valid)
-    known = dict.fromkeys(scores.names, scores)
-    if any(_is_all_clips_metric(name) for name in metrics):
-        everything = _compute_paired_metrics(first, second, pairing)
-        known |= {name: everything for name in everything.names if _is_all_clips_metric(name)}
+        first_truth, second_truth = _get_truth_lookup(first.rows), _get_truth_lookup(second.rows)
+        for i, j in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
+            if first_truth(i) != second_truth(j):
+                clips = "+".join(list_subject_clips(first.rows[i].subject))
+                raise InvalidSettingError(
+                    _RUNS,
+                    f"they have different ground truths for the clip {clips}",
+                    "Compare runs over one version of a benchmark",
+                )
+    ours, theirs = _mask_outcomes(first, pairing.ours), _mask_outcomes(second, pairing.theirs)
+    valid = pairing.at(ours[0] & theirs[0])
+    # Each metric is over the questions that it is over on a scorecard: a reviewer gains nothing here by
+    # answers that cannot be read, where they count as wrong.
+    pairs = {"readable": valid, "answered": pairing.at(ours[1] & theirs[1]), "all": pairing}
+    figures = first.instrument.figures
+    scores = {"readable": _compute_paired_metrics(first, second, valid)}
+    for counted in ("answered", "all"):
+        if pairs[counted].n_shown == valid.n_shown:
+            scores[counted] = scores["readable"]
+        elif counted == "answered" or any(figures.counts(name) == counted for name in metrics):
+            scores[counted] = _compute_paired_metrics(first, second, pairs[counted])
+    known = {
+        name: paired
+        for counted, paired in scores.items()
+        for name in paired.names
+        if figures.counts(name) == counted
+    }
     tested = [
         known[name].difference(name, reach=_get_metric_range_width(first, name))
         for name in _select_metrics(first, [*known], metrics)
@@ -208,7 +230,7 @@ def _compare_reviewer_pair(
         first=first_name,
         second=second_name,
         n_common=valid.n_shown,
-        n_sources=len(scores.groups.scenes),
+        n_sources=len(scores["readable"].groups.scenes),
         n_invalid=pairing.n_shown - valid.n_shown,
         n_unshared=pairing.n_unshared,
         differences=tuple(difference for difference, _ in tested),
@@ -247,18 +269,17 @@ class _PairedMetrics:
 
 
 def _compute_paired_metrics(
-    first: ComparedReviewer, second: ComparedReviewer, pairs: PairedRowIndices
+    first_reviewer: ComparedReviewer, second_reviewer: ComparedReviewer, pairs: PairedRowIndices
 ) -> _PairedMetrics:
     groups = JackknifeGroups()
-    metrics = _compute_reviewer_metrics(first, SelectedRows(first.rows, pairs.ours), groups)
+    metrics = _compute_reviewer_metrics(
+        first_reviewer, SelectedRows(first_reviewer.rows, pairs.ours), groups
+    )
     # A copy without watermark has another id, but counts as the same clip here.
-    aligned = _AlignedRows(second.rows, pairs.theirs, first.rows, pairs.ours)
-    return _PairedMetrics(metrics, _compute_reviewer_metrics(second, aligned, groups), groups)
-
-
-def _is_all_clips_metric(metric: str) -> bool:
-    """Return whether unreadable answers and failures count as wrong in `metric`."""
-    return metric.partition(": ")[0].endswith(ALL_CLIPS)
+    aligned = _AlignedRows(second_reviewer.rows, pairs.theirs, first_reviewer.rows, pairs.ours)
+    return _PairedMetrics(
+        metrics, _compute_reviewer_metrics(second_reviewer, aligned, groups), groups
+    )
 
 
 def _get_clip_ids(reviewer: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
@@ -298,31 +319,23 @@ def _copy_clip_identity(
     return replace(row, subject=identity.subject, source=identity.source, creator=identity.creator)
 
 
-def _require_equal_truths(
-    first: ComparedReviewer, second: ComparedReviewer, pairing: PairedRowIndices
-) -> None:
-    first_truth, second_truth = _get_truth_lookup(first.rows), _get_truth_lookup(second.rows)
-    for i, j in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
-        if first_truth(i) != second_truth(j):
-            clips = "+".join(list_subject_clips(first.rows[i].subject))
-            problem = f"they have different ground truths for the clip {clips}"
-            remedy = "Compare runs over one version of a benchmark"
-            raise InvalidSettingError(_RUNS, problem, remedy)
-
-
 def _get_truth_lookup(rows: Rows) -> Callable[[int], Any]:
     return rows.truth_mark if isinstance(rows, ScoredQuestionColumns) else lambda i: rows[i].truth
 
 
-def _compute_validity_mask(reviewer: ComparedReviewer, indices: Places) -> npt.NDArray[np.bool_]:
+def _mask_outcomes(
+    reviewer: ComparedReviewer, indices: Places
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which questions have a readable answer, and which have an answer at all."""
     decision, rows = reviewer.instrument.wording.decision, reviewer.rows
     columns = rows if isinstance(rows, ScoredQuestionColumns) else None
-    outcomes = (columns.outcome(p) if columns else rows[p].outcome for p in indices.tolist())
-    valid = (
-        not (isinstance(outcome, Failure) or isinstance(decision(outcome), Unparsed))
-        for outcome in outcomes
-    )
-    return np.fromiter(valid, np.bool_, count=len(indices))
+    readable = np.zeros(len(indices), np.bool_)
+    answered = np.zeros(len(indices), np.bool_)
+    for place, index in enumerate(indices.tolist()):
+        outcome = columns.outcome(index) if columns else rows[index].outcome
+        answered[place] = not isinstance(outcome, Failure)
+        readable[place] = answered[place] and not isinstance(decision(outcome), Unparsed)
+    return readable, answered
 
 
 def _select_metrics(
@@ -334,8 +347,7 @@ def _select_metrics(
     for name in metrics:
         matches = [name] if name in known else [k for k in known if k.startswith(f"{name}: ")]
         if not matches:
-            kind = "metric"
-            raise UnknownNameError(kind, name, known)
+            raise UnknownNameError("metric", name, known)
         chosen.update(dict.fromkeys(matches))
     return [*chosen]
 

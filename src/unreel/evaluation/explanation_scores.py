@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +14,17 @@ from unreel.core.verdict import RealismVerdict, TraceVerdict, Unparsed
 from unreel.engine.location import get_local_state_folder, resolve_location
 from unreel.engine.table import LanceTable
 from unreel.evaluation.judge import (
+    RULINGS,
     ExplanationPair,
     JudgeAgreement,
     JudgeRulings,
+    JudgeRulingStore,
     compute_judge_agreement,
     judge_explanations,
     read_stored_rulings,
 )
-from unreel.evaluation.judge_rulings import JudgeRulingStore
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scoring import Rows
-from unreel.evaluation.table_schemas import RULINGS
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.config import ReviewerSection
@@ -109,7 +109,7 @@ def _explain_missing_text(pair: ReasonPair) -> str:
     return "" if pair.predicted.strip() else NO_PREDICTION
 
 
-BESIDE: Final = ".rulings"
+BESIDE = ".rulings"
 Judge = Callable[[Sequence[ExplanationPair]], JudgeRulings]
 """Function that returns rulings on explanations, in order."""
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import IO, Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -26,8 +26,8 @@ from unreel.protocols.protocol import Mode
 RunFormat = Literal["csv", "jsonl", "parquet"]
 Row = dict[str, Any]
 
-_TEXT: Final = "string"
-COLUMNS: Final[Mapping[str, str]] = {
+_TEXT = "string"
+COLUMNS: Mapping[str, str] = {
     "key": _TEXT,
     "name": _TEXT,
     "status": _TEXT,
@@ -63,9 +63,9 @@ COLUMNS: Final[Mapping[str, str]] = {
 """Columns in order, with their Arrow types. `status` is answered, failed or not-asked; `label` is real
 or generated, empty for a pair; `truth` and `verdict` are JSON, nested in JSONL and text elsewhere; `correct` is
 empty if there is no answer that can be read."""
-_NESTED: Final = ("truth", "verdict")
-_VERDICT: Final[TypeAdapter[Verdict]] = TypeAdapter(Verdict)
-_LOOK: Final = 512
+_NESTED = ("truth", "verdict")
+_VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
+_LOOK = 512
 
 
 def iter_question_rows(run: EvalRun, *, mode: Mode = "strict") -> Iterator[Row]:
@@ -124,16 +124,16 @@ def _build_answer_row(
 
 
 def _iter_unreadable_clip_rows(
-    planned: UnreadableClip, instrument: Instrument, reviewer: str
+    unreadable_clip: UnreadableClip, instrument: Instrument, reviewer: str
 ) -> Iterator[Row]:
-    if not planned.truths:
+    if not unreadable_clip.truths:
         return  # the clip belongs to a pair, and no question was planned for the pair
-    for condition in planned.conditions:
+    for condition in unreadable_clip.conditions:
         row = _build_empty_row(instrument, condition, reviewer)
         yield (
             row
-            | _build_truth_columns(planned, instrument)
-            | _build_failure_columns(planned.failure)
+            | _build_truth_columns(unreadable_clip, instrument)
+            | _build_failure_columns(unreadable_clip.failure)
         )
 
 
@@ -157,11 +157,7 @@ def _build_truth_columns(
 
 
 def _build_failure_columns(failure: Failure) -> Row:
-    return {
-        "status": "failed",
-        "failure": failure.reason.value,
-        "failure_detail": failure.detail,
-    }
+    return {"status": "failed", "failure": failure.reason.value, "failure_detail": failure.detail}
 
 
 def _write_jsonl(rows: Iterable[Row], into: IO[bytes]) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import anyio.to_thread
 from pydantic import TypeAdapter
@@ -54,27 +54,17 @@ try:
         ContentVideo,
         ModelOutput,
     )
-    from inspect_ai.scorer import (
-        Metric,
-        SampleScore,
-        Score,
-        Scorer,
-        Target,
-        Value,
-        metric,
-        scorer,
-    )
+    from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
     from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 except ModuleNotFoundError as error:
-    package, extra = "inspect_ai", "inspect"
-    raise MissingExtraError(package, extra) from error
+    raise MissingExtraError("inspect_ai", "inspect") from error
 
-LOG: Final = logging.getLogger(__name__)
-UNSHOWN: Final = "unreel:unshown"
+LOG = logging.getLogger(__name__)
+UNSHOWN = "unreel:unshown"
 """Key in a sample's store for the failure, if the sample's clip could not be shown."""
-_FAILURE: Final = TypeAdapter(Failure)
-_VERDICT: Final[TypeAdapter[Verdict]] = TypeAdapter(Verdict)
-_RECIPE: Final = TypeAdapter(BenchmarkExportRecipe)
+_FAILURE = TypeAdapter(Failure)
+_VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
+_RECIPE = TypeAdapter(BenchmarkExportRecipe)
 
 
 @task
@@ -220,9 +210,11 @@ def _build_samples(benchmark: Benchmark, recipe: BenchmarkExportRecipe) -> list[
     if rejected:
         LOG.warning("%d rows cannot be used, first: %s", len(rejected), rejected[0])
     if not samples:
-        problem = f"no question for {recipe.protocol} ({len(rejected)} rows rejected)"
-        remedy = "Check the protocol and the split"
-        raise UnreadableSourceError(str(benchmark.root), problem, remedy)
+        raise UnreadableSourceError(
+            str(benchmark.root),
+            f"no question for {recipe.protocol} ({len(rejected)} rows rejected)",
+            "Check the protocol and the split",
+        )
     return samples
 
 
@@ -232,8 +224,9 @@ def _parse_sample_metadata(
     recipe = _RECIPE.validate_python(metadata["recipe"])
     current = str(recipe.instrument.instrument)
     if metadata["instrument"] != current:
-        msg = f"answers to {metadata['instrument']}, but this release reads {current}. Run it again"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"answers to {metadata['instrument']}, but this release reads {current}. Run it again"
+        )
     return recipe, parse_exported_question(metadata["item"])
 
 

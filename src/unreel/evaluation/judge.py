@@ -1,33 +1,40 @@
 """Judge of explanations: a pinned model that scores 0, 0.5 or 1; each pair of texts is sent once."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
+from unreel.asking.answer_table import build_token_columns
 from unreel.core.answer import Usage
+from unreel.core.chunks import iter_chunks
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Measured
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import (
+    Failure,
+    FailureReason,
+    build_damaged_row_failure,
+    parse_stored_failure,
+)
+from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition, Instrument
 from unreel.core.verdict import Unparsed
 from unreel.engine.committer import CommitPace
 from unreel.engine.run import ALL_FAILURES, run_pending_questions
+from unreel.engine.schema import TableSchema
 from unreel.engine.stage import (
     InFlightLimitScope,
     Row,
     Stage,
     WorkerResources,
     convert_to_failed_row,
+    is_failed_row,
 )
-from unreel.evaluation.judge_rulings import (
-    JudgeRuling,
-    JudgeRulingStore,
-    build_ruling_columns,
-    sum_token_usages,
-)
-from unreel.evaluation.table_schemas import build_token_columns
+from unreel.engine.table import LanceTable
 from unreel.protocols.answer_text import strip_thinking
 from unreel.protocols.trace.explanation_judge import (
     build_judge_prompt,
@@ -39,15 +46,118 @@ from unreel.reviewers.endpoint.budget import RequestBudget, SpendingSummary
 from unreel.reviewers.factory import ReviewerFactory
 from unreel.stats.agreement import cohen_kappa
 
-TRIES: Final = 3
+RULINGS = TableSchema(
+    name="rulings",
+    version=1,
+    columns={
+        "judge": "string",
+        "score": "float64",
+        "why": "string",
+        "detail": "string",
+        "input_tokens": "int64",
+        "output_tokens": "int64",
+    },
+)
+"""Schema of rulings: one row per judge and pair of texts, with a score, or in `why` the reason for a missing one.
+
+The key is a hash of the judge, its prompt and both texts; prompt and texts are not stored. Tokens are those of
+all replies for the row.
+"""
+_SCORES = (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRuling:
+    """Ruling of a judge on a pair of explanations: a score, or why there is none."""
+
+    score: float | None
+    """Score 0, 0.5 or 1; `None`, never 0, for an unscored pair."""
+    why: str = ""
+    """Countable reason for a missing score; empty if there is a score."""
+    detail: str = ""
+    usage: Usage | None = None
+    """Tokens of the judge's replies, as far as reported."""
+
+    def __post_init__(self) -> None:
+        if (self.score is None) != bool(self.why) or self.score not in (None, *_SCORES):
+            raise InvalidValueError(
+                f"a ruling is 0, 0.5 or 1, or says why it is none, got {self}. Parse it first"
+            )
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether the judge answered; a failed request can be retried."""
+        return self.why not in ALL_FAILURES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRulingStore:
+    """Stored rulings of judges on the explanations in a run or in a file of answers."""
+
+    table: LanceTable
+    ledgers: Path
+    """Local folder of the ledger of started requests."""
+
+    def ledger(self) -> Path:
+        """Return the file that logs the starts and finishes of requests to judges."""
+        return OutputDirectory(self.ledgers).make() / "rulings.ledger"
+
+    def stored(self, keys: Collection[str]) -> dict[str, JudgeRuling]:
+        self.table.check()
+        rulings: dict[str, JudgeRuling] = {}
+        for chunk in iter_chunks(keys):
+            rulings |= {row["key"]: parse_ruling_row(row) for row in self.table.get(chunk)}
+        return rulings
+
+
+def build_ruling_columns(ruling: JudgeRuling) -> Row:
+    """Return the table columns that store `ruling`."""
+    return {
+        "score": ruling.score,
+        "why": ruling.why or None,
+        "detail": ruling.detail or None,
+        **build_token_columns(ruling.usage),
+    }
+
+
+def parse_ruling_row(row: Row) -> JudgeRuling:
+    """Return the ruling in a stored row; a failed request or damaged row is unscored, with the reason."""
+    usage = None
+    if row["input_tokens"] is not None and row["output_tokens"] is not None:
+        usage = Usage(input_tokens=row["input_tokens"], output_tokens=row["output_tokens"])
+    if is_failed_row(row):
+        return _build_failed_ruling(
+            parse_stored_failure(row["failure_reason"], row["failure_detail"]), usage
+        )
+    try:
+        return JudgeRuling(
+            score=row["score"], why=row["why"] or "", detail=row["detail"] or "", usage=usage
+        )
+    except InvalidValueError:
+        return _build_failed_ruling(
+            build_damaged_row_failure("neither a score nor a reason why there is none"), usage
+        )
+
+
+def _build_failed_ruling(failure: Failure, usage: Usage | None) -> JudgeRuling:
+    return JudgeRuling(score=None, why=failure.reason.value, detail=failure.detail, usage=usage)
+
+
+def sum_token_usages(usages: Iterable[Usage | None]) -> Usage | None:
+    """Return the sum of the reported token usages; `None` if none is reported."""
+    known = [usage for usage in usages if usage is not None]
+    return reduce(add, known) if known else None
+
+
+TRIES = 3
 """Maximum number of answers to request from a judge for one pair; without a readable one, it stays unscored."""
-PROMPT_VERSION: Final = digest(build_judge_prompt("", ""))[:16]
+PROMPT_VERSION = digest(build_judge_prompt("", ""))[:16]
 """Hash of the judge's prompt and its examples, which changes with every word of them."""
 NO_TRUTH, NO_PREDICTION, UNREADABLE = "no-truth", "no-prediction", "unreadable"
-IN_FLIGHT: Final = 16
+IN_FLIGHT = 16
 """Default number of concurrent pairs per judge."""
-_INSTRUMENT: Final = Instrument("judge", 1)
-_NOT_KEPT: Final = JudgeRuling(
+_INSTRUMENT = Instrument("judge", 1)
+_NOT_KEPT = JudgeRuling(
     score=None, why=FailureReason.NOT_RECORDED.value, detail="no ruling is kept"
 )
 
@@ -96,7 +206,6 @@ class JudgeRulings:
 
     @property
     def n_scored(self) -> int:
-        """Count the explanations with a score."""
         return sum(ruling.score is not None for ruling in self.judged)
 
     @property
@@ -193,7 +302,14 @@ def judge_explanations(
     spent = stage.spent
     if due:
         summary = run_pending_questions(
-            (_build_judge_row(key, pair, factory.name) for key, pair in due.items()),
+            (
+                {
+                    "key": key,
+                    "judge": factory.name,
+                    "_prompt": build_judge_prompt(pair.truth, pair.predicted),
+                }
+                for key, pair in due.items()
+            ),
             [stage],
             table=store.table,
             ledger=store.ledger(),
@@ -216,7 +332,7 @@ def read_stored_rulings(
 
 
 def compute_judge_agreement(
-    first: JudgeRulings, second: JudgeRulings, *, seed: int
+    first_rulings: JudgeRulings, second_rulings: JudgeRulings, *, seed: int
 ) -> JudgeAgreement:
     """Compute Cohen's kappa of two judges over the explanations that both scored.
 
@@ -225,13 +341,17 @@ def compute_judge_agreement(
     Raises:
         InvalidValueError: The judges did not judge the same explanations, or are the same judge.
     """
-    if first.judge == second.judge:
-        msg = f"both judges are {first.judge!r}. Name another model as the second judge"
-        raise InvalidValueError(msg)
-    if [ruling.clip for ruling in first.judged] != [ruling.clip for ruling in second.judged]:
-        msg = "the judges did not judge the same explanations. Give both the same list"
-        raise InvalidValueError(msg)
-    pairs = zip(first.judged, second.judged, strict=True)
+    if first_rulings.judge == second_rulings.judge:
+        raise InvalidValueError(
+            f"both judges are {first_rulings.judge!r}. Name another model as the second judge"
+        )
+    if [ruling.clip for ruling in first_rulings.judged] != [
+        ruling.clip for ruling in second_rulings.judged
+    ]:
+        raise InvalidValueError(
+            "the judges did not judge the same explanations. Give both the same list"
+        )
+    pairs = zip(first_rulings.judged, second_rulings.judged, strict=True)
     scored = [(a, b) for a, b in pairs if a.score is not None and b.score is not None]
     kappa = cohen_kappa(
         [a.score for a, _ in scored],
@@ -239,7 +359,7 @@ def compute_judge_agreement(
         seed=seed,
         clusters=[a.clip for a, _ in scored],
     )
-    return JudgeAgreement(kappa=kappa, n_both=len(scored), n=len(first.judged))
+    return JudgeAgreement(kappa=kappa, n_both=len(scored), n=len(first_rulings.judged))
 
 
 def _select_complete_pairs(
@@ -252,21 +372,13 @@ def _select_complete_pairs(
     }
 
 
-def _build_judge_row(key: str, pair: ExplanationPair, judge: str) -> Row:
-    return {
-        "key": key,
-        "judge": judge,
-        "_prompt": build_judge_prompt(pair.truth, pair.predicted),
-    }
-
-
 def _build_judge_request(row: Row, attempt: int) -> ReviewRequest:
     return ReviewRequest(
         # A key per attempt, because the server may repeat the unreadable answer for the same key.
         key=digest(row["key"], str(attempt)),
         instrument=_INSTRUMENT,
         prompt=row["_prompt"],
-        exhibits=(),
+        inputs=(),
         condition=Condition(),
     )
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal, get_args
 
+from unreel.asking.answer_store import AskedQuestionResult
 from unreel.core.box import Box
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.safe_text import sanitise_line
@@ -11,7 +12,6 @@ from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
 from unreel.media.perturb import ClipVariant, VariantName
 from unreel.protocols.answer_text import is_refusal
 from unreel.protocols.protocol import Mode, ProtocolTexts, get_protocol
-from unreel.reviewers.ask import AskedQuestionResult
 from unreel.reviewers.contract import ClipInput
 
 
@@ -23,9 +23,9 @@ class Opinion(AskedQuestionResult):
     """Verdict parsed from the reply; `None` if there is no reply."""
 
     @property
-    def exhibit(self) -> ClipInput | None:
+    def clip_input(self) -> ClipInput | None:
         """Return the clip as shown to the reviewer; `None` if the condition could not be met."""
-        return self.exhibits[0] if self.exhibits else None
+        return self.inputs[0] if self.inputs else None
 
     @property
     def is_readable(self) -> bool:
@@ -34,7 +34,6 @@ class Opinion(AskedQuestionResult):
 
     @property
     def wording(self) -> ProtocolTexts[Any, Any]:
-        """Return the display texts of the opinion's protocol."""
         return get_protocol(self.question.instrument.protocol).wording
 
     @property
@@ -91,7 +90,7 @@ def build_opinion(result: AskedQuestionResult, mode: Mode) -> Opinion:
         reviewer=result.reviewer,
         question=result.question,
         prompt=result.prompt,
-        exhibits=result.exhibits,
+        inputs=result.inputs,
         box_space=result.box_space,
         outcome=result.outcome,
         cost_usd=result.cost_usd,
@@ -101,9 +100,9 @@ def build_opinion(result: AskedQuestionResult, mode: Mode) -> Opinion:
 
 State = Literal["steady", "unsure", "not known"]
 
-ASKED_TIMES: Final = 1 + len(get_args(VariantName))
+ASKED_TIMES = 1 + len(get_args(VariantName))
 """Number of times that each question is asked with perturbation: about the clip and about each variant."""
-_GRADES_APART: Final = 2
+_GRADES_APART = 2
 """Minimum difference between two realism scores that counts as a different verdict."""
 
 
@@ -190,54 +189,56 @@ def format_perturbed_question_count(n_questions: int) -> str:
 
 
 def compute_opinion_stabilities(
-    opinions: Sequence[Opinion], trials: Sequence[ClipVariantOpinions]
+    opinions: Sequence[Opinion], variants: Sequence[ClipVariantOpinions]
 ) -> tuple[OpinionStability, ...]:
     """Return the stability of each opinion, in order; empty if no variant was reviewed."""
-    if not trials:
+    if not variants:
         return ()
     return tuple(
         OpinionStability(
             opinion=opinion,
-            retrials=tuple(_compare_variant_answer(opinion, trial, i) for trial in trials),
+            retrials=tuple(_compare_variant_answer(opinion, trial, i) for trial in variants),
         )
         for i, opinion in enumerate(opinions)
     )
 
 
 def _compare_variant_answer(
-    first: Opinion, trial: ClipVariantOpinions, index: int
+    first_opinion: Opinion, variant: ClipVariantOpinions, index: int
 ) -> ComparedVariantAnswer:
-    if trial.failure is not None:
+    if variant.failure is not None:
         return ComparedVariantAnswer(
-            variant=trial.variant,
+            variant=variant.variant,
             headline="no answer",
-            problem=f"the clip could not be changed so: {trial.failure}",
+            problem=f"the clip could not be changed so: {variant.failure}",
             flips=None,
             box_overlap=None,
             cost_usd=None,
         )
-    second = trial.opinions[index]
+    second = variant.opinions[index]
     return ComparedVariantAnswer(
-        variant=trial.variant,
+        variant=variant.variant,
         headline=second.headline,
         problem=second.problem,
-        flips=_is_different_decision(first, second),
-        box_overlap=_compute_box_overlap(first, second, trial.variant),
+        flips=_is_different_decision(first_opinion, second),
+        box_overlap=_compute_box_overlap(first_opinion, second, variant.variant),
         cost_usd=None if second.cost_usd is None else float(second.cost_usd),
     )
 
 
-def _is_different_decision(first: Opinion, second: Opinion) -> bool | None:
-    if not (first.is_readable and second.is_readable):
+def _is_different_decision(first_opinion: Opinion, second_opinion: Opinion) -> bool | None:
+    if not (first_opinion.is_readable and second_opinion.is_readable):
         return None
-    before, after = first.decision, second.decision
+    before, after = first_opinion.decision, second_opinion.decision
     if isinstance(before, int) and isinstance(after, int):
         return abs(before - after) >= _GRADES_APART
     return bool(before != after)
 
 
-def _compute_box_overlap(first: Opinion, second: Opinion, variant: ClipVariant) -> float | None:
-    before, after = _find_verdict_box(first), _find_verdict_box(second)
+def _compute_box_overlap(
+    first_opinion: Opinion, second_opinion: Opinion, variant: ClipVariant
+) -> float | None:
+    before, after = _find_verdict_box(first_opinion), _find_verdict_box(second_opinion)
     if before is None or after is None:
         return None
     return before.iou(variant.map_back(after))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -21,12 +21,11 @@ from unreel.recipes.validation import (
 )
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
+from unreel.reviewers.endpoint.model_address import LOCAL
 
-_REVIEWER: Final = "reviewer"
-_FRESH: Final = frozenset(
-    {"box_space", "gpus", "parser", "command", "url", "score_means", "threshold"}
-)
-"""Reviewer keys that earlier releases do not know; they are stored only if set."""
+_REVIEWER = "reviewer"
+_FRESH = frozenset({"box_space", "gpus", "parser", "command", "url", "score_means", "threshold"})
+"""Reviewer keys that are stored only if set."""
 
 
 class EvalRecipe(RecipeSection):
@@ -69,8 +68,9 @@ class EvalRecipe(RecipeSection):
         try:
             str(benchmark).encode()
         except UnicodeEncodeError as error:
-            setting, problem = "benchmark", f"the path {benchmark!a} is not UTF-8"
-            raise InvalidSettingError(setting, problem, "Rename the folder") from error
+            raise InvalidSettingError(
+                "benchmark", f"the path {benchmark!a} is not UTF-8", "Rename the folder"
+            ) from error
         return benchmark
 
     @field_validator("protocol")
@@ -107,13 +107,14 @@ class EvalRecipe(RecipeSection):
     def stored(self) -> dict[str, Any]:
         """Return the recipe in the form that a run stores.
 
-        The keys of the reviewer are at the top level. Keys that earlier releases do not know are omitted
-        unless they are set.
+        The keys of the reviewer are at the top level; some of them are omitted unless they are set.
         """
         unused = {"choice"} if self.limit is None else set()
         document = self.model_dump(mode="json", exclude={_REVIEWER, *unused})
         described = self.reviewer.model_dump(mode="json")
-        fresh = _FRESH - self.reviewer.model_fields_set
+        # A checkpoint has its own token limit.
+        own = {"max_tokens"} if self.reviewer.model.startswith(LOCAL) else set()
+        fresh = (_FRESH | own) - self.reviewer.model_fields_set
         return document | {name: value for name, value in described.items() if name not in fresh}
 
 

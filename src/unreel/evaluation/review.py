@@ -4,19 +4,23 @@ The questions are the same as in `unreel eval`: same prompt, same frames, same k
 """
 
 import asyncio
+import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from unreel.asking.asker import Asker, SharedInputs
 from unreel.core.answer import Reply
 from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
+from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition, Question
+from unreel.core.safe_names import make_safe_file_name
 from unreel.core.safe_text import sanitise_line
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import convert_to_microseconds
@@ -24,6 +28,7 @@ from unreel.core.table_formats import build_html_table
 from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
 from unreel.evaluation.long_clip_review import (
     SCANNED,
+    WindowSearchLimits,
     needs_window_search,
     search_clip_with_reviewer,
     select_frame_reviewers,
@@ -35,19 +40,18 @@ from unreel.evaluation.opinion import (
     build_opinion,
     compute_opinion_stabilities,
 )
-from unreel.evaluation.window_search import WindowSearchLimits
+from unreel.media.perturb import ClipVariant, plan_clip_variants
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, get_protocol, list_protocol_names
 from unreel.recipes.validation import drop_unset_keys, validate_recipe_sections
-from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.contract import ClipInput, InputKind, ShownFrame
+from unreel.reviewers.contract import ShownFrame
 from unreel.reviewers.factory import ReviewerFactory, ReviewerWithPrices
 
-FRAMES: Final = 4
+FRAMES = 4
 """Maximum number of frames in the HTML of an opinion, because a notebook stores everything it displays."""
-_BOX: Final = "position:absolute;border:2px solid #d00;box-sizing:border-box"
+_BOX = "position:absolute;border:2px solid #d00;box-sizing:border-box"
 
 
 def format_opinion_html(opinion: Opinion) -> str:
@@ -58,15 +62,14 @@ def format_opinion_html(opinion: Opinion) -> str:
         if isinstance(opinion.outcome, Reply):
             rows.append(("answer", opinion.outcome.text))
     title = f"{opinion.reviewer}, {opinion.question.instrument}"
-    return build_html_table(title, (), rows) + _format_frame_strip(opinion)
-
-
-def _format_frame_strip(opinion: Opinion) -> str:
-    frames = opinion.exhibit.frames if opinion.exhibit else ()
+    frames = opinion.clip_input.frames if opinion.clip_input else ()
     n = min(FRAMES, len(frames))
     picked = [frames[i * len(frames) // n] for i in range(n)]
-    return "".join(
-        _format_frame_figure(frame, _find_box_at_frame(frame, opinion.verdict)) for frame in picked
+    return build_html_table(title, (), rows) + (
+        "".join(
+            _format_frame_figure(frame, _find_box_at_frame(frame, opinion.verdict))
+            for frame in picked
+        )
     )
 
 
@@ -112,9 +115,11 @@ class ReviewQuestions:
     def __post_init__(self) -> None:
         for name in self.protocols:
             if name not in PROTOCOLS or get_protocol(name).subject != "clip":
-                setting, problem = "protocol", f"{name!r} does not ask about one clip"
-                remedy = f"Use {', '.join(list_protocol_names('clip'))}"
-                raise InvalidSettingError(setting, problem, remedy)
+                raise InvalidSettingError(
+                    "protocol",
+                    f"{name!r} does not ask about one clip",
+                    f"Use {', '.join(list_protocol_names('clip'))}",
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,9 +167,9 @@ def build_review_questions(
     All questions have the same input: the training input of a checkpoint among `models`, otherwise
     8 frames unless a sampling is named, regardless of the clip's length.
     """
-    taught = _get_training_condition(models, protocols)
+    input_spec = _get_training_condition(models, protocols)
     section = validate_recipe_sections(
-        ConditionSection, {"sampling": Condition().sampling, **taught, **condition}
+        ConditionSection, {"sampling": Condition().sampling, **input_spec, **condition}
     )
     resolved = [section.resolved(get_protocol(name)) for name in protocols]
     names = tuple(dict.fromkeys(protocols))
@@ -177,9 +182,9 @@ def build_review_questions(
 def get_trained_protocols(models: Sequence[str]) -> tuple[str, ...]:
     """Return the protocols on which the first checkpoint among `models` was trained; empty if none is."""
     for model in models:
-        taught = validate_recipe_sections(ReviewerSection, {"model": model}).taught
-        if taught is not None:
-            return tuple(known.protocol for known in taught.instruments)
+        input_spec = validate_recipe_sections(ReviewerSection, {"model": model}).taught
+        if input_spec is not None:
+            return tuple(known.protocol for known in input_spec.instruments)
     return ()
 
 
@@ -188,44 +193,46 @@ def _get_training_condition(models: Sequence[str], protocols: Sequence[str]) -> 
     ways = {
         str(way): way
         for model in models
-        if (taught := validate_recipe_sections(ReviewerSection, {"model": model}).taught)
+        if (input_spec := validate_recipe_sections(ReviewerSection, {"model": model}).taught)
         is not None
         for name in protocols
-        if (way := taught.condition(name)) is not None
+        if (way := input_spec.condition(name)) is not None
     }
     if len(ways) > 1:
-        problem = f"the models were trained in {len(ways)} ways: {'; '.join(ways)}"
-        setting, remedy = "condition", "Ask with one protocol and one checkpoint at a time"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "condition",
+            f"the models were trained in {len(ways)} ways: {'; '.join(ways)}",
+            "Ask with one protocol and one checkpoint at a time",
+        )
     return asdict(*ways.values()) if ways else {}
 
 
 def build_reviewer_factories(
     models: Sequence[str],
-    inquiry: ReviewQuestions,
+    questions: ReviewQuestions,
     *,
     settings: EnvironmentSettings,
     **keys: object,
 ) -> tuple[ReviewerFactory, ...]:
     """Return a factory per distinct model, as `unreel eval`; set `keys` are those of `[reviewer]`."""
-    condition = ConditionSection(**asdict(inquiry.condition))
+    condition = ConditionSection(**asdict(questions.condition))
     factories: dict[str, ReviewerFactory] = {}
     for model in models:
         section = validate_recipe_sections(
             ReviewerSection, {"model": model} | drop_unset_keys(keys)
         )
-        section.require_thinking(condition, get_protocol(inquiry.protocols[0]))
-        section.require_taught(inquiry.protocols)
+        section.require_thinking(condition, get_protocol(questions.protocols[0]))
+        section.require_taught(questions.protocols)
         factory = section.opener(key_hosts=settings.key_hosts)
         factories[factory.name] = factory
     return tuple(factories.values())
 
 
 def format_box_space_note(
-    models: Sequence[str], inquiry: ReviewQuestions, *, box_space: str | None = None
+    models: Sequence[str], questions: ReviewQuestions, *, box_space: str | None = None
 ) -> str:
     """Return a note that names the models whose boxes are assumed to be in pixels; empty if none is."""
-    if not any(get_protocol(name).needs_box_space for name in inquiry.protocols):
+    if not any(get_protocol(name).needs_box_space for name in questions.protocols):
         return ""
     keys = drop_unset_keys({"box_space": box_space})
     sections = [
@@ -253,7 +260,7 @@ async def review_clip(
     reviewers: Sequence[ReviewerWithPrices],
     *,
     inquiry: ReviewQuestions,
-    desk: ReviewDispatcher,
+    asker: Asker,
     on_opinion: Callable[[Opinion], None] = lambda _opinion: None,
 ) -> Review:
     """Send every question about `clip` to every reviewer concurrently, and return the review.
@@ -261,26 +268,21 @@ async def review_clip(
     `on_opinion` is called with each opinion. A long clip is searched in windows if `inquiry.scan` is
     set.
     """
-    looks: dict[frozenset[InputKind], asyncio.Task[tuple[ClipInput, ...] | Failure]] = {}
-
-    def look(wants: frozenset[InputKind]) -> asyncio.Task[tuple[ClipInput, ...] | Failure]:
-        """Return the task that decodes the clip; it is shared by all reviewers that need the same input."""
-        if wants not in looks:
-            looks[wants] = asyncio.create_task(desk.show([clip], inquiry.condition, wants))
-        return looks[wants]
+    inputs = SharedInputs(asker, [clip], inquiry.condition)
 
     async def ask(reviewer: ReviewerWithPrices, name: str) -> Opinion:
         instrument = get_protocol(name).instrument
         question = Question(subject=clip.id, instrument=instrument, condition=inquiry.condition)
-        answered = await desk.put(question, await look(reviewer.reviewer.wants), reviewer)
+        await inputs.load(reviewer.reviewer.wants)  # shown beside a stored answer too
+        answered = await asker.ask(question, inputs, reviewer)
         opinion = build_opinion(answered, inquiry.mode)
         on_opinion(opinion)
         return opinion
 
-    async def search(reviewer: ReviewerWithPrices, settings: WindowSearchLimits) -> Opinion:
+    async def search(reviewer: ReviewerWithPrices, limits: WindowSearchLimits) -> Opinion:
         condition, mode = inquiry.condition, inquiry.mode
         opinion = await search_clip_with_reviewer(
-            clip, reviewer, condition=condition, mode=mode, desk=desk, settings=settings
+            clip, reviewer, condition=condition, mode=mode, asker=asker, limits=limits
         )
         on_opinion(opinion)
         return opinion
@@ -293,3 +295,42 @@ async def review_clip(
     questions = [*(ask(reviewer, name) for name in names for reviewer in reviewers), *searches]
     opinions = tuple(await asyncio.gather(*questions))
     return Review(clip=clip, opinions=opinions, mode=inquiry.mode)
+
+
+async def review_clip_variants(
+    review: Review,
+    reviewers: Sequence[ReviewerWithPrices],
+    *,
+    questions: ReviewQuestions,
+    asker: Asker,
+    reader: MediaReader,
+    on_variant: Callable[[ClipVariant], None] = lambda _variant: None,
+) -> Review:
+    """Return `review` with the same reviewers' opinions about each variant of its clip added.
+
+    A variant that cannot be made has a failure instead of opinions. The callback `on_variant` is
+    called before each variant is made.
+    """
+    trials: list[ClipVariantOpinions] = []
+    with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
+        for variant in plan_clip_variants(review.clip):
+            on_variant(variant)
+            clip = await asyncio.to_thread(
+                _write_clip_variant, variant, review.clip, Path(folder), reader
+            )
+            if isinstance(clip, Failure):
+                trials.append(ClipVariantOpinions(variant=variant, opinions=(), failure=clip))
+                continue
+            result = await review_clip(clip, reviewers, inquiry=questions, asker=asker)
+            trials.append(ClipVariantOpinions(variant=variant, opinions=result.opinions))
+    return replace(review, trials=tuple(trials))
+
+
+def _write_clip_variant(
+    variant: ClipVariant, clip: Clip, folder: Path, reader: MediaReader
+) -> Clip | Failure:
+    data = variant.make(clip.location, reader)
+    if isinstance(data, Failure):
+        return data
+    name = f"{make_safe_file_name(Path(clip.location).stem)}+{variant.name}.mp4"
+    return probe_clip_file(OutputDirectory(folder).write(name, data), reader)

@@ -5,16 +5,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from pydantic import TypeAdapter
 
+from unreel.asking.answer_table import ESTIMATED, build_answer_columns, build_question_columns
+from unreel.asking.asker import Asker
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.questions import PlannedQuestion, QuestionScope, UnreadableClip
 from unreel.benchmarks.statistics import BenchmarkStats
 from unreel.core.clip import Clip
-from unreel.core.errors import InvalidSettingError
-from unreel.core.failure import Failure
+from unreel.core.errors import InvalidSettingError, RequestsRejectedError
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import build_question_subject
 from unreel.core.question import Condition, Instrument, Question
 from unreel.engine.clip_facts import FACTS
@@ -25,27 +27,18 @@ from unreel.engine.storage_access import (
     find_clip_change,
     provide_local_clip_file,
 )
-from unreel.evaluation.run_cost import ESTIMATED, build_cost_columns
-from unreel.reviewers.ask import AskedQuestionResult, ReviewDispatcher
 from unreel.reviewers.factory import ReviewerFactory
 
-CLIP_CLOCK: Final = "first frame"
-"""Zero point of stored frame times; in answers of earlier releases, without it, times are those of the container."""
-_CONDITION: Final = TypeAdapter(Condition)
+_MOST_REJECTIONS = 8
+"""Number of equal rejections, without an answer, after which a server is not asked further."""
+_CONDITION = TypeAdapter(Condition)
 
 
 def build_unanswered_row(planned: PlannedQuestion[Clip], reviewer: str) -> Row:
     """Return the row of a question before it is sent; columns that begin with `_` are not stored."""
     question = planned.question
-    first, *second = question.shown
     return {
-        "key": question.key(reviewer),
-        "reviewer": reviewer,
-        "clip": first,
-        "second": second[0] if second else None,
-        "protocol": question.instrument.protocol,
-        "protocol_version": question.instrument.version,
-        "condition": str(question.condition),
+        **build_question_columns(question, reviewer),
         "_condition": json.dumps(asdict(question.condition)),
         "_name": planned.name,
         "_locations": [clip.location for clip in planned.clips],
@@ -71,7 +64,7 @@ class ReviewStage(MediaStage):
         in_flight: Number of concurrent questions.
     """
 
-    opened = MediaStage.opened | {"_desk", "_reviewer"}
+    opened = MediaStage.opened | {"_asker", "_reviewer", "_rejections"}
 
     def __init__(
         self, factory: ReviewerFactory, access: ClipAccessSettings, *, in_flight: int
@@ -81,13 +74,15 @@ class ReviewStage(MediaStage):
 
     def setup(self) -> None:
         super().setup()
-        self._desk = ReviewDispatcher(
+        self._asker = Asker(
             self._reader,
             open_file=partial(provide_local_clip_file, access=self._access),
             find_change=find_clip_change,
         )
-        self._open.callback(self._desk.close)
+        self._open.callback(self._asker.close)
         self._reviewer = self._opener.open()
+        self._rejections: Counter[str] | None = Counter()
+        """Rejections of questions by message, until the first answer."""
 
     async def __call__(self, row: Row) -> Row:
         clips = tuple(_iter_row_clips(row))
@@ -96,34 +91,29 @@ class ReviewStage(MediaStage):
             instrument=Instrument(row["protocol"], row["protocol_version"]),
             condition=_CONDITION.validate_json(row["_condition"]),
         )
-        result = await self._desk.ask(question, clips, self._reviewer, name=row["_name"])
-        noted = row | (
-            {"notes": json.dumps(_build_answer_notes(result))} if result.exhibits else {}
-        )
-        noted |= build_cost_columns(result.outcome.usage, result.cost_usd, row.get("_paid"))
+        result = await self._asker.ask(question, clips, self._reviewer, name=row["_name"])
+        answered = row | build_answer_columns(result, row.get("_paid"))
         if isinstance(result.outcome, Failure):
-            return convert_to_failed_row(noted, result.outcome)
-        return noted | {
-            "text": result.outcome.text,
-            "latency_us": result.outcome.latency_us,
-            "answered_by": result.outcome.answered_by,
-            "reply_digest": result.outcome.digest,
-        }
+            self._require_some_acceptance(result.outcome)
+            return convert_to_failed_row(answered, result.outcome)
+        self._rejections = None
+        return answered
+
+    def _require_some_acceptance(self, failure: Failure) -> None:
+        """Raise if a server rejected the first questions alike, because it would reject all."""
+        by_server = failure.detail.startswith("status ")
+        if self._rejections is None or not by_server:
+            return
+        self._rejections[failure.detail] += failure.reason is FailureReason.REQUEST_REJECTED
+        if self._rejections[failure.detail] > _MOST_REJECTIONS:
+            raise RequestsRejectedError(
+                f"the first {_MOST_REJECTIONS} questions were rejected, so no more are sent ({failure.detail})",
+                f"{failure.reason.remedy} Add --retry-failed to send these questions again",
+            )
 
     async def close(self) -> None:
         await self._reviewer.reviewer.close()
         super().close()
-
-
-def _build_answer_notes(result: AskedQuestionResult) -> dict[str, Any]:
-    return {
-        "box_space": result.box_space,
-        "clock": CLIP_CLOCK,
-        "frames": [
-            [[frame.index, str(frame.at_s)] for frame in exhibit.frames]
-            for exhibit in result.exhibits
-        ],
-    }
 
 
 def _iter_row_clips(row: Row) -> Iterator[Clip]:
@@ -185,9 +175,11 @@ class SkippedQuestionCounts:
                 self.reading.reject(planned)
 
 
-def require_watermark_free_copies(scope: QuestionScope, roll: CountedEntryStream) -> None:
+def require_watermark_free_copies(scope: QuestionScope, entries: CountedEntryStream) -> None:
     """Require a copy without watermark of at least one entry, if `watermark=removed` is requested."""
-    if scope.shows_cleaned and not roll.has_cleaned:
-        setting, problem = "watermark", "no clip of the benchmark has a copy without its watermark"
-        remedy = "Ask with watermark=kept, or name such copies in a column `cleaned`"
-        raise InvalidSettingError(setting, problem, remedy)
+    if scope.shows_cleaned and not entries.has_cleaned:
+        raise InvalidSettingError(
+            "watermark",
+            "no clip of the benchmark has a copy without its watermark",
+            "Ask with watermark=kept, or name such copies in a column `cleaned`",
+        )

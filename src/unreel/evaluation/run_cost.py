@@ -3,14 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
 
-from unreel.core.answer import Usage
+from unreel.asking.answer_table import ESTIMATED, PAID
 from unreel.core.output_files import OutputDirectory
 from unreel.engine.progress import Progress
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
-from unreel.evaluation.table_schemas import build_token_columns
 from unreel.reviewers.endpoint.budget import (
     EarlierSpending,
     compact_spending_log,
@@ -18,30 +16,27 @@ from unreel.reviewers.endpoint.budget import (
 )
 from unreel.reviewers.factory import ReviewerFactory
 
-ESTIMATED: Final = "usage_estimated"
-"""Name of the column, and of the total in `Progress`, of rows whose tokens the server did not report."""
-ESTIMATE_NOTE: Final = (
+ESTIMATE_NOTE = (
     "the server reported no token usage for some requests: their cost is estimated from the request "
     "and the token limit (usage_estimated in the answers)"
 )
-_LOG: Final = "answers.spending"
-_PAID: Final = ("input_tokens", "output_tokens", "cost_usd")
+_LOG = "answers.spending"
 
 
-def sum_run_cost_usd(answers: LanceTable, ledgers: Path) -> Decimal | None:
+def sum_run_cost_usd(answer_table: LanceTable, ledgers: Path) -> Decimal | None:
     """Return a run's cost in USD with failures and lost replies; `None` if no cost is known."""
-    costs = _list_answer_costs(answers)
+    costs = _list_answer_costs(answer_table)
     logged = read_spending_total(ledgers / _LOG)
     return max(sum(costs, Decimal()), logged) if costs or logged else None
 
 
 def add_earlier_run_cost(
-    factory: ReviewerFactory, answers: LanceTable, ledgers: Path
+    factory: ReviewerFactory, answer_table: LanceTable, ledgers: Path
 ) -> ReviewerFactory:
     """Return the factory with the run's earlier cost counted; no other process may send then."""
     if factory.max_cost_usd is None:
         return factory
-    costs = _list_answer_costs(answers)
+    costs = _list_answer_costs(answer_table)
     log = OutputDirectory(ledgers).make() / _LOG
     before = EarlierSpending(
         spent_usd=compact_spending_log(log, at_least_usd=sum(costs, Decimal())),
@@ -52,26 +47,13 @@ def add_earlier_run_cost(
 
 
 def add_earlier_question_costs(
-    questions: Iterable[Row], answers: LanceTable, *, retry: Collection[str]
+    questions: Iterable[Row], answer_table: LanceTable, *, retry: Collection[str]
 ) -> Iterator[Row]:
     """Yield the questions; a retried one gets the tokens and cost of its earlier attempts."""
-    paid = _read_paid_failures(answers, retry)
+    paid = _read_paid_failures(answer_table, retry)
     for question in questions:
         before = paid.get(question["key"])
         yield question if before is None else question | {"_paid": before}
-
-
-def build_cost_columns(usage: Usage | None, cost_usd: Decimal | None, before: Row | None) -> Row:
-    """Return the token and cost columns of a question: the sum of this attempt and earlier attempts."""
-    columns: dict[str, Any] = {
-        **build_token_columns(usage),
-        "cost_usd": None if cost_usd is None else float(cost_usd),
-        ESTIMATED: True if usage is not None and usage.is_estimated else None,
-    }
-    for name, amount in (before or {}).items():
-        if amount is not None:
-            columns[name] = (columns[name] or 0) + amount if name in _PAID else amount
-    return columns
 
 
 def note_estimated_costs(
@@ -88,19 +70,19 @@ def note_estimated_costs(
     return look_at
 
 
-def _list_answer_costs(answers: LanceTable) -> list[Decimal]:
-    if not answers.exists():
+def _list_answer_costs(answer_table: LanceTable) -> list[Decimal]:
+    if not answer_table.exists():
         return []
-    rows = answers.rows(["cost_usd"], where="cost_usd IS NOT NULL")
+    rows = answer_table.rows(["cost_usd"], where="cost_usd IS NOT NULL")
     return [Decimal(str(row["cost_usd"])) for row in rows]
 
 
-def _read_paid_failures(answers: LanceTable, retry: Collection[str]) -> dict[str, Row]:
-    if not answers.exists():
+def _read_paid_failures(answer_table: LanceTable, retry: Collection[str]) -> dict[str, Row]:
+    if not answer_table.exists():
         return {}
     where = "failure_reason IS NOT NULL AND (input_tokens IS NOT NULL OR cost_usd IS NOT NULL)"
     return {
-        row["key"]: {name: row.get(name) for name in (*_PAID, ESTIMATED)}
-        for row in answers.rows(where=where)
+        row["key"]: {name: row.get(name) for name in (*PAID, ESTIMATED)}
+        for row in answer_table.rows(where=where)
         if row["failure_reason"] in retry
     }

@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any
 
+from unreel.asking.answer_table import ANSWERS
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.questions import (
@@ -25,11 +26,11 @@ from unreel.benchmarks.statistics import (
     compute_benchmark_identity,
     sample_balanced_entries,
 )
-from unreel.core.clip import Clip
+from unreel.core.clip import Clip, Origin
 from unreel.core.errors import InvalidSettingError
-from unreel.core.failure import FailureReason
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
-from unreel.core.question import Instrument
+from unreel.core.question import Condition, Instrument
 from unreel.engine.clip_facts import (
     CLIPS,
     ClipProbeStage,
@@ -43,10 +44,10 @@ from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import JobRunSummary, open_shared_runner
 from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.stage import Row, Stage
-from unreel.engine.storage_access import ClipAccessSettings
+from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
 from unreel.engine.table import LanceTable
 from unreel.engine.writer_lock import build_writer_lock
-from unreel.evaluation.baseline_fitting import LabelledClip, build_reviewer_factory
+from unreel.evaluation.judge import RULINGS
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.review_stage import (
     CountedEntryStream,
@@ -60,19 +61,74 @@ from unreel.evaluation.run_cost import (
     add_earlier_run_cost,
     note_estimated_costs,
 )
-from unreel.evaluation.run_recipe_store import RunRecipeStore, read_run_recipe
 from unreel.evaluation.stored_recipe import (
+    RunRecipeStore,
     StoredBenchmarkReference,
     StoredRecipe,
+    read_run_recipe,
     require_unchanged_benchmark,
 )
-from unreel.evaluation.table_schemas import ANSWERS, RULINGS
-from unreel.reviewers.contract import Reviewer
+from unreel.media.access import open_media_reader
+from unreel.reviewers.clip_inputs import build_clip_input
+from unreel.reviewers.contract import InputKind, Reviewer
 from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
+from unreel.reviewers.registry import REVIEWERS
 
-NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
+if TYPE_CHECKING:  # importing the baselines takes a second
+    from unreel.reviewers.baselines.fitting import BaselineTrainingClip
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledClip:
+    """Clip with its origin and its group of related clips, for fitting a baseline."""
+
+    clip: Clip
+    origin: Origin
+    group: str
+
+
+def build_reviewer_factory(
+    recipe: EvalRecipe,
+    *,
+    access: ClipAccessSettings,
+    learn_from: Callable[[], Iterator[LabelledClip]],
+) -> ReviewerFactory:
+    """Return the reviewer factory of `recipe`; a baseline is fitted on the clips of `learn_from`."""
+    section = recipe.reviewer
+    section.require_taught([recipe.protocol])
+    if not section.learns:
+        return section.opener(key_hosts=access.settings.key_hosts, seed=recipe.seed)
+    fit: Any = REVIEWERS.load(section.model)
+    wants = frozenset({InputKind.FRAMES}) if section.model == "motion" else frozenset()
+    training_clips = _iter_training_clips(
+        learn_from(), access, condition=recipe.conditions[0], wants=wants
+    )
+    return wrap_open_reviewer(fit(training_clips, seed=recipe.seed))
+
+
+def _iter_training_clips(
+    clips: Iterator[LabelledClip],
+    access: ClipAccessSettings,
+    *,
+    condition: Condition,
+    wants: frozenset[InputKind],
+) -> Iterator["BaselineTrainingClip"]:
+    from unreel.reviewers.baselines.fitting import BaselineTrainingClip
+
+    with open_media_reader(access.settings, trusted=access.trusted) as reader:
+        for item in clips:
+            with provide_local_clip_file(item.clip.location, access) as file:
+                clip_input = build_clip_input(
+                    item.clip, file, reader=reader, condition=condition, wants=wants
+                )
+            if isinstance(clip_input, Failure):
+                continue  # a clip without features is skipped; its question ends as a failure
+            yield BaselineTrainingClip(clip_input=clip_input, origin=item.origin, group=item.group)
+
+
+NEVER_PUT = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
 """Failure reasons of questions that were not sent: the next run sends them, regardless of `retry_failed`."""
-DRIVER: Final = "run"
+DRIVER = "run"
 """Name of the lock that the driver of a run holds."""
 
 
@@ -98,12 +154,10 @@ class EvalRun:
 
     @cached_property
     def answers(self) -> LanceTable:
-        """Return the table of answers."""
         return LanceTable(self.place / "answers.lance", ANSWERS)
 
     @cached_property
     def clips(self) -> LanceTable:
-        """Return the table of clips."""
         return LanceTable(self.place / "clips.lance", CLIPS)
 
     @cached_property
@@ -134,40 +188,37 @@ class EvalRun:
         """
         recipe, outside = self.recipe, self.access.outside
         if self.asked_outside and not outside:
-            option, problem = "--allow-outside", f"{self.place.uri} was started with it"
-            remedy = "Add it if you trust the table: it may name any file of this machine"
-            raise InvalidSettingError(option, problem, remedy)
+            raise InvalidSettingError(
+                "--allow-outside",
+                f"{self.place.uri} was started with it",
+                "Add it if you trust the table: it may name any file of this machine",
+            )
         mapping = recipe.mapping or None
         return open_benchmark(self.benchmark_path, recipe.layout, mapping=mapping, outside=outside)
 
-    def entries(
-        self, benchmark: Benchmark, reading: BenchmarkStats | None = None
-    ) -> Iterator[Entry]:
-        """Yield the entries of the run, at least one; `reading` counts all rows.
+    def entries(self, benchmark: Benchmark, stats: BenchmarkStats | None = None) -> Iterator[Entry]:
+        """Yield the entries of the run, at least one; `stats` counts all rows.
 
         Raises:
             UnreelError: The benchmark has no usable entry; the error gives the reason.
         """
-        reading, recipe = reading or BenchmarkStats(), self.recipe
-        usable = (e for e in reading.watch(benchmark) if recipe.split in {None, e.split})
+        stats, recipe = stats or BenchmarkStats(), self.recipe
+        usable = (e for e in stats.watch(benchmark) if recipe.split in {None, e.split})
         chosen: Iterator[Entry] = itertools.islice(usable, recipe.limit)
         if recipe.limit is not None and recipe.choice == "balanced":
             choice = sample_balanced_entries(usable, recipe.limit, seed=recipe.seed)
-            reading.drawn, chosen = choice.drawn, iter(choice.entries)
+            stats.drawn, chosen = choice.drawn, iter(choice.entries)
         first = next(chosen, None)
         if first is None:
-            raise reading.nothing(str(self.benchmark_path), recipe.split)
+            raise stats.nothing(str(self.benchmark_path), recipe.split)
         yield from itertools.chain([first], chosen)
 
-    def survey(self, benchmark: Benchmark, *tables: LanceTable) -> StoredClipFacts:
+    def survey(self, *tables: LanceTable) -> StoredClipFacts:
         """Return the stored properties of the run's clips; `tables` are searched before its own table."""
-        typed = Path(self.recipe.benchmark)
-        if benchmark.root != self.benchmark_path:
-            typed = typed.parent
-        return StoredClipFacts(*tables, self.clips, typed=typed if self.kept is None else None)
+        return StoredClipFacts(*tables, self.clips)
 
     def plan(
-        self, survey: StoredClipFacts | None = None
+        self, facts: StoredClipFacts | None = None
     ) -> Iterator[PlannedQuestion[Clip] | UnreadableClip | Rejected]:
         """Yield the questions of the run; the properties of its clips must be stored before.
 
@@ -176,14 +227,14 @@ class EvalRun:
             UnreadableSourceError: The benchmark gives no question.
         """
         benchmark, scope, reading = self.benchmark(), self.scope, BenchmarkStats()
-        files = (survey or self.survey(benchmark)).find_files(
+        files = (facts or self.survey()).find_files(
             benchmark, self.entries(benchmark, reading), cleaned=scope.shows_cleaned
         )
         questions = plan_questions(files, scope)
         yield from require_some_question(questions, scope, source=str(self.benchmark_path))
         if self.kept is not None and reading.identity is not None and not self.accept_changed:
             require_unchanged_benchmark(
-                self.kept, reading.identity, path=self.benchmark_path, run=self.place
+                self.kept, reading.identity, path=self.benchmark_path, location=self.place
             )
 
     def reviewer_name(self) -> str:
@@ -211,14 +262,14 @@ class EvalSummary:
 
 
 @translate_store_errors()
-def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
+def evaluate(
     run: EvalRun,
     *,
     engine: str = "local",
     retry_failed: Collection[str] = (),
     pace: CommitPace | None = None,
     reviewer: Reviewer | None = None,
-    surveyed: LanceTable | None = None,
+    facts_table: LanceTable | None = None,
     wanted: Callable[[Row], bool] = lambda _question: True,
     callbacks: JobCallbacks = NO_CALLBACKS,
 ) -> EvalSummary:
@@ -227,7 +278,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     The benchmark is read twice: for the clip properties, then for the questions. A long one is read
     once more before, if answers exist, to check that it is unchanged.
     `callbacks.on_due` gets the number of due `clips` and `answers`. If there are too many to read
-    ahead, it gets only the largest possible number of answers. Files in the table `surveyed` are
+    ahead, it gets only the largest possible number of answers. Files in the table `facts_table` are
     not probed again. Questions that `wanted` rejects stay due. `reviewer` replaces the reviewer of
     the recipe. `pace` decides when rows are committed.
 
@@ -244,7 +295,10 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     factory = None if learns else _get_reviewer_factory(run, reviewer)
     roll = CountedEntryStream(run.entries(benchmark, reading), keeps=learns)
     if roll.ahead.is_whole:
-        _require_any_question(run, roll)
+        require_watermark_free_copies(run.scope, roll)
+        truthless = find_entries_without_truth(roll.ahead.first, run.scope)
+        if len(truthless) == len(roll.ahead.first):
+            raise build_no_question_error(str(run.benchmark_path), run.scope.protocol, truthless)
 
     def put(
         part: str,
@@ -278,9 +332,13 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         keeper.take_up(
             known, partial(identify_current_benchmark, run, benchmark, reading), callbacks.on_note
         )
+        if (
+            keeper.before is None
+        ):  # `--out RUN` alone continues also if the reading of clips is stopped
+            keeper.keep(known or run.recipe.reviewer.model, None)
         clips = iter_clip_file_rows(benchmark, roll, run.access, cleaned=cleaned)
-        if surveyed is not None:
-            clips = reuse_stored_clip_facts(clips, surveyed)
+        if facts_table is not None:
+            clips = reuse_stored_clip_facts(clips, facts_table)
         survey = ClipProbeStage(run.access)
         looked_at = put("clips", clips, survey, table=run.clips, retry=retry_failed)
         require_watermark_free_copies(run.scope, roll)
@@ -313,13 +371,13 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
 
 
 def identify_current_benchmark(
-    run: EvalRun, benchmark: Benchmark, reading: BenchmarkStats, before: StoredRecipe
+    run: EvalRun, benchmark: Benchmark, stats: BenchmarkStats, stored: StoredRecipe
 ) -> BenchmarkIdentity | None:
-    """Return the current identity of the run's benchmark, from `reading` or by reading it again."""
-    if before.outside != run.access.outside:
-        access = replace(run.access, outside=before.outside)
+    """Return the current identity of the run's benchmark, from `stats` or by reading it again."""
+    if stored.outside != run.access.outside:
+        access = replace(run.access, outside=stored.outside)
         return compute_benchmark_identity(replace(run, access=access).benchmark())
-    return reading.identity or compute_benchmark_identity(benchmark)
+    return stats.identity or compute_benchmark_identity(benchmark)
 
 
 def get_recipe_store(run: EvalRun) -> RunRecipeStore:
@@ -372,25 +430,17 @@ def open_run(
 def _require_stored_recipe(location: StorageLocation) -> StoredRecipe:
     stored = read_run_recipe(location)
     if stored is None:
-        setting, problem = "run", f"{location.uri} contains no run"
-        remedy = "Name a folder that `unreel eval --out` wrote"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "run", f"{location.uri} contains no run", "Name a folder that `unreel eval --out` wrote"
+        )
     return stored
-
-
-def _require_any_question(run: EvalRun, roll: CountedEntryStream) -> None:
-    """Require, before the first clip is opened, that at least one question can be asked and scored."""
-    require_watermark_free_copies(run.scope, roll)
-    truthless = find_entries_without_truth(roll.ahead.first, run.scope)
-    if len(truthless) == len(roll.ahead.first):
-        raise build_no_question_error(str(run.benchmark_path), run.scope.protocol, truthless)
 
 
 def _iter_learnable_clips(
     run: EvalRun, benchmark: Benchmark, entries: Iterable[Entry]
 ) -> Iterator[LabelledClip]:
     cleaned = run.scope.shows_cleaned
-    for file in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
+    for file in run.survey().find_files(benchmark, entries, cleaned=cleaned):
         for clip in (file.clip, file.cleaned):
             if isinstance(clip, Clip):
                 yield LabelledClip(clip, file.entry.origin, file.entry.group)

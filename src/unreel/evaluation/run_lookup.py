@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
 
 from obstore.exceptions import BaseError
 
@@ -17,8 +16,8 @@ from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.run_job import EvalRun, open_run
 from unreel.evaluation.stored_recipe import RECIPE_FILE, find_run_recipe
 
-_TABLE: Final = ".lance"
-_TABLES: Final = ("clips.lance", "answers.lance")
+_TABLE = ".lance"
+_TABLES = ("clips.lance", "answers.lance")
 """Tables that identify a run; a frozen benchmark also has a recipe, but neither of these tables."""
 
 
@@ -117,8 +116,11 @@ def find_runs(text: str, settings: EnvironmentSettings) -> Iterator[str]:
     try:
         yield from (location.uri + below for below in _iter_run_paths(location, ""))
     except BaseError as error:
-        remedy = "Check its address, bucket and keys, or try `unreel doctor --store`"
-        raise UnreadableSourceError(location.uri, f"cannot list it: {error}", remedy) from error
+        raise UnreadableSourceError(
+            location.uri,
+            f"cannot list it: {error}",
+            "Check its address, bucket and keys, or try `unreel doctor --store`",
+        ) from error
 
 
 def _iter_run_paths(location: StorageLocation, prefix: str) -> Iterator[str]:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from pydantic import TypeAdapter
 
@@ -19,14 +18,14 @@ from unreel.core.trace import Trace
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.factory import ReviewerFactory
 
-NOTE: Final = (
+NOTE = (
     "A sample: unreel drew the clip with one planted fault, and the answers are recorded. They were "
     "written by hand; no model was queried."
 )
-FILE: Final = "sample.mp4"
-_TRACES: Final = TypeAdapter(tuple[Trace, ...])
+FILE = "sample.mp4"
+_TRACES = TypeAdapter(tuple[Trace, ...])
 
-_ANSWERS: Final[Mapping[str, Mapping[str, str]]] = {
+_ANSWERS: Mapping[str, Mapping[str, str]] = {
     "recorded:attentive": {
         "trace": (
             "FAKE\n<coordinates>[308, 272, 384, 346]</coordinates>\n<start_time>3.0</start_time>\n"
@@ -62,13 +61,13 @@ class SampleReviewer:
     def wants(self) -> frozenset[InputKind]:
         return frozenset({InputKind.FRAMES})
 
-    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  written for this clip alone
+    def box_space(self, clip_input: ClipInput) -> str:  # noqa: ARG002  written for this clip alone
         return "pixel"
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        text = self.texts.get(sheet.instrument.protocol)
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        text = self.texts.get(request.instrument.protocol)
         if text is None:
-            detail = f"the sample has no answer to {sheet.instrument}"
+            detail = f"the sample has no answer to {request.instrument}"
             return Failure(FailureReason.NOT_RECORDED, detail)
         return Reply(text=text)
 

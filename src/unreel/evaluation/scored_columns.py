@@ -4,7 +4,7 @@ import itertools
 from array import array
 from binascii import unhexlify
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from unreel.core.clip import ClipId
 from unreel.core.judgement import Pair, build_question_subject, list_subject_clips
@@ -12,13 +12,13 @@ from unreel.core.safe_names import read_clip_id
 from unreel.protocols.protocol import ScoredQuestion
 
 T = TypeVar("T")
-_KINDS: Final = 1 << 16
+_KINDS = 1 << 16
 """Maximum number of interned values: free texts are all different, so further values are not compared."""
-_ONE_TEXT: Final = 2
+_ONE_TEXT = 2
 """Number of offsets in a column with a single distinct text."""
-_ID_BYTES: Final = 32
-_SOURCE: Final = "kept rows"
-_HEX: Final = 2 * _ID_BYTES
+_ID_BYTES = 32
+_SOURCE = "kept rows"
+_HEX = 2 * _ID_BYTES
 
 
 class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
@@ -66,7 +66,6 @@ class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
             )
 
     def subjects(self) -> Iterator[ClipId | Pair]:
-        """Return an iterator over the clip or pair of each scored question."""
         return iter(self._subjects)
 
     def outcome(self, index: int) -> Any:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
@@ -23,7 +23,7 @@ from unreel.evaluation.scored_columns import ScoredQuestionColumns
 from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.protocol import Mode, ScoredQuestion, get_protocol
 
-_USUAL_NOTES: Final = 512
+_USUAL_NOTES = 512
 
 
 def iter_questions_with_answers(
@@ -90,8 +90,8 @@ def _parse_noted_box_space(notes: str) -> str:
 
 
 Rows = Sequence[ScoredQuestion[Any, Any]]
-OTHER_NAMES: Final = "other names"
-_MOST_NAMES: Final = 20
+OTHER_NAMES = "other names"
+_MOST_NAMES = 20
 """Maximum number of model names that are counted separately: a server could return a new one per answer."""
 
 

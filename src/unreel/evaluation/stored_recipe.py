@@ -1,9 +1,11 @@
 """Recipe of a run and identity of its benchmark, stored next to its tables."""
 
+import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -16,12 +18,12 @@ from unreel.core.errors import (
     UnreelError,
 )
 from unreel.core.input_files import RECIPE_BYTES, parse_json_object
-from unreel.core.question import Instrument
+from unreel.core.question import Instrument, list_differing_condition_fields
 from unreel.engine.location import StorageLocation
 from unreel.evaluation.recipe import EvalRecipe, validate_eval_recipe
 from unreel.recipes.validation import Count, RecipeSection, Text, validate_recipe_sections
 
-_SHOWN: Final = 10
+_SHOWN = 10
 """Number of characters of a fingerprint in messages, enough to distinguish two."""
 
 
@@ -43,29 +45,31 @@ class StoredBenchmarkReference(RecipeSection):
             return None
         return BenchmarkIdentity(fingerprint=self.fingerprint, n_entries=self.n_entries)
 
-    def places(self, run: StorageLocation) -> list[Path]:
+    def places(self, location: StorageLocation) -> list[Path]:
         """Return the stored paths at which the benchmark exists now, most likely first."""
-        beside = [run.path / self.from_run] if run.is_local and self.from_run else []
+        beside = [location.path / self.from_run] if location.is_local and self.from_run else []
         existing = [path for path in (*beside, Path(self.at)) if os.path.exists(path)]  # noqa: PTH110  no error for odd names
         return list({os.path.realpath(path): path for path in reversed(existing)}.values())[::-1]
 
-    def find(self, run: StorageLocation) -> Path:
+    def find(self, location: StorageLocation) -> Path:
         """Return the benchmark's current path; raise `UnreadableSourceError` if it is at no stored one."""
-        if paths := self.places(run):
+        if paths := self.places(location):
             return paths[0]
-        problem = f"no such file or folder, and the benchmark of {run.uri} was there"
-        remedy = "Name its present location: --benchmark PATH"
-        raise UnreadableSourceError(self.at, problem, remedy)
+        raise UnreadableSourceError(
+            self.at,
+            f"no such file or folder, and the benchmark of {location.uri} was there",
+            "Name its present location: --benchmark PATH",
+        )
 
 
 def build_benchmark_reference(
-    path: Path, run: StorageLocation, identity: BenchmarkIdentity | None
+    path: Path, location: StorageLocation, identity: BenchmarkIdentity | None
 ) -> StoredBenchmarkReference:
-    """Build the reference to the benchmark at `path` that the run at `run` stores."""
+    """Build the reference to the benchmark at `path` that the run at `location` stores."""
     at = os.path.abspath(path)  # noqa: PTH100  links stay as the person named them
     from_run = None
-    if run.is_local:
-        from_run = os.path.relpath(os.path.realpath(path), os.path.realpath(run.path))
+    if location.is_local:
+        from_run = os.path.relpath(os.path.realpath(path), os.path.realpath(location.path))
     return StoredBenchmarkReference(
         at=at if is_utf8_encodable(at) else str(path),
         from_run=from_run if from_run and is_utf8_encodable(from_run) else None,
@@ -74,39 +78,48 @@ def build_benchmark_reference(
     )
 
 
-def format_benchmark_change(before: BenchmarkIdentity, now: BenchmarkIdentity) -> str:
+def format_benchmark_change(
+    earlier_identity: BenchmarkIdentity, identity: BenchmarkIdentity
+) -> str:
     """Return a text on how a benchmark has changed; empty if it has not, or if that is unknown."""
-    schemes = {each.fingerprint.partition("-")[0] for each in (before, now)}
-    if before.fingerprint == now.fingerprint or len(schemes) > 1:
+    schemes = {each.fingerprint.partition("-")[0] for each in (earlier_identity, identity)}
+    if earlier_identity.fingerprint == identity.fingerprint or len(schemes) > 1:
         return ""
-    rows = f"{before.n_entries:,} usable rows then, {now.n_entries:,} now"
-    if before.n_entries == now.n_entries:
-        rows = f"{now.n_entries:,} usable rows then and now, but other names or another truth"
-    hashes = " then, ".join(each.fingerprint.partition("-")[2][:_SHOWN] for each in (before, now))
+    rows = f"{earlier_identity.n_entries:,} usable rows then, {identity.n_entries:,} now"
+    if earlier_identity.n_entries == identity.n_entries:
+        rows = f"{identity.n_entries:,} usable rows then and now, but other names or another truth"
+    hashes = " then, ".join(
+        each.fingerprint.partition("-")[2][:_SHOWN] for each in (earlier_identity, identity)
+    )
     return f"{rows} (fingerprint {hashes} now)"
 
 
 def require_unchanged_benchmark(
-    stored: StoredBenchmarkReference, now: BenchmarkIdentity, *, path: Path, run: StorageLocation
+    stored: StoredBenchmarkReference,
+    identity: BenchmarkIdentity,
+    *,
+    path: Path,
+    location: StorageLocation,
 ) -> None:
     """Require that the benchmark of a run has not changed since its questions were sent.
 
     Raises:
         InvalidSettingError: The benchmark at `path` differs from the one of the run.
     """
-    if stored.identity is None or not (differs := format_benchmark_change(stored.identity, now)):
+    if stored.identity is None or not (
+        differs := format_benchmark_change(stored.identity, identity)
+    ):
         return
-    problem = f"{path} is not the original benchmark of {run.uri}: {differs}"
-    candidates = [other for other in stored.places(run) if not other.samefile(path)]
+    candidates = [other for other in stored.places(location) if not other.samefile(path)]
     other = f"Try --benchmark {candidates[0]}, or name" if candidates else "Name"
-    remedy = f"{other} the original with --benchmark PATH, or use the present one: --accept-changed"
-    setting = "benchmark"
-    raise InvalidSettingError(setting, problem, remedy)
+    raise InvalidSettingError(
+        "benchmark",
+        f"{path} is not the original benchmark of {location.uri}: {differs}",
+        f"{other} the original with --benchmark PATH, or use the present one: --accept-changed",
+    )
 
 
-RECIPE_FILE: Final = "recipe.json"
-_BEFORE: Final = {"choice": "first"}
-"""Defaults of earlier releases for missing fields."""
+RECIPE_FILE = "recipe.json"
 
 
 class _RecipeDocument(RecipeSection):
@@ -141,17 +154,16 @@ class UnusableRecipe:
     """Whether the file is readable, so that another release may be able to use it."""
 
     def error(self, run: str) -> UnreadableSourceError:
-        """Return the error for the unusable recipe of `run`, with a remedy."""
         remedy = f"See what is left with `unreel runs check {run}`"
         if self.other_release:
             remedy = "Use the release that wrote it: upgrade unreel if that is a later one"
         return UnreadableSourceError(f"{run}/{RECIPE_FILE}", self.problem, remedy)
 
 
-def find_run_recipe(run: StorageLocation) -> StoredRecipe | UnusableRecipe | None:
-    """Read the recipe file of `run`; return its content, its problem, or `None` if it is missing."""
+def find_run_recipe(location: StorageLocation) -> StoredRecipe | UnusableRecipe | None:
+    """Read the recipe file of `location`; return its content, its problem, or `None` if it is missing."""
     try:
-        text = run.read(RECIPE_FILE, most=RECIPE_BYTES)
+        text = location.read(RECIPE_FILE, most=RECIPE_BYTES)
     except UnreadableSourceError as error:
         return UnusableRecipe(problem=error.problem, other_release=False)
     except OSError:
@@ -168,7 +180,7 @@ def _parse_stored_recipe(text: bytes) -> StoredRecipe | UnusableRecipe:
             detail = f"{error.setting}: {error.problem}"
         return UnusableRecipe(problem=f"no recipe of a run: {detail}", other_release=False)
     try:
-        recipe = validate_eval_recipe(_BEFORE | stored.recipe)
+        recipe = validate_eval_recipe(stored.recipe)
     except UnreelError as error:
         problem = f"this release cannot use it ({error})"
         return UnusableRecipe(problem=problem, other_release=True)
@@ -184,3 +196,190 @@ def _parse_stored_recipe(text: bytes) -> StoredRecipe | UnusableRecipe:
     now = recipe.instrument.instrument
     problem = f"the run uses {stored.instrument!a}, and this release uses {now}"
     return UnusableRecipe(problem=problem, other_release=True)
+
+
+_OUT = "out"
+Identify = Callable[[StoredRecipe], BenchmarkIdentity | None]
+"""Function that returns the identity of the current benchmark, read with the settings of the stored run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeSettingChange:
+    """Change of one setting between the stored recipe of a run and the requested one."""
+
+    told: str
+    grows: bool
+    """Whether the run with the change still includes all earlier questions."""
+
+
+def find_recipe_changes(earlier_recipe: EvalRecipe, now: EvalRecipe) -> list[RecipeSettingChange]:
+    """Return the settings that differ between two recipes; concurrency and timeouts are ignored."""
+    diffs = []
+    if _get_sample_extent(earlier_recipe) != _get_sample_extent(now):
+        text = f"{_format_sample_extent(earlier_recipe)} before, {_format_sample_extent(now)} now"
+        diffs.append(RecipeSettingChange(text, _contains_sample(now, earlier_recipe)))
+    if earlier_recipe.seed != now.seed:
+        diffs.append(
+            RecipeSettingChange(f"seed {earlier_recipe.seed} before, {now.seed} now", grows=False)
+        )
+    if {*earlier_recipe.conditions} != {*now.conditions}:
+        parts = list_differing_condition_fields([*earlier_recipe.conditions, *now.conditions])
+        text = " before, ".join(
+            (
+                " and ".join(
+                    ",".join(f"{part}={getattr(condition, part)}" for part in parts)
+                    for condition in recipe.conditions
+                )
+            )
+            for recipe in (earlier_recipe, now)
+        )
+        diffs.append(
+            RecipeSettingChange(f"{text} now", {*earlier_recipe.conditions} <= {*now.conditions})
+        )
+    return diffs
+
+
+def _get_sample_extent(recipe: EvalRecipe) -> tuple[object, ...]:
+    sample = () if recipe.limit is None else (recipe.limit, recipe.choice)
+    return (recipe.split, *sample)
+
+
+def _format_sample_extent(recipe: EvalRecipe) -> str:
+    text = "all clips" if recipe.limit is None else f"{recipe.limit} clips ({recipe.choice})"
+    return text if recipe.split is None else f"{text} of the split {recipe.split}"
+
+
+def _contains_sample(recipe: EvalRecipe, earlier_recipe: EvalRecipe) -> bool:
+    """Return whether `recipe` contains every clip of `earlier_recipe`; larger samples include smaller ones."""
+    if recipe.limit is None:
+        return recipe.split in {None, earlier_recipe.split}
+    same = (recipe.split, recipe.choice) == (earlier_recipe.split, earlier_recipe.choice)
+    return same and earlier_recipe.limit is not None and earlier_recipe.limit <= recipe.limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecipeStore:
+    """Store of a run's recipe; it rejects another run's calls, unless there is no answer yet."""
+
+    place: StorageLocation
+    recipe: EvalRecipe
+    """The requested recipe."""
+    outside: bool
+    """Whether the benchmark's table may name files outside its folder."""
+    accept_changed: bool
+    """Whether the user accepts that the settings or the benchmark differ from those of the stored run."""
+    before: StoredRecipe | None
+    """Recipe of the answers stored at `place`; `None` if there are no answers."""
+
+    def take_up(
+        self,
+        reviewer: str | None,
+        identify: Identify,
+        on_note: Callable[[str], None] = lambda _note: None,
+    ) -> None:
+        """Check that the requested recipe may resume the stored run.
+
+        Args:
+            reviewer: Name in the answers, if it is already known.
+            identify: Function that identifies the benchmark; called only if needed.
+            on_note: Callback with messages about a resumed run.
+
+        Raises:
+            InvalidSettingError: The run has another reviewer, another benchmark or other settings.
+        """
+        before = self.before
+        if before is None:
+            return
+        if reviewer is not None:
+            self.require_reviewer(reviewer)
+        changes = find_recipe_changes(before.recipe, self.recipe)
+        refused = [change.told for change in changes if not change.grows]
+        if before.outside and not self.outside:
+            refused.append("files outside the table's folder before (--allow-outside), none now")
+        if refused and not self.accept_changed:
+            raise InvalidSettingError(
+                _OUT,
+                f"{self.place.uri} contains a run with other settings: {'; '.join(refused)}",
+                self._remedy(f"`unreel eval --out {self.place.uri}` asks as before"),
+            )
+        self._compare_benchmarks(before, identify, on_note)
+        if grown := [change.told for change in changes if change.grows]:
+            on_note(f"the run in {self.place.uri} grows: {'; '.join(grown)}")
+        old, new = (
+            (
+                recipe.reviewer.model
+                if recipe.reviewer.recorded is None
+                else recipe.reviewer.recorded
+            )
+            for recipe in (before.recipe, self.recipe)
+        )
+        if old != new:
+            on_note(
+                f"the run was started with {old} and continues with {new}, assumed to be the same reviewer"
+            )
+
+    def require_reviewer(self, reviewer: str) -> None:
+        """Raise an error if the run has answers of another reviewer or another protocol version."""
+        before, recipe = self.before, self.recipe
+        instrument = recipe.instrument.instrument
+        if before is None or (before.instrument, before.reviewer) == (instrument, reviewer):
+            return
+        text = f"{self.place.uri} contains a run of {before.reviewer}"
+        problem, remedy = f"{text}, not of {reviewer}", "Name another folder, or the same recipe"
+        if before.instrument != instrument:
+            problem = f"{text} with the protocol {before.instrument}"
+            remedy = f"Name another folder: this release uses {instrument}. It can score the stored answers"
+        elif recipe.reviewer.learns and before.recipe.reviewer.model == recipe.reviewer.model:
+            problem = f"{text}; with its present clips, {recipe.reviewer.model} is {reviewer}"
+            remedy = "Restore the clips that it was trained on, or name another folder with --out"
+        raise InvalidSettingError(_OUT, problem, remedy)
+
+    def keep(self, reviewer: str, identity: BenchmarkIdentity | None) -> None:
+        """Write the requested recipe to the run; raise an error if the run is of another reviewer."""
+        self.require_reviewer(reviewer)
+        reference = build_benchmark_reference(Path(self.recipe.benchmark), self.place, identity)
+        document: dict[str, Any] = {
+            "reviewer": reviewer,
+            "instrument": str(self.recipe.instrument.instrument),
+            "recipe": self.recipe.stored(),
+            "benchmark": reference.model_dump(mode="json", exclude_none=True),
+        }
+        if self.outside:
+            document["allow_outside"] = True
+        text = json.dumps(document, indent=2, sort_keys=True) + "\n"
+        self.place.put(RECIPE_FILE, text.encode())
+
+    def _compare_benchmarks(
+        self, before: StoredRecipe, identify: Identify, on_note: Callable[[str], None]
+    ) -> None:
+        stored, uri = before.benchmark, self.place.uri
+        if stored is None or stored.identity is None:
+            note = f"the benchmark of {uri} is not known: its recipe has no fingerprint"
+            on_note(f"{note}. It is assumed to be {self.recipe.benchmark}")
+            return
+        if self.accept_changed:
+            return
+        now = identify(before)
+        if differs := "" if now is None else format_benchmark_change(stored.identity, now):
+            remedy = self._remedy("restore the original benchmark")
+            raise InvalidSettingError(
+                _OUT, f"{uri} contains a run over another benchmark, {stored.at}: {differs}", remedy
+            )
+
+    def _remedy(self, otherwise: str) -> str:
+        return (
+            f"Keep this in another folder, for example --out {self.place.uri.rstrip('/')}-2; or {otherwise}; or "
+            "change the run: --accept-changed asks the unanswered questions about the present files"
+        )
+
+
+def read_run_recipe(location: StorageLocation) -> StoredRecipe | None:
+    """Read the stored recipe of the run at `location`; `None` if it is missing.
+
+    Raises:
+        UnreadableSourceError: The recipe is damaged, or another release wrote it.
+    """
+    before = find_run_recipe(location)
+    if isinstance(before, UnusableRecipe):
+        raise before.error(location.uri)
+    return before

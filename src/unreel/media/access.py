@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
@@ -21,9 +21,9 @@ def read_sample_clip(name: str) -> bytes:
     return (Path(__file__).with_name("samples") / name).read_bytes()
 
 
-PATIENCE: Final[Mapping[str, int]] = {"normalise": 20, "render": 20, "scan": 20}
+PATIENCE: Mapping[str, int] = {"normalise": 20, "render": 20, "scan": 20}
 """Factor of the time limit for each task that decodes or encodes a whole clip; 1 for all other tasks."""
-_LONGEST_S: Final = 24 * 3600
+_LONGEST_S = 24 * 3600
 """Maximum time limit of `annotate` in seconds, whatever duration a file declares."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,12 @@ from unreel.media.probe import get_clockwise_rotation
 from unreel.media.sound import iter_sound_blocks
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
-_PIECE_BYTES: Final = 1 << 20
-_PIECE_FRAMES: Final = 12
+_PIECE_BYTES = 1 << 20
+_PIECE_FRAMES = 12
 """Maximum number of frames between two progress reports."""
-_MOST_STRETCH: Final = 8
-_MUTE: Final = "The sound of the clip cannot be read: this copy has none."
-OPTIONS: Final = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
+_MOST_STRETCH = 8
+_MUTE = "The sound of the clip cannot be read: this copy has none."
+OPTIONS = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
 """Encoder options of the copy; `benchmarks/annotated_copy.py` compares the presets."""
 
 
@@ -61,8 +61,12 @@ def iter_annotated_copy(
     """
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_FRAMES:
-        detail = f"the clip has {timeline.n_frames} frames, more than {MAX_FRAMES}"
-        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+        raise MediaError(
+            Failure(
+                FailureReason.TOO_LONG,
+                f"the clip has {timeline.n_frames} frames, more than {MAX_FRAMES}",
+            )
+        )
     aspect = _read_pixel_aspect(file, max_pixels=max_pixels)
     sound = _SoundReader(file, from_s=timeline.first_at_s, max_pixels=max_pixels)
     pictures = _iter_visible_frames(
@@ -76,14 +80,17 @@ def iter_annotated_copy(
     outlet = _MuxerBuffer()
     track = SoundTrackSettings(codec="aac", channels=CHANNELS) if sound.is_there else None
     with ClipWriter(
-        "mp4", _build_video_track(annotator, timeline), sound=track, into=outlet
+        "mp4", _build_video_track(annotator, timeline), sound=track, sink=outlet
     ) as writer:
         for n_frames, (index, rgb) in enumerate(chain([first], pictures), start=1):
             picture = annotator.draw(
                 _resize_frame(rgb, width, height), convert_to_microseconds(timeline.at_s(index))
             )
             writer.add_picture(picture, tick=timeline.ticks[index] - timeline.ticks[0])
-            for samples in sound.until(_get_frame_end_s(timeline, index)):
+            after = index + 1
+            for samples in sound.until(
+                timeline.at_s(after) if after < timeline.n_frames else timeline.duration_s
+            ):
                 writer.add_sound(samples)
             if n_frames % _PIECE_FRAMES == 0 or outlet.n_bytes >= _PIECE_BYTES:
                 yield from outlet.take(n_frames)
@@ -230,13 +237,8 @@ def _resize_frame(rgb: Rgb, width: int, height: int) -> Rgb:
     return np.asarray(picture)
 
 
-def _get_frame_end_s(timeline: FrameTimeline, index: int) -> Fraction:
-    after = index + 1
-    return timeline.at_s(after) if after < timeline.n_frames else timeline.duration_s
-
-
-def _build_video_track(annotator: OverlayPainter, timeline: FrameTimeline) -> VideoTrackSettings:
-    width, height = annotator.size
+def _build_video_track(painter: OverlayPainter, timeline: FrameTimeline) -> VideoTrackSettings:
+    width, height = painter.size
     rate = timeline.n_frames / timeline.duration_s
     return VideoTrackSettings(
         codec="libx264",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import IO, Annotated, Any, Final
+from typing import IO, Annotated, Any
 
 from pydantic import Field
 
@@ -18,11 +18,11 @@ from unreel.media.task_schemas import ClipWriteTaskRequest, Count, Micros, Size,
 OnFrames = Callable[[int], None]
 """Callback that receives the number of frames drawn so far."""
 
-_LEAST_BYTES: Final = 64 << 20
-_BYTES_PER_S: Final = 16 << 20
-_MOST_BYTES: Final = 16 << 30
-_START: Final = slice(4, 8)
-_MP4_START: Final = b"ftyp"
+_LEAST_BYTES = 64 << 20
+_BYTES_PER_S = 16 << 20
+_MOST_BYTES = 16 << 30
+_START = slice(4, 8)
+_MP4_START = b"ftyp"
 
 
 class _BoxFields(StrictWireModel):
@@ -84,12 +84,12 @@ def build_annotate_task_fields(commentary: OverlayCommentary) -> dict[str, Any]:
     }
 
 
-def _build_trace_fields(mark: OverlayTrace) -> dict[str, Any]:
+def _build_trace_fields(trace: OverlayTrace) -> dict[str, Any]:
     return {
-        "start_us": mark.span.start_us,
-        "end_us": mark.span.end_us,
-        "ends": mark.ends,
-        "track": [{"at_us": at.at_us, **asdict(at.box)} for at in mark.track],
+        "start_us": trace.span.start_us,
+        "end_us": trace.span.end_us,
+        "ends": trace.ends,
+        "track": [{"at_us": at.at_us, **asdict(at.box)} for at in trace.track],
     }
 
 
@@ -118,29 +118,30 @@ class AnnotatedCopyReceiver:
         self._size = self._n_frames = 0
         self._most = min(_MOST_BYTES, _LEAST_BYTES + _BYTES_PER_S * duration_us // MICROSECONDS)
 
-    def add(self, part: TaskReplyPayload) -> None:
+    def add(self, payload: TaskReplyPayload) -> None:
         """Check one chunk and write it to the file."""
-        header = _CopyChunkHeader.model_validate(part.header)
-        _require_valid_reply(len(part.blobs) == 1, "a piece has one blob")
-        (data,) = part.blobs
+        header = _CopyChunkHeader.model_validate(payload.header)
+        _require_valid_reply(len(payload.blobs) == 1, "a piece has one blob")
+        (data,) = payload.blobs
         _require_valid_reply(header.at <= self._size, "a piece leaves a hole before it")
         if header.at < _START.stop:
             is_start = header.at == 0 and data[_START] == _MP4_START
             _require_valid_reply(is_start, "the copy is not an mp4 file")
         _require_valid_reply(header.n_frames >= self._n_frames, "frames are taken back")
         if header.at + len(data) > self._most:
-            detail = f"its copy takes more than {self._most} bytes"
-            raise MediaError(Failure(FailureReason.TOO_LARGE, detail))
+            raise MediaError(
+                Failure(FailureReason.TOO_LARGE, f"its copy takes more than {self._most} bytes")
+            )
         self._into.seek(header.at)
         self._into.write(data)
         self._size = max(self._size, header.at + len(data))
         self._n_frames = header.n_frames
         self._on_frames(header.n_frames)
 
-    def finish(self, last: TaskReplyPayload) -> AnnotatedCopyReplyHeader:
-        """Check with the final message `last` that the copy is complete, and return its header."""
-        header = AnnotatedCopyReplyHeader.model_validate(last.header)
-        _require_valid_reply(not last.blobs, "a copy ends without blobs")
+    def finish(self, last_payload: TaskReplyPayload) -> AnnotatedCopyReplyHeader:
+        """Check with the final message `last_payload` that the copy is complete, and return its header."""
+        header = AnnotatedCopyReplyHeader.model_validate(last_payload.header)
+        _require_valid_reply(not last_payload.blobs, "a copy ends without blobs")
         is_whole = (header.size_bytes, header.n_frames) == (self._size, self._n_frames)
         _require_valid_reply(is_whole, "pieces of the copy are missing")
         return header

@@ -9,7 +9,7 @@ other files relative to it.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 import av
 import av.error
@@ -23,10 +23,10 @@ from av.video.stream import VideoStream
 from unreel.core.errors import MediaError, UnreelError
 from unreel.core.failure import Failure, FailureReason
 
-FORMATS: Final = ("mov", "matroska", "webm", "avi", "mpegts", "gif")
+FORMATS = ("mov", "matroska", "webm", "avi", "mpegts", "gif")
 """Names of the allowed FFmpeg demuxers: formats with a whole video in one file. None opens a second file."""
 
-VIDEO_DECODERS: Final[Mapping[str, str]] = {
+VIDEO_DECODERS: Mapping[str, str] = {
     "h264": "most clips on the web, and what nearly every generator writes",
     "hevc": "telephones, and the larger files of some generators",
     "vp8": "older webm pages",
@@ -40,7 +40,7 @@ VIDEO_DECODERS: Final[Mapping[str, str]] = {
 """Allowed video decoders, with the use of each. All are in wide use and therefore fuzzed; rarer ones (MagicYUV,
 Cinepak, ...) have been attack vectors and are rejected."""
 
-AUDIO_DECODERS: Final[Mapping[str, str]] = {
+AUDIO_DECODERS: Mapping[str, str] = {
     "aac": "mp4",
     "ac3": "broadcast",
     "alac": "telephones",
@@ -60,9 +60,9 @@ AUDIO_DECODERS: Final[Mapping[str, str]] = {
 }
 """Allowed sound decoders, with the containers or sources that use each."""
 
-_SHORT_NAMES: Final = {"mov,mp4,m4a,3gp,3g2,mj2": "mp4", "matroska,webm": "matroska"}
-_EXACT_SEEK: Final = frozenset({"mp4", "matroska", "avi"})
-_TS_PACKET_BYTES: Final = 188
+_SHORT_NAMES = {"mov,mp4,m4a,3gp,3g2,mj2": "mp4", "matroska,webm": "matroska"}
+_EXACT_SEEK = frozenset({"mp4", "matroska", "avi"})
+_TS_PACKET_BYTES = 188
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +159,9 @@ def _open_container(
         if not head or _has_video_signature(head):
             detail = _format_error(error) if head else "the file is empty"
             raise MediaError(Failure(FailureReason.UNDECODABLE, detail)) from error
-        detail = f"the file is not one of {', '.join(FORMATS)}"
-        raise MediaError(Failure(FailureReason.FORMAT_REFUSED, detail)) from error
+        raise MediaError(
+            Failure(FailureReason.FORMAT_REFUSED, f"the file is not one of {', '.join(FORMATS)}")
+        ) from error
 
 
 def _has_video_signature(head: bytes) -> bool:
@@ -180,11 +181,16 @@ def _get_first_video_stream(container: InputContainer) -> VideoStream:
 def _require_decodable_stream(stream: VideoStream, *, max_pixels: int) -> None:
     decoder = get_decoder_name(stream)
     if decoder not in VIDEO_DECODERS:
-        detail = f"video codec {decoder!r} is not on the list"
-        raise MediaError(Failure(FailureReason.CODEC_REFUSED, detail))
+        raise MediaError(
+            Failure(FailureReason.CODEC_REFUSED, f"video codec {decoder!r} is not on the list")
+        )
     if stream.width * stream.height > max_pixels:
-        detail = f"{stream.width} x {stream.height} is more than {max_pixels} pixels"
-        raise MediaError(Failure(FailureReason.TOO_MANY_PIXELS, detail))
+        raise MediaError(
+            Failure(
+                FailureReason.TOO_MANY_PIXELS,
+                f"{stream.width} x {stream.height} is more than {max_pixels} pixels",
+            )
+        )
 
 
 def get_decoder_name(stream: av.stream.Stream) -> str:

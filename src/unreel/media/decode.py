@@ -107,8 +107,7 @@ class _VerifyingDecoder:
             frame = self._step()
             if self.position > index:
                 if frame.is_corrupt:
-                    detail = f"frame {index} is damaged"
-                    raise _build_undecodable_error(detail)
+                    raise _build_undecodable_error(f"frame {index} is damaged")
                 return frame
 
     def rewind(self) -> None:
@@ -129,12 +128,14 @@ class _VerifyingDecoder:
                 continue  # A frame between the position after the seek and the key frame.
             self._landing = False
             if at_s != planned_s:
-                detail = f"frame {self.position} came out at {at_s} s instead of {planned_s} s"
-                raise _build_undecodable_error(detail)
+                raise _build_undecodable_error(
+                    f"frame {self.position} came out at {at_s} s instead of {planned_s} s"
+                )
             self.position += 1
             return frame
-        detail = f"the decoder stopped before frame {self.position} at {planned_s} s"
-        raise _build_undecodable_error(detail)
+        raise _build_undecodable_error(
+            f"the decoder stopped before frame {self.position} at {planned_s} s"
+        )
 
 
 def _build_undecodable_error(detail: str) -> MediaError:

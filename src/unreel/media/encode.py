@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, Protocol, Self, cast
+from typing import Protocol, Self, cast
 
 import av
 import av.logging
@@ -27,11 +27,11 @@ from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.decode import Rgb
 
-_HOLDERS: Final = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl"})
-_OFFSETS: Final = {b"stco": (">I", 4), b"co64": (">Q", 8)}
-_HEAD: Final = 8
-_LONG_HEAD: Final = 16
-_TABLE: Final = 16
+_HOLDERS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl"})
+_OFFSETS = {b"stco": (">I", 4), b"co64": (">Q", 8)}
+_HEAD = 8
+_LONG_HEAD = 16
+_TABLE = 16
 """Number of bytes in a table of offsets before the first offset: header, version and flags, count."""
 
 
@@ -80,13 +80,13 @@ def _shift_sample_offsets(index: bytearray, start: int, end: int, *, by: int) ->
                 struct.pack_into(fmt, index, position, offset + by)
 
 
-SOUND_RATE_HZ: Final = 48_000
+SOUND_RATE_HZ = 48_000
 
-_BT709: Final = 1
+_BT709 = 1
 # x264 writes its signature to an SEI message of the first picture, which has no other content.
-_UNSIGNED: Final = "filter_units=remove_types=6"
+_UNSIGNED = "filter_units=remove_types=6"
 # x264's macroblock tree reads uninitialised memory, which gives other bytes for the same clip.
-_REPEATABLE: Final = {"x264-params": "mbtree=0"}
+_REPEATABLE = {"x264-params": "mbtree=0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ class SeekableByteSink(Protocol):
 
 
 class ClipWriter:
-    """Encoder of a clip from pictures and sound, in memory or into the file `into`."""
+    """Encoder of a clip from pictures and sound, in memory or into the file `sink`."""
 
     def __init__(
         self,
@@ -129,12 +129,12 @@ class ClipWriter:
         video: VideoTrackSettings,
         *,
         sound: SoundTrackSettings | None = None,
-        into: SeekableByteSink | None = None,
+        sink: SeekableByteSink | None = None,
     ) -> None:
         av.logging.set_level(None)
         self._bytes = io.BytesIO()
         self._output = av.open(
-            into or self._bytes, "w", format=container, container_options={"fflags": "+bitexact"}
+            sink or self._bytes, "w", format=container, container_options={"fflags": "+bitexact"}
         )
         self._track = video
         self._video = self._add_video(video)

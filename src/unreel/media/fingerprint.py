@@ -9,7 +9,7 @@ and without its bottom, where logos and lines of text usually are.
 import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +22,18 @@ from unreel.core.registry import LazyImport
 from unreel.media.messages import N_PICKED
 from unreel.media.scan import FULL, ClipScan, FrameSide, PickedFrame
 
-THINNEST_PX: Final = 2
+THINNEST_PX = 2
 """Minimum width of a bar in pixels; encoders leave thinner ones at an edge."""
-STEADY: Final = 4
+STEADY = 4
 """Maximum change of a bar over time, in grey levels."""
-EMPTY_SHARE: Final = 0.01
+EMPTY_SHARE = 0.01
 """Maximum fraction of a line inside a bar that may differ from the bar, because of compression."""
-EDGE_SHARE: Final = 0.3
+EDGE_SHARE = 0.3
 """Minimum fraction of a line that must differ from the bar for the picture to begin there."""
-EDGE_PX: Final = 8
+EDGE_PX = 8
 """Number of lines over which an edge may be blurred: one block of a codec."""
-STEP_PX: Final = 3
-STEP_SHARE: Final = 0.15
+STEP_PX = 3
+STEP_SHARE = 0.15
 """Maximum fraction of a line that may differ from the bar, `STEP_PX` lines before the picture begins."""
 
 
@@ -52,10 +52,7 @@ class BorderWidths:
     def content(self, *, width: int, height: int) -> Box:
         """Return the area inside the bars, as fractions of a frame of `width` x `height` pixels."""
         return Box(
-            self.left / width,
-            self.top / height,
-            1 - self.right / width,
-            1 - self.bottom / height,
+            self.left / width, self.top / height, 1 - self.right / width, 1 - self.bottom / height
         )
 
 
@@ -73,19 +70,19 @@ def _count_border_lines(frames: Sequence[PickedFrame], side: FrameSide) -> int:
     if max(levels) - min(levels) > STEADY:
         return 0
     # Maximum over the frames, because a frame that is dark at its edge hides the edge.
-    shares = np.max([profile.content for profile in profiles], axis=0) / FULL
-    filled = np.flatnonzero(shares >= EDGE_SHARE)
+    proportions = np.max([profile.content for profile in profiles], axis=0) / FULL
+    filled = np.flatnonzero(proportions >= EDGE_SHARE)
     if not len(filled) or filled[0] < THINNEST_PX:
         return 0
     edge = int(filled[0])
-    inside = shares[: max(1, edge - EDGE_PX)]
-    straight = edge < STEP_PX or shares[edge - STEP_PX] <= STEP_SHARE
+    inside = proportions[: max(1, edge - EDGE_PX)]
+    straight = edge < STEP_PX or proportions[edge - STEP_PX] <= STEP_SHARE
     return edge if straight and float(inside.max()) <= EMPTY_SHARE else 0
 
 
-_PART: Final = 0.05
-_HALF: Final = _PART / 2
-TRIMS: Final = (
+_PART = 0.05
+_HALF = _PART / 2
+TRIMS = (
     (0.0, 0.0, 0.0, 0.0),
     (_HALF, _HALF, _HALF, _HALF),
     (_PART, _PART, _PART, _PART),
@@ -100,17 +97,17 @@ TRIMS: Final = (
 )
 """Fractions of a frame cut off before it is hashed: left, top, right, bottom. To find cropped copies, each trimming of
 one clip is compared with each of the other."""
-_FIFTH: Final = 0.2
-UNSTAMPED: Final = ((0.0, 0.0, 0.0, _FIFTH), (0.0, _FIFTH, 0.0, 0.0))
+_FIFTH = 0.2
+UNSTAMPED = ((0.0, 0.0, 0.0, _FIFTH), (0.0, _FIFTH, 0.0, 0.0))
 """Fractions cut off to find copies with a logo; each is compared with the same trimming of the other clip."""
-WAYS: Final = (*TRIMS, *UNSTAMPED)
-SKETCH_SIDE: Final = 8
-HASH_WORDS: Final = 4
-_SKETCH_BYTES: Final = SKETCH_SIDE**2
-_HASHES_BYTES: Final = len(WAYS) * N_PICKED * HASH_WORDS * 8
-_WIDE: Final = 128
-_NARROW: Final = 64
-_PDQ: Final = LazyImport("pdqhash:compute", extra="curate")
+WAYS = (*TRIMS, *UNSTAMPED)
+SKETCH_SIDE = 8
+HASH_WORDS = 4
+_SKETCH_BYTES = SKETCH_SIDE**2
+_HASHES_BYTES = len(WAYS) * N_PICKED * HASH_WORDS * 8
+_WIDE = 128
+_NARROW = 64
+_PDQ = LazyImport("pdqhash:compute", extra="curate")
 
 
 def _decode_base64(value: object) -> object:
@@ -135,8 +132,9 @@ class ClipFingerprint:
 
     def __post_init__(self) -> None:
         if len(self.sketch) != _SKETCH_BYTES or len(self.hashes) != _HASHES_BYTES:
-            msg = "a fingerprint has another length in this release. Scan the clip again"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                "a fingerprint has another length in this release. Scan the clip again"
+            )
 
     def words(self) -> NDArray[np.uint64]:
         """Return the frame hashes as an array with the axes trimming, frame and 64-bit word."""
@@ -146,7 +144,10 @@ class ClipFingerprint:
 def compute_clip_fingerprint(scan: ClipScan, borders: BorderWidths) -> ClipFingerprint:
     """Compute the fingerprint of a clip from the picked frames of its scan, without border bars."""
     pictures = [_extract_content_picture(frame, borders, scan=scan) for frame in scan.picked]
-    grids = [_resize_to_square(picture, SKETCH_SIDE) for picture in pictures]
+    grids = [
+        np.asarray(picture.resize((SKETCH_SIDE, SKETCH_SIDE), Image.Resampling.BOX), np.float64)
+        for picture in pictures
+    ]
     sketch = np.rint(np.mean(grids, axis=0)).astype(np.uint8)
     return ClipFingerprint(sketch=sketch.tobytes(), hashes=_hash_trimmed_pictures(pictures, WAYS))
 
@@ -177,10 +178,6 @@ def _extract_content_picture(
     return grey.resize((_WIDE, _WIDE), Image.Resampling.BOX, box=box)
 
 
-def _resize_to_square(picture: Image.Image, side: int) -> NDArray[np.float64]:
-    return np.asarray(picture.resize((side, side), Image.Resampling.BOX), np.float64)
-
-
 def _compute_frame_hash(picture: Image.Image, trim: tuple[float, float, float, float]) -> bytes:
     left, top, right, bottom = (part * _WIDE for part in trim)
     box = (left, top, _WIDE - right, _WIDE - bottom)
@@ -189,7 +186,7 @@ def _compute_frame_hash(picture: Image.Image, trim: tuple[float, float, float, f
     return np.packbits(np.asarray(bits, np.uint8)).tobytes()
 
 
-_READ_AT_ONCE: Final = 4_096
+_READ_AT_ONCE = 4_096
 
 Places = NDArray[np.intp]
 Words = NDArray[np.uint64]

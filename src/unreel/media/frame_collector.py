@@ -8,7 +8,7 @@ decoding; copying eight frames costs about 10 ms.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from unreel.media.decode import Rgb
 
 Encoding = Literal["jpeg", "rgb24"]
-MAX_FRAMES_BYTES: Final = 256 << 20
+MAX_FRAMES_BYTES = 256 << 20
 """Maximum total size of the frames of one clip after encoding, in bytes."""
 
 
@@ -83,11 +83,11 @@ class FrameCollector:
         self._frames: list[SampledFrame] = []
         self._room = MAX_FRAMES_BYTES
 
-    def add(self, part: TaskReplyPayload) -> None:
-        """Check the frame in `part`, encode it if requested, and store it."""
+    def add(self, payload: TaskReplyPayload) -> None:
+        """Check the frame in `payload`, encode it if requested, and store it."""
         from unreel.media.task_schemas import FrameReplyHeader
 
-        header, settings = FrameReplyHeader.model_validate(part.header), self._wanted
+        header, settings = FrameReplyHeader.model_validate(payload.header), self._wanted
         width, height = header.width, header.height
         _require_valid_reply(
             len(self._frames) < settings.most_frames, "there are more frames than requested"
@@ -98,13 +98,13 @@ class FrameCollector:
         _require_valid_reply(
             max(width, height) <= settings.longest_side, "a frame is longer than requested"
         )
-        sizes = [len(blob) for blob in part.blobs]
+        sizes = [len(blob) for blob in payload.blobs]
         _require_valid_reply(sizes == [3 * width * height], "a frame's bytes do not fit its size")
         if self._frames:
             before = self._frames[-1]
             in_order = before.index < header.index and before.at_s <= header.at_s
             _require_valid_reply(in_order, "frames are out of order")
-        (data,) = part.blobs
+        (data,) = payload.blobs
         if settings.encoding == "jpeg":
             import numpy as np
 
@@ -114,17 +114,21 @@ class FrameCollector:
             data = encode_jpeg(rgb, quality=settings.quality)
         self._room -= len(data)
         if self._room < 0:
-            detail = f"its frames take more than {MAX_FRAMES_BYTES} bytes"
-            raise MediaError(Failure(FailureReason.OUT_OF_MEMORY, detail))
+            raise MediaError(
+                Failure(
+                    FailureReason.OUT_OF_MEMORY,
+                    f"its frames take more than {MAX_FRAMES_BYTES} bytes",
+                )
+            )
         frame = SampledFrame(header.index, header.at_s, width, height, settings.encoding, data)
         self._frames.append(frame)
 
-    def finish(self, last: TaskReplyPayload) -> SampledFrames:
-        """Check the final message `last` of the reply, and return all collected frames."""
+    def finish(self, last_payload: TaskReplyPayload) -> SampledFrames:
+        """Check the final message `last_payload` of the reply, and return all collected frames."""
         from unreel.media.task_schemas import FramesReplyHeader
 
-        header = FramesReplyHeader.model_validate(last.header)
-        _require_valid_reply(not last.blobs, "frames end without blobs")
+        header = FramesReplyHeader.model_validate(last_payload.header)
+        _require_valid_reply(not last_payload.blobs, "frames end without blobs")
         _require_valid_reply(
             header.sampling == self._wanted.sampling, "the sampling is not the requested one"
         )

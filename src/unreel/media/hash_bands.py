@@ -7,25 +7,24 @@ similar pairs and almost no unrelated pairs.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unreel.media.fingerprint import HASH_WORDS
 
-CROWD: Final = 64
+CROWD = 64
 """Maximum number of hashes with the same key in a band of which all pairs are compared."""
-_WORD_BITS: Final = 64
-_SPARE_BITS: Final = 4
-_FEWEST_BITS: Final = 16
-_FURTHER_BITS: Final = 12
-_ROUNDS: Final = 4
-_MARK_BITS: Final = 24
-_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
-_HALF: Final = np.uint64(32)
-_LOW: Final = np.uint64(0xFFFFFFFF)
-_ONE: Final = np.uint64(1)
+_WORD_BITS = 64
+_SPARE_BITS = 4
+_FEWEST_BITS = 16
+_FURTHER_BITS = 12
+_ROUNDS = 4
+_MARK_BITS = 24
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_ONE = np.uint64(1)
 
 Hashes = NDArray[np.uint64]
 """Array of 64-bit words: hashes with one row per clip, or a flat array of keys or entries."""
@@ -114,7 +113,8 @@ class FrameHashMatcher:
         for _ in range(_ROUNDS):
             if not len(crowded):
                 return
-            yield self._near(_pair_adjacent_entries(crowded))
+            (at,) = np.nonzero(crowded[1:] >> _HALF == crowded[:-1] >> _HALF)
+            yield self._near((crowded[at], crowded[at + 1]))
             keys = crowded & ~_LOW
             whose = family(_extract_clip_indices(crowded)) << 1 | _extract_side_bits(crowded)
             order = np.lexsort((whose, keys))
@@ -188,8 +188,3 @@ def _pair_entries_by_key(entries: Hashes) -> tuple[Hashes, Hashes]:
         left.append(entries[at])
         right.append(entries[at + step])
     return np.concatenate(left), np.concatenate(right)
-
-
-def _pair_adjacent_entries(entries: Hashes) -> tuple[Hashes, Hashes]:
-    (at,) = np.nonzero(entries[1:] >> _HALF == entries[:-1] >> _HALF)
-    return entries[at], entries[at + 1]

@@ -8,41 +8,43 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NoReturn, Protocol, TypeVar
+from typing import Any, BinaryIO, NoReturn, Protocol, TypeVar
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.span import MICROSECONDS
 
-MAX_PIXELS: Final = 7680 * 4320
+MAX_PIXELS = 7680 * 4320
 
-MAX_PACKETS: Final = 10 * 3600 * (60 + 50)
+MAX_PACKETS = 10 * 3600 * (60 + 50)
 """Maximum number of packets, a limit for hostile files: ten hours at 60 frames and 50 sound packets a second."""
 
-MOST_S: Final = 1 << 33
+MOST_S = 1 << 33
 """Maximum time in seconds: 272 years. Live streams count from 1970, QuickTime from 1904; more is damage or attack."""
-FASTEST: Final = 1_000_000
+FASTEST = 1_000_000
 """Maximum frames per second: those of the fastest cameras."""
 
-MAX_TAGS: Final = 64
-MAX_NAME: Final = 64
-MAX_VALUE: Final = 120
+MAX_TAGS = 64
+MAX_NAME = 64
+MAX_VALUE = 120
 
-SAMPLE_RATE_HZ: Final = 16_000
-MAX_SAMPLES: Final = SAMPLE_RATE_HZ * 3600
+SAMPLE_RATE_HZ = 16_000
+MAX_SAMPLES = SAMPLE_RATE_HZ * 3600
 """Maximum number of sound samples: one hour, 115 MB, more than a model accepts and less than a child may hold."""
 
-N_PICKED: Final = 8
+N_PICKED = 8
 """Number of frames that a scan keeps as pictures."""
 
-JPEG_QUALITY: Final = 90
+JPEG_QUALITY = 90
 
 
-LONGEST_SIDE: Final = 65_500
+LONGEST_SIDE = 65_500
 """Maximum side of a frame in pixels; neither JPEG nor any video codec supports more."""
-MOST_INSTANTS: Final = 64
+MOST_INSTANTS = 64
 """Maximum number of timestamps in one request of the task `instants`."""
-INSTANTS: Final = "instants"
+INCOMPLETE = "the file is incomplete"
+"""Beginning of the failure of a file that was cut off."""
+INSTANTS = "instants"
 """Name of the sampling for frames requested by timestamp."""
 
 
@@ -110,8 +112,7 @@ def parse_request_fields(shape: type[Fields], request: Mapping[str, Any]) -> Fie
     try:
         return shape(**request)
     except TypeError as error:
-        setting, remedy = "request", f"Known fields: {known}"
-        raise InvalidSettingError(setting, str(error), remedy) from error
+        raise InvalidSettingError("request", str(error), f"Known fields: {known}") from error
 
 
 def _require_integer_field(
@@ -160,11 +161,7 @@ class MediaTaskRunner(Protocol):
     """Interface that runs a task of `unreel.media.tasks` on a file, in this process or a sandbox."""
 
     def __call__(
-        self,
-        task: str,
-        path: Path,
-        request: Mapping[str, Any],
-        on_part: OnPart | None = None,
+        self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
     ) -> TaskReplyPayload | Failure:
         """Run `task` on the file; return its payload or failure. A sandbox rejects parts if `on_part` is `None`."""
         ...

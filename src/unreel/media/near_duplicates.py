@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import IO, Final
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,19 +61,21 @@ class DuplicateClipFamilies:
         return -int(self._sizes[top]), top
 
 
-_HASH_BYTES: Final = HASH_WORDS * 8
+_HASH_BYTES = HASH_WORDS * 8
 
 
 class FrameHashFile:
     """File with the hashes of some frames of all clips, ordered by frame and trimming."""
 
-    def __init__(self, file: IO[bytes], prints: LargeFingerprintSet, frames: Sequence[int]) -> None:
+    def __init__(
+        self, file: IO[bytes], fingerprints: LargeFingerprintSet, frames: Sequence[int]
+    ) -> None:
         self._file = file
         self._frames = {frame: number for number, frame in enumerate(frames)}
-        self._n_clips = len(prints.sketches)
+        self._n_clips = len(fingerprints.sketches)
         self._places = np.empty(self._n_clips, np.intp)
         start = 0
-        for indices, hashes in prints.blocks():
+        for indices, hashes in fingerprints.blocks():
             self._places[start : start + len(indices)] = indices
             for frame, way in product(frames, range(len(WAYS))):
                 file.seek(self._offset(frame, way) + start * _HASH_BYTES)
@@ -94,29 +96,29 @@ class FrameHashFile:
 
 @contextmanager
 def open_frame_hash_file(
-    prints: LargeFingerprintSet, frames: Sequence[int], inside: Path | None
+    fingerprints: LargeFingerprintSet, frames: Sequence[int], inside: Path | None
 ) -> Iterator[FrameHashFile]:
     """Write all clips' hashes of `frames` to a temporary file in `inside` or the system's; open it."""
     with tempfile.TemporaryFile(prefix="unreel-", dir=inside) as file:
-        yield FrameHashFile(file, prints, frames)
+        yield FrameHashFile(file, fingerprints, frames)
 
 
-MOST_BITS: Final = 38
+MOST_BITS = 38
 """Maximum distance of two copies, in bits of 256. Takes of one scene by one camera had distances from 40 on."""
-NEAR_BITS: Final = 64
+NEAR_BITS = 64
 """Maximum distance in bits, with one clip untrimmed or both without logo areas, to compare all trimmings."""
-LEAST_ALIKE: Final = 0.75
+LEAST_ALIKE = 0.75
 """Minimum correlation of the sketches of two clips to compare their hashes."""
-FEW: Final = 16_384
+FEW = 16_384
 """Maximum number of clips of which all pairs are compared."""
-_FRAMES: Final = (1, 3, 4, 6)
+_FRAMES = (1, 3, 4, 6)
 """Indices of the frames whose bands are compared. A match needs four of the eight frames; the outer are often black."""
-_BANDS: Final = 4
+_BANDS = 4
 """Number of bands for each of these frames and each way of hashing it."""
-_THREADS: Final = 2
-_CODES_AT_ONCE: Final = 1 << 16
-_ALIKE_AT_ONCE: Final = 1 << 22
-_PAIRS_AT_ONCE: Final = 256
+_THREADS = 2
+_CODES_AT_ONCE = 1 << 16
+_ALIKE_AT_ONCE = 1 << 22
+_PAIRS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,36 +131,36 @@ class NearDuplicateClipPair:
 
 
 def find_near_duplicates(
-    prints: LargeFingerprintSet,
+    fingerprints: LargeFingerprintSet,
     *,
     known: int = 0,
     seed: int = 0,
     all_pairs: bool = False,
     inside: Path | None = None,
 ) -> list[NearDuplicateClipPair]:
-    """Return the pairs of clips with the same content, in the order of `prints`.
+    """Return the pairs of clips with the same content, in the order of `fingerprints`.
 
     In a set of up to 16,384 clips all pairs are compared; in a larger one only pairs that agree in
     random bits of a frame, see `hash_bands`. A family of more than 64 clips has enough pairs to
     connect it, not all of them.
 
     Args:
-        prints: Fingerprints of the clips to compare.
+        fingerprints: Fingerprints of the clips to compare.
         known: Number of first clips that were compared before: pairs among them are skipped.
         seed: Seed of the random bits.
         all_pairs: Whether all pairs are compared and each match is returned, regardless of the size.
         inside: Folder for the temporary file of a large set; the system's folder by default.
     """
-    n_clips = len(prints.sketches)
+    n_clips = len(fingerprints.sketches)
     if all_pairs or n_clips <= FEW:
         judge = _ClipPairMatcher(
-            _CachedFingerprints(prints), known, crowd=n_clips if all_pairs else CROWD
+            _CachedFingerprints(fingerprints), known, crowd=n_clips if all_pairs else CROWD
         )
-        for pairs in _iter_similar_pairs(prints.sketches, known):
+        for pairs in _iter_similar_pairs(fingerprints.sketches, known):
             judge.compare(pairs)
     else:
-        judge = _ClipPairMatcher(prints, known, crowd=CROWD)
-        with open_frame_hash_file(prints, _FRAMES, inside) as planes:
+        judge = _ClipPairMatcher(fingerprints, known, crowd=CROWD)
+        with open_frame_hash_file(fingerprints, _FRAMES, inside) as planes:
             _compare_band_pairs(planes, judge, seed)
     return judge.matches()
 
@@ -166,11 +168,11 @@ def find_near_duplicates(
 class _ClipPairMatcher:
     """Matcher that compares candidate pairs of clips by their frame hashes, and stores the matches."""
 
-    def __init__(self, prints: FingerprintSet, known: int, *, crowd: int) -> None:
-        self._prints = prints
+    def __init__(self, fingerprints: FingerprintSet, known: int, *, crowd: int) -> None:
+        self._prints = fingerprints
         self._crowd = crowd
         self.known = known
-        self.n_clips = len(prints.sketches)
+        self.n_clips = len(fingerprints.sketches)
         self._compared = np.array([-1], np.intp)
         self._matched: dict[int, float] = {}
         self.families = DuplicateClipFamilies(self.n_clips)
@@ -238,10 +240,10 @@ class _ClipPairMatcher:
 class _CachedFingerprints:
     """Set of clip fingerprints whose hashes are all read at the start and kept in memory."""
 
-    def __init__(self, prints: FingerprintSet) -> None:
-        self.names, self.sketches = prints.names, prints.sketches
-        indices = np.arange(len(prints.sketches))
-        self._words = prints.words(indices) if len(indices) else np.empty(0, np.uint64)
+    def __init__(self, fingerprints: FingerprintSet) -> None:
+        self.names, self.sketches = fingerprints.names, fingerprints.sketches
+        indices = np.arange(len(fingerprints.sketches))
+        self._words = fingerprints.words(indices) if len(indices) else np.empty(0, np.uint64)
 
     def words(self, indices: NDArray[np.intp]) -> NDArray[np.uint64]:
         return self._words[indices]
@@ -268,27 +270,27 @@ def _normalise_sketches(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
     return sketches
 
 
-def _compare_band_pairs(planes: FrameHashFile, judge: _ClipPairMatcher, seed: int) -> None:
+def _compare_band_pairs(hash_file: FrameHashFile, matcher: _ClipPairMatcher, seed: int) -> None:
     """Compare all pairs that agree in a random band of a frame's hash, trimmed alike or one untrimmed."""
     draw = np.random.default_rng(seed)
-    n_bits = compute_band_bit_count(judge.n_clips)
+    n_bits = compute_band_bit_count(matcher.n_clips)
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
-        for sides in _iter_trimmed_hashes(planes):
-            hashed = FrameHashMatcher(sides=sides, known=judge.known, most_bits=NEAR_BITS)
+        for sides in _iter_trimmed_hashes(hash_file):
+            hashed = FrameHashMatcher(sides=sides, known=matcher.known, most_bits=NEAR_BITS)
             bands = [sample_hash_band(draw, n_bits) for _ in range(_BANDS)]
             for pairs, crowded in pool.map(hashed.meet, bands):
-                judge.compare_once(pairs)
-                for more in hashed.thin(crowded, draw, judge.families.of):
-                    judge.compare_once(more)
+                matcher.compare_once(pairs)
+                for more in hashed.thin(crowded, draw, matcher.families.of):
+                    matcher.compare_once(more)
 
 
-def _iter_trimmed_hashes(planes: FrameHashFile) -> Iterator[tuple[Hashes, ...]]:
+def _iter_trimmed_hashes(hash_file: FrameHashFile) -> Iterator[tuple[Hashes, ...]]:
     """Yield, for each frame and trimming, the hashes of all clips that are compared with each other."""
     for frame in _FRAMES:
-        plain = planes.read(frame, 0)
+        plain = hash_file.read(frame, 0)
         yield (plain,)
         for way in range(1, len(WAYS)):
-            trimmed = planes.read(frame, way)
+            trimmed = hash_file.read(frame, way)
             yield (plain, trimmed) if way < len(TRIMS) else (trimmed,)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
-from typing import BinaryIO, Final, Literal
+from typing import BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +19,17 @@ from unreel.media.messages import MAX_PIXELS
 from unreel.media.sound import iter_sound_blocks
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
-LONGEST_WITH_SOUND_S: Final = 900
+LONGEST_WITH_SOUND_S = 900
 """Maximum duration of a clip whose sound is kept, in seconds. The sound is in memory: 173 MB for this duration."""
 
-MAX_FRAMES: Final = 200_000
+MAX_FRAMES = 200_000
 """Maximum number of output frames, two hours at 24 frames a second: a limit for files that declare no end."""
 
-CHANNELS: Final = 2
+CHANNELS = 2
 """Number of sound channels: sound is written in stereo."""
-_SIDES: Final = range(16, 4097, 2)
-_FINEST_CRF: Final = 51
-_FASTEST: Final = 240
+_SIDES = range(16, 4097, 2)
+_FINEST_CRF = 51
+_FASTEST = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,11 @@ class NormalisedClipFormat:
     def __post_init__(self) -> None:
         for name, side in (("width", self.width), ("height", self.height)):
             if side not in _SIDES:
-                remedy = f"Give an even number from {_SIDES[0]} to {_SIDES[-1]}"
-                raise InvalidSettingError(name, f"cannot encode {side} pixels", remedy)
+                raise InvalidSettingError(
+                    name,
+                    f"cannot encode {side} pixels",
+                    f"Give an even number from {_SIDES[0]} to {_SIDES[-1]}",
+                )
         if not 0 < self.rate <= _FASTEST:
             raise InvalidSettingError(
                 _RATE, f"cannot encode {self.rate} frames a second", f"Give up to {_FASTEST}"
@@ -61,31 +64,31 @@ class NormalisedClipFormat:
             )
 
 
-_RATE: Final = "rate"
-_CRF: Final = "crf"
+_RATE = "rate"
+_CRF = "crf"
 
 
 def normalise_clip(
-    file: BinaryIO, fmt: NormalisedClipFormat, *, max_pixels: int = MAX_PIXELS
+    file: BinaryIO, clip_format: NormalisedClipFormat, *, max_pixels: int = MAX_PIXELS
 ) -> bytes:
-    """Return the clip in `file` re-encoded in the format of `fmt`, without tags or signatures.
+    """Return the clip in `file` re-encoded in the format of `clip_format`, without tags or signatures.
 
     The same clip always gives the same bytes. At each time the result shows the same frame as the
     clip, so the duration differs by at most one frame of the output.
     """
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
-    indices = select_frames_at_rate(timeline, fmt.rate)
+    indices = select_frames_at_rate(timeline, clip_format.rate)
     sound = _read_matching_sound(
-        file, timeline, n_frames=len(indices), fmt=fmt, max_pixels=max_pixels
+        file, timeline, n_frames=len(indices), clip_format=clip_format, max_pixels=max_pixels
     )
     track = None if sound is None else SoundTrackSettings(codec="aac", channels=CHANNELS)
-    with ClipWriter("mp4", _build_video_track(fmt), sound=track) as writer:
+    with ClipWriter("mp4", _build_video_track(clip_format), sound=track) as writer:
         for tick, rgb in _iter_output_pictures(
-            file, timeline, indices, fmt=fmt, max_pixels=max_pixels
+            file, timeline, indices, clip_format=clip_format, max_pixels=max_pixels
         ):
             writer.add_picture(rgb, tick=tick)
             if sound is not None:
-                start, end = (_count_samples_before(i, fmt.rate) for i in (tick, tick + 1))
+                start, end = (_count_samples_before(i, clip_format.rate) for i in (tick, tick + 1))
                 writer.add_sound(sound[start:end])
         return writer.finish()
 
@@ -94,8 +97,12 @@ def select_frames_at_rate(timeline: FrameTimeline, rate: Fraction) -> list[int]:
     """Return the indices of the frames that are visible 0, 1/`rate`, 2/`rate`, ... s after the first."""
     n_frames = max(1, -(-timeline.duration_s * rate // 1))
     if n_frames > MAX_FRAMES:
-        detail = f"the clip would have {n_frames} frames, more than {MAX_FRAMES}"
-        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+        raise MediaError(
+            Failure(
+                FailureReason.TOO_LONG,
+                f"the clip would have {n_frames} frames, more than {MAX_FRAMES}",
+            )
+        )
     return [timeline.shown_at(tick / rate) for tick in range(n_frames)]
 
 
@@ -107,20 +114,20 @@ def fit_picture_inside(rgb: Rgb, *, width: int, height: int) -> Rgb:
     picture = Image.fromarray(rgb)
     if size != picture.size:
         picture = picture.resize(size, Image.Resampling.BICUBIC)
-    canvas = np.zeros((height, width, 3), np.uint8)
+    context = np.zeros((height, width, 3), np.uint8)
     left, top = (width - size[0]) // 2, (height - size[1]) // 2
-    canvas[top : top + size[1], left : left + size[0]] = np.asarray(picture)
-    return canvas
+    context[top : top + size[1], left : left + size[0]] = np.asarray(picture)
+    return context
 
 
-def _build_video_track(fmt: NormalisedClipFormat) -> VideoTrackSettings:
+def _build_video_track(clip_format: NormalisedClipFormat) -> VideoTrackSettings:
     return VideoTrackSettings(
         codec="libx264",
-        width=fmt.width,
-        height=fmt.height,
-        rate=fmt.rate,
-        time_base=1 / fmt.rate,
-        options={"crf": str(fmt.crf), "preset": "veryfast", "bf": "0", "g": "48"},
+        width=clip_format.width,
+        height=clip_format.height,
+        rate=clip_format.rate,
+        time_base=1 / clip_format.rate,
+        options={"crf": str(clip_format.crf), "preset": "veryfast", "bf": "0", "g": "48"},
     )
 
 
@@ -129,7 +136,7 @@ def _iter_output_pictures(
     timeline: FrameTimeline,
     indices: list[int],
     *,
-    fmt: NormalisedClipFormat,
+    clip_format: NormalisedClipFormat,
     max_pixels: int,
 ) -> Iterator[tuple[int, Rgb]]:
     """Yield each tick of the output with its picture; a frame shown for several ticks is decoded once."""
@@ -139,7 +146,7 @@ def _iter_output_pictures(
         file, timeline, indices=list(dict.fromkeys(indices)), max_pixels=max_pixels
     )
     for run, frame in zip(runs, frames, strict=True):
-        rgb = fit_picture_inside(frame.rgb, width=fmt.width, height=fmt.height)
+        rgb = fit_picture_inside(frame.rgb, width=clip_format.width, height=clip_format.height)
         for tick in run:
             yield tick, rgb
 
@@ -153,7 +160,7 @@ def _read_matching_sound(
     timeline: FrameTimeline,
     *,
     n_frames: int,
-    fmt: NormalisedClipFormat,
+    clip_format: NormalisedClipFormat,
     max_pixels: int,
 ) -> NDArray[np.int16] | None:
     """Return the sound samples for the duration of the output; `None` if the sound is dropped.
@@ -161,12 +168,16 @@ def _read_matching_sound(
     Raises:
         MediaError: The clip is longer than 900 s.
     """
-    if fmt.sound == "dropped":
+    if clip_format.sound == "dropped":
         return None
     if timeline.duration_s > LONGEST_WITH_SOUND_S:
-        detail = f"the clip is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
-        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
-    n_samples = _count_samples_before(n_frames, fmt.rate)
+        raise MediaError(
+            Failure(
+                FailureReason.TOO_LONG,
+                f"the clip is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound",
+            )
+        )
+    n_samples = _count_samples_before(n_frames, clip_format.rate)
     return read_stereo_samples(
         file, from_s=timeline.first_at_s, n_samples=n_samples, max_pixels=max_pixels
     )

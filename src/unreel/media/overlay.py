@@ -6,7 +6,6 @@ No text covers the picture, and a box is drawn around its area, which stays visi
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
-from typing import Final
 from unicodedata import normalize
 
 import numpy as np
@@ -19,7 +18,7 @@ from unreel.media.decode import Rgb
 
 Colour = tuple[int, int, int]
 
-PALETTE: Final[tuple[Colour, ...]] = (
+PALETTE: tuple[Colour, ...] = (
     (255, 99, 72),
     (46, 196, 182),
     (255, 190, 11),
@@ -28,18 +27,18 @@ PALETTE: Final[tuple[Colour, ...]] = (
     (255, 110, 199),
 )
 """Colours that differ in brightness as well as in hue, and are visible on dark and on light pictures."""
-NARROWEST: Final = 480
+NARROWEST = 480
 """Minimum width of a panel in pixels, so that its text is readable."""
 
-_INK: Final[Colour] = (18, 20, 26)
-_PAPER: Final[Colour] = (240, 242, 246)
-_BAR: Final[Colour] = (27, 30, 38)
-_GROOVE: Final[Colour] = (58, 63, 76)
-_MUTED: Final[Colour] = (168, 175, 190)
-_MOST_LINES: Final = 3
-_DASHED: Final = "A dashed box or bar: no end was named, so it is drawn to the end of the clip."
-_STRANGE: Final = "\ufffd"
-_PLAINER: Final = {"\u2013": "-", "\u2014": "-", "\u00d7": "x"}
+_INK: Colour = (18, 20, 26)
+_PAPER: Colour = (240, 242, 246)
+_BAR: Colour = (27, 30, 38)
+_GROOVE: Colour = (58, 63, 76)
+_MUTED: Colour = (168, 175, 190)
+_MOST_LINES = 3
+_DASHED = "A dashed box or bar: no end was named, so it is drawn to the end of the clip."
+_STRANGE = "\ufffd"
+_PLAINER = {"\u2013": "-", "\u2014": "-", "\u00d7": "x"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,11 +320,11 @@ def _draw_colour_swatch(
 
 
 def _draw_lane_spans(
-    brush: ImageDraw.ImageDraw, bar: _TimeAxis, lane: ReviewerOverlayLane, *, top: int, deep: int
+    brush: ImageDraw.ImageDraw, axis: _TimeAxis, lane: ReviewerOverlayLane, *, top: int, deep: int
 ) -> None:
-    brush.rectangle((bar.left, top, bar.right, top + deep), fill=_GROOVE)
+    brush.rectangle((axis.left, top, axis.right, top + deep), fill=_GROOVE)
     for mark in lane.marks:
-        left, right = bar.column(mark.span.start_us), bar.column(mark.span.end_us)
+        left, right = axis.column(mark.span.start_us), axis.column(mark.span.end_us)
         right = max(right, left + 3)
         for start, end in _iter_line_strokes(
             left, right, line=max(2, deep // 2), dashed=not mark.ends

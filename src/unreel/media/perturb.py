@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from random import Random
-from typing import Final, Literal, assert_never
+from typing import Literal, assert_never
 
 from unreel.core.box import Box
 from unreel.core.clip import Clip, ClipFacts
@@ -15,14 +15,14 @@ from unreel.media.render import OWN_CRF, CroppedFrameRange, PixelCrop
 
 VariantName = Literal["recompressed", "scaled", "cropped"]
 
-MESSENGER_CRF: Final = 34
+MESSENGER_CRF = 34
 """Quality (CRF) of a typical messenger app: blocks are visible, and the scene is recognisable."""
-HALF: Final = Fraction(1, 2)
-MOST_OF_IT: Final = Fraction(9, 10)
+HALF = Fraction(1, 2)
+MOST_OF_IT = Fraction(9, 10)
 """Fraction of the width and of the height that a crop keeps."""
 _LEAST, _MOST = 16, 4096
-_FASTEST: Final = Fraction(240)
-_SLOWEST: Final = Fraction(1, 1000)
+_FASTEST = Fraction(240)
+_SLOWEST = Fraction(1, 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

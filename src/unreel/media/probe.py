@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from av.audio.stream import AudioStream
 from av.video.frame import VideoFrame
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from av.sidedata.sidedata import SideData
 
 
-WRITERS: Final = frozenset(
+WRITERS = frozenset(
     {
         "brand",
         "compatible_brands",
@@ -52,10 +52,10 @@ WRITERS: Final = frozenset(
 )
 """Names of tags that identify a program or a format; of other tags only the presence is reported."""
 
-_UUID_BYTES: Final = 16
-_SIGNATURE: Final = re.compile(rb"(x26[45])[ -~]{0,400}")
-_BUILD: Final = re.compile(rb"(?:core|build) ([0-9]{1,6})")
-_UNPRINTABLE: Final = re.compile(r"[^ -~]+")
+_UUID_BYTES = 16
+_SIGNATURE = re.compile(rb"(x26[45])[ -~]{0,400}")
+_BUILD = re.compile(rb"(?:core|build) ([0-9]{1,6})")
+_UNPRINTABLE = re.compile(r"[^ -~]+")
 
 
 def read_file_tags(clip: OpenClip, first: VideoFrame) -> tuple[FileTag, ...]:
@@ -93,7 +93,7 @@ def _truncate_printable(text: str, limit: int) -> str:
     return _UNPRINTABLE.sub("?", text).strip()[:limit] or "?"
 
 
-_ROUNDING_S: Final = Fraction(1, 1000)
+_ROUNDING_S = Fraction(1, 1000)
 """Rounding of timestamps in seconds: Matroska and FLV store whole milliseconds, and copies keep this rounding."""
 
 

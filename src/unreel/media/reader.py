@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from unreel.core.clip import ClipFacts
 from unreel.core.errors import (
@@ -56,7 +56,7 @@ if TYPE_CHECKING:  # Each task imports its own modules: a probe needs no NumPy a
 
 __all__ = ["Encoding", "MediaReader", "SampledFrame", "SampledFrames", "run_trusted_task"]
 
-_MP4_START: Final = b"ftyp"
+_MP4_START = b"ftyp"
 
 
 Value = TypeVar("Value")
@@ -131,17 +131,19 @@ class MediaReader:
     def render(
         self,
         path: str | Path,
-        cut: "CroppedFrameRange",
+        frame_range: "CroppedFrameRange",
         *,
         form: "NormalisedClipFormat | None" = None,
         speed: Fraction = Fraction(1),
     ) -> bytes | Failure:
         """Return a part of the clip as the bytes of an mp4 file, in `form` or in the clip's own format."""
         request = {
-            "first_frame": cut.first_frame,
-            "end_frame": cut.end_frame,
-            "length_s": None if cut.length_s is None else format_fraction(cut.length_s),
-            "crop": None if cut.crop is None else asdict(cut.crop),
+            "first_frame": frame_range.first_frame,
+            "end_frame": frame_range.end_frame,
+            "length_s": None
+            if frame_range.length_s is None
+            else format_fraction(frame_range.length_s),
+            "crop": None if frame_range.crop is None else asdict(frame_range.crop),
             "speed": format_fraction(speed),
             "form": None if form is None else _build_format_request(form),
         }
@@ -216,13 +218,13 @@ def _format_first_field_error(error: "ValidationError") -> str:
     return f"{field}: {sanitise_reply_text(first['msg'])} ({error.error_count()} in all)"
 
 
-def _build_format_request(fmt: "NormalisedClipFormat") -> dict[str, Any]:
+def _build_format_request(clip_format: "NormalisedClipFormat") -> dict[str, Any]:
     return {
-        "width": fmt.width,
-        "height": fmt.height,
-        "rate": format_fraction(fmt.rate),
-        "crf": fmt.crf,
-        "sound": fmt.sound,
+        "width": clip_format.width,
+        "height": clip_format.height,
+        "rate": format_fraction(clip_format.rate),
+        "crf": clip_format.crf,
+        "sound": clip_format.sound,
     }
 
 
@@ -233,8 +235,7 @@ def run_trusted_task(
     from unreel.media.tasks import TASKS
 
     if task not in TASKS:
-        kind = "media task"
-        raise UnknownNameError(kind, task, sorted(TASKS))
+        raise UnknownNameError("media task", task, sorted(TASKS))
     try:
         # Without O_NONBLOCK, opening a pipe or a device would block until its other end opens.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -250,7 +251,7 @@ def run_trusted_task(
         return Failure(FailureReason.NOT_A_FILE, error.strerror or type(error).__name__)
 
 
-def _ignore_reply_part(_part: TaskReplyPayload) -> None:
+def _ignore_reply_part(_payload: TaskReplyPayload) -> None:
     """Do nothing: callback for parts of a reply that the caller does not want."""
 
 

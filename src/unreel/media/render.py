@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, groupby, repeat
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,10 @@ from unreel.media.normalise import (
 )
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
-OWN_CRF: Final = 14
+OWN_CRF = 14
 """Quality (CRF) of a segment with its original size and timestamps: visually lossless."""
-OWN_SPEED: Final = Fraction(1)
-_FINE: Final = Fraction(1, 90_000)
+OWN_SPEED = Fraction(1)
+_FINE = Fraction(1, 90_000)
 """Tick in seconds to which the timestamps of a segment with another speed are rounded."""
 
 
@@ -54,7 +54,7 @@ class CroppedFrameRange:
     crop: PixelCrop | None = None
 
 
-WHOLE: Final = CroppedFrameRange()
+WHOLE = CroppedFrameRange()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,35 +70,39 @@ class _ScheduledPicture:
 
 def render_clip_segment(
     file: BinaryIO,
-    cut: CroppedFrameRange,
+    frame_range: CroppedFrameRange,
     *,
-    fmt: NormalisedClipFormat | None = None,
+    clip_format: NormalisedClipFormat | None = None,
     speed: Fraction = OWN_SPEED,
     max_pixels: int = MAX_PIXELS,
 ) -> bytes:
     """Render a part of a clip as an mp4 file: deterministic bytes, without tags or signatures.
 
-    Without `fmt` each frame keeps its size, reduced to even numbers, and its timestamp, and the
+    Without `clip_format` each frame keeps its size, reduced to even numbers, and its timestamp, and the
     segment has sound if its source has. `speed` is the seconds of the source per second of the
     segment; the pitch of the sound changes with it.
     """
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
-    first, end = _resolve_frame_range(cut, timeline)
+    first, end = _resolve_frame_range(frame_range, timeline)
     start_s, end_s = timeline.at_s(first), _get_frame_start_s(timeline, end)
-    if cut.length_s is not None and start_s + cut.length_s < end_s:
-        end_s = start_s + cut.length_s
+    if frame_range.length_s is not None and start_s + frame_range.length_s < end_s:
+        end_s = start_s + frame_range.length_s
         end_tick = timeline.ticks[0] + end_s / timeline.time_base
         end = max(first + 1, bisect_left(timeline.ticks, end_tick))
-    if fmt is None:
+    if clip_format is None:
         schedule = _schedule_at_original_rate(timeline, first, end, speed=speed)
     else:
         schedule = _schedule_at_constant_rate(
-            timeline, (first, end), until_s=end_s, rate=fmt.rate, speed=speed
+            timeline, (first, end), until_s=end_s, rate=clip_format.rate, speed=speed
         )
-    with_sound = fmt.sound == "kept" if fmt else _has_sound(file, max_pixels)
+    with_sound = clip_format.sound == "kept" if clip_format else _has_sound(file, max_pixels)
     if with_sound and end_s - start_s > LONGEST_WITH_SOUND_S:
-        detail = f"the piece is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
-        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+        raise MediaError(
+            Failure(
+                FailureReason.TOO_LONG,
+                f"the piece is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound",
+            )
+        )
     # Read completely before the first picture, because both readers share the file's position.
     sound = None
     if with_sound:
@@ -109,13 +113,18 @@ def render_clip_segment(
             samples, n_samples=_count_samples_until(schedule[-1].end_s), speed=speed
         )
     pictures = _iter_output_pictures(
-        file, timeline, schedule, cut=cut, fmt=fmt, max_pixels=max_pixels
+        file,
+        timeline,
+        schedule,
+        frame_range=frame_range,
+        clip_format=clip_format,
+        max_pixels=max_pixels,
     )
     first_picture = next(pictures)
     track = None if sound is None else SoundTrackSettings(codec="aac", channels=CHANNELS)
     done = 0
     with ClipWriter(
-        "mp4", _build_video_track(first_picture, timeline, speed, fmt), sound=track
+        "mp4", _build_video_track(first_picture, timeline, speed, clip_format), sound=track
     ) as writer:
         for showing, rgb in zip(schedule, chain([first_picture], pictures), strict=True):
             writer.add_picture(rgb, tick=showing.tick)
@@ -126,15 +135,25 @@ def render_clip_segment(
         return writer.finish()
 
 
-def _resolve_frame_range(cut: CroppedFrameRange, timeline: FrameTimeline) -> tuple[int, int]:
-    end = timeline.n_frames if cut.end_frame is None else cut.end_frame
-    if not 0 <= cut.first_frame < end <= timeline.n_frames:
-        detail = f"no frames {cut.first_frame} to {end}: the clip has {timeline.n_frames}"
-        raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
-    if end - cut.first_frame > MAX_FRAMES:
-        detail = f"the piece has {end - cut.first_frame} frames, more than {MAX_FRAMES}"
-        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
-    return cut.first_frame, end
+def _resolve_frame_range(
+    frame_range: CroppedFrameRange, timeline: FrameTimeline
+) -> tuple[int, int]:
+    end = timeline.n_frames if frame_range.end_frame is None else frame_range.end_frame
+    if not 0 <= frame_range.first_frame < end <= timeline.n_frames:
+        raise MediaError(
+            Failure(
+                FailureReason.UNDECODABLE,
+                f"no frames {frame_range.first_frame} to {end}: the clip has {timeline.n_frames}",
+            )
+        )
+    if end - frame_range.first_frame > MAX_FRAMES:
+        raise MediaError(
+            Failure(
+                FailureReason.TOO_LONG,
+                f"the piece has {end - frame_range.first_frame} frames, more than {MAX_FRAMES}",
+            )
+        )
+    return frame_range.first_frame, end
 
 
 def _get_frame_start_s(timeline: FrameTimeline, index: int) -> Fraction:
@@ -175,8 +194,12 @@ def _schedule_at_constant_rate(
     start_s = timeline.at_s(first)
     n_ticks = max(1, -(-(until_s - start_s) / speed * rate // 1))
     if n_ticks > MAX_FRAMES:
-        detail = f"the piece would have {n_ticks} frames, more than {MAX_FRAMES}"
-        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+        raise MediaError(
+            Failure(
+                FailureReason.TOO_LONG,
+                f"the piece would have {n_ticks} frames, more than {MAX_FRAMES}",
+            )
+        )
     return [
         _ScheduledPicture(
             tick=tick,
@@ -192,8 +215,8 @@ def _iter_output_pictures(
     timeline: FrameTimeline,
     schedule: Sequence[_ScheduledPicture],
     *,
-    cut: CroppedFrameRange,
-    fmt: NormalisedClipFormat | None,
+    frame_range: CroppedFrameRange,
+    clip_format: NormalisedClipFormat | None,
     max_pixels: int,
 ) -> Iterator[Rgb]:
     """Yield the picture of each tick of the output; a frame shown for several ticks is decoded once."""
@@ -201,11 +224,11 @@ def _iter_output_pictures(
     indices = [run[0].index for run in runs]
     frames = decode_frames(file, timeline, indices=indices, max_pixels=max_pixels)
     for run, frame in zip(runs, frames, strict=True):
-        rgb = crop_picture(frame.rgb, cut.crop)
-        if fmt is None:
+        rgb = crop_picture(frame.rgb, frame_range.crop)
+        if clip_format is None:
             rgb = rgb[: rgb.shape[0] // 2 * 2, : rgb.shape[1] // 2 * 2]
         else:
-            rgb = fit_picture_inside(rgb, width=fmt.width, height=fmt.height)
+            rgb = fit_picture_inside(rgb, width=clip_format.width, height=clip_format.height)
         yield from repeat(rgb, len(run))
 
 
@@ -217,24 +240,29 @@ def crop_picture(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
     right, bottom = crop.left + crop.width, crop.top + crop.height
     inside = min(crop.left, crop.top) >= 0 and right <= width and bottom <= height
     if not inside or min(crop.width, crop.height) < 2:  # noqa: PLR2004  one block of colour
-        detail = f"{crop} does not lie in a frame of {width} x {height}"
-        raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
+        raise MediaError(
+            Failure(
+                FailureReason.UNDECODABLE, f"{crop} does not lie in a frame of {width} x {height}"
+            )
+        )
     return rgb[crop.top : bottom, crop.left : right]
 
 
 def _build_video_track(
-    picture: Rgb, timeline: FrameTimeline, speed: Fraction, fmt: NormalisedClipFormat | None
+    picture: Rgb, timeline: FrameTimeline, speed: Fraction, clip_format: NormalisedClipFormat | None
 ) -> VideoTrackSettings:
     height, width, _ = picture.shape
     own_rate = timeline.n_frames / timeline.duration_s * speed
-    rate = own_rate if fmt is None else fmt.rate
-    crf = OWN_CRF if fmt is None else fmt.crf
+    rate = own_rate if clip_format is None else clip_format.rate
+    crf = OWN_CRF if clip_format is None else clip_format.crf
     return VideoTrackSettings(
         codec="libx264",
         width=width,
         height=height,
         rate=rate.limit_denominator(1 << 16),
-        time_base=_get_output_time_base(timeline, speed) if fmt is None else 1 / fmt.rate,
+        time_base=_get_output_time_base(timeline, speed)
+        if clip_format is None
+        else 1 / clip_format.rate,
         options={"crf": str(crf), "preset": "veryfast", "bf": "0", "g": "48"},
     )
 

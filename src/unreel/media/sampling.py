@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -268,8 +268,9 @@ class FramePlan:
     def __post_init__(self) -> None:
         rising = all(before < after for before, after in pairwise(self.indices))
         if not self.indices or not rising or len(self.indices) != len(self.at_s):
-            msg = "a plan needs rising indices, each with its instant. Sort them and drop repeats"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                "a plan needs rising indices, each with its instant. Sort them and drop repeats"
+            )
 
     def __str__(self) -> str:
         frames = zip(self.indices, self.at_s, strict=True)
@@ -308,8 +309,7 @@ def parse_sampling(name: str) -> Sampling:
     for pattern, build in _RULES.items():
         if match := pattern.fullmatch(name):
             return build(*match.groups())
-    kind = "sampling plan"
-    raise UnknownNameError(kind, name, SAMPLING_PATTERNS)
+    raise UnknownNameError("sampling plan", name, SAMPLING_PATTERNS)
 
 
 def plan_frames(sampling: Sampling, timeline: "FrameTimeline") -> FramePlan:
@@ -330,8 +330,11 @@ def _parse_frame_count(text: str) -> int:
 
 def _build_window_sampling(start: str, end: str, n: str) -> WindowSampling:
     if not Fraction(start) < Fraction(end):
-        problem = f"a window from {start} to {end} s holds no time"
-        raise InvalidSettingError(_SETTING, problem, "Give its start before its end")
+        raise InvalidSettingError(
+            _SETTING,
+            f"a window from {start} to {end} s holds no time",
+            "Give its start before its end",
+        )
     return WindowSampling(Fraction(start), Fraction(end), _parse_frame_count(n))
 
 
@@ -348,13 +351,13 @@ def _parse_frame_rate(text: str) -> Fraction:
     return rate
 
 
-_SETTING: Final = "sampling"
-_MOST_FRAMES: Final = 100_000
-_FASTEST: Final = 1_000
-_N: Final = r"([0-9]{1,6})"
-_F: Final = r"([0-9]{1,6}(?:/[0-9]{1,6}|\.[0-9]{1,6})?)"
-_S: Final = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)"
-_RULES: Final[dict[re.Pattern[str], Callable[..., Sampling]]] = {
+_SETTING = "sampling"
+_MOST_FRAMES = 100_000
+_FASTEST = 1_000
+_N = r"([0-9]{1,6})"
+_F = r"([0-9]{1,6}(?:/[0-9]{1,6}|\.[0-9]{1,6})?)"
+_S = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)"
+_RULES: dict[re.Pattern[str], Callable[..., Sampling]] = {
     re.compile(f"uniform-{_N}"): lambda n: UniformSampling(_parse_frame_count(n)),
     re.compile(f"fps-{_F}"): lambda f: PerSecondSampling(_parse_frame_rate(f)),
     re.compile(f"fps-{_F}-max-{_N}"): lambda f, n: PerSecondSampling(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import BinaryIO, Final, assert_never
+from typing import BinaryIO, assert_never
 
 import numpy as np
 from av.video.frame import VideoFrame
@@ -30,30 +30,30 @@ from unreel.media.timeline import FrameTimeline, read_frame_timeline
 Luma = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-PICKED_PLAN: Final = f"uniform-{N_PICKED}"
-PICKED_SIDE: Final = 448
+PICKED_PLAN = f"uniform-{N_PICKED}"
+PICKED_SIDE = 448
 """Longest side of a picked frame in pixels."""
-LEVELS: Final = 8
+LEVELS = 8
 """Number of levels of red, of green and of blue in a histogram."""
-HISTOGRAM_BINS: Final = LEVELS**3
-FULL: Final = 255
+HISTOGRAM_BINS = LEVELS**3
+FULL = 255
 """Integer that represents a fraction of 1 in a histogram or a side's profile."""
-MAX_SCANNED: Final = 200_000
+MAX_SCANNED = 200_000
 """Maximum number of frames, two hours at 24 frames a second: a limit for files that declare no end."""
 
-SMALL_SIDE: Final = 96
+SMALL_SIDE = 96
 """Longest side, in pixels, of the picture from which histograms, lightness and changes are computed."""
-STIR_PART: Final = 100
-STIR_S: Final = Fraction(1, 2)
-_PAST_FRAMES: Final = 64
+STIR_PART = 100
+STIR_S = Fraction(1, 2)
+_PAST_FRAMES = 64
 """Maximum number of small past frames in memory: half a second at up to 128 frames a second."""
-FLAT_STD: Final = 3.0
+FLAT_STD = 3.0
 """Maximum standard deviation of the outermost line of a border, in grey levels; a codec adds some variation."""
-STANDS_OUT: Final = 10
+STANDS_OUT = 10
 """Difference from the outermost line, in grey levels, above which a pixel is content. Colour is not compared, because
 codecs smear it over the edge of a bar."""
-_ROW_STEP: Final = 4
-_TO_SIGMA: Final = 0.6745 * 6**0.5
+_ROW_STEP = 4
+_TO_SIGMA = 0.6745 * 6**0.5
 """Median of |a - 2b + c| for independent normal noise with standard deviation 1."""
 
 
@@ -122,10 +122,6 @@ class ClipScan:
     """Mean grey-level difference of each frame from the one `STIR_S` before it, or from the first, over the hundredth
     of the pixels that differ most. A small moving object in a still scene raises this more than `changes`."""
     picked: tuple[PickedFrame, ...]
-    packet_bytes: NDArray[np.int64]
-    """Size of the packet of each frame."""
-    keys: tuple[int, ...]
-    """Indices of the key frames."""
 
     @property
     def n_frames(self) -> int:
@@ -146,8 +142,12 @@ def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
     """
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_SCANNED:
-        detail = f"the clip has {timeline.n_frames} frames, more than {MAX_SCANNED}"
-        raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+        raise MediaError(
+            Failure(
+                FailureReason.TOO_LONG,
+                f"the clip has {timeline.n_frames} frames, more than {MAX_SCANNED}",
+            )
+        )
     indices = frozenset(plan_frames(parse_sampling(PICKED_PLAN), timeline).indices)
     meter = FrameMeasurementCollector(timeline.n_frames)
     picked: list[PickedFrame] = []
@@ -157,7 +157,8 @@ def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
         if index in indices:
             picked.append(measure_picked_frame(frame, index=index, at_s=timeline.at_s(index)))
         if not index:
-            shape = _get_displayed_size(frame)
+            lying = get_clockwise_rotation(frame) % 180
+            shape = (frame.height, frame.width) if lying else (frame.width, frame.height)
     return ClipScan(
         width=shape[0],
         height=shape[1],
@@ -168,8 +169,6 @@ def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
         changes=meter.changes,
         stirs=meter.stirs,
         picked=tuple(picked),
-        packet_bytes=np.array(timeline.packet_bytes, np.int64),
-        keys=timeline.keys,
     )
 
 
@@ -260,8 +259,8 @@ def compute_side_profile(lines: Luma) -> FrameSideProfile | None:
     level = round(float(np.median(lines[0])))
     # Wraps around deliberately: levels from level - STANDS_OUT on become 0, 1, 2, ...
     inner = lines[: max(1, len(lines) // 2)] - np.uint8((level - STANDS_OUT) % 256)
-    shares = (inner > 2 * STANDS_OUT).mean(axis=1)
-    return FrameSideProfile(level=level, content=np.rint(FULL * shares).astype(np.uint8))
+    proportions = (inner > 2 * STANDS_OUT).mean(axis=1)
+    return FrameSideProfile(level=level, content=np.rint(FULL * proportions).astype(np.uint8))
 
 
 def _orient_lines_inwards(picture: Luma, side: FrameSide) -> Luma:
@@ -293,26 +292,29 @@ def _iter_verified_frames(
             if index == timeline.n_frames or _get_frame_time_s(frame) != timeline.presented_s(
                 index
             ):
-                detail = f"frame {index} came out at {_get_frame_time_s(frame)} s, not as its packets say"
-                raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
+                raise MediaError(
+                    Failure(
+                        FailureReason.UNDECODABLE,
+                        f"frame {index} came out at {_get_frame_time_s(frame)} s, not as its packets say",
+                    )
+                )
             if frame.is_corrupt:
                 raise MediaError(Failure(FailureReason.UNDECODABLE, f"frame {index} is damaged"))
             yield index, frame
             index += 1
     if index < timeline.n_frames:
-        detail = f"the decoder stopped before frame {index} of {timeline.n_frames}"
-        raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
+        raise MediaError(
+            Failure(
+                FailureReason.UNDECODABLE,
+                f"the decoder stopped before frame {index} of {timeline.n_frames}",
+            )
+        )
 
 
 def _get_frame_time_s(frame: VideoFrame) -> Fraction | None:
     if frame.pts is None or frame.time_base is None:
         return None
     return frame.pts * frame.time_base
-
-
-def _get_displayed_size(frame: VideoFrame) -> tuple[int, int]:
-    lying = get_clockwise_rotation(frame) % 180
-    return (frame.height, frame.width) if lying else (frame.width, frame.height)
 
 
 def _compute_limited_size(width: int, height: int, longest: int) -> tuple[int, int]:

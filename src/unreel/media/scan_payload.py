@@ -1,14 +1,13 @@
 """Reply of the task `scan`: conversion of a scan to a payload, and validation of the payload.
 
-Blobs: the ticks of all frames, their histograms, lightness, changes, stirs and packet sizes, and
-the indices of the key frames; then the pixels and the side profiles for each picked frame. Numbers
-are little endian.
+Blobs: the ticks of all frames, their histograms, lightness, changes and stirs; then the pixels and
+the side profiles for each picked frame. Numbers are little endian.
 """
 
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +26,8 @@ from unreel.media.scan import (
 )
 from unreel.media.task_schemas import PickedFrameHeader, ScanReplyHeader
 
-_PER_FRAME: Final = 6
-_PER_CLIP: Final = _PER_FRAME + 1
-_PER_PICKED: Final = 2
-MAX_PACKET_BYTES: Final = 1 << 40
+_PER_FRAME = 5
+_PER_PICKED = 2
 
 
 def build_scan_payload(scan: ClipScan) -> TaskReplyPayload:
@@ -51,8 +48,6 @@ def build_scan_payload(scan: ClipScan) -> TaskReplyPayload:
         scan.lightness.astype("<f4").tobytes(),
         scan.changes.astype("<f4").tobytes(),
         scan.stirs.astype("<f4").tobytes(),
-        scan.packet_bytes.astype("<i8").tobytes(),
-        np.array(scan.keys, "<i8").tobytes(),
     ]
     for frame in scan.picked:
         blobs.append(frame.rgb.tobytes())
@@ -68,11 +63,11 @@ def parse_scan_payload(payload: TaskReplyPayload) -> ClipScan:
     n_frames, blobs = header.n_frames, payload.blobs
     _require_valid_reply(n_frames <= MAX_SCANNED, "there are more frames than may be scanned")
     _require_valid_reply(
-        len(blobs) == _PER_CLIP + _PER_PICKED * len(header.picked), "blobs are missing"
+        len(blobs) == _PER_FRAME + _PER_PICKED * len(header.picked), "blobs are missing"
     )
     sizes = [len(blob) for blob in blobs[:_PER_FRAME]]
     _require_valid_reply(
-        sizes == [width * n_frames for width in (8, HISTOGRAM_BINS, 4, 4, 4, 8)],
+        sizes == [width * n_frames for width in (8, HISTOGRAM_BINS, 4, 4, 4)],
         "there is not one measure for each frame",
     )
     ticks = np.frombuffer(blobs[0], "<i8")
@@ -91,9 +86,7 @@ def parse_scan_payload(payload: TaskReplyPayload) -> ClipScan:
         lightness=_parse_grey_levels(blobs[2]),
         changes=_parse_grey_levels(blobs[3]),
         stirs=_parse_grey_levels(blobs[4]),
-        picked=tuple(_iter_picked_frames(header, blobs[_PER_CLIP:], instants_s)),
-        packet_bytes=_parse_counts(blobs[5], limit=MAX_PACKET_BYTES),
-        keys=tuple(_parse_counts(blobs[6], limit=n_frames - 1).tolist()),
+        picked=tuple(_iter_picked_frames(header, blobs[_PER_FRAME:], instants_s)),
     )
 
 
@@ -122,15 +115,6 @@ def _parse_grey_levels(blob: bytes) -> NDArray[np.float32]:
         bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range"
     )
     return levels
-
-
-def _parse_counts(blob: bytes, *, limit: int) -> NDArray[np.int64]:
-    _require_valid_reply(not len(blob) % 8, "a number is cut off")
-    counts = np.frombuffer(blob, "<i8").astype(np.int64, copy=False)
-    _require_valid_reply(
-        bool(np.all((counts >= 0) & (counts <= limit))), "a size or a position is out of range"
-    )
-    return counts
 
 
 def _iter_picked_frames(
@@ -163,7 +147,9 @@ def _parse_side_profiles(
     header: ScanReplyHeader, frame: PickedFrameHeader, lines: bytes
 ) -> dict[FrameSide, FrameSideProfile]:
     halves = {
-        side: max(1, _get_size_across(header, side) // 2)
+        side: max(
+            1, (header.width if side in (FrameSide.LEFT, FrameSide.RIGHT) else header.height) // 2
+        )
         for side in FrameSide
         if side in frame.levels
     }
@@ -177,10 +163,6 @@ def _parse_side_profiles(
         sides[side] = FrameSideProfile(level=frame.levels[side.value], content=content)
         start += half
     return sides
-
-
-def _get_size_across(header: ScanReplyHeader, side: FrameSide) -> int:
-    return header.width if side in (FrameSide.LEFT, FrameSide.RIGHT) else header.height
 
 
 def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls

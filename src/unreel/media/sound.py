@@ -78,8 +78,12 @@ def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSoun
         for part in iter_sound_blocks(clip, rate_hz=SAMPLE_RATE_HZ, layout="mono"):
             n_samples += len(part.samples)
             if n_samples > MAX_SAMPLES:
-                detail = f"the sound is longer than {MAX_SAMPLES // SAMPLE_RATE_HZ} s"
-                raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+                raise MediaError(
+                    Failure(
+                        FailureReason.TOO_LONG,
+                        f"the sound is longer than {MAX_SAMPLES // SAMPLE_RATE_HZ} s",
+                    )
+                )
             parts.append(part)
     if not n_samples:
         return NoSound()
@@ -111,6 +115,7 @@ def _iter_audio_frames(clip: OpenClip) -> Iterator[AudioFrame]:
         return
     decoder = get_decoder_name(streams[0])
     if decoder not in AUDIO_DECODERS:
-        detail = f"audio codec {decoder!r} is not on the list"
-        raise MediaError(Failure(FailureReason.CODEC_REFUSED, detail))
+        raise MediaError(
+            Failure(FailureReason.CODEC_REFUSED, f"audio codec {decoder!r} is not on the list")
+        )
     yield from clip.container.decode(streams[0])

@@ -7,7 +7,7 @@ fields are rejected. Exact times are sent as "30000/1001".
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -35,15 +35,14 @@ from unreel.media.messages import (
 )
 
 # FFmpeg stores times as 64-bit numbers of ticks, with a fraction of 32-bit integers as the tick.
-_EXACT: Final = re.compile(r"(-?[0-9]{1,30})/([1-9][0-9]{0,29})", re.ASCII)
-_SLOWEST: Final = 1 / Fraction(MOST_S)
+_EXACT = re.compile(r"(-?[0-9]{1,30})/([1-9][0-9]{0,29})", re.ASCII)
+_SLOWEST = 1 / Fraction(MOST_S)
 
 
 def _parse_fraction(value: object) -> Fraction:
     match = _EXACT.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        msg = 'expected a text such as "30000/1001"'
-        raise ValueError(msg)
+        raise ValueError('expected a text such as "30000/1001"')
     return Fraction(int(match[1]), int(match[2]))
 
 
@@ -228,6 +227,8 @@ def parse_task_request(shape: type[Request], request: Mapping[str, Any]) -> Requ
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or "request"
-        problem = f"{first['msg']}, got {first['input']!r:.80}"
-        remedy = f"Known fields: {', '.join(shape.model_fields)}"
-        raise InvalidSettingError(field, problem, remedy) from error
+        raise InvalidSettingError(
+            field,
+            f"{first['msg']}, got {first['input']!r:.80}",
+            f"Known fields: {', '.join(shape.model_fields)}",
+        ) from error

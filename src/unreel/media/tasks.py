@@ -4,15 +4,21 @@ Each task imports its own modules, so that a zygote loads only the modules of th
 warms up.
 """
 
-from collections.abc import Mapping
-from contextlib import ExitStack, closing
+import inspect
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure, FailureReason
 from unreel.core.span import MICROSECONDS
 from unreel.media.messages import (
+    INCOMPLETE,
     INSTANTS,
+    MAX_PIXELS,
     ClipReadRequest,
     Parts,
     SampledFramesRequest,
@@ -129,7 +135,7 @@ def run_render_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayl
         crop=None if args.crop is None else PixelCrop(**dict(args.crop)),
     )
     fmt = None if args.form is None else NormalisedClipFormat(**dict(args.form))
-    data = render_clip(file, cut, fmt=fmt, speed=args.speed, max_pixels=args.max_pixels)
+    data = render_clip(file, cut, clip_format=fmt, speed=args.speed, max_pixels=args.max_pixels)
     return TaskReplyPayload({"size_bytes": len(data)}, (data,))
 
 
@@ -172,7 +178,60 @@ def _convert_to_json_value(value: object) -> object:
             return value
 
 
-TASKS: Final[Mapping[str, Task]] = {
+_MOST_BOXES = 10_000
+
+
+def is_cut_off(file: BinaryIO) -> bool:
+    """Return whether the last box of an MP4 file reaches beyond its end, as after an aborted download."""
+    size_bytes, at = file.seek(0, os.SEEK_END), 0
+    for _ in range(_MOST_BOXES):
+        file.seek(at)
+        head = file.read(16)
+        if at == 0 and head[4:8] != b"ftyp":
+            return False
+        length = int.from_bytes(head[8:16] if head[:4] == b"\0\0\0\1" else head[:4], "big")
+        if length < len(head[:8]):  # 0: to the end of the file
+            return False
+        at += length
+        if at >= size_bytes:
+            return at > size_bytes
+    return False
+
+
+@contextmanager
+def _describe_cut_off_file(file: BinaryIO, request: Mapping[str, Any]) -> Iterator[None]:
+    """Raise another error for a file that cannot be decoded because it is cut off."""
+    try:
+        yield
+    except MediaError as error:
+        if error.failure.reason is not FailureReason.UNDECODABLE or not is_cut_off(file):
+            raise
+        from unreel.media.timeline import read_frame_timeline
+
+        readable = "none of it can be read"
+        with suppress(MediaError):
+            timeline = read_frame_timeline(file, max_pixels=request.get("max_pixels", MAX_PIXELS))
+            # The last frame is cut off.
+            readable = f"{float(timeline.at_s(timeline.n_frames - 1)):.1f} s can be read"
+        failure = Failure(FailureReason.UNDECODABLE, f"{INCOMPLETE}: {readable}")
+        raise MediaError(failure) from error
+
+
+def _describe_cut_off_files(task: Task) -> Task:
+    """Return `task` with an error that says so if the file that it fails on is cut off."""
+
+    def run(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
+        with _describe_cut_off_file(file, request):
+            return cast("TaskReplyPayload", task(file, request))
+
+    def run_in_parts(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
+        with _describe_cut_off_file(file, request):
+            return (yield from cast("Parts", task(file, request)))
+
+    return run_in_parts if inspect.isgeneratorfunction(task) else run
+
+
+_TASKS: Mapping[str, Task] = {
     "probe": run_probe_task,
     "frames": run_frames_task,
     "sound": run_sound_task,
@@ -182,3 +241,4 @@ TASKS: Final[Mapping[str, Task]] = {
     "annotate": run_annotate_task,
     "scan": run_scan_task,
 }
+TASKS: Mapping[str, Task] = {name: _describe_cut_off_files(task) for name, task in _TASKS.items()}

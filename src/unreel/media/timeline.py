@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, BinaryIO, Final, Self, cast
+from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 from av.stream import Stream
 from av.video.frame import VideoFrame
@@ -23,9 +23,9 @@ from unreel.media.messages import FASTEST, MAX_PACKETS, MOST_S
 if TYPE_CHECKING:
     from av.packet import Packet  # generic for the type checker only
 
-_NO_FRAME: Final = Failure(FailureReason.NO_VIDEO, "the video stream gives no frame")
-_VP8_SHOWN: Final = 0x10
-_REORDERED: Final = frozenset({"h264", "hevc"})
+_NO_FRAME = Failure(FailureReason.NO_VIDEO, "the video stream gives no frame")
+_VP8_SHOWN = 0x10
+_REORDERED = frozenset({"h264", "hevc"})
 """Decoders for which FFmpeg cannot compute the times that AVI does not store; for MPEG-4 it can."""
 
 
@@ -45,8 +45,6 @@ class FrameTimeline:
     """Duration of the last frame in ticks."""
     keys: tuple[int, ...]
     """Indices of the frames from which decoding can begin."""
-    packet_bytes: tuple[int, ...] = ()
-    """Size of the packet of each frame; empty for a timeline that was not read from a file."""
     declared_frames: int
     """Number of frames in the container's header; 0 if missing. The samplings of other tools use it."""
     declared_rate: Fraction
@@ -56,11 +54,11 @@ class FrameTimeline:
 
     def __post_init__(self) -> None:
         if not self.ticks or self.last_ticks < 1 or self.time_base <= 0 or self.declared_rate <= 0:
-            msg = "a timeline needs frames, a time base, a rate and a lasting end. Check them"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                "a timeline needs frames, a time base, a rate and a lasting end. Check them"
+            )
         if any(before > after for before, after in pairwise(self.ticks)):
-            msg = "the ticks of a timeline must not fall. Sort them"
-            raise InvalidValueError(msg)
+            raise InvalidValueError("the ticks of a timeline must not fall. Sort them")
 
     @classmethod
     def at_rate(cls, rate: Fraction, *, n_frames: int) -> Self:
@@ -114,8 +112,6 @@ class PacketTimes:
     """Display times of all packets of a clip. Ticks are in each stream's own time base."""
 
     shown: "array[int]" = field(default_factory=lambda: array("q"))
-    sizes: "array[int]" = field(default_factory=lambda: array("q"))
-    """Size in bytes of each packet in `shown`."""
     key_ticks: list[int] = field(default_factory=list)
     latest: int | None = None
     latest_lasts: int = 0
@@ -131,7 +127,6 @@ class PacketTimes:
         if packet.pts is None:
             raise MediaError(Failure(FailureReason.UNDECODABLE, "a frame carries no time"))
         self.shown.append(packet.pts)
-        self.sizes.append(packet.size)
         if packet.is_keyframe:
             self.key_ticks.append(packet.pts)
         if self.latest is None or packet.pts >= self.latest:
@@ -192,12 +187,17 @@ def read_packet_times(
     packets = PacketTimes()
     decoder = get_decoder_name(clip.stream)
     if clip.format_name == "avi" and decoder in _REORDERED and clip.stream.has_b_frames:
-        detail = "AVI keeps no times for frames that are stored out of order"
-        raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
+        raise MediaError(
+            Failure(
+                FailureReason.UNDECODABLE,
+                "AVI keeps no times for frames that are stored out of order",
+            )
+        )
     for count, packet in enumerate(clip.container.demux(*streams)):
         if count >= max_packets:
-            detail = f"the clip has more than {max_packets} packets"
-            raise MediaError(Failure(FailureReason.TOO_LONG, detail))
+            raise MediaError(
+                Failure(FailureReason.TOO_LONG, f"the clip has more than {max_packets} packets")
+            )
         is_picture = packet.stream_index == clip.stream.index
         if decode_first and is_picture and packets.first_frame is None:
             packets.first_frame = cast("VideoFrame | None", next(iter(packet.decode()), None))
@@ -268,8 +268,9 @@ def build_frame_timeline(
         time_base=time_base,
         ticks=ticks,
         last_ticks=last,
-        keys=_compute_key_frame_indices(ticks, packets.key_ticks),
-        packet_bytes=tuple(packets.sizes[index] for index in order[len(order) - len(ticks) :]),
+        keys=tuple(
+            bisect_left(ticks, tick) for tick in sorted(set(packets.key_ticks)) if tick >= ticks[0]
+        ),
         declared_frames=declared.n_frames,
         declared_rate=declared.average_rate or len(ticks) / span_s,
         declared_s=declared.duration_s or span_s,
@@ -286,10 +287,6 @@ def _estimate_last_ticks(
     if declared.average_rate:
         return max(1, round(1 / declared.average_rate / time_base))
     return 1
-
-
-def _compute_key_frame_indices(ticks: tuple[int, ...], key_ticks: list[int]) -> tuple[int, ...]:
-    return tuple(bisect_left(ticks, tick) for tick in sorted(set(key_ticks)) if tick >= ticks[0])
 
 
 def _is_hidden_packet(packet: "Packet[Stream]", *, decoder: str) -> bool:

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
@@ -24,7 +24,7 @@ from unreel.core.errors import raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.server_keys import ServerAddress
 
-_RESOLVED_S: Final = 60.0
+_RESOLVED_S = 60.0
 """Lifetime of a resolved name in seconds, like that of a resolver's cache."""
 
 
@@ -93,7 +93,7 @@ def find_proxy(server: ServerAddress) -> str | None:
     return proxy if not proxy or "://" in proxy else f"http://{proxy}"
 
 
-REPLY_BYTES: Final = 2 << 20
+REPLY_BYTES = 2 << 20
 """Maximum size of a JSON reply; usual replies have a few kilobytes, and a longer one is invalid."""
 
 

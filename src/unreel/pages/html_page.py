@@ -14,18 +14,17 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
-from typing import Final
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from unreel.core.errors import InvalidValueError
 
-BASE: Final = "unreel.pages:base.css"
-PRINT: Final = "unreel.pages:print.js"
-_FRAME: Final = "unreel.pages:page.html"
-_MEDIA: Final = "'self' data: blob: file:"
-_ESCAPES: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+BASE = "unreel.pages:base.css"
+PRINT = "unreel.pages:print.js"
+_FRAME = "unreel.pages:page.html"
+_MEDIA = "'self' data: blob: file:"
+_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def render_template(template: str, **values: object) -> Markup:
@@ -33,7 +32,7 @@ def render_template(template: str, **values: object) -> Markup:
     return Markup(_build_template_environment().get_template(template).render(values))  # noqa: S704  autoescaped
 
 
-def build_html_page(  # noqa: PLR0913  one parameter for each part
+def build_html_page(
     *,
     title: str,
     body: Markup,
@@ -56,8 +55,9 @@ def build_html_page(  # noqa: PLR0913  one parameter for each part
             send. Without it they are inline.
     """
     if 'id="main"' not in body:
-        msg = 'a page needs its content in <main id="main">. Add it to the template'
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            'a page needs its content in <main id="main">. Add it to the template'
+        )
     style_names = [*dict.fromkeys((BASE, *styles))]
     script_names = [*dict.fromkeys((*scripts, PRINT))]
     inline_styles = [] if served_at else [read_static_file(name) for name in style_names]
@@ -107,8 +107,7 @@ def read_static_file(name: str) -> Markup:
     """
     text = _read_package_file("static", name)
     if "</script" in text.lower() or "</style" in text.lower():
-        msg = f"{name} would end its own element. Write the tag in two pieces"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(f"{name} would end its own element. Write the tag in two pieces")
     # A browser reads line ends as \n before it hashes.
     return Markup(text.replace("\r\n", "\n"))  # noqa: S704  a file of ours
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
 
 from unreel.core.clip import Clip, VideoFacts
 from unreel.core.failure import Failure
@@ -14,21 +13,21 @@ from unreel.core.span import convert_to_microseconds
 from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader
 
-INLINE_BYTES: Final = 16 << 20
+INLINE_BYTES = 16 << 20
 """Maximum size of an inline clip: a browser reads the complete page before it shows anything."""
 
-_MP4: Final = ("video/mp4", "evidence-clip.mp4")
-_WEBM: Final = ("video/webm", "evidence-clip.webm")
-BESIDE: Final = (_MP4[1], _WEBM[1])
+_MP4 = ("video/mp4", "evidence-clip.mp4")
+_WEBM = ("video/webm", "evidence-clip.webm")
+BESIDE = (_MP4[1], _WEBM[1])
 """File names of a clip that is stored next to the page, one for each container."""
-_PLAYABLE: Final = {
+_PLAYABLE = {
     **{("mp4", codec): _MP4 for codec in ("h264", "vp9", "av1")},
     **{("matroska", codec): _WEBM for codec in ("vp8", "vp9", "av1")},
 }
-_EIGHT_BIT: Final = frozenset({"yuv420p", "yuvj420p"})
-_LONGEST_SIDE: Final = 1280
-_FASTEST: Final = Fraction(60)
-_MOST_INSTANTS: Final = 20_000
+_EIGHT_BIT = frozenset({"yuv420p", "yuvj420p"})
+_LONGEST_SIDE = 1280
+_FASTEST = Fraction(60)
+_MOST_INSTANTS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ Callers make tracks for a clip of a reviewer or an annotator; the player does th
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Final, Literal, Self
+from typing import Literal, Self
 
 from unreel.core.box import Box
 from unreel.core.span import MICROSECONDS, TimeSpan
@@ -14,15 +14,15 @@ from unreel.core.trace import BoxAt
 from unreel.media.overlay import OverlayTrace
 from unreel.pages.playable_clip import PlayerVideo
 
-STYLE: Final = "unreel.pages:player.css"
-SCRIPT: Final = "unreel.pages:player.js"
-MOUNT: Final = "unreel.pages:mount.js"
+STYLE = "unreel.pages:player.css"
+SCRIPT = "unreel.pages:player.js"
+MOUNT = "unreel.pages:mount.js"
 """Script after `SCRIPT` that shows the spec at `SPEC_ID` in the element `player`, and makes buttons seek."""
-SPEC_ID: Final = "player-spec"
-SHORTEST_US: Final = MICROSECONDS // 10
+SPEC_ID = "player-spec"
+SHORTEST_US = MICROSECONDS // 10
 """Minimum time for which a trace without an end is marked, so that it is visible."""
-_TRUTH_COLOUR: Final = 1
-_ANSWER_COLOURS: Final = (0, 2, 3, 4, 5)
+_TRUTH_COLOUR = 1
+_ANSWER_COLOURS = (0, 2, 3, 4, 5)
 """Colour indices of answers in the overlay's palette, in the same order as in the player."""
 
 
@@ -94,7 +94,7 @@ class PlayerSpec:
 
 
 def build_player_spec(
-    footage: PlayerVideo,
+    video: PlayerVideo,
     *,
     title: str,
     duration_us: int,
@@ -105,12 +105,12 @@ def build_player_spec(
     tracks = tuple(tracks)
     traces = [trace for track in tracks if track.kind == "answer" for trace in track.traces]
     return PlayerSpec(
-        src=footage.src,
-        width=footage.width,
-        height=footage.height,
+        src=video.src,
+        width=video.width,
+        height=video.height,
         duration_us=duration_us,
-        first_us=footage.first_us,
-        instants=tuple(footage.instants_us()),
+        first_us=video.first_us,
+        instants=tuple(video.instants_us()),
         shown_us=tuple(sorted(set(shown_us))),
         tracks=tracks,
         title=title,

@@ -7,14 +7,14 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from unreel.core.verdict import Unparsed, UnparsedReason, Verdict
 from unreel.protocols import claim_words
 from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import AnswerContext, Mode, Protocol
 
-_AND: Final = (
+_AND = (
     r"and\s(?=(?:it|its|this|that|these|the|i|we|my|so|thus|therefore|hence|looks?|appears?|seems?|is|feels|was|must|should|reads|comes|conclude|believe"
     r"|consider|judge|think|would|rate|call|overall|everything)\b)"
     r"|und\s(?=(?:wirkt|ist|sieht|scheint|das|es|die|dieses|der|ich|daher|deshalb|somit|halte)\b)"
@@ -22,18 +22,18 @@ _AND: Final = (
     r"|et\s(?=(?:semble|paraît|est|c['\u2019]est|la|le|cette|ce|elle|il|je|donc)\b)"
     r"|и\s(?=(?:выглядит|является|это|видео|ролик|кажется|я|поэтому)\b)"
 )
-_CLAUSE_ENDS: Final = re.compile(
+_CLAUSE_ENDS = re.compile(
     r"(?P<asks>[?\u061f])|(?P<stops>(?<![0-9])[.:](?=\s|$|['\"*)])|(?<=[0-9])\.(?=\s|$)|[\n;!。؛])|[,()،]|\s[-\u2013\u2014]\s|\u2014"
     r"|(?<=[すまただるくてでめのがら])、"
     r"|(?P<turns>(?=\b(?:but|yet|however|because|since|so|hence|thus|therefore|weil|denn|aber|sondern|daher|pero|porque|sino|mais|car|donc|ma|perché|quindi"
     rf"|mas|porém|но|поэтому|потому|بل|لكن|ولكن|لكنه)\b))|(?P<ands>\b(?:{_AND}))|(?=\b(?:although|though|while|whereas|despite)\b)",
     re.IGNORECASE,
 )
-_SUPPOSES: Final = re.compile(
+_SUPPOSES = re.compile(
     r"\W{0,5}(?:(?:if|unless|suppose|assuming|wenn|falls|si|se|если)\s(?!(?:you|one|we)\s(?:look|watch|pause|zoom|examine|ask|check|study|compare|go)|i\s(?:had|have|must|were)|i(?:\sam|['\u2019]m)\s(?:(?:not|much|very|badly|gravely)\s){0,2}(?:mistaken|wrong)|ich\smich\snicht\sirre|je\sne\sme\strompe|no\sme\sequivoco|non\smi\ssbaglio|tuviera|du\s|man\s)|如果|若|إذا|もし|만약)",
     re.IGNORECASE,
 )
-_TURNS: Final = re.compile(
+_TURNS = re.compile(
     r"\W{0,5}(?:(?:hm+|well|and|und|y|et)\W{1,4})?(?:but|yet|however|hence|thus|therefore|so|actually|wait|correction|corrected|no|rather|instead|overall"
     r"|hold\son|in\sconclusion|to\sconclude|in\ssum\w{0,3}|all\sin\sall|ultimately|in\sthe\send|still|final(?:ly)?|on\s(?:closer|second|reflection|balance|re)"
     r"|scratch\sthat|looking\s(?:again|closer)|my\s(?:final|verdict|answer|conclusion)|verdict|conclusion|answer|after\sall|upon\s(?:closer|further|reflection)"
@@ -128,31 +128,31 @@ def _build_answer_context(
 
 R = TypeVar("R")
 
-READABLE: Final = 120
+READABLE = 120
 """Maximum number of characters of a text that `Unparsed.found` quotes."""
-SHORT: Final = 200
+SHORT = 200
 """Maximum number of characters of a piece that is parsed as one number, word or box."""
 
-_UNDERSTOOD: Final = (
+_UNDERSTOOD = (
     UnparsedReason.MISSING,
     UnparsedReason.MALFORMED,
     UnparsedReason.OUT_OF_RANGE,
     UnparsedReason.AMBIGUOUS,
 )
-_THOUGHT: Final = re.compile(
+_THOUGHT = re.compile(
     r"(?P<closes></think(?:ing)?>|\u25c1/think\u25b7|\[/think\]|<\|end_of_thought\|>)"
     r"|<think(?:ing)?>|\u25c1think\u25b7|\[think\]|<\|begin_of_thought\|>",
     re.IGNORECASE | re.ASCII,
 )
 # Special tokens of GLM, of Qwen and DeepSeek, of InternVL, LaTeX boxes, and code fences.
-_WRAPPING: Final = re.compile(
+_WRAPPING = re.compile(
     r"<\|(?:begin_of_box|end_of_box|box_start|box_end|det|/det|ref|/ref)\|>|</?(?:box|ref|bbox)>"
     r"|\\boxed\{(?P<boxed>[^{}]{0,200})\}|```\w{0,10}",
     re.IGNORECASE | re.ASCII,
 )
 # A label in such a text only repeats the question. Phrases that also begin genuine answers, such as
 # "I cannot see any fault" and "Unfortunately", are omitted.
-_NO_ANSWER: Final = re.compile(
+_NO_ANSWER = re.compile(
     r"""[\W_]{0,10}(?:
       (?P<refusal>
         (?:i['\u2019]m|i\ am|we['\u2019]re|we\ are)\ (?:very\ |so\ |really\ )?sorry\b

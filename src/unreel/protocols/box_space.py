@@ -4,13 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 
-PERMILLE: Final = 1000
-_MODEL_INPUT: Final = re.compile(r"model-input ([0-9]{1,5})x([0-9]{1,5})")
+PERMILLE = 1000
+_MODEL_INPUT = re.compile(r"model-input ([0-9]{1,5})x([0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +22,10 @@ class BoxSpace:
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1:
-            msg = (
+            raise InvalidValueError(
                 f"a box space needs a width and a height of at least 1, got "
                 f"{self.width}x{self.height}. Give the size of the frame that the numbers refer to"
             )
-            raise InvalidValueError(msg)
 
     def box(self, corners: Sequence[Fraction]) -> Box | None:
         """Convert `x0, y0, x1, y1` in this space to a `Box`, clipped to the frame.
@@ -58,11 +56,10 @@ def parse_box_space(declared: str, *, width: int, height: int) -> BoxSpace:
         return BoxSpace(declared, int(size[1]), int(size[2]))
     sizes = {"pixel": (width, height), "unit": (1, 1), "permille": (PERMILLE, PERMILLE)}
     if declared not in sizes:
-        msg = (
+        raise InvalidValueError(
             f"no box space is named {declared!r}. Use pixel, unit, permille or 'model-input WxH', "
             "for example 'model-input 448x252'"
         )
-        raise InvalidValueError(msg)
     return BoxSpace(declared, *sizes[declared])
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 Kind = Literal["label", "score", "place", "time", "reason", "real"]
 
-_NAMES: Final[Mapping[Kind, str]] = {
+_NAMES: Mapping[Kind, str] = {
     "label": (
         "verdict|label|answer|conclusion|judge?ment|classification|decision|prediction|determination|assessment|result|outcome|finding"
         "|authenticity|response|ruling|call|urteil|ergebnis|antwort|fazit|einschätzung|entscheidung|schlussfolgerung|veredicto|respuesta"
@@ -43,7 +43,7 @@ _NAMES: Final[Mapping[Kind, str]] = {
         "|elección|choix|scelta|escolha|auswahl|выбор|选择|選択|선택|真实视频|الاختيار"
     ),
 }  # fmt: skip
-_KINDS: Final = {name: kind for kind, names in _NAMES.items() for name in names.split("|")} | {
+_KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split("|")} | {
     "judgment": "label",
     "judgement": "label",
     "coordinate": "place",
@@ -51,41 +51,41 @@ _KINDS: Final = {name: kind for kind, names in _NAMES.items() for name in names.
     "observation": "reason",
     "thought": "reason",
 }
-_FIRST: Final = re.compile(
+_FIRST = re.compile(
     r"initial|first|preliminary|draft|tentative|previous|old|erste|inicial|initiale|iniziale|初步|最初",
     re.IGNORECASE,
 )
-_LAST: Final = re.compile(
+_LAST = re.compile(
     r"final|corrected|revised|updated|overall|total|endg|gesamt|global|complessiv|итог|общ|最终|最終|综合|総合|總|总|최종|종합|النهائي",
     re.IGNORECASE,
 )
-_QUALIFIED: Final = (
+_QUALIFIED = (
     r"(?:my|the|final|overall|total|corrected|revised|updated|initial|first|preliminary|tentative|realism|realness|quality|video|unnatural|affected|suspicious|anomalous|mein[e]?|finale[srn]?|endgültige[srn]?"
     r"|gesamt|mi|final|global|general|ma|mon|finale|globale|la|le|el|il|mia|minha|a|o|общая|итоговая|итоговый|моя|мой|最终|最終|综合|総合|整体|总体|最终的|我的|최종|종합|전체|النهائية|النهائي)"
 )
-_ANY_NAME: Final = "|".join(
+_ANY_NAME = "|".join(
     sorted((name.replace(" ", r"[\s_-]{1,2}") for names in _NAMES.values() for name in names.split("|")), key=len, reverse=True)
 )  # fmt: skip
-_HEAD: Final = re.compile(
+_HEAD = re.compile(
     rf"(?:^|(?<=\n)|(?<=[.!?;。]\s)|(?<=。))(?P<marks>[#>*_\-\u2022\s\"'`\d.)\[(【]{{0,12}})(?P<qualified>(?:{_QUALIFIED}[\s_-]?){{0,3}})"
     rf"(?P<name>{_ANY_NAME})(?P<ending>\s(?:final|finale|global|geral|total|globale|complessiv[oa]|générale?))?(?P<closing>[\s*_\"'`)\]】]{{0,8}})"
     r"(?P<sign>[:=]|(?<=\s)[-\u2013\u2014](?=\s)|是|为|は|\n|$)[\s*_\"'`>]{0,8}",
     re.IGNORECASE,
 )
-_YES_NO_LINE: Final = re.compile(
+_YES_NO_LINE = re.compile(
     r"^[\s*_#>-]{0,8}(?P<name>[\w -]{2,30}?)[\s*_?]{0,5}:[\s*_]{0,5}(?P<value>(?:true|false|yes|no|ja|nein|sí|oui|non|да|нет)[\s*_.!]{0,5})$",
     re.IGNORECASE | re.MULTILINE,
 )
-_TAG: Final = re.compile(rf"<(?P<closes>/?)(?P<name>{_ANY_NAME})>", re.IGNORECASE)
-_PAIR: Final = re.compile(
+_TAG = re.compile(rf"<(?P<closes>/?)(?P<name>{_ANY_NAME})>", re.IGNORECASE)
+_PAIR = re.compile(
     r"[\"'](?P<name>\w{1,40})[\"']\s{0,3}:\s{0,3}(?P<value>\"[^\"]{0,2000}\"|'[^']{0,2000}'|\[[^\]]{0,200}\]|[^,{}\n\"']{1,200})"
 )
-_OPENS_JSON: Final = re.compile(r"^\s{0,8}[{\[]", re.MULTILINE)
-_MOST_TRIES: Final = 3
-_RULE: Final = re.compile(r"[\s|:+-]+")
-_LONGEST: Final = 20_000
+_OPENS_JSON = re.compile(r"^\s{0,8}[{\[]", re.MULTILINE)
+_MOST_TRIES = 3
+_RULE = re.compile(r"[\s|:+-]+")
+_LONGEST = 20_000
 """Maximum number of characters of a text that is searched for fields; longer texts count as prose."""
-_N_COLUMNS: Final = 2
+_N_COLUMNS = 2
 
 
 @dataclass(frozen=True, slots=True)

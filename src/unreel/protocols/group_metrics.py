@@ -4,12 +4,12 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Final, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from unreel.core.estimate import Scorecard
+from unreel.core.estimate import Scorecard, Unmeasured
 from unreel.core.judgement import Rating
 from unreel.protocols.metric_definitions import ProtocolMetrics
 from unreel.protocols.protocol import Protocol, ProtocolScorer, ScoredQuestion
@@ -17,10 +17,11 @@ from unreel.protocols.protocol import Protocol, ProtocolScorer, ScoredQuestion
 T = TypeVar("T")
 V = TypeVar("V")
 
-PARTS: Final = ("difficulty=", "family=")
+PARTS = ("difficulty=", "family=")
 """Prefixes of the names of a benchmark's parts."""
-_MOST_PARTS: Final = 20
+_MOST_PARTS = 20
 """Maximum number of parts; metrics are not computed for the parts of a benchmark with more."""
+_NO_ANSWER = Unmeasured("no question was answered")
 UNCATEGORISED = "uncategorised"
 """Group of traces whose annotators named no category."""
 
@@ -49,6 +50,9 @@ def add_benchmark_part_metrics(
         @wraps(score)
         def whole_and_parts(rows: Sequence[ScoredQuestion[T, V]], *, seed: int) -> Scorecard:
             card = score(rows, seed=seed)
+            if not card.n_answered:
+                metrics = (replace(metric, value=_NO_ANSWER) for metric in card.metrics)
+                return replace(card, metrics=tuple(metrics))
             parts: dict[str, array[int]] = {}
             for i, row in enumerate(rows):
                 for part in _iter_row_parts(row):

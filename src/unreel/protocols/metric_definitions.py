@@ -3,22 +3,26 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 Better = Literal["more", "less", "neither"]
 Unreadable = Literal["left out", "worst"]
 """Treatment of an answer whose measured part cannot be read; failed questions are always excluded."""
 
-ALL_CLIPS: Final = "-all-clips"
+ALL_CLIPS = "-all-clips"
 """Suffix of the names of metrics in which unreadable answers and failures count as wrong."""
-HABIT: Final = "habit"
+ALL_PAIRS = "-all-pairs"
+"""The same suffix, for metrics of pairs."""
+CountedQuestions = Literal["readable", "answered", "all"]
+"""Questions that a metric is over: those with a readable answer, with any answer, or all that were asked."""
+HABIT = "habit"
 """Group of metrics of the answers' distribution: neither more nor less is better."""
-_POLARITY: Final[dict[Better, str]] = {
+_POLARITY: dict[Better, str] = {
     "more": "more is better",
     "less": "less is better",
     "neither": "neither more nor less is better",
 }
-_MISSING: Final[dict[Unreadable, str]] = {
+_MISSING: dict[Unreadable, str] = {
     "left out": "failed questions and unreadable answers are excluded and counted",
     "worst": "failed questions are excluded and counted; an unreadable answer counts as the worst",
 }
@@ -91,6 +95,16 @@ class ProtocolMetrics:
         """Return the metric that ranks a leaderboard; it may be another one if no judge scored (`judged`)."""
         return self.ranking if judged or self.ranking_unjudged is None else self.ranking_unjudged
 
+    def counts(self, metric: str) -> CountedQuestions:
+        """Return the questions that the metric of a scorecard, or a variant of it, is over."""
+        plain = metric.partition(": ")[0]
+        if plain.endswith((ALL_CLIPS, ALL_PAIRS)):
+            return "all"
+        for figure in self.declared:
+            if plain == figure.metric or plain.startswith(f"{figure.metric}-"):
+                return "answered" if figure.unreadable == "worst" else "readable"
+        return "readable"
+
     def __getitem__(self, metric: str) -> MetricDefinition:
         return next(figure for figure in self.declared if figure.metric == metric)
 
@@ -101,21 +115,21 @@ class ProtocolMetrics:
         return iter(self.declared)
 
 
-FAKE_ACCURACY: Final = MetricDefinition(
+FAKE_ACCURACY = MetricDefinition(
     metric="fake-accuracy",
     title="Generated caught",
     meaning="generated clips that were called generated",
     group="classification",
     formula="100 * generated clips called generated / generated clips",
 )
-REAL_ACCURACY: Final = MetricDefinition(
+REAL_ACCURACY = MetricDefinition(
     metric="real-accuracy",
     title="Real trusted",
     meaning="real clips that were called real",
     group="classification",
     formula="100 * real clips called real / real clips",
 )
-ANSWERED_REAL: Final = MetricDefinition(
+ANSWERED_REAL = MetricDefinition(
     metric="answered-real",
     title="Answered real",
     meaning="answers with the label real, of all answers: the bias",
@@ -123,16 +137,13 @@ ANSWERED_REAL: Final = MetricDefinition(
     better="neither",
     formula="100 * answers with the label real / answers",
 )
-FALSE_ALARMS: Final = {"tpr-at-fpr-5": 0.05, "tpr-at-fpr-1": 0.01}
+FALSE_ALARMS = {"tpr-at-fpr-5": 0.05, "tpr-at-fpr-1": 0.01}
 """Maximum false positive rate of each metric that is a true positive rate."""
-PART_VARIANTS: Final = (
-    (
-        ": difficulty=D",
-        "of the clips with the difficulty D in the benchmark, for some metrics",
-    ),
+PART_VARIANTS = (
+    (": difficulty=D", "of the clips with the difficulty D in the benchmark, for some metrics"),
 )
 """Entry of `variants` for the metrics in `by_part`."""
-F1: Final = MetricDefinition(
+F1 = MetricDefinition(
     metric="f1",
     title="F1",
     meaning="harmonic mean of precision and recall in calling clips generated",

@@ -1,11 +1,12 @@
 """Estimates of metrics for scorecards: percentages with intervals, F1, confusion matrix and AUC."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +38,7 @@ from unreel.stats.row_sample import (
 )
 
 AnyArray = npt.NDArray[Any]
-_BOUNDS: Final = (0.0, 1.0)
+_BOUNDS = (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,8 +76,13 @@ class WeightedMean:
 
 
 def convert_to_percent(measured: Measured) -> Measured:
-    """Convert a measured fraction and its interval to percent; an unmeasured value stays unchanged."""
-    return measured.scaled(PERCENT) if isinstance(measured, Estimate) else measured
+    """Convert a measured fraction and its interval, or the bare value in the reason, to percent."""
+    if isinstance(measured, Estimate):
+        return measured.scaled(PERCENT)
+    why = re.sub(
+        r"(?<=bare value is )\S+$", lambda m: f"{PERCENT * float(m[0]):.4g} %", measured.why
+    )
+    return Unmeasured(why)
 
 
 def measure_mean_percent(
@@ -97,7 +103,7 @@ def measure_mean_percent(
 
 
 def measure_weighted_sum_percent(
-    parts: Sequence[WeightedMean], *, clips: Clusters, seed: int
+    means: Sequence[WeightedMean], *, clips: Clusters, seed: int
 ) -> Measured:
     """Compute the sum of several weighted means in percent, with a confidence interval.
 
@@ -105,29 +111,29 @@ def measure_weighted_sum_percent(
     interval is that of a weighted sum of proportions. Otherwise clips are resampled for all terms
     together, so that terms may share clips.
     """
-    if not parts:
+    if not means:
         return Unmeasured("there is nothing to compare")
-    for part in parts:
+    for part in means:
         if part.is_empty:
             return Unmeasured(f"no valid answer for {part.name}")
-    ties = ClusterIds.of(clips, len(parts[0].values))
+    ties = ClusterIds.of(clips, len(means[0].values))
     # The creators of clips in no part do not affect these means.
-    used = reduce(np.logical_or, (part.held for part in parts))
+    used = reduce(np.logical_or, (part.held for part in means))
     if not used.all():
-        parts, ties = [part.at(used) for part in parts], ties.only(used)
-    if len(parts) == 1 and parts[0].factor == 1:
-        return measure_mean_percent(parts[0].values, clips=ties, seed=seed)
-    if _are_independent_shares(parts, ties):
-        return convert_to_percent(sum_weighted_proportions(_group_into_strata(parts)))
+        means, ties = [part.at(used) for part in means], ties.only(used)
+    if len(means) == 1 and means[0].factor == 1:
+        return measure_mean_percent(means[0].values, clips=ties, seed=seed)
+    if _are_independent_shares(means, ties):
+        return convert_to_percent(sum_weighted_proportions(_group_into_strata(means)))
     present = {ties.names[number] for number in np.unique(ties.creator) if number != NOBODY}
-    creators = sorted({part.creator for part in parts} & present)
-    sample = RowSample.of(_iter_part_columns(parts, ties, creators), ties)
+    creators = sorted({part.creator for part in means} & present)
+    sample = RowSample.of(_iter_part_columns(means, ties, creators), ties)
     limits = StatisticLimits(
-        sum(min(0.0, part.factor) for part in parts),
-        sum(max(0.0, part.factor) for part in parts),
-        min(ties.only(part.held).n_scenes for part in parts),
+        sum(min(0.0, part.factor) for part in means),
+        sum(max(0.0, part.factor) for part in means),
+        min(ties.only(part.held).n_scenes for part in means),
     )
-    statistic = _build_sum_statistic(sample, parts, creators)
+    statistic = _build_sum_statistic(sample, means, creators)
     return convert_to_percent(bootstrap(statistic, sample, seed=seed, limits=limits))
 
 
@@ -136,13 +142,13 @@ def _are_all_binary(values: Array) -> bool:
     return bool(((values == 0) | (values == 1)).all())
 
 
-def _are_independent_shares(parts: Sequence[WeightedMean], ties: ClusterIds) -> bool:
+def _are_independent_shares(means: Sequence[WeightedMean], cluster_ids: ClusterIds) -> bool:
     """Return whether each row is an independent clip with one value, 0 or 1, in all its terms."""
-    if not are_rows_independent(ties, len(ties.scene)):
+    if not are_rows_independent(cluster_ids, len(cluster_ids.scene)):
         return False
-    right = np.zeros(len(ties.scene), np.bool_)
+    right = np.zeros(len(cluster_ids.scene), np.bool_)
     wrong = right.copy()
-    for part in parts:
+    for part in means:
         if not _are_all_binary(part.values[part.held]):
             return False
         right |= part.held & (part.values == 1)
@@ -150,19 +156,19 @@ def _are_independent_shares(parts: Sequence[WeightedMean], ties: ClusterIds) -> 
     return not (right & wrong).any()
 
 
-def _group_into_strata(parts: Sequence[WeightedMean]) -> list[WeightedProportion]:
+def _group_into_strata(means: Sequence[WeightedMean]) -> list[WeightedProportion]:
     """Return a weighted proportion per set of terms that contain a row; they sum to the sum of terms."""
-    sizes = [int(part.held.sum()) for part in parts]
-    codes = DistinctRowIndices.of(part.held for part in parts)
+    sizes = [int(part.held.sum()) for part in means]
+    codes = DistinctRowIndices.of(part.held for part in means)
     right = np.zeros(len(codes.code), np.bool_)
-    for part in parts:
+    for part in means:
         right |= part.held & (part.values == 1)
     rights = np.bincount(codes.code, weights=right)
     members = np.stack(codes.distinct, axis=1)
     return [
         WeightedProportion(
             weight=int(n)
-            * sum(parts[i].factor / sizes[i] for i in np.flatnonzero(members[kind]).tolist()),
+            * sum(means[i].factor / sizes[i] for i in np.flatnonzero(members[kind]).tolist()),
             successes=int(rights[kind]),
             n=int(n),
         )
@@ -171,14 +177,14 @@ def _group_into_strata(parts: Sequence[WeightedMean]) -> list[WeightedProportion
 
 
 def _iter_part_columns(
-    parts: Sequence[WeightedMean], ties: ClusterIds, creators: Sequence[str]
+    means: Sequence[WeightedMean], cluster_ids: ClusterIds, creators: Sequence[str]
 ) -> Iterator[AnyArray]:
     """Yield the columns of a bootstrap sample: values and mask of each term, then creator masks."""
-    for part in parts:
+    for part in means:
         yield np.where(part.held, part.values, 0.0)
         yield part.held
     for name in creators:
-        yield ties.creator == ties.names.index(name)
+        yield cluster_ids.creator == cluster_ids.names.index(name)
 
 
 def _build_sum_statistic(
@@ -231,7 +237,7 @@ def _sort_counts_by_name(counts: Mapping[str, int]) -> Mapping[str, int]:
 
 
 Said = npt.NDArray[np.int8]
-CALLS: Final[Mapping[Label | None, int]] = {None: -1, Label.REAL: 0, Label.GENERATED: 1}
+CALLS: Mapping[Label | None, int] = {None: -1, Label.REAL: 0, Label.GENERATED: 1}
 """Codes of answered labels; `None` is an unreadable answer."""
 
 
@@ -246,30 +252,32 @@ class LabelPredictions:
 
     @classmethod
     def of(
-        cls, clips: Clusters, truths: Sequence[Label], said: Sequence[Label | None]
+        cls, clips: Clusters, true_labels: Sequence[Label], said: Sequence[Label | None]
     ) -> "LabelPredictions":
         """Build the columns from the true label and the answered label of each clip."""
-        generated = np.array([label is Label.GENERATED for label in truths], np.bool_)
+        generated = np.array([label is Label.GENERATED for label in true_labels], np.bool_)
         return cls(clips, generated, np.array([CALLS[answer] for answer in said], np.int8))
 
 
-def measure_label_f1(calls: LabelPredictions, *, seed: int) -> Measured:
+def measure_label_f1(predictions: LabelPredictions, *, seed: int) -> Measured:
     """Return F1 in percent for `generated`; generated clips without a readable answer count as missed."""
-    if not len(calls.said):
+    if not len(predictions.said):
         return Unmeasured("no rows")
-    called = calls.said == CALLS[Label.GENERATED]
-    return convert_to_percent(f1(calls.generated, called, seed=seed, clusters=calls.clips))
+    called = predictions.said == CALLS[Label.GENERATED]
+    return convert_to_percent(
+        f1(predictions.generated, called, seed=seed, clusters=predictions.clips)
+    )
 
 
-def count_confusion_matrix(calls: LabelPredictions) -> Mapping[str, int]:
+def count_confusion_matrix(predictions: LabelPredictions) -> Mapping[str, int]:
     """Count clips by true and answered label, such as `generated called real` or `real unread`."""
     sides = [Label.GENERATED, Label.REAL]
     counts = {f"{label} called {said}": 0 for label in sides for said in sides}
     counted = {}
     for label in sides:
         for said, number in CALLS.items():
-            of_label = calls.generated == (label is Label.GENERATED)
-            n = int(np.count_nonzero(of_label & (calls.said == number)))
+            of_label = predictions.generated == (label is Label.GENERATED)
+            n = int(np.count_nonzero(of_label & (predictions.said == number)))
             if n:
                 counted[f"{label} called {said}" if said else f"{label} unread"] = n
     return counts | dict(sorted(counted.items()))

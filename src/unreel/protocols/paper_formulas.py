@@ -3,11 +3,10 @@
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
 
 from unreel.core.errors import InvalidValueError
 
-PERCENT: Final = 100
+PERCENT = 100
 
 
 def compute_trace_overall_score(
@@ -16,8 +15,9 @@ def compute_trace_overall_score(
     """Compute DeepTraceReward's overall score from four metrics (0 to 100), without box distance."""
     parts = (accuracy, explanation, box_iou, time_distance)
     if not all(0 <= part <= PERCENT for part in parts):
-        msg = f"the parts of overall lie between 0 and 100, got {parts}. Give percentages"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"the parts of overall lie between 0 and 100, got {parts}. Give percentages"
+        )
     return math.fsum((accuracy, explanation, box_iou, PERCENT - time_distance)) / 4
 
 
@@ -47,8 +47,9 @@ def round_as_printed(value: Fraction | float, places: int = 1) -> Decimal:
     type.
     """
     if not math.isfinite(value) or places < 0:
-        msg = f"cannot round {value} to {places} places. Give a finite number and places >= 0"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"cannot round {value} to {places} places. Give a finite number and places >= 0"
+        )
     exact = value if isinstance(value, Fraction) else Fraction(str(value))
     finer = _round_half_up(exact * 10 ** (places + 1))
     steps = _round_half_up(Fraction(finer, 10))
@@ -63,7 +64,6 @@ def _round_half_up(value: Fraction) -> int:
 
 def _require_valid_counts(correct: int, n: int) -> None:
     if not 0 <= correct <= n or n == 0:
-        msg = (
+        raise InvalidValueError(
             f"{correct} of {n} is impossible. Give counts, without questions that were never asked"
         )
-        raise InvalidValueError(msg)

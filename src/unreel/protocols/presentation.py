@@ -3,7 +3,7 @@
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from unreel.core.question import Marks
 from unreel.protocols.protocol import PROTOCOLS, get_protocol
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from unreel.media.reader import MediaReader, SampledFrames
 
 
-LONGEST: Final = 8_000
+LONGEST = 8_000
 """Maximum number of characters of a quoted text; an explanation has one or two sentences."""
 
 # Listed explicitly, because Unicode's class of format characters differs between Python releases,
 # which would change prompts. The two joiners are not listed, because Persian and emoji need them.
-_NOT_ON_A_LINE: Final = re.compile(
+_NOT_ON_A_LINE = re.compile(
     "["
     "\x00-\x1f\x7f-\x9f"  # controls, including all newlines of ASCII and Latin-1
     "\u2028\u2029"  # line and paragraph separators
@@ -28,7 +28,7 @@ _NOT_ON_A_LINE: Final = re.compile(
     "\ud800-\udfff"  # surrogates
     "]"
 )
-_MARKER: Final = re.compile(r"(?<=<)(?=[^\s\d=<-])|(?<=\[)(?=/?[A-Z_]{2,20}\])")
+_MARKER = re.compile(r"(?<=<)(?=[^\s\d=<-])|(?<=\[)(?=/?[A-Z_]{2,20}\])")
 """Position after the bracket of a possible tag or special token, such as `<|im_end|>` and `[INST]`."""
 
 
@@ -44,13 +44,13 @@ def quote_text_for_prompt(text: str) -> str:
 
 TimeFormat = Literal["seconds", "clock"]
 
-LONGEST_SIDE: Final = 1024
+LONGEST_SIDE = 1024
 """Maximum side of shown frames in pixels; larger frames are scaled down, and models may scale them again."""
-LEAST_PIXELS: Final = 16 * 16
+LEAST_PIXELS = 16 * 16
 """Minimum of the setting `max_pixels`, to which frames are scaled down."""
 
 # Before a space, the mark is text of `trace`'s fine-tuning prompts, where training puts the clip.
-_PLACE: Final = re.compile(r"(?:<video ?>)+(?! )")
+_PLACE = re.compile(r"(?:<video ?>)+(?! )")
 
 
 def sample_shown_frames(

@@ -4,7 +4,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from unreel.core.clip import ClipId, Origin, list_creator_names
 from unreel.core.errors import InvalidValueError, UnknownNameError
@@ -50,9 +50,9 @@ class GroundTruthFinder(typing.Protocol[T_co]):
     """Function that returns the ground truths of one question."""
 
     def __call__(
-        self, shown: Sequence[ClipGroundTruth], *, duration_us: int | None
+        self, ground_truth: Sequence[ClipGroundTruth], *, duration_us: int | None
     ) -> tuple[T_co, ...]:
-        """Return one ground truth per scored row; `shown` are the clips of the question in order.
+        """Return one ground truth per scored row; `ground_truth` are the clips of the question in order.
 
         Raises:
             InvalidValueError: The clips lack the ground truth that the protocol needs.
@@ -73,8 +73,8 @@ TruthT = TypeVar("TruthT")
 VerdictT = TypeVar("VerdictT")
 Part = TypeVar("Part")
 
-NO_VERDICT: Final = "no verdict"
-EVEN: Final = 0.5
+NO_VERDICT = "no verdict"
+EVEN = 0.5
 """Probability of generated above which an answer is that the clip is generated."""
 
 
@@ -116,8 +116,7 @@ class ProtocolTexts(Generic[TruthT, VerdictT]):
             InvalidValueError: `truth` lacks a requested part, or the format cannot express it.
         """
         if prompt not in self.teaches:
-            kind = "prompt that can be taught"
-            raise UnknownNameError(kind, prompt, sorted(self.teaches))
+            raise UnknownNameError("prompt that can be taught", prompt, sorted(self.teaches))
         return self.write(truth, prompt, space)
 
     def decision(self, verdict: VerdictT) -> Any:
@@ -157,8 +156,9 @@ def require_training_answer_parses_back(*, said: object, meant: object) -> None:
         InvalidValueError: The contents differ.
     """
     if said != meant:
-        msg = "its words repeat marks of the answer's form. Take such marks out of the text"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "its words repeat marks of the answer's form. Take such marks out of the text"
+        )
 
 
 T = TypeVar("T")
@@ -292,12 +292,13 @@ class Protocol(Generic[T, V]):
     def prompt(self, variant: str) -> ProtocolPrompt:
         """Return the prompt variant of this name; raise `UnknownNameError` if there is none."""
         if variant not in self.prompts:
-            kind = f"{self.instrument.protocol} prompt"
-            raise UnknownNameError(kind, variant, sorted(self.prompts))
+            raise UnknownNameError(
+                f"{self.instrument.protocol} prompt", variant, sorted(self.prompts)
+            )
         return self.prompts[variant]
 
 
-PROTOCOLS: Final[NamedObjectRegistry[Protocol[Any, Any]]] = NamedObjectRegistry(
+PROTOCOLS: NamedObjectRegistry[Protocol[Any, Any]] = NamedObjectRegistry(
     "protocol",
     {
         "trace": LazyImport("unreel.protocols.trace:TRACE"),
@@ -308,11 +309,11 @@ PROTOCOLS: Final[NamedObjectRegistry[Protocol[Any, Any]]] = NamedObjectRegistry(
     },
     group="unreel.protocols",
 )
-REVIEWED: Final = ("trace", "realism")
+REVIEWED = ("trace", "realism")
 """Default protocols of a review."""
-TASKED: Final = "reality"
+TASKED = "reality"
 """Default protocol of an inspect_ai task."""
-VOTED: Final = "reality"
+VOTED = "reality"
 """Protocol of the questions that people's votes answer."""
 
 

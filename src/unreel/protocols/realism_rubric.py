@@ -18,7 +18,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
@@ -26,11 +25,11 @@ from unreel.core.span import TimeSpan
 from unreel.core.trace import Trace
 
 BAD, POOR, NORMAL, GOOD, EXCELLENT = 1, 2, 3, 4, 5
-MOST_MINOR_ERRORS: Final = 2
+MOST_MINOR_ERRORS = 2
 
 # Corners are rounded to a billionth of the frame, so that 0.4 is exactly 40 %, areas are exact
 # integers, and sums do not depend on their order.
-_GRID: Final = 10**9
+_GRID = 10**9
 
 Interval = tuple[int, int]
 
@@ -61,8 +60,9 @@ class TraceCoverage:
 def measure_trace_coverage(traces: Sequence[Trace], *, duration_us: int) -> TraceCoverage:
     """Return the fractions of the picture and of the time that `traces` cover; parts after the clip's end are cut."""
     if duration_us <= 0:
-        msg = f"a clip lasts longer than {duration_us} us. Read its duration from the file"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"a clip lasts longer than {duration_us} us. Read its duration from the file"
+        )
     spans = [trace.span for trace in traces]
     return TraceCoverage(
         n_traces=len(traces),

@@ -9,13 +9,13 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from textwrap import dedent
-from typing import Annotated, Any, Final, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from unreel.recipes.validation import LARGEST, RecipeNumberUnit, RecipeSection
 
-_KINDS: Final = {
+_KINDS = {
     bool: "true or false",
     int: "whole number",
     float: "number",
@@ -23,7 +23,7 @@ _KINDS: Final = {
     Fraction: "number or fraction",
     str: "text",
 }
-_BOUNDS: Final = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+_BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,12 @@ def iter_recipe_section_descriptions(
     keys = tuple(
         build_recipe_key_description(
             key,
-            _get_declared_type(field),
-            default=_format_default_value(field),
+            (Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation),
+            default=(
+                None
+                if field.is_required()
+                else format_toml_value(field.get_default(call_default_factory=True))
+            ),
             meaning=notes.get(key, ""),
         )
         for key, field in shape.model_fields.items()
@@ -84,7 +88,14 @@ def build_recipe_key_description(
     return RecipeKeyDescription(
         key=key,
         kind=_format_allowed_values(annotation),
-        unit=next(iter(_iter_unit_names(annotation)), ""),
+        unit=next(
+            iter(
+                part.name
+                for part in _iter_annotation_parts(annotation)
+                if isinstance(part, RecipeNumberUnit)
+            ),
+            "",
+        ),
         default=default,
         meaning=" ".join(meaning.split()),
     )
@@ -132,19 +143,6 @@ def _format_section_summary(shape: type[RecipeSection]) -> str:
     return summary[:1].upper() + summary[1:]
 
 
-def _get_declared_type(field: FieldInfo) -> Any:
-    """Return the declared type of the field; pydantic stores its bounds separately."""
-    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
-
-
-def _format_default_value(field: FieldInfo) -> str | None:
-    return (
-        None
-        if field.is_required()
-        else format_toml_value(field.get_default(call_default_factory=True))
-    )
-
-
 def _find_field_section(field: FieldInfo) -> type[RecipeSection] | None:
     types = (part for part in _iter_annotation_parts(field.annotation) if isinstance(part, type))
     return next((part for part in types if issubclass(part, RecipeSection)), None)
@@ -154,14 +152,6 @@ def _iter_annotation_parts(annotation: Any) -> Iterator[Any]:
     yield annotation
     for part in get_args(annotation):
         yield from _iter_annotation_parts(part)
-
-
-def _iter_unit_names(annotation: Any) -> Iterator[str]:
-    return (
-        part.name
-        for part in _iter_annotation_parts(annotation)
-        if isinstance(part, RecipeNumberUnit)
-    )
 
 
 def _format_allowed_values(annotation: Any) -> str:

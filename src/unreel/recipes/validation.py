@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -20,11 +20,11 @@ from pydantic import (
 from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.input_files import RECIPE_BYTES
 
-LONGEST_TEXT: Final = 4096
-MOST_PARTS: Final = 256
+LONGEST_TEXT = 4096
+MOST_PARTS = 256
 """Maximum number of conditions, sources or columns in a recipe, which is written by hand."""
-_LONGEST_NUMBER: Final = 40
-LARGEST: Final = 10**12
+_LONGEST_NUMBER = 40
+LARGEST = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +50,19 @@ def _parse_exact_number(value: object) -> Fraction:
     text = str(value) if isinstance(value, int | float | str | Fraction) else ""
     # With an exponent, a short text could represent a number of a gigabyte.
     if isinstance(value, bool) or len(text) > _LONGEST_NUMBER or "e" in text.lower():
-        msg = "is no plain number"
-        raise ValueError(msg)
+        raise ValueError("is no plain number")
     try:
         return Fraction(text)
     except ZeroDivisionError as error:
-        msg = "divides by zero"
-        raise ValueError(msg) from error
+        raise ValueError("divides by zero") from error
 
 
 def _require_single_line(text: str, info: ValidationInfo) -> str:
     if not text.isprintable() or text != text.strip():
-        setting, problem = info.field_name or "name", f"{text!a} does not fit on a line"
-        raise InvalidSettingError(setting, problem, "Write a name without breaks or margins")
+        setting = info.field_name or "name"
+        raise InvalidSettingError(
+            setting, f"{text!a} does not fit on a line", "Write a name without breaks or margins"
+        )
     return text
 
 
@@ -89,16 +89,18 @@ def apply_recipe_change(change: str, values: dict[str, Any]) -> None:
     path, equals, text = change.partition("=")
     *sections, key = path.strip().split(".")
     if not equals or not key:
-        setting, problem = "--set", f"cannot use {change!r}"
-        raise InvalidSettingError(setting, problem, "Write SECTION.KEY=VALUE")
+        raise InvalidSettingError("--set", f"cannot use {change!r}", "Write SECTION.KEY=VALUE")
     node: Any = values
     for section in sections:
         node = _find_subsection(node, section)
     node = _unwrap_single_item(node)
     if not isinstance(node, dict):
-        setting, problem = path, "is no section with keys"
-        remedy = "Change it in the file, or name the section's number, as in data.0.weight=2"
-        raise InvalidSettingError(setting, problem, remedy)
+        setting = path
+        raise InvalidSettingError(
+            setting,
+            "is no section with keys",
+            "Change it in the file, or name the section's number, as in data.0.weight=2",
+        )
     node[key] = _parse_toml_value(text)
 
 
@@ -132,8 +134,7 @@ def validate_recipe_sections(
         InvalidSettingError: A key is unknown or missing, or a value cannot be used.
     """
     if not isinstance(values, Mapping):
-        setting, problem = "recipe", "holds no sections"
-        raise InvalidSettingError(setting, problem, "Write keys and sections")
+        raise InvalidSettingError("recipe", "holds no sections", "Write keys and sections")
     try:
         return shape.model_validate(dict(values))
     except ValidationError as error:

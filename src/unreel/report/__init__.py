@@ -5,7 +5,6 @@ Where to look:
     `entrants.py`: the data of a run for its pages.
     `boards/`: panels, charts and tables.
     `clips/`: the browser of clips.
-    `reviewer_page.py`: the page of one reviewer.
     `review/`: the evidence page of one clip.
     `season/`: the pages of a season.
 """

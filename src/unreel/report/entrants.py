@@ -144,12 +144,10 @@ class ReportEntrant:
 
     @property
     def rows(self) -> list[ScoredQuestion[Any, Any]]:
-        """Return the scored rows of all questions of the entrant."""
         return [row for item in self.items for row in item.rows]
 
     @property
     def protocol(self) -> str:
-        """Return the name of the entrant's protocol."""
         return self.instrument.instrument.protocol
 
 
@@ -161,7 +159,18 @@ def read_report_entrants(run: EvalRun, *, judge: str | None = None) -> tuple[Rep
     )
     stats = BenchmarkStats()
     subjects = _index_report_clips(run, stats)
-    stored = _group_stored_answers(run)
+    answers = {str(condition): StoredAnswerColumns() for condition in run.recipe.conditions}
+    reviewer, protocol = run.reviewer_name(), run.scope.instrument
+    for row in run.answers.rows() if run.answers.exists() else ():
+        is_own = (row["reviewer"], row["protocol"], row["protocol_version"]) == (
+            reviewer,
+            protocol.protocol,
+            protocol.version,
+        )
+        if is_own and row["condition"] in answers:
+            clip_ids = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
+            answers[row["condition"]].append("+".join(clip_ids), row)
+    stored = answers
     recipe = run.recipe
     identity = stats.identity
     return tuple(
@@ -204,13 +213,13 @@ def _iter_run_items(
         yield AnsweredQuestion(key=key, subjects=clips, rows=group, stored=answer)
 
 
-def _index_report_clips(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportClip]:
+def _index_report_clips(run: EvalRun, stats: BenchmarkStats) -> dict[str, ReportClip]:
     """Return every clip of the run by its id; of two entries with the same bytes, the first is kept."""
     benchmark = run.benchmark()
     subjects: dict[str, ReportClip] = {}
-    entries = run.entries(benchmark, reading)
+    entries = run.entries(benchmark, stats)
     cleaned = run.scope.shows_cleaned
-    for files in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
+    for files in run.survey().find_files(benchmark, entries, cleaned=cleaned):
         entry = files.entry
         for clip in (files.clip, files.cleaned):
             if clip is not None:
@@ -221,22 +230,6 @@ def _index_report_clips(run: EvalRun, reading: BenchmarkStats) -> dict[str, Repo
                 )
                 subjects.setdefault(key, ReportClip(entry=entry, clip=clip))
     return subjects
-
-
-def _group_stored_answers(run: EvalRun) -> Mapping[str, StoredAnswerColumns]:
-    """Return the stored answers of the run's reviewer, by condition."""
-    answers = {str(condition): StoredAnswerColumns() for condition in run.recipe.conditions}
-    reviewer, protocol = run.reviewer_name(), run.scope.instrument
-    for row in run.answers.rows() if run.answers.exists() else ():
-        is_own = (row["reviewer"], row["protocol"], row["protocol_version"]) == (
-            reviewer,
-            protocol.protocol,
-            protocol.version,
-        )
-        if is_own and row["condition"] in answers:
-            clip_ids = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
-            answers[row["condition"]].append("+".join(clip_ids), row)
-    return answers
 
 
 def _format_benchmark_part(recipe: EvalRecipe) -> str:
@@ -254,9 +247,9 @@ def _find_explanation_judges(run: EvalRun, model: str | None) -> ExplanationJudg
     return ExplanationJudges([build_stored_rulings_judge(model, run)], run.recipe.seed)
 
 
-def parse_answer_notes(item: AnsweredQuestion) -> Mapping[str, Any]:
+def parse_answer_notes(question: AnsweredQuestion) -> Mapping[str, Any]:
     """Return the stored notes of the answer: the coordinate space of boxes and the shown frames."""
-    text = item.stored.get("notes")
+    text = question.stored.get("notes")
     try:
         return parse_json_object(text.encode()) if text else {}
     except InvalidValueError:

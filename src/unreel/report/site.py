@@ -5,21 +5,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from urllib.parse import urlencode
 
+from unreel.core.clip import Generated
 from unreel.core.errors import InvalidSettingError
+from unreel.core.estimate import Estimate
+from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
-from unreel.engine.storage_access import ClipAccessSettings
+from unreel.core.table_formats import build_csv_table
+from unreel.core.verdict import PreferenceVerdict, RealismVerdict, get_verdict_decision
 from unreel.evaluation.run_job import EvalRun
 from unreel.pages import player
 from unreel.pages.html_page import build_html_page, render_template
-from unreel.report.boards.bias_and_calibration import (
-    build_bias_panel,
-    build_calibration_panel,
-    build_whole_frame_panel,
-)
 from unreel.report.boards.board import (
     REVIEWERS,
+    BoardContender,
     BoardPanel,
     ReportBoard,
     add_distinct_board_names,
@@ -27,34 +27,293 @@ from unreel.report.boards.board import (
     build_unfilled_report_board,
 )
 from unreel.report.boards.breakdown_panels import (
+    build_bias_panel,
+    build_calibration_panel,
     build_categories_panel,
+    build_cost_panel,
+    build_coverage_panel,
     build_creators_panel,
     build_other_metrics_panel,
+    build_whole_frame_panel,
     iter_benchmark_part_panels,
 )
-from unreel.report.boards.coverage_and_cost import build_cost_panel, build_coverage_panel
-from unreel.report.boards.differences_panel import build_pairwise_differences_panel
-from unreel.report.boards.ranking_panels import build_difficulty_panel, build_leaderboard_panel
-from unreel.report.boards.table_downloads import FOLDER as TABLES
+from unreel.report.boards.entrant_metrics import get_entrant_metric
+from unreel.report.boards.ranking_panels import (
+    build_difficulty_panel,
+    build_leaderboard_panel,
+    build_pairwise_differences_panel,
+)
 from unreel.report.boards.table_downloads import (
+    FOLDER,
     add_table_file_names,
     build_latex_downloads,
     build_table_files,
     format_clips_csv,
     replace_report_files,
 )
-from unreel.report.clips.clip_browser import ClipBrowserData, build_clip_browser
+from unreel.report.boards.table_downloads import FOLDER as TABLES
+from unreel.report.boards.tables import (
+    BoardTableCell,
+    BoardTableColumn,
+    BoardTableRow,
+    ReportTable,
+    TableFootnotes,
+    build_count_cell,
+    build_estimate_cell,
+)
+from unreel.report.clips.clip_browser import ClipBrowserData, build_clip_browser, grade_answer
+from unreel.report.clips.clip_files import (
+    FAILED,
+    RIGHT,
+    UNREADABLE,
+    WRONG,
+    Media,
+    ReportMediaFolder,
+    format_clip_page_path,
+)
 from unreel.report.clips.clip_files import FOLDER as BOOK
-from unreel.report.clips.clip_files import Media, ReportMediaFolder, format_clip_page_path
-from unreel.report.entrants import ReportEntrant, group_entrants_by_questions, read_report_entrants
-from unreel.report.reviewer_page import build_reviewer_page_files
+from unreel.report.entrants import (
+    AnsweredQuestion,
+    ReportEntrant,
+    group_entrants_by_questions,
+    read_report_entrants,
+)
 
-PAGE: Final = "index.html"
-_OURS: Final = re.compile(r"\d+\.html|(board|reviewer)-\d+[a-z0-9-]*\.(csv|tex)")
+LONGEST_REASON = 300
+"""Maximum number of letters of an explanation; the clip's entry in the report has all."""
+_ORDER = (WRONG, UNREADABLE, FAILED)
+WORDS = {WRONG: "wrong", UNREADABLE: "unreadable", FAILED: "failed"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerMistake:
+    """One answer of a reviewer that is wrong, unreadable or failed."""
+
+    item: AnsweredQuestion
+    status: int
+    name: str
+    truth: str
+    said: str
+    confidence: float | None
+    """Confidence of the answer, 0 to 100; `None` if not requested or not given."""
+    reason: str
+
+    @property
+    def weight(self) -> tuple[int, bool, float, int, str]:
+        """Return a mistake's sort key: failures last; wrong answers by confidence and score error, worst first."""
+        confidence = -1.0 if self.confidence is None else self.confidence
+        return (
+            _ORDER.index(self.status),
+            confidence < 0,
+            -confidence,
+            -_compute_score_error(self.item),
+            self.name,
+        )
+
+
+def list_mistakes_worst_first(entrant: ReportEntrant) -> list[ReviewerMistake]:
+    """Return every answer of `entrant` that is wrong, unreadable or failed, the worst first."""
+    return sorted(_iter_mistakes(entrant), key=lambda mistake: mistake.weight)
+
+
+def _iter_mistakes(entrant: ReportEntrant) -> Iterator[ReviewerMistake]:
+    for item in entrant.items:
+        status = grade_answer(item)
+        if status != RIGHT:
+            confidence = getattr(item.outcome, "confidence", None)
+            yield ReviewerMistake(
+                item=item,
+                status=status,
+                name=" | ".join(subject.entry.name for subject in item.subjects),
+                truth=_format_truth(item),
+                said=_format_decision(item),
+                confidence=confidence if isinstance(confidence, float) else None,
+                reason=_shorten_text(_format_mistake_reason(item)),
+            )
+
+
+def _format_truth(question: AnsweredQuestion) -> str:
+    outcome, truth = question.outcome, question.rows[0].truth
+    if len(question.subjects) > 1:
+        return f"{truth} is real"
+    if isinstance(outcome, RealismVerdict) or hasattr(truth, "score"):
+        return f"{truth.score} of 5"
+    origin = question.subjects[0].entry.origin
+    return f"generated by {origin.creator}" if isinstance(origin, Generated) else "real"
+
+
+def _format_decision(question: AnsweredQuestion) -> str:
+    decision = get_verdict_decision(question.outcome)
+    match question.outcome:
+        case Failure(reason=reason):
+            return f"failed: {reason.value}"
+        case _ if decision is None:
+            return "unreadable"
+        case RealismVerdict():
+            return f"{decision} of 5"
+        case PreferenceVerdict():
+            return f"{decision} is real"
+        case _:
+            return str(decision)
+
+
+def _format_mistake_reason(question: AnsweredQuestion) -> str:
+    outcome = question.outcome
+    if isinstance(outcome, Failure):
+        return f"{outcome.detail}. {outcome.reason.remedy}"
+    if get_verdict_decision(outcome) is None:
+        return question.stored.get("text") or ""
+    reason = getattr(outcome, "explanation", None) or getattr(outcome, "problem", None)
+    return reason if isinstance(reason, str) else ""
+
+
+def _compute_score_error(question: AnsweredQuestion) -> int:
+    """Return the distance of the answer's score from people's score; 0 if the answer has no score."""
+    decision = get_verdict_decision(question.outcome)
+    is_score = isinstance(question.outcome, RealismVerdict) and decision is not None
+    return abs(int(decision) - question.rows[0].truth.score) if is_score else 0
+
+
+def _shorten_text(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
+
+
+MOST = 200
+"""Maximum number of mistakes on a page; the CSV file has all."""
+_CONFIDENCE = "Confidence, %"
+HOME = "../index.html"
+_REVIEWER_STYLES = ("unreel.report:report.css",)
+_REVIEWER_SCRIPTS = ("unreel.report:layout.js",)
+
+
+def build_reviewer_page_files(
+    board: ReportBoard,
+    contender: BoardContender,
+    *,
+    name: str,
+    addresses: Mapping[tuple[str, str], Mapping[str, str]],
+) -> dict[str, str]:
+    """Build a reviewer's page and tables as texts by file name; `addresses` are links to the clips."""
+    mistakes = list_mistakes_worst_first(contender.entrant)
+    metrics = replace(
+        _build_metric_table(board, contender), file=f"{FOLDER}/reviewer-{contender.place}"
+    )
+    worst = replace(
+        _build_mistake_table(board, contender, mistakes, addresses), file=f"{metrics.file}-mistakes"
+    )
+    counts = Counter(map(grade_answer, contender.entrant.items))
+    right = len(contender.entrant.items) - sum(counts.get(status, 0) for status in WORDS)
+    counted = [(right, "right"), *((counts.get(status, 0), word) for status, word in WORDS.items())]
+    if contender.entrant.n_not_asked:
+        counted.append((contender.entrant.n_not_asked, "not asked yet"))
+    body = render_template(
+        "unreel.report:reviewer.html",
+        board=board,
+        contender=contender,
+        name=name,
+        home=HOME,
+        own_clips=f"{HOME}#{urlencode({'reviewer': contender.place})}",
+        tiles=[(f"{n:,}", word) for n, word in counted],
+        figures=metrics,
+        mistakes=worst,
+        n_mistakes=len(mistakes),
+    )
+    titles = [column.title for column in worst.columns]
+    all_mistakes = build_csv_table(titles, _iter_mistake_rows(mistakes, titles))
+    tables = (
+        build_table_files(metrics) | build_table_files(worst) | {f"{worst.file}.csv": all_mistakes}
+    )
+    document = build_html_page(
+        title=f"{name}, unreel report",
+        body=body,
+        styles=_REVIEWER_STYLES,
+        scripts=_REVIEWER_SCRIPTS,
+        data=build_latex_downloads(tables),
+    )
+    return {contender.page: document, **tables}
+
+
+def _build_metric_table(board: ReportBoard, contender: BoardContender) -> ReportTable:
+    notes = TableFootnotes()
+    lines = []
+    defined = {metric.metric for metric in board.figures}
+    for metric in board.asked.figures:
+        measured = get_entrant_metric(contender.entrant, metric.metric)
+        if isinstance(measured, Estimate):
+            cell = build_estimate_cell(measured, notes, places=metric.places)
+            link = f"{HOME}#{board.id}-figure-{metric.metric}" if metric.metric in defined else ""
+            named = BoardTableCell(text=metric.title, link=link)
+            lines.append(BoardTableRow(cells=(named, BoardTableCell(text=metric.meaning), cell)))
+    return ReportTable(
+        caption="Metrics with 95 % intervals",
+        columns=(
+            BoardTableColumn(title="Figure", numbers=False),
+            BoardTableColumn(title="Meaning", numbers=False),
+            BoardTableColumn(title="Value"),
+        ),
+        lines=tuple(lines),
+        notes=notes.listed(),
+    )
+
+
+def _build_mistake_table(
+    board: ReportBoard,
+    contender: BoardContender,
+    mistakes: Sequence[ReviewerMistake],
+    addresses: Mapping[tuple[str, str], Mapping[str, str]],
+) -> ReportTable:
+    has_confidence = any(mistake.confidence is not None for mistake in mistakes)
+    columns = [BoardTableColumn(title="#"), BoardTableColumn(title="Clip", numbers=False)]
+    columns += [BoardTableColumn(title=title, numbers=False) for title in ("Truth", "Said")]
+    columns += [BoardTableColumn(title=_CONFIDENCE)] if has_confidence else []
+    columns.append(BoardTableColumn(title="In its words", numbers=False))
+    lines = []
+    for rank, mistake in enumerate(mistakes[:MOST], start=1):
+        fragment = urlencode(
+            {
+                **addresses[contender.entrant.benchmark, mistake.item.key],
+                "reviewer": contender.place,
+                "show": WORDS[mistake.status],
+            }
+        )
+        cells = [
+            build_count_cell(rank),
+            BoardTableCell(text=mistake.name, link=f"{HOME}#{fragment}"),
+            BoardTableCell(text=mistake.truth),
+            BoardTableCell(text=mistake.said),
+        ]
+        if has_confidence:
+            value = mistake.confidence
+            cells.append(
+                BoardTableCell()
+                if value is None
+                else BoardTableCell(text=f"{value:.0f}", number=value)
+            )
+        lines.append(BoardTableRow(cells=(*cells, BoardTableCell(text=mistake.reason))))
+    return ReportTable(
+        caption=f"{board.name}: answers of {contender.name} that are not right",
+        columns=tuple(columns),
+        lines=tuple(lines),
+    )
+
+
+def _iter_mistake_rows(
+    mistakes: Sequence[ReviewerMistake], titles: Sequence[str]
+) -> Iterator[dict[str, object]]:
+    for rank, mistake in enumerate(mistakes, start=1):
+        percent = "" if mistake.confidence is None else mistake.confidence
+        confidence = [percent] if _CONFIDENCE in titles else []
+        cells = (rank, mistake.name, mistake.truth, mistake.said, *confidence, mistake.reason)
+        yield dict(zip(titles, cells, strict=True))
+
+
+PAGE = "index.html"
+_OURS = re.compile(r"\d+\.html|(board|reviewer)-\d+[a-z0-9-]*\.(csv|tex)")
 """Pattern of file names that an earlier report may have left."""
-CLIPS: Final = f"{TABLES}/clips.csv"
-STYLES: Final = (player.STYLE, "unreel.report:report.css")
-SCRIPTS: Final = (
+CLIPS = f"{TABLES}/clips.csv"
+STYLES = (player.STYLE, "unreel.report:report.css")
+SCRIPTS = (
     "unreel.report.boards:vendor/vega.min.js",
     "unreel.report.boards:vendor/vega-lite.min.js",
     "unreel.report.boards:vendor/vega-interpreter.js",
@@ -93,8 +352,9 @@ def write_report(
     """
     setting = "runs"
     if not runs:
-        problem = "there is none to report on"
-        raise InvalidSettingError(setting, problem, "Name at least one folder of `unreel eval`")
+        raise InvalidSettingError(
+            setting, "there is none to report on", "Name at least one folder of `unreel eval`"
+        )
     for index, n in Counter(run.place.uri for run in runs).items():
         if n > 1:
             raise InvalidSettingError(setting, f"{index} is named twice", "Name each run once")
@@ -105,7 +365,7 @@ def write_report(
     boards = [_add_board_panels(board, empty[index + 1 :]) for index, board in enumerate(empty)]
     names = build_contender_names(boards)
     folder = OutputDirectory(out, published=True)
-    media_folder = ReportMediaFolder(out=folder, media=media, access=_get_storage_access(runs))
+    media_folder = ReportMediaFolder(out=folder, media=media, access=runs[0].access)
     pages: set[str] = set()
 
     def put(name: str, text: str) -> None:
@@ -140,9 +400,11 @@ def _require_judge_rulings(entrants: Sequence[ReportEntrant], judge: str) -> Non
     if any(row.text_score is not None for row in rows):
         return
     if any(isinstance(getattr(row.outcome, "explanation", None), str) for row in rows):
-        setting, problem = "judge", f"no ruling of {judge} is kept with these runs"
-        remedy = f"Run `unreel score RUN --judge {judge}` first, or leave --judge out"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "judge",
+            f"no ruling of {judge} is kept with these runs",
+            f"Run `unreel score RUN --judge {judge}` first, or leave --judge out",
+        )
 
 
 def _build_reviewer_files(
@@ -160,26 +422,27 @@ def _build_reviewer_files(
 
 def _iter_report_boards(entrants: Sequence[ReportEntrant]) -> Iterator[ReportBoard]:
     for number, group in enumerate(group_entrants_by_questions(entrants)):
-        indexes = [_find_entrant_index(entrant, entrants) for entrant in group]
+        indexes = [
+            next(index for index, other in enumerate(entrants) if other is entrant)
+            for entrant in group
+        ]
         yield build_unfilled_report_board(group, indexes, number=number)
 
 
-def _find_entrant_index(wanted: ReportEntrant, entrants: Sequence[ReportEntrant]) -> int:
-    return next(index for index, other in enumerate(entrants) if other is wanted)
-
-
-def _add_board_panels(board: ReportBoard, later: Sequence[ReportBoard]) -> ReportBoard:
+def _add_board_panels(board: ReportBoard, later_boards: Sequence[ReportBoard]) -> ReportBoard:
     key = (board.instrument, board.entrants[0].benchmark)
-    others = [other for other in later if (other.instrument, other.entrants[0].benchmark) == key]
+    others = [
+        other for other in later_boards if (other.instrument, other.entrants[0].benchmark) == key
+    ]
     panels = (panel for panel in _iter_board_panels(board, others) if panel is not None)
     return replace(board, panels=tuple(map(add_table_file_names, panels)))
 
 
 def _iter_board_panels(
-    board: ReportBoard, later: Sequence[ReportBoard]
+    board: ReportBoard, later_boards: Sequence[ReportBoard]
 ) -> Iterator[BoardPanel | None]:
     yield build_leaderboard_panel(board)
-    yield build_pairwise_differences_panel(board, later)
+    yield build_pairwise_differences_panel(board, later_boards)
     yield build_difficulty_panel(board)
     yield build_creators_panel(board)
     yield build_categories_panel(board)
@@ -190,10 +453,6 @@ def _iter_board_panels(
     yield build_other_metrics_panel(board)
     yield build_coverage_panel(board)
     yield build_cost_panel(board)
-
-
-def _get_storage_access(runs: Sequence[EvalRun]) -> ClipAccessSettings:
-    return runs[0].access
 
 
 def _render_report_page(
@@ -223,10 +482,5 @@ def _render_report_page(
     data |= build_latex_downloads(tables)
     data["report-clips-0"] = browser.packed
     return build_html_page(
-        title="unreel report",
-        body=body,
-        styles=STYLES,
-        scripts=SCRIPTS,
-        data=data,
-        fetches=True,
+        title="unreel report", body=body, styles=STYLES, scripts=SCRIPTS, data=data, fetches=True
     )

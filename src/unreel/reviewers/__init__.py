@@ -4,7 +4,7 @@ Where to look:
     `contract.py`: the interface of a reviewer.
     `config.py`: the `[reviewer]` section of a recipe.
     `registry.py`: reviewers by name.
-    `ask.py`: one question from clip to parsed reply.
+    `clip_inputs.py`: inputs of a reviewer, loaded from clips.
     `message_parts.py`: order of texts and frames in a prompt.
     `endpoint/`: models behind an OpenAI-compatible server.
     `local/`: checkpoints on this machine, and vLLM.

@@ -1,6 +1,6 @@
 """Config section `[[condition]]` of a recipe: the input settings of questions."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
@@ -11,7 +11,7 @@ from unreel.protocols.presentation import LEAST_PIXELS, shows_frame_times
 from unreel.protocols.protocol import Protocol
 from unreel.recipes.validation import RecipeSection, Text
 
-PAPER: Final = "paper"
+PAPER = "paper"
 
 
 class ConditionSection(RecipeSection):

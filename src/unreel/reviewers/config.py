@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from unreel.catalogue.entries import CatalogueModel, find_named_checkpoint, list_model_names
 from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.question import Instrument
 from unreel.core.registry import LazyImport, require_extra
@@ -36,6 +38,7 @@ from unreel.reviewers.endpoint.model_families import (
     build_thinking_request_fields,
     detect_model_family,
     get_model_family,
+    match_model_family,
 )
 from unreel.reviewers.endpoint.servers import ModelEndpoint, find_model_endpoint
 from unreel.reviewers.external.detector_program import ExternalProgramSettings
@@ -58,10 +61,11 @@ if TYPE_CHECKING:  # the client of an endpoint is slow to import
     from unreel.core.retry import RetryPolicy
     from unreel.reviewers.endpoint.reviewer import ModelIOFormat
 
-_LOCAL_REVIEWER: Final = LazyImport("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
-OBJECT: Final = "python:"
+_LOCAL_REVIEWER = LazyImport("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
+_UNKNOWN = "unknown"
+OBJECT = "python:"
 """Prefix of the name of a reviewer object that a Python program passed."""
-_OUTSIDE_FIELDS: Final = {COMMAND: "command", HTTP: "url"}
+_OUTSIDE_FIELDS = {COMMAND: "command", HTTP: "url"}
 
 
 class ReviewerSection(RecipeSection):
@@ -109,10 +113,15 @@ class ReviewerSection(RecipeSection):
     @model_validator(mode="before")
     @classmethod
     def _shown_as_taught(cls, values: Any) -> Any:
-        """Set the option `show`, if missing, to the input form that a local checkpoint was trained on."""
+        """Set missing options to those of a local checkpoint's training, or of a name in the catalogue."""
+        named = (
+            find_named_checkpoint(str(values.get("model"))) if isinstance(values, dict) else None
+        )
+        if named is not None:
+            return _list_named_settings(named) | values
         if isinstance(values, dict) and "show" not in values:
-            taught = _find_training_input_spec(str(values.get("model")))
-            return values if taught is None else {**values, "show": taught.input}
+            input_spec = _find_training_input_spec(str(values.get("model")))
+            return values if input_spec is None else {**values, "show": input_spec.input}
         return values
 
     @field_validator("model")
@@ -126,9 +135,18 @@ class ReviewerSection(RecipeSection):
             parse_model_address(model)
         elif not model.startswith(OBJECT) and (model == ENDPOINT or model not in REVIEWERS):
             offline = [name for name in REVIEWERS.names() if name != ENDPOINT]
-            setting, problem = "model", f"no reviewer is named {model!r}"
-            remedy = f"{suggest_names(model, offline)}, or provider/name such as openai/gpt-5"
-            raise InvalidSettingError(setting, problem, remedy)
+            if model.partition("@")[0] in list_model_names():
+                raise InvalidSettingError(
+                    "model",
+                    f"{model} has no id on the Hugging Face hub, or several",
+                    "Write vllm/NAME@URL with the name of the model on your server",
+                )
+            near = get_close_matches(model, list_model_names(), n=1)
+            raise InvalidSettingError(
+                "model",
+                f"no reviewer is named {model!r}",
+                f"{suggest_names(model, [*offline, *near])}, or provider/name such as openai/gpt-5",
+            )
         return model
 
     @field_validator("box_space")
@@ -145,9 +163,11 @@ class ReviewerSection(RecipeSection):
         for prefix, field in _OUTSIDE_FIELDS.items():
             is_set, needed = bool(getattr(self, field)), kind == prefix
             if is_set is not needed:
-                problem = f"{self.model} needs it" if needed else f"only {prefix}NAME has one"
-                remedy = f"Write model = '{prefix}NAME' and {field} = ... together"
-                raise InvalidSettingError(field, problem, remedy)
+                raise InvalidSettingError(
+                    field,
+                    f"{self.model} needs it" if needed else f"only {prefix}NAME has one",
+                    f"Write model = '{prefix}NAME' and {field} = ... together",
+                )
         if self.url is not None:
             parse_server_url(self.url)
         return self
@@ -173,13 +193,12 @@ class ReviewerSection(RecipeSection):
         """Return whether the reviewer is a baseline that is fitted on a benchmark before it answers."""
         return self.model in FITTED
 
-    def opener(self, *, key_hosts: str, seed: int = 0, weak_cage: bool = False) -> ReviewerFactory:
+    def opener(self, *, key_hosts: str, seed: int = 0) -> ReviewerFactory:
         """Return the factory that opens the reviewer of this section.
 
         Args:
             key_hosts: Hosts that may receive the user's own API key (environment setting `key_hosts`).
             seed: Seed of the backoff between attempts.
-            weak_cage: Whether programs may run in a weaker sandbox (environment setting `weak_cage`).
 
         Raises:
             InvalidSettingError: A required setting is missing, or the reviewer is fitted on a benchmark.
@@ -189,28 +208,37 @@ class ReviewerSection(RecipeSection):
         if self.is_served:
             return self._endpoint(find_model_endpoint(self.model, key_hosts=key_hosts), seed)
         if self.model.startswith((COMMAND, HTTP)):
-            return self._outside(key_hosts, seed, weak_cage=weak_cage)
+            return self._outside(key_hosts, seed)
         if self.learns:
-            setting, problem = (
+            raise InvalidSettingError(
                 "model",
                 f"{self.model} learns from a benchmark, and one clip is none",
+                "Use it with `unreel eval`",
             )
-            raise InvalidSettingError(setting, problem, "Use it with `unreel eval`")
         if self.model == RECORDED:
             return self._recorded()
         if self.model.startswith(OBJECT):
-            setting, problem = "model", f"{self.model} is an object of a Python program"
-            raise InvalidSettingError(setting, problem, "Hand it over: evaluate(..., model=OBJECT)")
+            raise InvalidSettingError(
+                "model",
+                f"{self.model} is an object of a Python program",
+                "Hand it over: evaluate(..., model=OBJECT)",
+            )
         reviewer: Reviewer = REVIEWERS.load(self.model)()
         return wrap_open_reviewer(reviewer)
 
     def resolve(self, section: ConditionSection, protocol: Protocol[Any, Any]) -> ConditionSection:
         """Return the complete condition; unset values are those of a checkpoint's training."""
         name = protocol.instrument.protocol
-        taught = None if self.taught is None else self.taught.condition(name)
-        if taught is not None:
+        input_spec = None if self.taught is None else self.taught.condition(name)
+        if input_spec is not None:
             named = {name: getattr(section, name) for name in section.model_fields_set}
-            section = ConditionSection(**(asdict(taught) | named))
+            section = ConditionSection(**(asdict(input_spec) | named))
+        entry = find_named_checkpoint(self.model)
+        if entry is not None:
+            facts = {"sampling": entry.sampling, "max_pixels": entry.max_pixels}
+            stated = {key: fact.setting for key, fact in facts.items() if fact and fact.setting}
+            chosen = {name: getattr(section, name) for name in section.model_fields_set}
+            section = ConditionSection(**(stated | chosen))
         return section.resolved(protocol)
 
     def require_taught(self, protocols: Sequence[str]) -> None:
@@ -221,9 +249,11 @@ class ReviewerSection(RecipeSection):
         for name in protocols:
             current = str(get_protocol(name).instrument)
             if current not in known:
-                setting, problem = "protocol", f"{self.model} was not trained on {current}"
-                remedy = f"Choose a protocol that it was trained on: {', '.join(known) or 'nothing is declared'}"
-                raise InvalidSettingError(setting, problem, remedy)
+                raise InvalidSettingError(
+                    "protocol",
+                    f"{self.model} was not trained on {current}",
+                    f"Choose a protocol that it was trained on: {', '.join(known) or 'nothing is declared'}",
+                )
 
     def require_thinking(self, condition: ConditionSection, protocol: Protocol[Any, Any]) -> None:
         """Raise if the reviewer does not support the thinking mode of `condition`."""
@@ -233,12 +263,12 @@ class ReviewerSection(RecipeSection):
             condition.thinking, asked=protocol.prompt(condition.prompt).asks_to_think
         )
         if problem is not None:
-            setting = f"thinking={condition.thinking} with prompt={condition.prompt}"
-            remedy = (
+            raise InvalidSettingError(
+                f"thinking={condition.thinking} with prompt={condition.prompt}",
+                problem,
                 "Leave thinking at its default, name another prompt, or name the model's family "
-                "in the recipe"
+                "in the recipe",
             )
-            raise InvalidSettingError(setting, problem, remedy)
 
     def thinking_problem(self, thinking: Switch, *, asked: bool) -> str | None:
         """Return why thinking cannot be set, or `None`; `asked`: the prompt asks for thoughts."""
@@ -261,16 +291,13 @@ class ReviewerSection(RecipeSection):
         except UnreelError:
             return None
 
-    def _outside(self, key_hosts: str, seed: int, *, weak_cage: bool) -> ReviewerFactory:
+    def _outside(self, key_hosts: str, seed: int) -> ReviewerFactory:
         reading = DetectorScoreInterpretation(
             score_means=self.score_means, threshold=self.threshold
         )
         if self.url is None:
             terms = ExternalProgramSettings(
-                seconds=self.deadline_s,
-                at_once=self.max_connections,
-                graphics=self.gpus > 0,
-                weak=weak_cage,
+                seconds=self.deadline_s, at_once=self.max_connections, graphics=self.gpus > 0
             )
             return build_program_factory(self.model, self.command, reading, terms, gpus=self.gpus)
         visit = ExternalServiceConfig(
@@ -286,23 +313,31 @@ class ReviewerSection(RecipeSection):
     def _local(self) -> ReviewerFactory:
         require_extra(("torch", "torchvision", "transformers", "peft"), "local")
         if self.show == "clip":
-            setting, problem = "show", f"{self.model} is shown frames, and not the clip's file"
-            raise InvalidSettingError(setting, problem, "Write frames or video, or leave it out")
+            raise InvalidSettingError(
+                "show",
+                f"{self.model} is shown frames, and not the clip's file",
+                "Write frames or video, or leave it out",
+            )
         form = self.show if "show" in self.model_fields_set else None
         checkpoint = read_checkpoint(self.model.removeprefix(LOCAL), form=form)
-        manner: dict[str, Any] = {"max_tokens": self.max_tokens, "box_space": self.box_space}
+        is_set = "max_tokens" in self.model_fields_set
+        max_tokens = self.max_tokens if is_set else checkpoint.max_tokens
+        manner: dict[str, Any] = {"max_tokens": max_tokens, "box_space": self.box_space}
         return ReviewerFactory(
             name=checkpoint.asked_name(**manner),
             build=partial(_LOCAL_REVIEWER, checkpoint, most=self.max_connections, **manner),
             gpus=self.gpus,
         )
 
-    def _endpoint(self, contacted: ModelEndpoint, seed: int) -> ReviewerFactory:
+    def _endpoint(self, endpoints: ModelEndpoint, seed: int) -> ReviewerFactory:
         price = self.price
         if self.max_cost_usd is not None and price is None:
-            setting, problem = "max_cost_usd", f"no price of {self.model} is known"
-            raise InvalidSettingError(setting, problem, "Name a file with its price: --prices FILE")
-        build = partial(_open_endpoint_reviewer, self, price, contacted, seed)
+            raise InvalidSettingError(
+                "max_cost_usd",
+                f"no price of {self.model} is known",
+                "Name a file with its price: --prices FILE",
+            )
+        build = partial(_open_endpoint_reviewer, self, price, endpoints, seed)
         return ReviewerFactory(
             name=self.served_name,
             build=build,
@@ -334,11 +369,14 @@ class ReviewerSection(RecipeSection):
         """Return the input and output format of the model: shown input, token limit, family and box space."""
         from unreel.reviewers.endpoint.reviewer import ModelIOFormat
 
+        entry = find_named_checkpoint(self.model)
+        stated = entry.temperature.setting if entry and entry.temperature else None
         return ModelIOFormat(
             show=self.show,
             max_tokens=self.max_tokens,
             family=self.family,
             box_space=self.box_space,
+            temperature=0.0 if stated is None else stated,
         )
 
     @property
@@ -351,11 +389,24 @@ class ReviewerSection(RecipeSection):
 
     def _recorded(self) -> ReviewerFactory:
         if self.recorded is None:
-            setting, problem = "recorded", "the model `recorded` needs the file of its answers"
-            raise InvalidSettingError(setting, problem, "Name it: --recorded FILE")
+            raise InvalidSettingError(
+                "recorded",
+                "the model `recorded` needs the file of its answers",
+                "Name it: --recorded FILE",
+            )
         path = Path(self.recorded)
         name = f"recorded:{path.stem}"
         return ReviewerFactory(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
+
+
+def _list_named_settings(entry: CatalogueModel) -> dict[str, Any]:
+    """Return the settings of a checkpoint of the catalogue that its owner states."""
+    base = entry.base.setting if entry.base else None
+    names = [parse_model_address(entry.name).model, *([base] if base else [])]
+    families = [match_model_family(name).name for name in names]
+    known = [family for family in families if family != _UNKNOWN]
+    tokens = entry.max_tokens.setting if entry.max_tokens else None
+    return ({"family": known[0]} if known else {}) | ({"max_tokens": tokens} if tokens else {})
 
 
 def _find_training_input_spec(model: str) -> CheckpointInputSpec | None:
@@ -369,7 +420,7 @@ def _find_training_input_spec(model: str) -> CheckpointInputSpec | None:
 def _open_endpoint_reviewer(
     section: ReviewerSection,
     price: TokenPrice | None,
-    contacted: ModelEndpoint,
+    endpoints: ModelEndpoint,
     seed: int,
     before: EarlierSpending = EarlierSpending(),  # noqa: B008  frozen
 ) -> Reviewer:
@@ -377,9 +428,9 @@ def _open_endpoint_reviewer(
 
     return EndpointReviewer(
         section.model,
-        api_key=contacted.read_key(),
-        key_words=contacted.key_words,
-        manner=section.manner,
+        api_key=endpoints.read_key(),
+        key_words=endpoints.key_words,
+        io_format=section.manner,
         limits=EndpointLimits(
             max_connections=section.max_connections,
             max_requests=section.max_requests,

@@ -6,7 +6,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Protocol
 
 from unreel.core.answer import Reply
 from unreel.core.clip import Clip
@@ -14,7 +14,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition, Instrument
 
-MOST_EXHIBITS: Final = 2
+MOST_EXHIBITS = 2
 
 
 class InputKind(StrEnum):
@@ -72,15 +72,16 @@ class ReviewRequest:
     """Key of the question for this reviewer, as `Question.key` returns it."""
     instrument: Instrument
     prompt: str
-    exhibits: tuple[ClipInput, ...]
+    inputs: tuple[ClipInput, ...]
     condition: Condition
     name: str = ""
     """Name of the clip or pair in a benchmark, to find recorded answers; never sent to a server."""
 
     def __post_init__(self) -> None:
-        if len(self.exhibits) > MOST_EXHIBITS:
-            msg = f"a sheet shows two clips at most, got {len(self.exhibits)}. Ask about each apart"
-            raise InvalidValueError(msg)
+        if len(self.inputs) > MOST_EXHIBITS:
+            raise InvalidValueError(
+                f"a sheet shows two clips at most, got {len(self.inputs)}. Ask about each apart"
+            )
 
 
 class Reviewer(Protocol):
@@ -96,12 +97,12 @@ class Reviewer(Protocol):
         """Return the kinds of clip input to load; empty for a reviewer that needs only metadata."""
         ...
 
-    def box_space(self, exhibit: ClipInput) -> str:
-        """Return the box space of answers about `exhibit`, as `protocols.box_space.parse_box_space` reads it."""
+    def box_space(self, clip_input: ClipInput) -> str:
+        """Return the box space of answers about `clip_input`, as `protocols.box_space.parse_box_space` reads it."""
         ...
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        """Answer the request `sheet` once; return a failure instead of raising it.
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        """Answer the request `request` once; return a failure instead of raising it.
 
         Only a cancellation is raised.
         """

@@ -60,12 +60,12 @@ class _BorrowedReviewer:
     def wants(self) -> frozenset[InputKind]:
         return self.reviewer.wants
 
-    def box_space(self, exhibit: ClipInput) -> str:
-        return self.reviewer.box_space(exhibit)
+    def box_space(self, clip_input: ClipInput) -> str:
+        return self.reviewer.box_space(clip_input)
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
         try:
-            answered: object = await self.reviewer.answer(sheet)
+            answered: object = await self.reviewer.answer(request)
         except Exception as error:  # noqa: BLE001  somebody's mistake costs one answer
             raise_if_machine_error(error)
             return Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Literal
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.presentation import (
@@ -16,11 +16,11 @@ from unreel.protocols.presentation import (
 )
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame, WholeClip
 
-WRITES_TIMES: Final = frozenset({"qwen3-vl", "videollama3"})
+WRITES_TIMES = frozenset({"qwen3-vl", "videollama3"})
 """Families whose processor writes the timestamps of a video into the prompt."""
-TELLS_TIMES: Final = WRITES_TIMES | {"qwen2.5-vl"}
+TELLS_TIMES = WRITES_TIMES | {"qwen2.5-vl"}
 """Families whose processor accepts timestamps of a video."""
-_PATCH: Final = 2
+_PATCH = 2
 """Number of frames in one temporal patch of Qwen models."""
 
 
@@ -73,15 +73,15 @@ def compute_family_frame_timing(family: str, frames: Sequence[ShownFrame]) -> Fr
     )
 
 
-def explain_unsupported_video(family: str, sheet: ReviewRequest) -> str:
-    """Return why the clips of `sheet` cannot be sent as videos with correct times; "" if they can."""
-    marks = sheet.condition.marks
-    videos = [exhibit.frames for exhibit in sheet.exhibits if exhibit.frames]
+def explain_unsupported_video(family: str, request: ReviewRequest) -> str:
+    """Return why the clips of `request` cannot be sent as videos with correct times; "" if they can."""
+    marks = request.condition.marks
+    videos = [clip_input.frames for clip_input in request.inputs if clip_input.frames]
     if family in WRITES_TIMES and marks == "off":
         return "the processor writes the instants of a video, so marks cannot be off"
     if family == "qwen3-vl" and any(len(frames) < _PATCH for frames in videos):
         return "its video needs two frames at least. Sample more, or train it on frames"
-    if family == "qwen2.5-vl" and shows_frame_times(sheet.instrument.protocol, marks):
+    if family == "qwen2.5-vl" and shows_frame_times(request.instrument.protocol, marks):
         for reason in filter(None, map(explain_uneven_frame_timing, videos)):
             remedy = "Sample at a rate such as fps-2, or train it on frames"
             return f"its video has one distance for all frames, and {reason}. {remedy}"
@@ -131,33 +131,35 @@ Part = TextPart | ImagePart | VideoPart | ClipFilePart | AudioPart
 
 
 def build_message_parts(
-    sheet: ReviewRequest, *, form: Showing, times: TimeFormat
+    request: ReviewRequest, *, form: Showing, times: TimeFormat
 ) -> tuple[Part, ...] | Failure:
-    """Return the message parts of the request `sheet`, or a failure if an input is missing.
+    """Return the message parts of the request `request`, or a failure if an input is missing.
 
     The time of each single frame precedes it as text, if the protocol or the condition requires it.
     `times` is the format of that text.
     """
-    if not sheet.exhibits:
-        return (TextPart(sheet.prompt),)
-    marked = shows_frame_times(sheet.instrument.protocol, sheet.condition.marks)
+    if not request.inputs:
+        return (TextPart(request.prompt),)
+    marked = shows_frame_times(request.instrument.protocol, request.condition.marks)
     parts: list[Part] = []
-    for number, exhibit in enumerate(sheet.exhibits, start=1):
-        if len(sheet.exhibits) > 1:
+    for number, clip_input in enumerate(request.inputs, start=1):
+        if len(request.inputs) > 1:
             parts.append(TextPart(format_question_clip_heading(number)))
-        clip_parts = list(_iter_clip_parts(exhibit, form=form, times=times if marked else None))
+        clip_parts = list(_iter_clip_parts(clip_input, form=form, times=times if marked else None))
         if not clip_parts:
             missing = "clip" if form == "clip" else "frames"
             return build_rejected_request_failure(
-                f"no {missing} of clip {exhibit.clip.id[:12]} came with the sheet"
+                f"no {missing} of clip {clip_input.clip.id[:12]} came with the sheet"
             )
         parts += clip_parts
-        if sheet.condition.audio == "on":
-            if exhibit.sound_wav is None:
-                return build_rejected_request_failure(f"clip {exhibit.clip.id[:12]} has no sound")
-            parts.append(AudioPart(exhibit.sound_wav))
+        if request.condition.audio == "on":
+            if clip_input.sound_wav is None:
+                return build_rejected_request_failure(
+                    f"clip {clip_input.clip.id[:12]} has no sound"
+                )
+            parts.append(AudioPart(clip_input.sound_wav))
     before, after = (
-        [TextPart(text)] if text else [] for text in split_prompt_at_clips(sheet.prompt)
+        [TextPart(text)] if text else [] for text in split_prompt_at_clips(request.prompt)
     )
     return (*before, *parts, *after)
 
@@ -168,17 +170,17 @@ def build_rejected_request_failure(reason: str) -> Failure:
 
 
 def _iter_clip_parts(
-    exhibit: ClipInput, *, form: Showing, times: TimeFormat | None
+    clip_input: ClipInput, *, form: Showing, times: TimeFormat | None
 ) -> Iterator[Part]:
     match form:
         case "clip":
-            if exhibit.whole is not None:
-                yield ClipFilePart(exhibit.whole)
+            if clip_input.whole is not None:
+                yield ClipFilePart(clip_input.whole)
         case "video":
-            if exhibit.frames:
-                yield VideoPart(exhibit.frames)
+            if clip_input.frames:
+                yield VideoPart(clip_input.frames)
         case "frames":
-            for frame in exhibit.frames:
+            for frame in clip_input.frames:
                 if times is not None:
                     yield TextPart(format_frame_time(frame.at_s, times))
                 yield ImagePart(frame)

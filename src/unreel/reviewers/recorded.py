@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,12 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.input_files import parse_json_object
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
-LINE_BYTES: Final = ROW_BYTES
-_DEEPEST: Final = 8
+LINE_BYTES = ROW_BYTES
+_DEEPEST = 8
 """Maximum number of trailing path parts that can identify a clip in a file of answers."""
-_AND: Final = "\n"
+_AND = "\n"
 """Separator of protocol and clip; no name contains it."""
-_HELD: Final = (".csv", ".tsv", ".parquet")
+_HELD = (".csv", ".tsv", ".parquet")
 
 
 class RecordedOutcomeLookup(Protocol):
@@ -60,15 +60,17 @@ class RecordedReviewer:
     def wants(self) -> frozenset[InputKind]:
         return frozenset()
 
-    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  the same for every clip
+    def box_space(self, clip_input: ClipInput) -> str:  # noqa: ARG002  the same for every clip
         return self.declared_space
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        for handle in _iter_request_keys(sheet):
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        for handle in _iter_request_keys(request):
             outcome = self.outcomes.get(handle)
             if outcome is not None:
                 return outcome
-        names = " and ".join(_get_clip_file_name(exhibit) for exhibit in sheet.exhibits)
+        names = " and ".join(
+            PurePosixPath(clip_input.clip.location).name for clip_input in request.inputs
+        )
         return Failure(FailureReason.NOT_RECORDED, f"no answer is recorded for {names}")
 
     async def close(self) -> None:
@@ -167,8 +169,9 @@ def _iter_line_keys(path: Path) -> Iterator[tuple[int, str]]:
             if not line:
                 return
             if len(line) == LINE_BYTES and not line.endswith(b"\n"):
-                problem = f"line {number} is longer than {LINE_BYTES} bytes"
-                raise UnreadableSourceError(str(path), problem, FORM)
+                raise UnreadableSourceError(
+                    str(path), f"line {number} is longer than {LINE_BYTES} bytes", FORM
+                )
             if line.strip():
                 try:
                     yield (
@@ -176,8 +179,9 @@ def _iter_line_keys(path: Path) -> Iterator[tuple[int, str]]:
                         _get_recorded_answer_key(parse_imported_answer(parse_json_object(line))),
                     )
                 except InvalidValueError as error:
-                    problem = f"line {number} contains no recorded answer ({error})"
-                    raise UnreadableSourceError(str(path), problem, FORM) from error
+                    raise UnreadableSourceError(
+                        str(path), f"line {number} contains no recorded answer ({error})", FORM
+                    ) from error
             offset += len(line)
 
 
@@ -185,14 +189,14 @@ def _get_recorded_answer_key(answer: ImportedAnswer) -> str:
     return answer.key or _format_clip_key(answer.name, answer.protocol)
 
 
-def _iter_request_keys(sheet: ReviewRequest) -> Iterator[str]:
-    """Yield all keys under which an answer to `sheet` may be recorded, the most specific first."""
-    yield sheet.key
-    clips = [exhibit.clip for exhibit in sheet.exhibits]
+def _iter_request_keys(request: ReviewRequest) -> Iterator[str]:
+    """Yield all keys under which an answer to `request` may be recorded, the most specific first."""
+    yield request.key
+    clips = [clip_input.clip for clip_input in request.inputs]
     tails = zip(*(_list_path_suffixes(clip.location) for clip in clips), strict=True)
-    named: list[Sequence[str]] = [[sheet.name], [clip.id for clip in clips], *tails]
+    named: list[Sequence[str]] = [[request.name], [clip.id for clip in clips], *tails]
     joined = [between.join(names) for names in named for between in (BETWEEN, "+")]
-    for protocol in (sheet.instrument.protocol, ""):
+    for protocol in (request.instrument.protocol, ""):
         for name in dict.fromkeys(joined):
             yield _format_clip_key(name, protocol)
 
@@ -205,10 +209,6 @@ def _list_path_suffixes(location: str) -> list[str]:
 
 def _format_clip_key(clip: str, protocol: str) -> str:
     return f"{protocol}{_AND}{clip}"
-
-
-def _get_clip_file_name(exhibit: ClipInput) -> str:
-    return PurePosixPath(exhibit.clip.location).name
 
 
 def _hash_recorded_answer_key(handle: str) -> int:

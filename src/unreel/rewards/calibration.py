@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,10 @@ if TYPE_CHECKING:  # needs an optional dependency
     from unreel.evaluation.run_job import EvalRun
 
 Method = Literal["isotonic", "platt"]
-FORM: Final = "unreel-reward-calibration@1"
-_MOST_BYTES: Final = 4 << 20
-_FOLDS: Final = 5
-_NEAREST: Final = 1e-3
+FORM = "unreel-reward-calibration@1"
+_MOST_BYTES = 4 << 20
+_FOLDS = 5
+_NEAREST = 1e-3
 """Minimum distance of stated probabilities from 0 and 1, so that the logit is finite."""
 
 
@@ -55,6 +55,8 @@ class RewardCalibration(CalibrationFit):
     method: Method
     n_clips: int
     n_scenes: int
+    share_real: float | None = field(default=None, repr=False)
+    """Fraction of the clips that is real, for which the probabilities hold; `None` in older files."""
     form: str = FORM
 
     @property
@@ -84,11 +86,14 @@ def read_calibration(path: Path) -> RewardCalibration:
     try:
         stored = dict(parse_json_object(read_limited_bytes(path, most=_MOST_BYTES)))
         if stored.get("form") != FORM:
-            raise ValueError(stored.get("form"))  # noqa: TRY301  one refusal for all
+            raise ValueError(stored.get("form"))
         return TypeAdapter(RewardCalibration).validate_python(stored)
     except (ValueError, ValidationError) as error:
-        remedy = "Write it again with `unreel reward calibrate RUN`"
-        raise UnreadableSourceError(str(path), f"no calibration ({error})", remedy) from error
+        raise UnreadableSourceError(
+            str(path),
+            f"no calibration ({error})",
+            "Write it again with `unreel reward calibrate RUN`",
+        ) from error
 
 
 def fit_calibration_on_run(
@@ -102,8 +107,11 @@ def fit_calibration_on_run(
     from unreel.evaluation.scoring import iter_scored_rows
 
     if len(run.scope.conditions) != 1:
-        setting, problem = "run", f"it has {len(run.scope.conditions)} conditions"
-        raise InvalidSettingError(setting, problem, "Calibrate a run with one condition")
+        raise InvalidSettingError(
+            "run",
+            f"it has {len(run.scope.conditions)} conditions",
+            "Calibrate a run with one condition",
+        )
     rows = {
         str(row.subject): (probability, float(not is_generated_truth(row.truth)), row.cluster.scene)
         for _, _, row in iter_scored_rows(run, mode=mode)
@@ -121,6 +129,7 @@ def fit_calibration_on_run(
         method=method,
         n_clips=len(rows),
         n_scenes=len(set(scenes)),
+        share_real=float(np.mean(real)),
         **asdict(fitted),
     )
 
@@ -145,9 +154,11 @@ def cross_fit_calibration(
     labelled = {*zip(scenes, real, strict=True)}
     n_folds = min(_FOLDS, *(sum(y == label for _, y in labelled) for label in (0, 1)))
     if n_folds < 2:  # noqa: PLR2004  one fold is fitted, another one tested
-        setting, problem = "run", "its real or generated clips are of fewer than 2 scenes"
-        remedy = "Calibrate on a run with more real and generated clips"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "run",
+            "its real or generated clips are of fewer than 2 scenes",
+            "Calibrate on a run with more real and generated clips",
+        )
     predicted = np.full(len(real), np.nan)
     folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     for known, held_out in folds.split(stated, real, scenes):
@@ -161,8 +172,7 @@ def cross_fit_calibration(
         errors = (probability[judged] - real[judged]) ** 2
         score = bootstrap_mean(errors, seed=seed, clusters=clusters, bounds=(0, 1))
         if isinstance(score, Unmeasured):
-            setting = "run"
-            raise InvalidSettingError(setting, str(score), "Calibrate on a larger run")
+            raise InvalidSettingError("run", str(score), "Calibrate on a larger run")
         assert isinstance(score, Estimate)  # noqa: S101  for the type checker
         return (score.value, score.low, score.high)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from statistics import fmean
-from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.clip import Clip
@@ -23,11 +22,11 @@ from unreel.protocols.locate import LOCATE
 from unreel.protocols.trace import TRACE
 from unreel.rewards.result import ReviewerVerdict, Reward, RewardMap, RewardMapTrace
 
-WEIGHTS: Final[Mapping[str, float]] = {"real_probability": 2, "realism": 1, "traced_volume": 1}
+WEIGHTS: Mapping[str, float] = {"real_probability": 2, "realism": 1, "traced_volume": 1}
 """Weights of the parts in the value; `agreement` is reported but has no weight."""
 _LOWEST, _HIGHEST = 1, 5
-_FRAME: Final = Box(0, 0, 1, 1)
-_MAPPED: Final = frozenset(known.instrument.protocol for known in (TRACE, LOCATE))
+_FRAME = Box(0, 0, 1, 1)
+_MAPPED = frozenset(known.instrument.protocol for known in (TRACE, LOCATE))
 """Protocols whose answers contain traces in space and time."""
 Calibrators = Mapping[tuple[str, str], Callable[[float], float]]
 """Functions from a stated to a corrected probability of real, by reviewer and protocol."""

@@ -5,16 +5,16 @@ import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
+from unreel.asking.answer_store import AnswerStore, MemoryAnswerStore
+from unreel.asking.asker import Asker, SharedInputs
 from unreel.core.clip import Clip, ClipId
 from unreel.core.content_ids import compute_clip_id, digest
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.judgement import Pair
+from unreel.core.judgement import build_question_subject
 from unreel.core.question import Question
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
 from unreel.core.verdict import PreferenceVerdict, Unparsed, Verdict
@@ -26,8 +26,7 @@ from unreel.protocols.realism import REALISM
 from unreel.protocols.reality import REALITY
 from unreel.protocols.trace import TRACE
 from unreel.recipes.validation import drop_unset_keys
-from unreel.reviewers.ask import ReviewDispatcher
-from unreel.reviewers.contract import ClipInput, InputKind, Reviewer
+from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.factory import (
     ReviewerFactory,
     ReviewerPool,
@@ -38,54 +37,12 @@ from unreel.rewards.calibration import RewardCalibration
 from unreel.rewards.formula import compute_reward
 from unreel.rewards.result import FORMULA, ReviewerVerdict, Reward
 
-
-@dataclass(frozen=True, slots=True)
-class CachedAnswer:
-    """Stored text of a reviewer's answer, and the coordinate space of the boxes in it."""
-
-    text: str
-    box_space: str | None = None
-
-
-class QuestionClaimState(Enum):
-    """State of a question without a stored answer after a process tried to claim it."""
-
-    OURS = "ours"
-    """Claimed by this process, which must ask it now."""
-    BUSY = "busy"
-    """Claimed by another process that is asking it."""
-    INTERRUPTED = "interrupted"
-    """Claimed by a process that ended without storing the answer; the question must not be asked twice."""
-
-
-class AnswerStore(Protocol):
-    """Interface of a store of answers by question key; its methods may block and run in threads."""
-
-    def find(self, key: str, /) -> CachedAnswer | None:
-        """Return the stored answer to the question `key`; `None` if there is none."""
-
-    def claim(self, key: str, /) -> CachedAnswer | QuestionClaimState:
-        """Return the stored answer to the question `key`, or claim the question for this process."""
-
-    def store(self, key: str, answer: CachedAnswer, /) -> None:
-        """Store the answer to a claimed question and end the claim."""
-
-    def release(self, key: str, /) -> None:
-        """End this process's claim of a question that got no answer."""
-
-
 T = TypeVar("T")
-LoadingInputs = dict[frozenset[InputKind], "asyncio.Task[tuple[ClipInput, ...] | Failure]"]
-"""Tasks that load the inputs of one question, by the kinds of input that a reviewer wants."""
-_COMPARED: Final = "preference"
-_POLL_S: Final = 0.1
+_COMPARED = "preference"
 
 
-class RewardModel:
-    """Open reviewers that compute rewards of clips; a context manager.
-
-    All questions are asked in one separate event loop, so that connections stay open between calls.
-    The methods may be called from several threads.
+class RewardScorer:
+    """Open reviewers that compute rewards of clips concurrently in one event loop.
 
     Args:
         models: Names as `--model` takes them, or reviewer objects.
@@ -94,12 +51,12 @@ class RewardModel:
         parser: `strict` accepts only the requested form; `lenient` also accepts usual variations.
         trusted: Whether files are decoded in this process, without the sandbox.
         calibration: Fitted corrections, each for one reviewer and protocol of this model.
-        answers: Cache of answers.
+        answers: Cache of answers; the last 4,096 in memory by default.
         settings: Settings of the environment; read if missing.
         reviewer: Further keys of `[reviewer]`, for example `deadline_s=30`.
     """
 
-    def __init__(  # noqa: PLR0913  one parameter for each option
+    def __init__(
         self,
         models: str | Reviewer | Sequence[str | Reviewer],
         *,
@@ -122,22 +79,18 @@ class RewardModel:
         self._calibrators = self._match(
             [calibration] if isinstance(calibration, RewardCalibration) else calibration or []
         )
-        self._answers = answers
-        self._under_way: dict[str, asyncio.Task[CachedAnswer | Failure]] = {}
-        self.n_asked = 0
-        """Number of questions that were sent to reviewers."""
         self._resources = ExitStack()
         self._reader = self._resources.enter_context(
             open_media_reader(used, trusted=trusted, at_once=("probe", "frames"))
         )
-        self._dispatcher = ReviewDispatcher(self._reader)
-        self._resources.callback(self._dispatcher.close)
+        self._asker = Asker(self._reader, answers=answers or MemoryAnswerStore())
+        self._resources.callback(self._asker.close)
         self._pool = ReviewerPool()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="reward-model", daemon=True
-        )
-        self._thread.start()
+
+    @property
+    def n_asked(self) -> int:
+        """Return the number of questions that were sent to reviewers."""
+        return self._asker.n_asked
 
     @property
     def identity(self) -> str:
@@ -162,49 +115,12 @@ class RewardModel:
         }
         return tuple(name for name, is_measured in measured.items() if is_measured)
 
-    def score(self, clip: str | Path) -> Reward:
-        """Return the reward of the video file `clip`."""
-        return self.score_batch([clip])[0]
-
-    def score_batch(self, clips: Sequence[str | Path]) -> list[Reward]:
-        """Compute the rewards of several video files concurrently, and return them in order."""
-        futures = [self._run(self._score(Path(clip))) for clip in clips]
-        return [future.result() for future in futures]
-
-    async def score_async(self, clip: Path, *, content: ClipId) -> Reward:
-        """Compute the reward of the video file `clip` with the id `content`."""
-        return await asyncio.wrap_future(self._run(self._score(clip, content)))
-
-    async def compare_async(
-        self, first: Path, second: Path, contents: tuple[ClipId, ClipId]
-    ) -> float | Failure:
-        """Return the fraction of answers that call `first` the real clip of the two, in both orders."""
-        return await asyncio.wrap_future(self._run(self._compare((first, second), contents)))
-
-    def close(self) -> None:
-        """Close the reviewers and the media reader; a second call does nothing."""
-        if self._loop.is_closed():
-            return
-        self._run(self._pool.close()).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-        self._resources.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    async def _score(self, file: Path, content: ClipId | None = None) -> Reward:
-        clip = await asyncio.to_thread(self._survey, file, content)
+    async def score_async(self, file: Path, *, content: ClipId | None = None) -> Reward:
+        """Return the reward of the video file `file`, whose clip id is `content` if it is known."""
+        clip = await asyncio.to_thread(self._probe, file, content)
         if isinstance(clip, Failure):
             return Reward(value=None, failure=clip)
-        inputs: LoadingInputs = {}
+        inputs = SharedInputs(self._asker, [clip], self._inquiry.condition)
         judging = [
             self._judge(name, (clip,), self._pool.open(factory), inputs)
             for name in self._inquiry.protocols
@@ -214,16 +130,21 @@ class RewardModel:
         calibrators = {key: fitted.apply for key, fitted in self._calibrators.items()}
         return compute_reward(verdicts, clip, calibrators)
 
-    async def _compare(
-        self, files: tuple[Path, Path], contents: tuple[ClipId, ClipId]
+    async def compare_async(
+        self, first: Path, second: Path, contents: tuple[ClipId, ClipId]
     ) -> float | Failure:
+        """Return the fraction of answers that call `first` the real clip of the two, in both orders."""
         clips: list[Clip] = []
-        for file, content in zip(files, contents, strict=True):
-            clip = await asyncio.to_thread(self._survey, file, content)
+        for file, content in zip((first, second), contents, strict=True):
+            clip = await asyncio.to_thread(self._probe, file, content)
             if isinstance(clip, Failure):
                 return clip
             clips.append(clip)
-        orders = [(tuple(clips), LoadingInputs()), (tuple(reversed(clips)), LoadingInputs())]
+        condition = self._inquiry.condition
+        orders = [
+            (order, SharedInputs(self._asker, order, condition))
+            for order in (tuple(clips), tuple(reversed(clips)))
+        ]
         judging = [
             self._judge(_COMPARED, order, self._pool.open(factory), inputs)
             for order, inputs in orders
@@ -242,7 +163,12 @@ class RewardModel:
             wins += (outcome.real.value == "first") == (index < len(self._factories))
         return wins / len(verdicts)
 
-    def _survey(self, file: Path, content: ClipId | None) -> Clip | Failure:
+    async def close(self) -> None:
+        """Close the reviewers and the media reader; a second call does nothing."""
+        await self._pool.close()
+        self._resources.close()
+
+    def _probe(self, file: Path, content: ClipId | None) -> Clip | Failure:
         try:
             facts = self._reader.probe(file)
             if isinstance(facts, Failure):
@@ -252,80 +178,29 @@ class RewardModel:
             return error.failure
 
     async def _judge(
-        self, name: str, clips: tuple[Clip, ...], opened: ReviewerWithPrices, inputs: LoadingInputs
+        self, name: str, clips: tuple[Clip, ...], reviewer: ReviewerWithPrices, inputs: SharedInputs
     ) -> ReviewerVerdict:
-        subject = clips[0].id if len(clips) == 1 else Pair(clips[0].id, clips[1].id)
         question = Question(
-            subject=subject,
+            subject=build_question_subject(*(clip.id for clip in clips)),
             instrument=get_protocol(name).instrument,
             condition=self._inquiry.condition,
         )
-        reviewer = opened.reviewer.name
-        key = question.key(reviewer)
-        if key not in self._under_way:
-            task = asyncio.create_task(self._ask_once(key, question, clips, opened, inputs))
-            self._under_way[key] = task
-            task.add_done_callback(lambda _: self._under_way.pop(key, None))
-        # A cancelled caller does not cancel the question: its answer is stored for the next caller.
-        answer = await asyncio.shield(self._under_way[key])
-        return ReviewerVerdict(reviewer, name, self._read(answer, name, clips[0]))
-
-    def _read(self, answer: CachedAnswer | Failure, name: str, clip: Clip) -> Verdict | Failure:
-        if isinstance(answer, Failure):
-            return answer
-        verdict = parse_answer_text(
-            answer.text,
+        result = await self._asker.ask(question, inputs, reviewer)
+        outcome = result.outcome
+        if isinstance(outcome, Failure):
+            return ReviewerVerdict(result.reviewer, name, outcome)
+        verdict: Verdict | Failure = parse_answer_text(
+            outcome.text,
             get_protocol(name),
             prompt=self._inquiry.condition.prompt,
             mode=self._inquiry.mode,
-            box_space=answer.box_space,
-            size=clip.size,
+            box_space=result.box_space,
+            size=clips[0].size,
         )
         decision = get_protocol(name).wording.decision(verdict)
-        if not isinstance(decision, Unparsed) or not is_refusal(answer.text):
-            return verdict
-        return Failure(FailureReason.REFUSED, "it refused to answer")
-
-    async def _ask_once(
-        self,
-        key: str,
-        question: Question,
-        clips: tuple[Clip, ...],
-        opened: ReviewerWithPrices,
-        inputs: LoadingInputs,
-    ) -> CachedAnswer | Failure:
-        """Return the stored answer, or ask the question and store its answer; failures are not stored."""
-        store = self._answers
-        if store is not None and (known := await asyncio.to_thread(store.find, key)):
-            return known
-        wants = opened.reviewer.wants
-        if wants not in inputs:
-            loading = self._dispatcher.show(clips, question.condition, wants)
-            inputs[wants] = asyncio.create_task(loading)
-        clip_inputs = await asyncio.shield(inputs[wants])
-        if store is not None:  # claimed late, so that few claims are interrupted
-            claimed = await asyncio.to_thread(store.claim, key)
-            while claimed is QuestionClaimState.BUSY:
-                await asyncio.sleep(_POLL_S)
-                claimed = await asyncio.to_thread(store.claim, key)
-            if claimed is QuestionClaimState.INTERRUPTED:
-                detail = "the process that asked this question ended before it stored the answer"
-                return Failure(FailureReason.WORKER_DIED, detail)
-            if isinstance(claimed, CachedAnswer):
-                return claimed
-        answer: CachedAnswer | None = None
-        try:
-            self.n_asked += not isinstance(clip_inputs, Failure)
-            result = await self._dispatcher.put(question, clip_inputs, opened)
-            if isinstance(result.outcome, Failure):
-                return result.outcome
-            answer = CachedAnswer(result.outcome.text, result.box_space)
-            return answer
-        finally:
-            if store is not None and answer is not None:
-                await asyncio.to_thread(store.store, key, answer)
-            elif store is not None:
-                await asyncio.to_thread(store.release, key)
+        if isinstance(decision, Unparsed) and is_refusal(outcome.text):
+            verdict = Failure(FailureReason.REFUSED, "it refused to answer")
+        return ReviewerVerdict(result.reviewer, name, verdict)
 
     def _describe(
         self,
@@ -343,8 +218,9 @@ class RewardModel:
                 factory = wrap_open_reviewer(model)
             factories[factory.name] = factory
         if not factories:
-            setting, problem = "models", "none is named"
-            raise InvalidSettingError(setting, problem, "Name a model, for example 'openai/gpt-5'")
+            raise InvalidSettingError(
+                "models", "none is named", "Name a model, for example 'openai/gpt-5'"
+            )
         return tuple(factories.values())
 
     def _match(
@@ -363,8 +239,58 @@ class RewardModel:
             protocol = instruments.get(calibration.protocol)
             is_same = (calibration.condition, calibration.parser) == expected
             if not is_same or calibration.reviewer not in reviewers or protocol is None:
-                setting, problem = "calibration", f"fitted for {calibration.subject}"
-                remedy = "Score with that model, protocol, condition and parser, or calibrate another run"
-                raise InvalidSettingError(setting, problem, remedy)
+                raise InvalidSettingError(
+                    "calibration",
+                    f"fitted for {calibration.subject}",
+                    "Score with that model, protocol, condition and parser, or calibrate another run",
+                )
             fitted[calibration.reviewer, protocol] = calibration
         return fitted
+
+
+class RewardModel:
+    """Open reviewers that compute rewards of clips; a context manager.
+
+    All questions are asked in one separate event loop, so that connections stay open between calls.
+    The methods may be called from several threads. The arguments are those of `RewardScorer`.
+    """
+
+    def __init__(self, models: str | Reviewer | Sequence[str | Reviewer], **settings: Any) -> None:
+        self._scorer = RewardScorer(models, **settings)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="reward-model", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def identity(self) -> str:
+        """Return a digest of all settings that affect a reward; models with one digest are comparable."""
+        return self._scorer.identity
+
+    def score(self, clip: str | Path) -> Reward:
+        """Return the reward of the video file `clip`."""
+        return self.score_batch([clip])[0]
+
+    def score_batch(self, clips: Sequence[str | Path]) -> list[Reward]:
+        """Compute the rewards of several video files concurrently, and return them in order."""
+        futures = [self._run(self._scorer.score_async(Path(clip))) for clip in clips]
+        return [future.result() for future in futures]
+
+    def close(self) -> None:
+        """Close the reviewers and the media reader; a second call does nothing."""
+        if self._loop.is_closed():
+            return
+        self._run(self._scorer.close()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)

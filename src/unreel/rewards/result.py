@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +13,11 @@ from unreel.core.failure import Failure
 from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import Verdict
 
-FORMULA: Final = "reward@1"
-PARTS: Final = ("real_probability", "realism", "traced_volume", "agreement")
-_STEPS_PER_S: Final = 8
-_MOST_STEPS: Final = 80
-_LONGEST_SIDE: Final = 64
+FORMULA = "reward@1"
+PARTS = ("real_probability", "realism", "traced_volume", "agreement")
+_STEPS_PER_S = 8
+_MOST_STEPS = 80
+_LONGEST_SIDE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +48,9 @@ class RewardMap:
 
     def __post_init__(self) -> None:
         if not (self.traces or self.tubes) or min(self.duration_us, self.width, self.height) <= 0:
-            msg = (
+            raise InvalidValueError(
                 "a map needs a reviewer and a clip of some length and size. Check the clip's facts"
             )
-            raise InvalidValueError(msg)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -120,11 +118,11 @@ class Reward:
 
     def __post_init__(self) -> None:
         if (self.value is None) != (self.failure is not None):
-            msg = "a reward is a value or a failure. Give one of them"
-            raise InvalidValueError(msg)
+            raise InvalidValueError("a reward is a value or a failure. Give one of them")
         if self.value is not None and not 0 <= self.value <= 1:
-            msg = f"a reward is between 0 and 1, got {self.value}. Check its parts"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"a reward is between 0 and 1, got {self.value}. Check its parts"
+            )
 
     def __str__(self) -> str:
         if self.value is None:

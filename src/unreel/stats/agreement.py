@@ -1,7 +1,7 @@
 """Agreement of raters beyond chance: Krippendorff's alpha, Cohen's kappa and Fleiss' kappa."""
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, assert_never
+from typing import Any, Literal, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from unreel.stats.row_sample import Array, Clusters, IntArray, RowSample, weight
 Scale = Literal["nominal", "ordinal", "interval"]
 
 # Disagreement below this fraction of the mean square is rounding error.
-_ROUNDING: Final = 1e-12
+_ROUNDING = 1e-12
 
 
 def krippendorff_alpha(
@@ -45,14 +45,16 @@ def cohen_kappa(
 ) -> Measured:
     """Compute Cohen's kappa of two raters that put the same rows into categories; n counts rows."""
     if len(first) != len(second):
-        msg = f"two raters must rate the same rows, got {len(first)} and {len(second)}. Align them"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"two raters must rate the same rows, got {len(first)} and {len(second)}. Align them"
+        )
     if len(first) == 0:
         return Unmeasured("no rows")
     labels, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
     if labels.dtype.kind == "f" and np.isnan(labels).any():
-        msg = "a label is NaN. Leave out rows that one rater did not rate, and count them"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "a label is NaN. Leave out rows that one rater did not rate, and count them"
+        )
     if len(labels) == 1:
         return Unmeasured(f"both raters always say {labels[0]}: agreement and chance look the same")
     x, y = codes.astype(np.float64).reshape(2, -1)
@@ -80,8 +82,9 @@ def _build_rating_units(ratings: npt.ArrayLike) -> tuple[RowSample, IntArray, Ar
     """Return the rated units with at least two ratings; ratings are indices into the sorted values."""
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004  raters by units
-        msg = f"ratings must be finite or NaN, raters by units, got shape {table.shape}. Pivot them"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"ratings must be finite or NaN, raters by units, got shape {table.shape}. Pivot them"
+        )
     pairable = table[:, (~np.isnan(table)).sum(axis=0) >= 2]  # noqa: PLR2004  a pair
     values = np.unique(pairable[~np.isnan(pairable)])
     if len(values) == 0:
@@ -102,8 +105,8 @@ def _build_fleiss_statistic(counts: csr_array[np.float64, tuple[int, int]]) -> S
 
     def kappa(weights: Array) -> Array:
         used = np.asarray(weights @ counts, dtype=np.float64)
-        shares = used / used.sum(axis=1, keepdims=True)
-        room = 1 - np.einsum("rv,rv->r", shares, shares)
+        proportions = used / used.sum(axis=1, keepdims=True)
+        room = 1 - np.einsum("rv,rv->r", proportions, proportions)
         room[room <= _ROUNDING] = np.nan
         observed = weighted_sum(weights, agree) / weights.sum(axis=1)
         beyond: Array = 1 - (1 - observed) / room

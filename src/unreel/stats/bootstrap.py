@@ -13,7 +13,6 @@ For the resampled units, and the combination of scenes and creators, see `unreel
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +37,7 @@ from unreel.stats.row_sample import (
 )
 
 # A spread below this fraction of the value is rounding error.
-ROUNDING: Final = 1e-12
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +270,9 @@ def require_values_in_bounds(values: Array, bounds: tuple[float, float]) -> None
     """Raise if a value is outside `bounds`, or both bounds are equal."""
     low, high = bounds
     if not low <= values.min() <= values.max() <= high or low == high:
-        msg = f"values lie in {values.min()}..{values.max()}, bounds are {bounds}. Check the bounds"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"values lie in {values.min()}..{values.max()}, bounds are {bounds}. Check the bounds"
+        )
 
 
 def _build_mean_statistic(sample: RowSample) -> Statistic:

@@ -4,7 +4,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,8 @@ from unreel.stats.label_digests import (
     rank_digests,
 )
 
-NOBODY: Final = -1
-MANY: Final = 1 << 17
+NOBODY = -1
+MANY = 1 << 17
 """Maximum number of labels that are stored as text, with numbers in their sorted order. For more labels, 16-byte
 digests are stored: the order has no effect, see `stats.row_sample`."""
 
@@ -74,10 +74,10 @@ class LabelNumbering:
 
 
 class SharedLabelNumbering:
-    """Collector that gives each label its number in `known`, shared by all compared sets of rows."""
+    """Collector that gives each label its number in `known_digests`, shared by all compared sets of rows."""
 
-    def __init__(self, known: LabelDigestList) -> None:
-        self._known = known
+    def __init__(self, known_digests: LabelDigestList) -> None:
+        self._known = known_digests
         self._digests = bytearray()
 
     def add(self, label: str) -> None:
@@ -113,8 +113,9 @@ class ClusterIds:
         else:
             ties = build_cluster_ids(map(RowCluster, np.asarray(clusters).tolist()))
         if ties.scene.shape != (n_rows,):
-            msg = f"{n_rows} rows but {len(ties.scene)} clips. Name the clip of every row"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"{n_rows} rows but {len(ties.scene)} clips. Name the clip of every row"
+            )
         return ties
 
     def only(self, chosen: npt.NDArray[Any]) -> "ClusterIds":
@@ -190,7 +191,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 # One binomial draw per kind costs about as much as this number of single draws.
-_BINOMIAL_COST: Final = 8
+_BINOMIAL_COST = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)

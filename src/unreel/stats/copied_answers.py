@@ -8,48 +8,25 @@ product of a pair, so a pair with copied answers is an outlier.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from unreel.core.errors import InvalidValueError
 from unreel.stats.row_sample import Array, IntArray
 
-
-def hypergeometric_probabilities(n: int, first: int, second: int) -> Array:
-    """Return the probabilities that 0, 1, ... of `n` items have both of two independent marks.
-
-    `first` items have the first mark and `second` items the second. This is the hypergeometric
-    distribution, computed from log factorials: exact to ten digits for millions of items.
-    """
-    if not (0 <= first <= n and 0 <= second <= n):
-        msg = f"{first} and {second} marks do not fit on {n} things. Check the counts"
-        raise InvalidValueError(msg)
-    from scipy.special import gammaln  # scipy.stats has it too, but its import takes seconds
-
-    n_both = np.arange(min(first, second) + 1, dtype=np.float64)
-    neither = n - first - second + n_both
-    possible = neither >= 0
-    total = gammaln(np.array([first, second, n - first, n - second]) + 1.0).sum() - gammaln(n + 1.0)
-    used = np.stack([n_both, first - n_both, second - n_both, np.maximum(neither, 0)])
-    logs: Array = total - gammaln(used + 1.0).sum(axis=0)
-    return np.where(possible, np.exp(logs), 0.0)
-
-
-FEWEST_PEOPLE: Final = 4
+FEWEST_PEOPLE = 4
 """Minimum number of annotators: with three, accuracies can explain any agreement of a pair."""
-FEWEST_SHARED: Final = 20
+FEWEST_SHARED = 20
 """Minimum number of tasks that both annotators of a tested pair judged."""
-_ALARM_RATE: Final = 0.01
+_ALARM_RATE = 0.01
 """False-alarm rate over all pairs together, by Bonferroni's correction."""
-MOST_PEOPLE: Final = 12
+MOST_PEOPLE = 12
 """Maximum number of annotators, because the test compares each pair with all others."""
-_N_DRAWS: Final = 100
+_N_DRAWS = 100
 """Number of bootstrap resamples of tasks, for the standard error."""
-_N_ROUNDS: Final = 30
-_FIRST_FACTOR: Final = 0.7
-_LEAST_SPREAD: Final = 0.05
+_N_ROUNDS = 30
+_FIRST_FACTOR = 0.7
+_LEAST_SPREAD = 0.05
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ annotator an error rate of 0.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +16,12 @@ from scipy.sparse import csr_array
 from unreel.core.errors import InvalidValueError
 from unreel.stats.row_sample import Array, IntArray
 
-MOST_ROUNDS: Final = 200
-_STILL: Final = 1e-6
+MOST_ROUNDS = 200
+_STILL = 1e-6
 """Convergence threshold: maximum change of any probability in the last round."""
-_ERRORS: Final = 10
+_ERRORS = 10
 """Ratio of the strengths of the priors for kinds of errors and for error rates."""
-_RARELY: Final = 1e-10
+_RARELY = 1e-10
 """Minimum probability of a label: the logarithm of 0 would let one answer outweigh all others."""
 
 
@@ -65,11 +64,10 @@ def dawid_skene(
     """
     people, tasks, labels = (_require_index_column(column) for column in (annotator, task, label))
     if not len(people) == len(tasks) == len(labels) > 0 or pull < 0:
-        msg = (
+        raise InvalidValueError(
             f"labels need an annotator, a task and a label each, got {len(people)}, {len(tasks)} and "
             f"{len(labels)}, with pull {pull}. Align them"
         )
-        raise InvalidValueError(msg)
     n_people, n_tasks, n_labels = (int(column.max()) + 1 for column in (people, tasks, labels))
     n_people, n_labels = max(n_people, shape[0]), max(n_labels, shape[1])
     ones = np.ones(len(people))
@@ -93,15 +91,17 @@ def _run_expectation_maximisation(
     n_labels = posterior.shape[1]
     moved, n_rounds = np.inf, 0
     while True:
-        shares = _normalise_rows(posterior.sum(axis=0, keepdims=True))[0]
+        proportions = _normalise_rows(posterior.sum(axis=0, keepdims=True))[0]
         counts = np.asarray(answers @ posterior).reshape(-1, n_labels, n_labels)
         confusion = _estimate_confusion_tables(counts.transpose(0, 2, 1), pull=pull)
         if moved <= _STILL or n_rounds >= most_rounds:
             return DawidSkeneFit(
-                posterior, shares, confusion, n_rounds, settled=bool(moved <= _STILL)
+                posterior, proportions, confusion, n_rounds, settled=bool(moved <= _STILL)
             )
         logs = np.log(confusion).transpose(0, 2, 1).reshape(-1, n_labels)
-        updated = _compute_softmax(np.asarray(by_task @ logs) + np.log(np.maximum(shares, _RARELY)))
+        updated = _compute_softmax(
+            np.asarray(by_task @ logs) + np.log(np.maximum(proportions, _RARELY))
+        )
         moved = float(np.abs(updated - posterior).max())
         posterior, n_rounds = updated, n_rounds + 1
 
@@ -130,15 +130,15 @@ def _normalise_rows(counts: Array) -> Array:
     """Return each line of `counts` divided by its sum; a line of zeros becomes uniform."""
     total = counts.sum(axis=-1, keepdims=True)
     even = 1 / counts.shape[-1]
-    shares: Array = np.divide(counts, total, out=np.full_like(counts, even), where=total > 0)
-    return shares
+    proportions: Array = np.divide(counts, total, out=np.full_like(counts, even), where=total > 0)
+    return proportions
 
 
 def _compute_softmax(logs: Array) -> Array:
     """Return probabilities from their logarithms, which may lack a constant per line."""
     chances = np.exp(logs - logs.max(axis=1, keepdims=True))
-    shares: Array = chances / chances.sum(axis=1, keepdims=True)
-    return shares
+    proportions: Array = chances / chances.sum(axis=1, keepdims=True)
+    return proportions
 
 
 def _require_index_column(column: npt.ArrayLike) -> IntArray:
@@ -146,23 +146,24 @@ def _require_index_column(column: npt.ArrayLike) -> IntArray:
     if numbers.ndim != 1 or (
         len(numbers) and (numbers.dtype.kind not in "iu" or numbers.min() < 0)
     ):
-        msg = "annotators, tasks and labels are whole numbers from 0, in flat columns. Number them"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "annotators, tasks and labels are whole numbers from 0, in flat columns. Number them"
+        )
     return numbers.astype(np.int64)
 
 
-MANY_TASKS: Final = 1_000
+MANY_TASKS = 1_000
 """Number of tasks from which annotators are weighted without cross-fitting, as published."""
-FEWEST_TASKS: Final = 10
+FEWEST_TASKS = 30
 """Minimum number of tasks to fit a model; with fewer, the probability of a label is its fraction of the votes."""
-EQUAL_PULL: Final = 1e6
+EQUAL_PULL = 1e6
 """Prior strength, in artificial tasks, that leaves no difference between annotators."""
-PULLS: Final = (2.0, 10.0)
+PULLS = (2.0, 10.0)
 """Prior strengths under which annotators may differ, the weakest first."""
-_N_FOLDS: Final = 5
-_MOST_ROUNDS: Final = 2_000
+_N_FOLDS = 5
+_MOST_ROUNDS = 2_000
 """Maximum number of rounds; three annotators who differ need about 1,000 rounds to converge."""
-_LEAST_SHARE: Final = 1e-10
+_LEAST_SHARE = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,7 +191,9 @@ def cross_fit_dawid_skene(
 
     The strength of the prior is chosen by cross-validation, and each task's labels are then estimated
     with error rates fitted on other tasks. With many tasks Dawid-Skene is used without
-    cross-validation; with few tasks, or if it does not converge, annotators have equal weight. The
+    cross-validation; with few tasks, or if it does not converge, annotators have equal weight. An
+    annotator who gave one label to all tasks has no weight in a weighted estimate, because a constant
+    answer predicts itself and not the truth: two or more others who agree have the label of the task. The
     arguments are those of `dawid_skene`.
     """
     people, tasks, labels = (np.asarray(column) for column in (annotator, task, label))
@@ -200,8 +203,12 @@ def cross_fit_dawid_skene(
     if n_tasks >= MANY_TASKS:
         skills = answers.fit(PULLS[0])
         if skills.settled:
+            equal = answers.fit(EQUAL_PULL)
             return CrossFittedDawidSkene(
-                skills.posterior, skills.accuracy, weighs=True, converged=True
+                answers.keep_unanimous_rest(skills.posterior, equal.posterior),
+                skills.accuracy,
+                weighs=True,
+                converged=True,
             )
     equal = answers.fit(EQUAL_PULL, most_rounds=0 if n_tasks < FEWEST_TASKS else _MOST_ROUNDS)
     if not FEWEST_TASKS <= n_tasks < MANY_TASKS:
@@ -213,7 +220,9 @@ def cross_fit_dawid_skene(
     gain = best.log_likelihood - alike.log_likelihood
     weighs = best.converged and float(gain.sum()) > float(gain.std()) * len(gain) ** 0.5
     return CrossFittedDawidSkene(
-        posterior=(best if weighs else alike).posterior,
+        posterior=answers.keep_unanimous_rest(best.posterior, alike.posterior)
+        if weighs
+        else alike.posterior,
         accuracy=(answers.fit(best.pull) if weighs else equal).accuracy,
         weighs=weighs,
         converged=best.converged,
@@ -231,6 +240,25 @@ class _AnswerIndexColumns:
         """Return the chosen answers, with their tasks numbered from 0."""
         _, task = np.unique(self.task[chosen], return_inverse=True)
         return _AnswerIndexColumns(self.who[chosen], task, self.said[chosen], self.shape)
+
+    @property
+    def is_informative(self) -> npt.NDArray[np.bool_]:
+        """Return, for each answer, whether its annotator gave more than one label."""
+        given = np.zeros(self.shape, dtype=np.bool_)
+        given[self.who, self.said] = True
+        informative: npt.NDArray[np.bool_] = given.sum(axis=1)[self.who] > 1
+        return informative
+
+    def keep_unanimous_rest(self, weighted: Array, equal: Array) -> Array:
+        """Return `weighted`, with rows of `equal` where it contradicts all annotators of more than one label."""
+        votes = np.zeros_like(weighted)
+        known = self.is_informative
+        np.add.at(votes, (self.task[known], self.said[known]), 1)
+        top = votes.argmax(axis=1)
+        agreeing, total = votes.max(axis=1), votes.sum(axis=1)
+        is_contradicted = weighted.argmax(axis=1) != top
+        is_unanimous = (agreeing >= 2) & (total == agreeing)  # noqa: PLR2004  two who agree
+        return np.where((is_contradicted & is_unanimous)[:, np.newaxis], equal, weighted)
 
     def fit(self, pull: float, *, most_rounds: int = _MOST_ROUNDS) -> DawidSkeneFit:
         return dawid_skene(
@@ -258,15 +286,21 @@ class _HeldOutFit:
         logs = np.zeros((int(answers.task.max()) + 1, n_labels))
         converged = True
         folds = answers.task % min(_N_FOLDS, len(logs))
+        is_counted = (
+            answers.is_informative if pull < EQUAL_PULL else np.full(len(folds), fill_value=True)
+        )
         for fold in np.unique(folds):
-            skills = answers.only(folds != fold).fit(pull)
+            if not (is_counted & (folds != fold)).any():
+                is_counted = np.full(len(folds), fill_value=True)
+            skills = answers.only(is_counted & (folds != fold)).fit(pull)
             held_out = folds == fold
             converged &= skills.settled
-            tables = np.log(skills.confusion[answers.who[held_out], :, answers.said[held_out]])
-            np.add.at(logs, answers.task[held_out], tables)
+            known = held_out & is_counted
+            tables = np.log(skills.confusion[answers.who[known], :, answers.said[known]])
+            np.add.at(logs, answers.task[known], tables)
             # Equal annotators count as in a majority vote, in which all labels have the same prior.
-            shares = skills.shares if pull < EQUAL_PULL else np.full(n_labels, 1 / n_labels)
-            logs[np.unique(answers.task[held_out])] += np.log(np.maximum(shares, _LEAST_SHARE))
+            proportions = skills.shares if pull < EQUAL_PULL else np.full(n_labels, 1 / n_labels)
+            logs[np.unique(answers.task[held_out])] += np.log(np.maximum(proportions, _LEAST_SHARE))
         top = logs.max(axis=1, keepdims=True)
         chances = np.exp(logs - top)
         total = chances.sum(axis=1, keepdims=True)

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +31,7 @@ from unreel.stats.row_sample import (
     weighted_sum,
 )
 
-_WHOLE: Final = 1e-9
+_WHOLE = 1e-9
 """Tolerance for rounding errors: 1 % of 300 clips must count as 3 clips."""
 
 
@@ -152,12 +151,7 @@ def _build_detection_rate_statistic(sample: RowSample, fpr: float, *, spare: int
 
 
 def balanced_accuracy(
-    *,
-    correct_real: int,
-    n_real: int,
-    correct_generated: int,
-    n_generated: int,
-    level: float = 0.95,
+    *, correct_real: int, n_real: int, correct_generated: int, n_generated: int, level: float = 0.95
 ) -> Measured:
     """Compute the mean accuracy on real and generated clips, each asked once; n counts all clips."""
     if n_real == 0:
@@ -206,11 +200,11 @@ def measure_probability_calibration(
         nothing = Unmeasured("no rows")
         return CalibrationMetrics(ece=nothing, brier=nothing, bins=())
     if bins < 1:
-        msg = f"calibration needs at least one bin, got {bins}. Use 10"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(f"calibration needs at least one bin, got {bins}. Use 10")
     if reported.min() < 0 or reported.max() > 1:
-        msg = f"probabilities lie in 0..1, got {reported.min()}..{reported.max()}. Map scores to probabilities"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"probabilities lie in 0..1, got {reported.min()}..{reported.max()}. Map scores to probabilities"
+        )
     squares = (reported - truth) ** 2
     brier = bootstrap_mean(squares, seed=seed, clusters=clusters, bounds=(0, 1), level=level)
     number = _assign_equal_bins(reported, bins)
@@ -229,8 +223,9 @@ def measure_probability_calibration(
 def _require_binary_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array, Array]:
     truth, column = require_float_columns(generated, scores)
     if not np.isin(truth, (0, 1)).all():
-        msg = f"labels must be 0 or 1, got {np.unique(truth)[:5]}. Give 1 for generated, 0 for real"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"labels must be 0 or 1, got {np.unique(truth)[:5]}. Give 1 for generated, 0 for real"
+        )
     return truth, column
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from unreel.core.estimate import Estimate
 from unreel.stats.label_digests import LabelDigestList
 
-MOST_GROUPS: Final = 100
+MOST_GROUPS = 100
 """Maximum number of groups; more would cost time and hardly narrow an interval."""
 
 
@@ -41,14 +40,18 @@ class JackknifeValues:
     crossing: tuple[float, float, float] = (0.0, 1.0, 1.0)
     """Degree to which creators and scenes cross, and the number of each: see `RowSample.crossing`."""
 
-    def less(self, other: "JackknifeValues", groups: JackknifeGroups) -> "JackknifeValues":
-        """Return these values minus `other`, for the groups that contain a scene or a creator."""
+    def less(self, other_values: "JackknifeValues", groups: JackknifeGroups) -> "JackknifeValues":
+        """Return these values minus `other_values`, for the groups that contain a scene or a creator."""
         n_scenes, n_creators = len(groups.scenes), len(groups.creators)
-        scenes = (self.scenes - other.scenes)[:n_scenes]
-        if self.creators is None or other.creators is None:
+        scenes = (self.scenes - other_values.scenes)[:n_scenes]
+        if self.creators is None or other_values.creators is None:
             return JackknifeValues(scenes)
-        creators = (self.creators - other.creators)[:n_creators]
-        cells = None if self.cells is None or other.cells is None else self.cells - other.cells
+        creators = (self.creators - other_values.creators)[:n_creators]
+        cells = (
+            None
+            if self.cells is None or other_values.cells is None
+            else self.cells - other_values.cells
+        )
         return JackknifeValues(scenes, creators, cells, self.crossing)
 
     def scaled(self, factor: float) -> "JackknifeValues":
@@ -81,7 +84,7 @@ class JackknifeEstimate(Estimate):
         return replace(self, value=value, low=value, high=value, unit=self.unit * factor)
 
 
-_GROUPS: Final[ContextVar[JackknifeGroups | None]] = ContextVar("groups", default=None)
+_GROUPS: ContextVar[JackknifeGroups | None] = ContextVar("groups", default=None)
 
 
 @contextmanager

@@ -1,13 +1,12 @@
 """Numbers of distinct labels by 16-byte digests, for tables with many rows."""
 
 from hashlib import blake2b
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 Numbers = npt.NDArray[np.int32]
-DIGEST_BYTES: Final = 16
+DIGEST_BYTES = 16
 
 
 class LabelDigestList:

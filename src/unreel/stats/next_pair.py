@@ -10,7 +10,6 @@ normal posterior.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from scipy.special import ndtr
@@ -18,19 +17,19 @@ from scipy.special import ndtr
 from unreel.core.errors import InvalidValueError
 from unreel.stats.row_sample import Array, IntArray
 
-SPREAD: Final = 1.5
+SPREAD = 1.5
 """Prior standard deviation of strengths, with which most comparisons are far from certain."""
-_SPREADS: Final = (0.2, 5.0)
+_SPREADS = (0.2, 5.0)
 """Minimum and maximum of the standard deviation of strengths that is estimated from results."""
-_DOUBT: Final = 0.4
+_DOUBT = 0.4
 """Prior standard deviation of the logarithm of the spread: 0.7 to 3.3 in 95 % of cases."""
-MOST: Final = 2000
+MOST = 2000
 """Maximum number of competitors; the posterior stores the square of their number."""
-_STEPS: Final = 50
-_SETTLED: Final = 1e-9
-_PROBIT: Final = math.sqrt(math.pi / 8)
+_STEPS = 50
+_SETTLED = 1e-9
+_PROBIT = math.sqrt(math.pi / 8)
 """Scale at which the logistic curve approximates the normal one."""
-_WIDTH: Final = math.sqrt(math.pi * math.log(2) / 2)
+_WIDTH = math.sqrt(math.pi * math.log(2) / 2)
 """Width of the Gaussian that approximates the entropy of the normal curve."""
 
 
@@ -59,8 +58,9 @@ def estimate_strength_posterior(wins: Array, *, spread: float | None = None) -> 
     """
     size = len(wins)
     if wins.shape != (size, size) or not 1 < size <= MOST or not np.all(wins >= 0):
-        msg = f"results of 2 to {MOST} competitors are a square of counts. Count wins of row over column"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"results of 2 to {MOST} competitors are a square of counts. Count wins of row over column"
+        )
     mean, precision = _fit_strengths(
         wins, _estimate_strength_spread(wins) if spread is None else spread
     )
@@ -112,11 +112,11 @@ def _fit_strengths(
 
 
 def compute_pair_information_gain(
-    belief: StrengthPosterior, first: IntArray, second: IntArray
+    posterior: StrengthPosterior, first: IntArray, second: IntArray
 ) -> Array:
     """Return the expected information, in bits, that comparing each pair gives about the strengths."""
-    difference = (belief.mean[first] - belief.mean[second]) * _PROBIT
-    spread = belief.spread_of(first, second) * _PROBIT**2
+    difference = (posterior.mean[first] - posterior.mean[second]) * _PROBIT
+    spread = posterior.spread_of(first, second) * _PROBIT**2
     of_result = _compute_entropy_bits(ndtr(difference / np.sqrt(1 + spread)))
     width = spread + _WIDTH**2
     of_noise = _WIDTH / np.sqrt(width) * np.exp(-(difference**2) / (2 * width))
@@ -124,7 +124,7 @@ def compute_pair_information_gain(
 
 
 def choose_next_pairs(
-    belief: StrengthPosterior, pairs: Sequence[tuple[int, int]], *, n: int, seed: int
+    posterior: StrengthPosterior, pairs: Sequence[tuple[int, int]], *, n: int, seed: int
 ) -> list[int]:
     """Return the indices in `pairs` of the `n` pairs to compare next, the most informative first.
 
@@ -135,7 +135,7 @@ def choose_next_pairs(
     order = np.random.default_rng(seed).permutation(len(pairs))
     columns = [np.array([pairs[i][column] for i in order], dtype=np.int64) for column in (0, 1)]
     left = np.ones(len(pairs), dtype=bool)
-    updated = belief
+    updated = posterior
     chosen: list[int] = []
     while len(chosen) < n and len(pairs):
         if not left.any():
@@ -148,9 +148,9 @@ def choose_next_pairs(
     return chosen
 
 
-def _update_posterior(belief: StrengthPosterior, first: int, second: int) -> StrengthPosterior:
+def _update_posterior(posterior: StrengthPosterior, first: int, second: int) -> StrengthPosterior:
     """Return the posterior after one more comparison of the pair, by its expected curvature."""
-    mean, covariance = belief.mean, belief.covariance
+    mean, covariance = posterior.mean, posterior.covariance
     along = covariance[:, first] - covariance[:, second]
     spread = along[first] - along[second]
     chance = 1 / (1 + np.exp(-(mean[first] - mean[second]) / np.sqrt(1 + np.pi * spread / 8)))

@@ -8,7 +8,6 @@ difference: common difficulty cancels.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeGroups, Ja
 from unreel.stats.power import compute_detectable_difference
 from unreel.stats.resampling import compute_shared_variance
 
-FEWEST: Final = 6
+FEWEST = 6
 """Minimum number of clips for an interval at a level of 0.95."""
 
 
@@ -59,7 +58,7 @@ class _VarianceEstimate:
 
 def compute_difference_interval(
     value: float,
-    left_out: JackknifeValues,
+    jackknife_values: JackknifeValues,
     *,
     n: int,
     few: int,
@@ -80,10 +79,10 @@ def compute_difference_interval(
     if few < FEWEST:
         reason = f"an interval at level {level:g} needs {FEWEST} clips or scenes in common"
         return Unmeasured(f"{reason}, here are {few}; {bare}")
-    if not np.isfinite(left_out.scenes).all():
+    if not np.isfinite(jackknife_values.scenes).all():
         reason = "the figure rests on so few clips that it has no value without some of them"
         return Unmeasured(f"{reason}; {bare}")
-    doubt = _estimate_total_variance(left_out)
+    doubt = _estimate_total_variance(jackknife_values)
     if math.sqrt(doubt.variance) <= ROUNDING * max(1.0, abs(value)):
         return _estimate_constant_difference(value, few, n=n, reach=reach, level=level)
     from scipy.special import stdtr, stdtrit
@@ -101,13 +100,16 @@ def compute_difference_interval(
     )
 
 
-def _estimate_total_variance(left_out: JackknifeValues) -> _VarianceEstimate:
-    scenes, rest = _estimate_group_variance(left_out.scenes), (left_out.creators, left_out.cells)
+def _estimate_total_variance(jackknife_values: JackknifeValues) -> _VarianceEstimate:
+    scenes, rest = (
+        _estimate_group_variance(jackknife_values.scenes),
+        (jackknife_values.creators, jackknife_values.cells),
+    )
     if any(part is None or not np.isfinite(part).all() for part in rest):
         return scenes
     creators, cells = (_estimate_group_variance(np.asarray(part)) for part in rest)
     by_scene, by_creator, by_cell = (np.array(v.variance) for v in (scenes, creators, cells))
-    twice = float(compute_shared_variance(by_scene, by_creator, by_cell, left_out.crossing))
+    twice = float(compute_shared_variance(by_scene, by_creator, by_cell, jackknife_values.crossing))
     variance = scenes.variance + creators.variance - twice
     squares = sum(v.variance**2 / v.free for v in (scenes, creators))
     return _VarianceEstimate(variance, variance**2 / squares if squares else scenes.free)
@@ -141,12 +143,7 @@ def _build_clipped_estimate(
 ) -> Estimate:
     low, high = max(ends[0], -reach), min(ends[1], reach)
     return Estimate(
-        value=value,
-        low=min(low, value),
-        high=max(high, value),
-        n=n,
-        level=level,
-        n_clusters=few,
+        value=value, low=min(low, value), high=max(high, value), n=n, level=level, n_clusters=few
     )
 
 

@@ -1,14 +1,15 @@
 """Statistical power: the smallest difference between two reviewers that a benchmark can show."""
 
 import math
-from typing import Final
 
 from unreel.core.errors import InvalidValueError
 
-POWER: Final = 0.8
+POWER = 0.8
 """Probability of detecting a true difference of the reported size."""
-DISCORDANT: Final = 0.3
+DISCORDANT = 0.3
 """Default fraction of clips on which one of two reviewers is right and the other wrong, if unknown."""
+N_DIFFERENCES = 7
+"""Number of differences that `unreel compare` tests, and corrects for, between two reviewers under `reality`."""
 
 
 def compute_detectable_difference(
@@ -36,8 +37,9 @@ def compute_detectable_accuracy_gap(
 ) -> float:
     """Return the accuracy difference shown with 80 % power; one is right on `discordant` of clips."""
     if n_clusters < 2 or not 0 < discordant <= 1:  # noqa: PLR2004  a spread needs two
-        msg = f"got {n_clusters} clips and a share of {discordant}. Use 2 clips or more and a share in 0..1"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"got {n_clusters} clips and a share of {discordant}. Use 2 clips or more and a share in 0..1"
+        )
     squared = _compute_power_factor(n_clusters - 1, alpha) ** 2
     spread = math.sqrt(squared * discordant / (n_clusters + squared))
     return max(spread, _compute_one_sided_difference(n_clusters, 1.0, alpha))

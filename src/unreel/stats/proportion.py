@@ -1,9 +1,12 @@
-"""Proportions of a count, with mid-P intervals."""
+"""Proportions of a count, with mid-P intervals, and rates of events, with Poisson intervals."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
@@ -19,8 +22,9 @@ def estimate_proportion(successes: int, n: int, *, level: float = 0.95) -> Measu
     Rows of one clip are not independent trials: use `bootstrap_mean` for such rows.
     """
     if not 0 <= successes <= n:
-        msg = f"a share needs 0 <= successes <= n, got {successes} of {n}. Check the counts"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"a share needs 0 <= successes <= n, got {successes} of {n}. Check the counts"
+        )
     if n == 0:
         return Unmeasured("nothing was counted")
     fraction = successes / n
@@ -51,6 +55,32 @@ def mid_p_interval(share: float, n: float, *, level: float) -> tuple[float, floa
     return low, high
 
 
+def estimate_event_rate(
+    events: npt.ArrayLike, exposures: npt.ArrayLike, *, n: int, level: float = 0.95
+) -> Estimate:
+    """Compute events per unit of exposure, with Garwood's exact Poisson interval of the total count.
+
+    `events` and `exposures` are sums by scene. If counts of scenes vary more than Poisson counts,
+    the total counts as that many fewer events, by Student's t for few scenes. `n` counts rows.
+    """
+    from scipy.special import gammaincinv, stdtrit
+
+    counts, lengths = np.asarray(events, np.float64), np.asarray(exposures, np.float64)
+    total, n_scenes, tail = counts.sum(), len(counts), (1 - level) / 2
+    rate = total / lengths.sum()
+    dispersion = 1.0
+    if total and n_scenes > 1:
+        wider = stdtrit(n_scenes - 1, tail) / central_normal_quantile(level)
+        variance = np.square(counts - rate * lengths).sum() * n_scenes / (n_scenes - 1)
+        dispersion = max(1.0, wider**2 * variance / total)
+    worth, unit = total / dispersion, dispersion / lengths.sum()
+    low = unit * gammaincinv(worth, tail) if total else 0.0
+    high = unit * gammaincinv(worth + 1, 1 - tail)
+    return Estimate(
+        value=float(rate), low=float(low), high=float(high), n=n, n_clusters=n_scenes, level=level
+    )
+
+
 def _bisect_for_level(
     rising: Callable[[float], float], level: float, low: float, high: float
 ) -> float:
@@ -64,8 +94,9 @@ def _bisect_for_level(
 def central_normal_quantile(level: float) -> float:
     """Return the number of standard deviations on each side that contain the fraction `level`."""
     if not 0 < level < 1:
-        msg = f"a level must be between 0 and 1, got {level}. Use 0.95 for a 95 % interval"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"a level must be between 0 and 1, got {level}. Use 0.95 for a 95 % interval"
+        )
     return -NormalDist().inv_cdf((1 - level) / 2)
 
 
@@ -79,11 +110,10 @@ class WeightedProportion:
 
     def __post_init__(self) -> None:
         if not 0 <= self.successes <= self.n:
-            msg = (
+            raise InvalidValueError(
                 f"a share needs 0 <= successes <= n, got {self.successes} of {self.n}. "
                 "Check the counts"
             )
-            raise InvalidValueError(msg)
 
 
 def sum_weighted_proportions(

@@ -1,7 +1,6 @@
 """Confidence intervals of many proportions at once, by the method of `stats.bootstrap`."""
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from unreel.stats.proportion import central_normal_quantile
 from unreel.stats.resampling import MOST_UNDEFINED, compute_min_clusters
 from unreel.stats.row_sample import Array
 
-_STEPS: Final = 14
+_STEPS = 14
 """Number of steps of false position: the bounds are exact to ten digits."""
 
 
@@ -23,12 +22,7 @@ class IntervalBounds:
 
 
 def compute_proportion_intervals(
-    values: Array,
-    replicates: Array,
-    *,
-    n_clusters: Array,
-    n_free: Array,
-    level: float = 0.95,
+    values: Array, replicates: Array, *, n_clusters: Array, n_free: Array, level: float = 0.95
 ) -> IntervalBounds:
     """Compute the intervals of `values`, shares from 0 to 1, from their resamples.
 

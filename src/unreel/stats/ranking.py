@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,14 @@ from unreel.stats.bootstrap import compute_bootstrap_interval, explain_too_few_c
 from unreel.stats.resampling import Statistic, resample_statistic
 from unreel.stats.row_sample import Array, IntArray, RowSample
 
-_BRADLEY_TERRY: Final = LazyImport("evalica:bradley_terry", extra="arena")
-_WINNER: Final = LazyImport("evalica:Winner", extra="arena")
+_BRADLEY_TERRY = LazyImport("evalica:bradley_terry", extra="eval")
+_WINNER = LazyImport("evalica:Winner", extra="eval")
 
 # Far below any interval width, reached in a few hundred rounds unless one side nearly always wins.
-_TOLERANCE: Final = 1e-8
-_MOST_ROUNDS: Final = 10_000
+_TOLERANCE = 1e-8
+_MOST_ROUNDS = 10_000
 # Maximum number of names in one reason; "..." replaces the others.
-_NAMED: Final = 5
+_NAMED = 5
 
 
 class BattleOutcome(StrEnum):
@@ -35,7 +35,7 @@ class BattleOutcome(StrEnum):
     TIE = "tie"
 
 
-_POINTS: Final = {BattleOutcome.FIRST: 1.0, BattleOutcome.TIE: 0.5, BattleOutcome.SECOND: 0.0}
+_POINTS = {BattleOutcome.FIRST: 1.0, BattleOutcome.TIE: 0.5, BattleOutcome.SECOND: 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,9 @@ class ClipBattle:
 
     def __post_init__(self) -> None:
         if self.first == self.second:
-            msg = f"a battle needs two competitors, got {self.first!r} twice. Drop it"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"a battle needs two competitors, got {self.first!r} twice. Drop it"
+            )
 
 
 def bradley_terry(

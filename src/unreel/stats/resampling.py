@@ -14,7 +14,6 @@ clips have no creator: they vary by scene only.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -24,11 +23,11 @@ from unreel.stats.row_sample import Array, ClusterIds, ClusterResampler, Cluster
 
 Statistic = Callable[[Array], Array]
 
-RESAMPLES: Final = 2_000
+RESAMPLES = 2_000
 # The variance that is counted twice is the smallest part, so fewer resamples are sufficient.
-_CELL_RESAMPLES: Final = 500
+_CELL_RESAMPLES = 500
 # Maximum fraction of undefined resamples; an interval without more of them would be misleading.
-MOST_UNDEFINED: Final = 0.1
+MOST_UNDEFINED = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +77,7 @@ def are_rows_independent(clusters: Clusters, n_rows: int, *, level: float = 0.95
 
 def _draw_replicates(
     statistic: Statistic,
-    draw: ClusterResampler,
+    resampler: ClusterResampler,
     count: int,
     *,
     block: int,
@@ -87,7 +86,7 @@ def _draw_replicates(
     counts = [block] * (count // block)
     if count % block:
         counts.append(count % block)
-    return np.concatenate([statistic(draw.draw(rng, size)) for size in counts])
+    return np.concatenate([statistic(resampler.draw(rng, size)) for size in counts])
 
 
 def _widen_replicates(

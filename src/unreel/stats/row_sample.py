@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +37,9 @@ __all__ = (
 )
 
 # Number of weights in one block: a few temporaries of this size fit into the processor's cache.
-_BLOCK: Final = 2**15
+_BLOCK = 2**15
 # Maximum integer that is ranked by counting, in one byte each.
-_FEW: Final = 255
+_FEW = 255
 
 
 def require_float_columns(*columns: npt.ArrayLike) -> tuple[Array, ...]:
@@ -51,11 +51,13 @@ def require_float_columns(*columns: npt.ArrayLike) -> tuple[Array, ...]:
     arrays = tuple(np.asarray(column, dtype=np.float64) for column in columns)
     shapes = sorted({array.shape for array in arrays})
     if len(shapes) > 1 or len(shapes[0]) != 1:
-        msg = f"columns must be flat and equally long, got shapes {shapes}. Align the rows"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"columns must be flat and equally long, got shapes {shapes}. Align the rows"
+        )
     if not all(np.isfinite(array).all() for array in arrays):
-        msg = "a column holds NaN or infinity. Leave out rows without a value and count them"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "a column holds NaN or infinity. Leave out rows without a value and count them"
+        )
     return arrays
 
 
@@ -223,8 +225,7 @@ class DistinctRowIndices:
             before, last = np.divmod(codes, len(values))
             distinct = (*(known[before] for known in distinct), values[last])
         if code is None:
-            msg = "a sample needs a column. Give it one"
-            raise InvalidValueError(msg)
+            raise InvalidValueError("a sample needs a column. Give it one")
         return cls(code, distinct, counts)
 
     @property
@@ -235,9 +236,12 @@ class DistinctRowIndices:
         return first
 
 
-def _compute_cell_ids(ties: ClusterIds) -> IntArray:
+def _compute_cell_ids(cluster_ids: ClusterIds) -> IntArray:
     """Return for each row the number of its cell: the combination of scene and creator."""
-    return ties.scene.astype(np.int64) * (int(ties.creator.max()) + 1) + ties.creator
+    return (
+        cluster_ids.scene.astype(np.int64) * (int(cluster_ids.creator.max()) + 1)
+        + cluster_ids.creator
+    )
 
 
 def _rank_distinct_values(column: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:

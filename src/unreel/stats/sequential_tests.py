@@ -13,22 +13,21 @@ false-alarm rate with weights that sum to 1.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from unreel.stats.row_sample import Array
 
-START_EVERY: Final = 5
+START_EVERY = 5
 """Number of values between two starts of a test."""
-SLOPE_SD: Final = 0.3
+SLOPE_SD = 0.3
 """Prior standard deviation of a slope per value, in standard deviations of the noise."""
-SHIFT_SD: Final = 1.0
+SHIFT_SD = 1.0
 """Prior standard deviation of a shift, in standard deviations of the noise."""
-BETS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+BETS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Fractions of the evidence that is lost by one value of 0; the test averages over them."""
-_HALVINGS: Final = 20
-_ROUNDING: Final = 1e-12
+_HALVINGS = 20
+_ROUNDING = 1e-12
 
 Interval = tuple[float, float, float]
 """Value, lower and upper bound; the bounds are infinite if there are too few values."""

@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
 from unreel.core.errors import InvalidValueError
 from unreel.stats.row_sample import Array, BoolArray, IntArray
 
-REAL: Final = -1
+REAL = -1
 """Value of `creator` for a real clip."""
-_LEAST: Final = 1e-12
+_LEAST = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -30,8 +29,7 @@ class SkillAnswerColumns:
     def __post_init__(self) -> None:
         columns = (self.creator, self.scene, self.generated, self.nuisance)
         if any(len(column) != len(self.reviewer) for column in columns):
-            msg = "columns of answers must be equally long. Build them together"
-            raise InvalidValueError(msg)
+            raise InvalidValueError("columns of answers must be equally long. Build them together")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +82,18 @@ class EqualProbabilityCounts:
     """Number of the `n` answers that are "generated"."""
 
     @classmethod
-    def of(cls, answers: SkillAnswerColumns, shape: SkillTermLayout) -> "EqualProbabilityCounts":
+    def of(cls, answers: SkillAnswerColumns, layout: SkillTermLayout) -> "EqualProbabilityCounts":
         """Count the answers of each reviewer and creator; with nuisances, build one group per answer."""
-        if shape.n_nuisances:
-            return cls.one_by_one(answers, shape)
-        wide = shape.n_creators + 1
+        if layout.n_nuisances:
+            return cls.one_by_one(answers, layout)
+        wide = layout.n_creators + 1
         cell = answers.reviewer.astype(np.int64) * wide + (answers.creator - REAL)
-        n = np.bincount(cell, minlength=shape.n_reviewers * wide).astype(np.float64)
+        n = np.bincount(cell, minlength=layout.n_reviewers * wide).astype(np.float64)
         n_generated = np.bincount(cell, weights=answers.generated, minlength=len(n))
         occurs = np.flatnonzero(n)
         reviewer, source = np.divmod(occurs, wide)
         return cls(
-            shape=shape,
+            shape=layout,
             reviewer=reviewer,
             creator=np.maximum(source + REAL, 0),
             made=(source + REAL != REAL).astype(np.float64),
@@ -106,11 +104,11 @@ class EqualProbabilityCounts:
 
     @classmethod
     def one_by_one(
-        cls, answers: SkillAnswerColumns, shape: SkillTermLayout
+        cls, answers: SkillAnswerColumns, layout: SkillTermLayout
     ) -> "EqualProbabilityCounts":
         """Build groups of one answer each."""
         return cls(
-            shape=shape,
+            shape=layout,
             reviewer=answers.reviewer.astype(np.int64),
             creator=np.maximum(answers.creator, 0).astype(np.int64),
             made=(answers.creator != REAL).astype(np.float64),

@@ -19,7 +19,6 @@ every clip explains the reviewer's answers better.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
@@ -34,25 +33,25 @@ from unreel.stats.skill_likelihood import (
     SkillTermLayout,
 )
 
-FEW_SLIPS: Final = 0.02
+FEW_SLIPS = 0.02
 """Prior mean of the guess rate; small rates are more likely than large ones."""
-MOST_GUESS: Final = 0.03
+MOST_GUESS = 0.03
 """Maximum guess rate. A larger one would absorb differences between reviewers, as in Video Reality
 Test's counts, where some recognise Sora's watermark and some do not.
 """
-_COIN: Final = 0.5
-SPREAD: Final = 3.0
+_COIN = 0.5
+SPREAD = 3.0
 """Prior standard deviation of every term: 95 % lie within 6 log-odds."""
-_NEARLY_CONSTANT: Final = 2 * MOST_GUESS
+_NEARLY_CONSTANT = 2 * MOST_GUESS
 """Maximum fraction of the rarer answer that slips alone can cause, as the mean over real and generated clips."""
-_CLEAR_GAIN: Final = 3.3
+_CLEAR_GAIN = 3.3
 """Minimum gain in log-likelihood of one more term; chance alone gives as much in 1 % of cases."""
-_CLEAR_LOSS: Final = -1.0
+_CLEAR_LOSS = -1.0
 """Minimum gain over one chance for every clip, which the terms can nearly imitate if creators are alike."""
-_LEAST_CHANCE: Final = 1e-12
-_STEPS: Final = 200
-_SETTLED: Final = 1e-8
-_HALVINGS: Final = 30
+_LEAST_CHANCE = 1e-12
+_STEPS = 200
+_SETTLED = 1e-8
+_HALVINGS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,9 +65,9 @@ class SkillModelTerms:
     """Coefficient of each nuisance variable."""
 
     @classmethod
-    def of(cls, vector: Array, shape: SkillTermLayout) -> "SkillModelTerms":
+    def of(cls, vector: Array, layout: SkillTermLayout) -> "SkillModelTerms":
         """Split a vector of all terms of the skill model into its kinds."""
-        return cls(**{name: vector[part] for name, part in shape.parts.items()})
+        return cls(**{name: vector[part] for name, part in layout.parts.items()})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,29 +100,28 @@ class SkillModelPrior:
 
     def __post_init__(self) -> None:
         if not (0 <= (self.guess or 0) < _COIN and self.spread > 0):
-            msg = (
+            raise InvalidValueError(
                 f"guess must lie in 0..{_COIN} and spread above 0, got {self.guess} and {self.spread}. "
                 "Use the defaults"
             )
-            raise InvalidValueError(msg)
 
 
-_DEFAULT: Final = SkillModelPrior()
+_DEFAULT = SkillModelPrior()
 
 
 def fit_skill_terms(
     answers: SkillAnswerColumns,
-    shape: SkillTermLayout,
+    layout: SkillTermLayout,
     *,
     model: SkillModelPrior = _DEFAULT,
     anchors: BoolArray | None = None,
 ) -> SkillModelFit:
     """Fit the most likely terms; realism has mean 0 over `anchors`, by default all creators."""
-    rows = EqualProbabilityCounts.of(answers, shape)
-    guess = _estimate_guess_rate(answers, shape, model)
+    rows = EqualProbabilityCounts.of(answers, layout)
+    guess = _estimate_guess_rate(answers, layout, model)
     terms, _ = _fit_terms(rows, guess, model.spread)
-    chosen = np.ones(shape.n_creators, dtype=np.bool_) if anchors is None else anchors
-    centre = _build_centring_matrix(shape, chosen)
+    chosen = np.ones(layout.n_creators, dtype=np.bool_) if anchors is None else anchors
+    centre = _build_centring_matrix(layout, chosen)
     error = np.sqrt(
         np.maximum(
             _estimate_term_variance(answers, rows, terms, centre, guess=guess, model=model), 0.0
@@ -131,13 +129,13 @@ def fit_skill_terms(
     )
     blind = _detect_blind_reviewers(rows, rows.likelihoods(terms, guess))
     return SkillModelFit(
-        SkillModelTerms.of(centre @ terms, shape), SkillModelTerms.of(error, shape), blind
+        SkillModelTerms.of(centre @ terms, layout), SkillModelTerms.of(error, layout), blind
     )
 
 
 def estimate_skill_intervals(
     answers: SkillAnswerColumns,
-    shape: SkillTermLayout,
+    layout: SkillTermLayout,
     *,
     model: SkillModelPrior = _DEFAULT,
     level: float = 0.95,
@@ -150,11 +148,11 @@ def estimate_skill_intervals(
         few: Measured = Unmeasured(
             f"an interval at level {level:g} needs {compute_min_clusters(level)} scenes, here are {n_scenes}"
         )
-        return SkillTermEstimates(*([few] * size for size in shape.sizes))
-    ties = _ConnectedEntrants.of(answers, shape)
-    fit = fit_skill_terms(answers, shape, model=model, anchors=ties.creators)
+        return SkillTermEstimates(*([few] * size for size in layout.sizes))
+    ties = _ConnectedEntrants.of(answers, layout)
+    fit = fit_skill_terms(answers, layout, model=model, anchors=ties.creators)
     quantile = -float(stdtrit(n_scenes - 1, (1 - level) / 2))
-    n_all = np.full(shape.n_nuisances, len(answers.scene))
+    n_all = np.full(layout.n_nuisances, len(answers.scene))
 
     def around(name: str, counts: IntArray, reasons: Sequence[str]) -> list[Measured]:
         columns = (getattr(fit.terms, name), quantile * getattr(fit.errors, name), counts, reasons)
@@ -169,7 +167,7 @@ def estimate_skill_intervals(
         around("bias", ties.n_real, ties.why_bias()),
         around("ability", ties.n_real + ties.n_made, ties.why_ability(fit.blind)),
         around("realism", ties.n_about, ties.why_realism()),
-        around("sway", n_all, [""] * shape.n_nuisances),
+        around("sway", n_all, [""] * layout.n_nuisances),
     )
 
 
@@ -187,14 +185,14 @@ def _build_symmetric_estimate(
 
 
 def _estimate_guess_rate(
-    answers: SkillAnswerColumns, shape: SkillTermLayout, model: SkillModelPrior
+    answers: SkillAnswerColumns, layout: SkillTermLayout, model: SkillModelPrior
 ) -> float:
     """Return the most likely guess rate, fitted without nuisance variables, which hardly affect it."""
     from scipy.optimize import minimize_scalar
 
     if model.guess is not None:
         return model.guess
-    bare = EqualProbabilityCounts.of(answers, replace(shape, n_nuisances=0))
+    bare = EqualProbabilityCounts.of(answers, replace(layout, n_nuisances=0))
 
     mode = np.zeros(bare.shape.n_terms)
 
@@ -210,7 +208,7 @@ def _estimate_guess_rate(
 
 
 def _fit_terms(
-    rows: EqualProbabilityCounts, guess: float, spread: float, *, start: Array | None = None
+    counts: EqualProbabilityCounts, guess: float, spread: float, *, start: Array | None = None
 ) -> tuple[Array, float]:
     """Return the most likely terms, and their log-likelihood including the prior.
 
@@ -218,16 +216,16 @@ def _fit_terms(
     every step solvable.
     """
     pull = 1 / spread**2
-    terms = np.zeros(rows.shape.n_terms) if start is None else start.copy()
-    height = rows.likelihood(terms, guess) - pull * float(terms @ terms) / 2
+    terms = np.zeros(counts.shape.n_terms) if start is None else start.copy()
+    height = counts.likelihood(terms, guess) - pull * float(terms @ terms) / 2
     for _ in range(_STEPS):
-        weights = rows.weigh(terms, guess)
-        slope = rows.slope(weights.score) - pull * terms
-        curve = rows.curve(weights.expected) + pull * np.eye(len(terms))
+        weights = counts.weigh(terms, guess)
+        slope = counts.slope(weights.score) - pull * terms
+        curve = counts.curve(weights.expected) + pull * np.eye(len(terms))
         step = np.linalg.solve(curve, slope)
         for _ in range(_HALVINGS):
             higher = terms + step
-            reached = rows.likelihood(higher, guess) - pull * float(higher @ higher) / 2
+            reached = counts.likelihood(higher, guess) - pull * float(higher @ higher) / 2
             if reached >= height:
                 terms, height = higher, reached
                 break
@@ -237,19 +235,19 @@ def _fit_terms(
     return terms, height
 
 
-def _detect_blind_reviewers(rows: EqualProbabilityCounts, likelihoods: Array) -> BoolArray:
+def _detect_blind_reviewers(counts: EqualProbabilityCounts, likelihoods: Array) -> BoolArray:
     """Return for each reviewer whether one probability for all clips explains its answers better."""
-    size = rows.shape.n_reviewers
+    size = counts.shape.n_reviewers
 
     def count(column: Array) -> Array:
-        return np.bincount(rows.reviewer, column, size).astype(np.float64)
+        return np.bincount(counts.reviewer, column, size).astype(np.float64)
 
     def share(chosen: Array) -> Array:
-        rate: Array = count(chosen * rows.said) / np.maximum(count(chosen * rows.n), 1.0)
+        rate: Array = count(chosen * counts.said) / np.maximum(count(chosen * counts.n), 1.0)
         return rate
 
-    n, rates = count(rows.n), share(np.ones(len(rows.n)))
-    of_real, of_made = share(1 - rows.made), share(rows.made)
+    n, rates = count(counts.n), share(np.ones(len(counts.n)))
+    of_real, of_made = share(1 - counts.made), share(counts.made)
     certain = np.clip(rates, _LEAST_CHANCE, 1 - _LEAST_CHANCE)
     one_chance = n * (rates * np.log(certain) + (1 - rates) * np.log1p(-certain))
     gain = count(likelihoods) - one_chance
@@ -258,14 +256,14 @@ def _detect_blind_reviewers(rows: EqualProbabilityCounts, likelihoods: Array) ->
     return blind
 
 
-def _build_centring_matrix(shape: SkillTermLayout, anchors: BoolArray) -> Array:
+def _build_centring_matrix(layout: SkillTermLayout, anchors: BoolArray) -> Array:
     """Build the matrix that subtracts the anchors' mean realism; probabilities do not change."""
-    centre = np.eye(shape.n_terms)
+    centre = np.eye(layout.n_terms)
     if anchors.any():
-        mean = np.zeros(shape.n_terms)
-        mean[shape.parts["realism"]] = anchors / anchors.sum()
-        centre[shape.parts["realism"]] -= mean
-        centre[shape.parts["ability"]] -= mean
+        mean = np.zeros(layout.n_terms)
+        mean[layout.parts["realism"]] = anchors / anchors.sum()
+        centre[layout.parts["realism"]] -= mean
+        centre[layout.parts["ability"]] -= mean
     return centre
 
 
@@ -312,23 +310,23 @@ class _ConnectedEntrants:
     """Number of answers about each creator."""
 
     @classmethod
-    def of(cls, answers: SkillAnswerColumns, shape: SkillTermLayout) -> "_ConnectedEntrants":
+    def of(cls, answers: SkillAnswerColumns, layout: SkillTermLayout) -> "_ConnectedEntrants":
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
         generated = answers.creator != REAL
-        size = shape.n_reviewers + shape.n_creators
-        edges = (answers.reviewer[generated], answers.creator[generated] + shape.n_reviewers)
+        size = layout.n_reviewers + layout.n_creators
+        edges = (answers.reviewer[generated], answers.creator[generated] + layout.n_reviewers)
         graph = csr_array((np.ones(int(generated.sum())), edges), shape=(size, size))
         _, group = connected_components(graph, directed=False)
-        largest = int(np.argmax(np.bincount(group[shape.n_reviewers :], minlength=1)))
+        largest = int(np.argmax(np.bincount(group[layout.n_reviewers :], minlength=1)))
         tied = group == largest
         counts = (
-            np.bincount(answers.reviewer[~generated], minlength=shape.n_reviewers),
-            np.bincount(answers.reviewer[generated], minlength=shape.n_reviewers),
-            np.bincount(answers.creator[generated], minlength=shape.n_creators),
+            np.bincount(answers.reviewer[~generated], minlength=layout.n_reviewers),
+            np.bincount(answers.reviewer[generated], minlength=layout.n_reviewers),
+            np.bincount(answers.creator[generated], minlength=layout.n_creators),
         )
-        return cls(tied[: shape.n_reviewers], tied[shape.n_reviewers :], *counts)
+        return cls(tied[: layout.n_reviewers], tied[layout.n_reviewers :], *counts)
 
     def why_bias(self) -> list[str]:
         """Return the reasons why reviewers' biases are unknown, or ""."""

@@ -14,7 +14,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from PIL import Image
 
@@ -24,9 +24,9 @@ from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput
 from unreel.media.access import read_sample_clip
 from unreel.testing.reviewers import run
 
-SCENES: Final = ("scene-0", "scene-1")
-_SIZE: Final = (192, 128)
-_ODD_IDS: Final = ("../escape", "/etc/passwd", "", "\0", "s" * 300)
+SCENES = ("scene-0", "scene-1")
+_SIZE = (192, 128)
+_ODD_IDS = ("../escape", "/etc/passwd", "", "\0", "s" * 300)
 
 
 @dataclass(slots=True)
@@ -195,7 +195,7 @@ class CreatorKit:
         return list(zip(outcomes, desks, strict=True))
 
 
-_DESKS: Final = "desks"
+_DESKS = "desks"
 
 
 def _build_creator_context(folder: Path, name: str) -> FakeCreatorContext:
@@ -203,9 +203,9 @@ def _build_creator_context(folder: Path, name: str) -> FakeCreatorContext:
 
 
 async def _generate_clips_concurrently(
-    creator: Creator, briefs: Sequence[ClipBrief], desks: Sequence[FakeCreatorContext]
+    creator: Creator, briefs: Sequence[ClipBrief], contexts: Sequence[FakeCreatorContext]
 ) -> list[GeneratedClip | Failure]:
-    pairs = zip(briefs, desks, strict=True)
+    pairs = zip(briefs, contexts, strict=True)
     return await asyncio.gather(*(creator.make(brief, desk) for brief, desk in pairs))
 
 

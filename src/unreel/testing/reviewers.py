@@ -65,19 +65,19 @@ def sample_exhibit(name: str, *, n_frames: int = 4) -> ClipInput:
 
 def sample_sheets() -> list[ReviewRequest]:
     """Return sample review requests of every protocol, one of them about a pair of clips."""
-    sheets = []
+    requests = []
     for number in range(12):
         protocol = get_protocol(list_protocol_names()[number % len(list_protocol_names())])
         names = [f"sample-{number}", f"other-{number}"][: protocol.n_clips]
-        sheet = ReviewRequest(
+        request = ReviewRequest(
             key=digest("sample question", str(number)),
             instrument=protocol.instrument,
             prompt="Is this real?",
-            exhibits=tuple(sample_exhibit(name) for name in names),
+            inputs=tuple(sample_exhibit(name) for name in names),
             condition=Condition(),
         )
-        sheets.append(sheet)
-    return sheets
+        requests.append(request)
+    return requests
 
 
 class ReviewerKit:
@@ -107,7 +107,7 @@ class ReviewerKit:
 
     def test_every_sheet_is_answered_once_in_any_company(self, reviewer: Reviewer) -> None:
         async def both() -> tuple[list[Reply | Failure], list[Reply | Failure]]:
-            alone = [await reviewer.answer(sheet) for sheet in sample_sheets()]
+            alone = [await reviewer.answer(request) for request in sample_sheets()]
             return alone, await _answer_all(reviewer, sample_sheets())
 
         alone, together = run(reviewer, both)
@@ -122,16 +122,16 @@ class ReviewerKit:
             assert outcome.text.strip() if isinstance(outcome, Reply) else outcome.detail
 
     def test_what_cannot_be_asked_is_a_failure_and_no_exception(self, reviewer: Reviewer) -> None:
-        sheet = sample_sheets()[2]
-        bare = replace(sheet.exhibits[0], frames=(), sound_wav=None, whole=None)
-        frame = replace(sheet.exhibits[0].frames[0], jpeg=b"no picture")
+        request = sample_sheets()[2]
+        bare = replace(request.inputs[0], frames=(), sound_wav=None, whole=None)
+        frame = replace(request.inputs[0].frames[0], jpeg=b"no picture")
         broken = replace(bare, frames=(frame,) * 4)
         odd = [
-            replace(sheet, exhibits=(bare,)),
-            replace(sheet, exhibits=(broken,)),
-            replace(sheet, instrument=Instrument("unheard-of", 9)),
-            replace(sheet, prompt="\x00\ud800 not a character"),
-            replace(sheet, condition=Condition(audio="on", thinking="off", prompt="unheard-of")),
+            replace(request, inputs=(bare,)),
+            replace(request, inputs=(broken,)),
+            replace(request, instrument=Instrument("unheard-of", 9)),
+            replace(request, prompt="\x00\ud800 not a character"),
+            replace(request, condition=Condition(audio="on", thinking="off", prompt="unheard-of")),
         ]
         outcomes = run(reviewer, lambda: _answer_all(reviewer, odd))
         assert all(isinstance(outcome, Reply | Failure) for outcome in outcomes)
@@ -163,8 +163,10 @@ def run(tested: "Reviewer | Creator", act: Callable[[], Awaitable[T]]) -> T:
     return asyncio.run(closing())
 
 
-async def _answer_all(reviewer: Reviewer, sheets: Sequence[ReviewRequest]) -> list[Reply | Failure]:
-    return await asyncio.gather(*(reviewer.answer(sheet) for sheet in sheets))
+async def _answer_all(
+    reviewer: Reviewer, requests: Sequence[ReviewRequest]
+) -> list[Reply | Failure]:
+    return await asyncio.gather(*(reviewer.answer(request) for request in requests))
 
 
 def _get_outcome_text(outcome: Reply | Failure) -> str:

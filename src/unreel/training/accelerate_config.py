@@ -5,23 +5,23 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
 from unreel.reviewers.local.input_format import FamilyName
 from unreel.training.recipe import TrainedModelSection, TrainingDevicesSection
 
-FILE: Final = "accelerate.json"
-_LAYERS: Final[Mapping[FamilyName, str]] = {
+FILE = "accelerate.json"
+_LAYERS: Mapping[FamilyName, str] = {
     "qwen2.5-vl": "Qwen2_5_VLDecoderLayer,Qwen2_5_VLVisionBlock",
     "qwen3-vl": "Qwen3VLTextDecoderLayer,Qwen3VLVisionBlock",
     "videollama3": "Qwen2DecoderLayer,VideoLlama3VisionEncoderLayer",
 }
 """Transformer layer classes at which FSDP splits a model, by model family."""
-LAUNCHED: Final = "unreel.cli.train.accelerate_worker"
+LAUNCHED = "unreel.cli.train.accelerate_worker"
 """Module that each process runs."""
-_MASTER: Final = "MASTER"
+_MASTER = "MASTER"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +43,9 @@ def build_accelerate_config(
     """
     n = devices.count * devices.nodes
     if devices.strategy == "single" and n > 1:
-        setting, problem = "devices.strategy", f"single, and {n} devices are named"
-        raise InvalidSettingError(setting, problem, "Set it to ddp or fsdp")
+        raise InvalidSettingError(
+            "devices.strategy", f"single, and {n} devices are named", "Set it to ddp or fsdp"
+        )
     kind = {"single": "NO", "ddp": "MULTI_GPU", "fsdp": "FSDP"}
     values: dict[str, Any] = {
         "compute_environment": "LOCAL_MACHINE",

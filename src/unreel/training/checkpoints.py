@@ -11,19 +11,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError, UnsafeTargetError
 from unreel.core.input_files import parse_json_object, read_limited_bytes
 from unreel.core.output_files import PART, OutputDirectory, open_regular_user_file
 from unreel.core.safe_names import require_relative_path
 
-SEAL: Final = "seal.json"
-INNER: Final = "training"
+SEAL = "seal.json"
+INNER = "training"
 """Subfolder of a checkpoint with the training state: optimiser, schedule and random states."""
-_SEAL_BYTES: Final = 4 << 20
-_STEPS: Final = "checkpoints"
-_NAME: Final = re.compile(r"step-(\d{6,12})")
+_SEAL_BYTES = 4 << 20
+_STEPS = "checkpoints"
+_NAME = re.compile(r"step-(\d{6,12})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import inf, isfinite
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.output_files import OutputDirectory
 
-TABLE: Final = "curve.csv"
-PICTURE: Final = "curve.svg"
-LOSS: Final = "loss"
-HELD_OUT: Final = "held-out loss"
-_FIRST: Final = ("step", "epoch", LOSS, HELD_OUT, "learning rate")
+TABLE = "curve.csv"
+PICTURE = "curve.svg"
+LOSS = "loss"
+HELD_OUT = "held-out loss"
+_FIRST = ("step", "epoch", LOSS, HELD_OUT, "learning rate")
 _WIDTH, _HEIGHT = 720, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 40, 44
-_TICKS: Final = 5
-_COLOURS: Final = ("#2563eb", "#b45309")
-_MOST_POINTS: Final = 600
+_TICKS = 5
+_COLOURS = ("#2563eb", "#b45309")
+_MOST_POINTS = 600
 
 Moment = Mapping[str, float]
 """Metrics at one step, by name; `step` is always present."""
@@ -44,10 +44,10 @@ class PlotAxis:
         return [self.low + (self.high - self.low) * i / (_TICKS - 1) for i in range(_TICKS)]
 
 
-def write_training_curve(moments: Sequence[Moment], folder: OutputDirectory) -> None:
-    """Write the training curve into `folder` as CSV and as SVG, replacing older files."""
-    folder.write(TABLE, format_training_curve_csv(moments).encode())
-    folder.write(PICTURE, draw_training_curve_svg(moments).encode())
+def write_training_curve(moments: Sequence[Moment], directory: OutputDirectory) -> None:
+    """Write the training curve into `directory` as CSV and as SVG, replacing older files."""
+    directory.write(TABLE, format_training_curve_csv(moments).encode())
+    directory.write(PICTURE, draw_training_curve_svg(moments).encode())
 
 
 def format_training_curve_csv(moments: Sequence[Moment]) -> str:
@@ -85,7 +85,7 @@ def draw_training_curve_svg(
     return _format_svg_page(title, parts)
 
 
-def _draw_axes(across: PlotAxis, up: PlotAxis) -> list[str]:
+def _draw_axes(axis: PlotAxis, up: PlotAxis) -> list[str]:
     parts: list[str] = []
     for value in up.ticks():
         y = up(value)
@@ -93,8 +93,8 @@ def _draw_axes(across: PlotAxis, up: PlotAxis) -> list[str]:
             f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="#d4d4d8"/>'
         )
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:.3g}</text>')
-    for value in sorted({round(tick) for tick in across.ticks()}):
-        x = across(value)
+    for value in sorted({round(tick) for tick in axis.ticks()}):
+        x = axis(value)
         parts.append(
             f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{value:,}</text>'
         )
@@ -105,10 +105,10 @@ def _draw_axes(across: PlotAxis, up: PlotAxis) -> list[str]:
 
 
 def _draw_curve(
-    number: int, name: str, line: Sequence[tuple[float, float]], across: PlotAxis, up: PlotAxis
+    number: int, name: str, line: Sequence[tuple[float, float]], axis: PlotAxis, up: PlotAxis
 ) -> list[str]:
     colour = _COLOURS[number]
-    path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in line)
+    path = " ".join(f"{axis(x):.1f},{up(y):.1f}" for x, y in line)
     left = _LEFT + number * 150
     parts = [
         f'<rect x="{left}" y="14" width="14" height="4" fill="{colour}"/>',
@@ -117,8 +117,7 @@ def _draw_curve(
     ]
     if name == HELD_OUT:
         parts += [
-            f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" fill="{colour}"/>'
-            for x, y in line
+            f'<circle cx="{axis(x):.1f}" cy="{up(y):.1f}" r="3" fill="{colour}"/>' for x, y in line
         ]
     return parts
 

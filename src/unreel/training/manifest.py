@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Measured
@@ -38,11 +38,12 @@ class TrainingResult:
     """Increase of the reward on held-out questions, only after a GRPO training."""
 
 
-FILE: Final = "training.json"
-_MOST_BYTES: Final = 4 << 20
-_FREE: Final = ("watch.", "optimise.workers", "devices.", "published.")
-"""Prefixes of the settings that may change before a resume; the paths of benchmarks may change too."""
-_TOLD: Final = 6
+FILE = "training.json"
+_MOST_BYTES = 4 << 20
+_FREE = ("watch.", "optimise.workers", "devices.", "published.", "reward.keep_from")
+"""Prefixes of the settings that may change before a resume; so may the paths of benchmarks.
+`data.N.expected` and `reward.keep_from`, in stored manifests only, have no effect."""
+_TOLD = 6
 
 Going = Literal["resume", "fresh", "either"]
 """Whether a training must resume (`resume`), must start again (`fresh`), or either."""
@@ -59,12 +60,15 @@ class TrainingManifest:
     """Hash of the initial weights."""
     n_devices: int
 
-    def differences(self, before: "TrainingManifest") -> Iterator[str]:
-        """Yield each setting that differs from the manifest `before`, as text."""
-        old, new = dict(_iter_flat_settings(before.recipe)), dict(_iter_flat_settings(self.recipe))
+    def differences(self, earlier_manifest: "TrainingManifest") -> Iterator[str]:
+        """Yield each setting that differs from the manifest `earlier_manifest`, as text."""
+        old, new = (
+            dict(_iter_flat_settings(earlier_manifest.recipe)),
+            dict(_iter_flat_settings(self.recipe)),
+        )
         for key in sorted({*old, *new}):
             is_free = key.startswith(_FREE) or (
-                key.startswith("data.") and key.endswith("benchmark")
+                key.startswith("data.") and (key.endswith("benchmark") or ".expected." in key)
             )
             if not is_free and old.get(key) != new.get(key):
                 yield f"{key} was {old.get(key)!r} and is {new.get(key)!r}"
@@ -72,10 +76,10 @@ class TrainingManifest:
             "data": "the examples, their answers or the holdout changed",
             "base": "the model that it starts from has other weights",
         }.items():
-            if getattr(before, name) != getattr(self, name):
+            if getattr(earlier_manifest, name) != getattr(self, name):
                 yield text
-        if before.n_devices != self.n_devices:
-            yield f"it ran on {before.n_devices} devices and is to run on {self.n_devices}"
+        if earlier_manifest.n_devices != self.n_devices:
+            yield f"it ran on {earlier_manifest.n_devices} devices and is to run on {self.n_devices}"
 
 
 def read_training_manifest(folder: Path) -> TrainingManifest | None:
@@ -86,12 +90,13 @@ def read_training_manifest(folder: Path) -> TrainingManifest | None:
     try:
         return TrainingManifest(**parse_json_object(read_limited_bytes(path, most=_MOST_BYTES)))
     except (InvalidValueError, TypeError) as error:
-        remedy = "Name another --out, or start again with --fresh"
-        raise UnreadableSourceError(str(path), "damaged", remedy) from error
+        raise UnreadableSourceError(
+            str(path), "damaged", "Name another --out, or start again with --fresh"
+        ) from error
 
 
 def prepare_training_folder(
-    begun: TrainingManifest, folder: Path, *, going: Going
+    manifest: TrainingManifest, folder: Path, *, going: Going
 ) -> TrainingCheckpoint | None:
     """Prepare the directory of a training; return the checkpoint to resume from, or `None` if new.
 
@@ -104,14 +109,26 @@ def prepare_training_folder(
     before = None if going == "fresh" else read_training_manifest(folder)
     newest = None if before is None else checkpoints.newest()
     if before is not None and (newest is not None or checkpoints.model() is not None):
-        _require_same_training(begun, before, folder)
+        changes = list(manifest.differences(before))
+        if changes:
+            more = f"; and {len(changes) - _TOLD} more" if len(changes) > _TOLD else ""
+            raise UnreadableSourceError(
+                str(folder),
+                f"another training was begun there: {'; '.join(changes[:_TOLD])}{more}",
+                "Change it back, name another --out, or start again with --fresh",
+            )
     elif going == "resume":
-        remedy = "Leave --resume away to begin, or name the folder of a training that was begun"
-        raise UnreadableSourceError(str(folder), "there is no complete checkpoint", remedy)
+        raise UnreadableSourceError(
+            str(folder),
+            "there is no complete checkpoint",
+            "Leave --resume away to begin, or name the folder of a training that was begun",
+        )
     checkpoints.clear_drafts()
     if newest is None and (going == "fresh" or checkpoints.model() is None):
         checkpoints.clear()
-    text = json.dumps({name: getattr(begun, name) for name in TrainingManifest.__slots__}, indent=1)
+    text = json.dumps(
+        {name: getattr(manifest, name) for name in TrainingManifest.__slots__}, indent=1
+    )
     OutputDirectory(folder, published=True).write(FILE, text.encode())
     return newest
 
@@ -122,17 +139,11 @@ def _require_no_foreign_files(folder: Path) -> None:
         return
     for name in ("model", "checkpoints"):
         if (folder / name).exists():
-            problem = f"it contains {name!r}, which was not written by unreel"
-            raise UnreadableSourceError(str(folder), problem, "Name another --out")
-
-
-def _require_same_training(begun: TrainingManifest, before: TrainingManifest, folder: Path) -> None:
-    changes = list(begun.differences(before))
-    if changes:
-        more = f"; and {len(changes) - _TOLD} more" if len(changes) > _TOLD else ""
-        problem = f"another training was begun there: {'; '.join(changes[:_TOLD])}{more}"
-        remedy = "Change it back, name another --out, or start again with --fresh"
-        raise UnreadableSourceError(str(folder), problem, remedy)
+            raise UnreadableSourceError(
+                str(folder),
+                f"it contains {name!r}, which was not written by unreel",
+                "Name another --out",
+            )
 
 
 def _iter_flat_settings(values: Any, above: str = "") -> Iterator[tuple[str, Any]]:

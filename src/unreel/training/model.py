@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
@@ -37,9 +37,9 @@ class AnswerSampler:
         self._model, self._encoder = model, encoder
         self._max_tokens, self._temperature, self._seed = max_tokens, temperature, seed
 
-    def draw(self, sheet: ReviewRequest, n: int) -> list[str] | Failure:
-        """Sample `n` answers of the model to `sheet`; return a failure if the request cannot be encoded."""
-        encoded = self._encoder.encode(sheet)
+    def draw(self, request: ReviewRequest, n: int) -> list[str] | Failure:
+        """Sample `n` answers of the model to `request`; return a failure if the request cannot be encoded."""
+        encoded = self._encoder.encode(request)
         if isinstance(encoded, Failure):
             return encoded
         batch = self._encoder.collate([encoded] * n, pad="left")
@@ -50,7 +50,7 @@ class AnswerSampler:
         was_training = self._model.training
         self._model.eval()
         with torch.inference_mode(), torch.random.fork_rng():
-            torch.manual_seed(int(digest("draw", str(self._seed), sheet.key)[:15], 16))
+            torch.manual_seed(int(digest("draw", str(self._seed), request.key)[:15], 16))
             output = self._model.generate(
                 **{name: values.to(device) for name, values in batch.items()},
                 max_new_tokens=self._max_tokens,
@@ -92,7 +92,7 @@ def build_checkpoint_input_spec(recipe: TrainRecipe, base: BaseModelFolder) -> C
     return recipe.taught.model_copy(update=where)
 
 
-_EYES: Final[Mapping[FamilyName, tuple[str, ...]]] = {
+_EYES: Mapping[FamilyName, tuple[str, ...]] = {
     "qwen2.5-vl": ("visual",),
     "qwen3-vl": ("visual",),
     "videollama3": ("vision_model", "projector"),
@@ -131,8 +131,11 @@ def build_lora_config(section: TrainedModelSection, model: Any) -> LoraConfig:
         and (section.vision == "trained" or not is_vision_layer(name, section.family))
     ]
     if not names:
-        problem = "has no layer that supports an adapter"
-        raise UnreadableSourceError(section.name, problem, "Check [model] family, or tune = full")
+        raise UnreadableSourceError(
+            section.name,
+            "has no layer that supports an adapter",
+            "Check [model] family, or tune = full",
+        )
     return LoraConfig(
         task_type="CAUSAL_LM",
         r=section.lora_rank,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pydantic_core import to_jsonable_python
 
@@ -15,12 +15,12 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
 from unreel.training.recipe import TrainRecipe
 
-PAGE: Final = "README.md"
-FILE: Final = "card.json"
-_MOST_BYTES: Final = 4 << 20
-_PACKAGES: Final = ("unreel", "torch", "transformers", "peft", "trl", "accelerate")
-_NOT_STATED: Final = "not stated"
-LIMITS: Final = (
+PAGE = "README.md"
+FILE = "card.json"
+_MOST_BYTES = 4 << 20
+_PACKAGES = ("unreel", "torch", "transformers", "peft", "trl", "accelerate")
+_NOT_STATED = "not stated"
+LIMITS = (
     "As proof that a video is or is not AI-generated: it gives a judgement with a known rate of error.",
     "As the only ground for a measure against a person, an account or a publication.",
     "On kinds of clips, generators or lengths on which it was not evaluated.",
@@ -74,11 +74,11 @@ def read_model_licence(folder: Path) -> str:
     return ""
 
 
-def write_model_card(card: CheckpointModelCard, folder: OutputDirectory) -> None:
+def write_model_card(card: CheckpointModelCard, directory: OutputDirectory) -> None:
     """Write the model card into the checkpoint's folder, as Markdown and as JSON."""
     document = json.dumps(to_jsonable_python(card), indent=1)
-    folder.write(FILE, document.encode())
-    folder.write(PAGE, format_model_card(card).encode())
+    directory.write(FILE, document.encode())
+    directory.write(PAGE, format_model_card(card).encode())
 
 
 def read_model_card(folder: Path) -> CheckpointModelCard:

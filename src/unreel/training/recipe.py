@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
@@ -33,8 +33,8 @@ from unreel.reviewers.local.input_format import (
     ProtocolTrainingCondition,
 )
 
-_SHIPPED: Final = files("unreel.training") / "recipes"
-_TOML: Final = ".toml"
+_SHIPPED = files("unreel.training") / "recipes"
+_TOML = ".toml"
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)]
@@ -57,19 +57,6 @@ class TrainedModelSection(RecipeSection):
     gradient_checkpointing: bool = True
 
 
-class ExpectedClipsSection(RecipeSection):
-    """`[[data.expected]]`: expected number and size of clips, for an estimate without the files."""
-
-    examples: Count
-    """Number of annotation rows, or of clips if each clip is one question."""
-    seconds: Positive
-    """Length of a clip in seconds."""
-    width: Annotated[Count, RecipeNumberUnit("pixels")]
-    height: Annotated[Count, RecipeNumberUnit("pixels")]
-    rate: Annotated[Positive, RecipeNumberUnit("frames a second")] = 24.0
-    answer_tokens: Annotated[MaxTokens, RecipeNumberUnit("tokens")] = 64
-
-
 class TrainingDataSection(RecipeSection):
     """`[[data]]`: a benchmark with ground truth, and its questions."""
 
@@ -83,8 +70,6 @@ class TrainingDataSection(RecipeSection):
     condition: Annotated[ConditionSection, Field(validate_default=True)] = ConditionSection()
     weight: Positive = 1.0
     """Number of times that each example occurs per epoch: 2 is twice, 0.5 is once in every second epoch."""
-    expected: Annotated[tuple[ExpectedClipsSection, ...], Field(max_length=MOST_PARTS)] = ()
-    """Expected number and size of clips, for `unreel train plan` if a benchmark is not on this machine."""
 
     @field_validator("protocol")
     @classmethod
@@ -101,23 +86,32 @@ class TrainingDataSection(RecipeSection):
         instrument = get_protocol(info.data["protocol"])
         resolved = section.resolved(instrument)
         if resolved.prompt not in instrument.wording.teaches:
-            kind = f"{instrument.instrument.protocol} prompt that can be taught"
-            raise UnknownNameError(kind, resolved.prompt, sorted(instrument.wording.teaches))
+            raise UnknownNameError(
+                f"{instrument.instrument.protocol} prompt that can be taught",
+                resolved.prompt,
+                sorted(instrument.wording.teaches),
+            )
         if resolved.audio == "on":
-            setting, problem = "condition.audio", "no trainable model family accepts sound"
-            raise InvalidSettingError(setting, problem, "Leave it off")
+            raise InvalidSettingError(
+                "condition.audio", "no trainable model family accepts sound", "Leave it off"
+            )
         if resolved.thinking != "default":
-            setting, problem = "condition.thinking", "a checkpoint answers as it was trained"
-            raise InvalidSettingError(setting, problem, "Leave it at its default")
+            raise InvalidSettingError(
+                "condition.thinking",
+                "a checkpoint answers as it was trained",
+                "Leave it at its default",
+            )
         return resolved
 
     @property
     def path(self) -> Path:
         """Return the path of the benchmark; raise `InvalidSettingError` if the recipe names none."""
         if self.benchmark is None:
-            setting, problem = "data.benchmark", "the recipe leaves it to the user of the data"
-            remedy = "Name the folder or table: --data PATH, or --set data.benchmark=PATH"
-            raise InvalidSettingError(setting, problem, remedy)
+            raise InvalidSettingError(
+                "data.benchmark",
+                "the recipe leaves it to the user of the data",
+                "Name the folder or table: --data PATH, or --set data.benchmark=PATH",
+            )
         return Path(self.benchmark)
 
     @property
@@ -143,8 +137,11 @@ class UnseenBenchmarkSection(RecipeSection):
     @model_validator(mode="after")
     def _names_something(self) -> "UnseenBenchmarkSection":
         if self.benchmark is None and self.split is None:
-            setting, problem = "holdout.benchmarks", "names neither a benchmark nor a split"
-            raise InvalidSettingError(setting, problem, "Name at least one of them")
+            raise InvalidSettingError(
+                "holdout.benchmarks",
+                "names neither a benchmark nor a split",
+                "Name at least one of them",
+            )
         return self
 
 
@@ -212,7 +209,7 @@ class ValidationSection(RecipeSection):
 class AnswerRewardSection(RecipeSection):
     """`[reward]`: rewards of sampled answers, after supervised training."""
 
-    method: Literal["grpo", "rejection"] = "grpo"
+    method: Literal["grpo"] = "grpo"
     label: Annotated[Share, Field(gt=0)] = 0.4
     box: Share = 0.2
     onset: Share = 0.2
@@ -227,22 +224,18 @@ class AnswerRewardSection(RecipeSection):
     generations: Annotated[int, Field(ge=2, le=256)] = 8
     temperature: Positive = 1.0
     kl: Annotated[float, Field(ge=0, le=10)] = 0.0
-    """Weight of the penalty on the distance from the initial checkpoint (GRPO); 0: no penalty."""
-    keep_from: Share = 0.5
-    """Minimum reward with which rejection sampling trains on the best answer to a question."""
+    """Weight of the penalty on the distance from the initial checkpoint; 0: no penalty."""
 
 
 class PublishedResultSection(RecipeSection):
     """`[published]`: the published result that the recipe reproduces."""
 
     source: Text
-    """Paper, and name of the table of `unreel published` that contains the result."""
+    """Paper, and name of the table in `benchmarks/published` that contains the result."""
     row: Text
     """Name of the row in that table."""
     figures: dict[str, float] = Field(min_length=1, max_length=MOST_PARTS)
     """Published values by column of that table."""
-    minutes: Positive | None = None
-    devices: Text | None = None
 
 
 class TrainingDevicesSection(RecipeSection):
@@ -291,6 +284,7 @@ class TrainRecipe(RecipeSection):
             input=self.input,
             box_space=get_model_family(self.model.family).boxes,
             instruments=tuple(reversed(instruments.values())),
+            max_tokens=self.max_tokens,
         )
 
 
@@ -321,11 +315,11 @@ def read_train_recipe(
     values = deepcopy(dict(named)) if isinstance(named, Mapping) else _read_recipe_toml(str(named))
     sections = _wrap_in_list(values.get("data", []))
     if data and (not isinstance(sections, list) or len(data) > len(sections)):
-        setting, problem = (
+        raise InvalidSettingError(
             "--data",
             f"named {len(data)} times, more often than the recipe has [[data]]",
+            "Name one path for each, in their order",
         )
-        raise InvalidSettingError(setting, problem, "Name one path for each, in their order")
     for section, path in zip(sections if isinstance(sections, list) else (), data, strict=False):
         section["benchmark"] = str(path)
     for change in changes:
@@ -338,6 +332,5 @@ def _read_recipe_toml(named: str) -> dict[str, Any]:
     if path.suffix == _TOML or path.exists():
         return read_toml_file(path, "recipe")
     if named not in list_shipped_recipes():
-        kind = "recipe"
-        raise UnknownNameError(kind, named, [*list_shipped_recipes(), "a path of a .toml file"])
+        raise UnknownNameError("recipe", named, [*list_shipped_recipes(), "a path of a .toml file"])
     return tomllib.loads((_SHIPPED / f"{named}{_TOML}").read_text(encoding="utf-8"))

@@ -1,10 +1,10 @@
 """Training from recipe to model: data, processes, stored files, resume and result."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 import transformers
@@ -19,13 +19,19 @@ from unreel.engine.storage_access import ClipAccessSettings
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.training.checkpoints import INNER, TrainingCheckpoint, TrainingCheckpointStore
-from unreel.training.examples.order import ExampleOrder, compute_epoch_length, count_training_steps
+from unreel.training.examples.example import (
+    ExampleOrder,
+    TrainingExample,
+    compute_epoch_length,
+    count_training_steps,
+)
+from unreel.training.examples.input_size import estimate_example_tokens
 from unreel.training.examples.reading import (
     TrainingDataSummary,
     TrainingExampleSet,
     read_training_examples,
 )
-from unreel.training.grpo.run import (
+from unreel.training.grpo import (
     GrpoQuestionDataset,
     GrpoResult,
     GrpoTrainerCallback,
@@ -48,19 +54,16 @@ from unreel.training.model import (
 )
 from unreel.training.model_card import CheckpointModelCard, read_package_versions
 from unreel.training.recipe import AnswerRewardSection, TrainRecipe
-from unreel.training.rejection.collect_answers import build_rejection_sampling_examples
-from unreel.training.rewards.answer_key import group_examples_by_question
+from unreel.training.rewards.reward import group_examples_by_question
 from unreel.training.rewards.reward_settings import compute_answer_reward_settings
-from unreel.training.sft.batches import ExampleCollator
-from unreel.training.sft.early_stopping import EarlyStoppingState
-from unreel.training.sft.lru_cache import open_clip_input_cache
+from unreel.training.sft.batches import ExampleCollator, open_clip_input_cache
 from unreel.training.sft.trainer import (
     HISTORY,
     ResumableSftTrainer,
     SftTrainerContext,
     read_early_stopping_state,
 )
-from unreel.training.sft.validation import HoldoutEvaluator
+from unreel.training.sft.validation import EarlyStoppingState, HoldoutEvaluator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +87,7 @@ def read_training_process_info() -> TrainingProcessInfo:
     )
 
 
-GALLERY_BYTES: Final = 2 << 30
+GALLERY_BYTES = 2 << 30
 """Maximum size of the cache of clip inputs; a clip with 8 frames takes about 200 kB."""
 
 
@@ -93,6 +96,8 @@ class TrainingCallbacks:
     """Callbacks of a training for progress and stop requests."""
 
     on_reading: OnStep = lambda _part, _progress: None
+    on_examples: Callable[[int, int], None] = lambda _n, _tokens: None
+    """Callback in the first process with the number of examples of an epoch and an estimate of their tokens."""
     on_start: Callable[[int, int], None] = lambda _from, _to: None
     on_step: Callable[[int, float, EarlyStoppingState], None] = lambda _step, _loss, _vigil: None
     should_stop: Callable[[], bool] = lambda: False
@@ -105,7 +110,7 @@ def train(
     access: ClipAccessSettings,
     going: Going = "either",
     accept_leak: bool = False,
-    spectator: TrainingCallbacks = TrainingCallbacks(),  # noqa: B008  a frozen value
+    callbacks: TrainingCallbacks = TrainingCallbacks(),  # noqa: B008  a frozen value
 ) -> TrainingResult:
     """Train the model of `recipe` and write it to `folder`/model; a stopped training is resumed.
 
@@ -114,14 +119,19 @@ def train(
     """
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    by_grpo = recipe.reward if recipe.reward and recipe.reward.method == "grpo" else None
-    if by_grpo is not None:
+    if recipe.reward is not None:
         require_grpo_support(recipe)
     process = read_training_process_info()
     with _lock_training_folder(folder) if process.is_first else contextlib.nullcontext():
         examples: TrainingExampleSet = _broadcast_from_first(
             process,
-            lambda: _read_example_set(recipe, folder, access, spectator, accept_leak=accept_leak),
+            lambda: read_training_examples(
+                recipe,
+                access=access,
+                folder=folder / "data",
+                accept_leak=accept_leak,
+                on_step=callbacks.on_reading,
+            ),
         )
         base = _broadcast_from_first(process, lambda: find_base_model(recipe.model))
         begun = TrainingManifest(
@@ -133,9 +143,9 @@ def train(
         start = _broadcast_from_first(
             process, lambda: prepare_training_folder(begun, folder, going=going)
         )
-        job = _TrainingJob(recipe, folder, access, examples, base, begun, spectator)
-        if by_grpo is not None:
-            return job.improve(by_grpo)
+        job = _TrainingJob(recipe, folder, access, examples, base, begun, callbacks)
+        if recipe.reward is not None:
+            return job.improve(recipe.reward)
         return job.run(start, n_devices=process.n)
 
 
@@ -149,38 +159,47 @@ class _TrainingJob:
     begun: TrainingManifest
     spectator: TrainingCallbacks
 
-    def run(self, start: TrainingCheckpoint | None, *, n_devices: int) -> TrainingResult:
+    def run(self, checkpoint: TrainingCheckpoint | None, *, n_devices: int) -> TrainingResult:
         in_a_pass = compute_epoch_length(self.examples.train, self.examples.weights)
         n_steps = count_training_steps(
             self.recipe.optimise, in_a_pass=in_a_pass, n_devices=n_devices
         )
-        vigil = EarlyStoppingState() if start is None else read_early_stopping_state(start.path)
-        if start is not None and vigil.ended:
-            return self._end(vigil, start.step, n_steps, loss=None, start=start)
-        self.spectator.on_start(0 if start is None else start.step, n_steps)
+        vigil = (
+            EarlyStoppingState()
+            if checkpoint is None
+            else read_early_stopping_state(checkpoint.path)
+        )
+        if checkpoint is not None and vigil.ended:
+            return self._end(vigil, checkpoint.step, n_steps, loss=None, checkpoint=checkpoint)
+        self._report_examples(self.examples.train, are_answers_given=True)
+        self.spectator.on_start(0 if checkpoint is None else checkpoint.step, n_steps)
         n_workers = self.recipe.optimise.workers
         with open_clip_input_cache(GALLERY_BYTES, shared=n_workers > 0) as gallery:
-            teacher = self._teacher(start, vigil, n_steps=n_steps, gallery=gallery)
-            teacher.train(resume_from_checkpoint=None if start is None else str(start.path))
+            teacher = self._teacher(checkpoint, vigil, n_steps=n_steps, gallery=gallery)
+            teacher.train(
+                resume_from_checkpoint=None if checkpoint is None else str(checkpoint.path)
+            )
         losses = [entry["loss"] for entry in teacher.state.log_history if "loss" in entry]
         step = teacher.state.global_step
-        return self._end(vigil, step, n_steps, loss=losses[-1] if losses else None, start=start)
+        return self._end(
+            vigil, step, n_steps, loss=losses[-1] if losses else None, checkpoint=checkpoint
+        )
 
     def _teacher(
         self,
-        start: TrainingCheckpoint | None,
-        vigil: EarlyStoppingState,
+        checkpoint: TrainingCheckpoint | None,
+        state: EarlyStoppingState,
         *,
         n_steps: int,
         gallery: Any,
     ) -> ResumableSftTrainer:
-        recipe, taught = self.recipe, build_checkpoint_input_spec(self.recipe, self.base)
-        encoder = RequestEncoder.open(self.base.folder, taught)
+        recipe, input_spec = self.recipe, build_checkpoint_input_spec(self.recipe, self.base)
+        encoder = RequestEncoder.open(self.base.folder, input_spec)
         order = ExampleOrder(self.examples.train, weights=self.examples.weights, seed=recipe.seed)
-        lessons = ExampleCollator(order, encoder=encoder, access=self.access, gallery=gallery)
+        examples = ExampleCollator(order, encoder=encoder, access=self.access, gallery=gallery)
         looker = HoldoutEvaluator(
             self.examples.held_out,
-            lessons,
+            examples,
             encoder=encoder,
             limit=recipe.watch.clips,
             max_tokens=recipe.max_tokens,
@@ -189,8 +208,8 @@ class _TrainingJob:
         desk = SftTrainerContext(
             recipe=recipe,
             folder=self.folder,
-            taught=taught,
-            lessons=lessons,
+            taught=input_spec,
+            lessons=examples,
             n_examples=len(self.examples.train),
             look=looker,
             card=self.card,
@@ -198,11 +217,11 @@ class _TrainingJob:
             should_stop=self.spectator.should_stop,
         )
         is_lora = recipe.model.tune == "lora"
-        weights = self.base.folder if is_lora or start is None else start.path
-        adapter = start.path if is_lora and start is not None else None
+        weights = self.base.folder if is_lora or checkpoint is None else checkpoint.path
+        adapter = checkpoint.path if is_lora and checkpoint is not None else None
         model = load_trainable_model(recipe.model, weights, adapter=adapter, seed=recipe.seed)
         processor = AutoProcessor.from_pretrained(self.base.folder, local_files_only=True)
-        return ResumableSftTrainer(model, desk, processor=processor, n_steps=n_steps, vigil=vigil)
+        return ResumableSftTrainer(model, desk, processor=processor, n_steps=n_steps, state=state)
 
     def improve(self, reward: AnswerRewardSection) -> TrainingResult:
         """Train by GRPO without checkpoints: a stopped training starts again from the beginning."""
@@ -216,11 +235,12 @@ class _TrainingJob:
         if done is not None:
             return self._improved(done.path, done.step, n_steps)
         start = find_grpo_start_checkpoint(recipe, self.base, self.folder)
+        self._report_examples(first, are_answers_given=False)
         self.spectator.on_start(0, n_steps)
         callback = GrpoTrainerCallback(self.spectator.on_step, self.spectator.should_stop)
         with open_clip_input_cache(GALLERY_BYTES, shared=False) as gallery:
             order = ExampleOrder(first, weights=weights, seed=recipe.seed)
-            lessons = ExampleCollator(
+            examples = ExampleCollator(
                 order, encoder=start.encoder, access=self.access, gallery=gallery
             )
             terms = compute_answer_reward_settings(reward, [q.truths for q in questions])
@@ -229,8 +249,8 @@ class _TrainingJob:
                 recipe,
                 reward,
                 start,
-                puts=GrpoQuestionDataset(order, questions, lessons, terms, n=n),
-                held_out=self.examples.held_out,
+                dataset=GrpoQuestionDataset(order, questions, examples, terms, n=n),
+                held_out_examples=self.examples.held_out,
                 callback=callback,
             )
         if improved.step < n_steps:
@@ -239,23 +259,38 @@ class _TrainingJob:
         path = save_grpo_model(model, start.encoder, improved, card, self.folder)
         return self._improved(path, improved.step, n_steps, improved)
 
+    def _report_examples(
+        self, examples: Sequence[TrainingExample], *, are_answers_given: bool
+    ) -> None:
+        """Report the examples of an epoch; without given answers, only the prompts' tokens are counted."""
+        if not read_training_process_info().is_first:
+            return
+        weights, model = self.examples.weights, self.recipe.model
+        n_tokens = 0.0
+        for example in examples:
+            tokens = estimate_example_tokens(example, model.family, self.recipe.input)
+            n_answer = tokens.answer if are_answers_given else 0
+            n_tokens += weights[example.data] * (tokens.prompt + n_answer)
+        n_examples = round(compute_epoch_length(examples, weights))
+        self.spectator.on_examples(n_examples, round(n_tokens))
+
     def _improved(
-        self, model: Path | None, step: int, n_steps: int, improved: GrpoResult | None = None
+        self, model: Path | None, step: int, n_steps: int, result: GrpoResult | None = None
     ) -> TrainingResult:
         return TrainingResult(
             folder=self.folder,
             model=model,
             step=step,
             n_steps=n_steps,
-            loss=improved.loss if improved else None,
+            loss=result.loss if result else None,
             held_out_loss=None,
             ended="asked" if model is None else "done",
             went_on_from=None,
-            unshown=improved.unshown if improved else {},
-            gain=improved.gain if improved else None,
+            unshown=result.unshown if result else {},
+            gain=result.gain if result else None,
         )
 
-    def card(self, vigil: EarlyStoppingState, step: int) -> CheckpointModelCard:
+    def card(self, state: EarlyStoppingState, step: int) -> CheckpointModelCard:
         """Return the model card of the checkpoint of `step`."""
         return CheckpointModelCard(
             name=self.recipe.name,
@@ -269,29 +304,25 @@ class _TrainingJob:
                 "left_out": dict(self.examples.left_out.reasons),
                 "leaks": [str(leak) for leak in self.examples.leaks],
             },
-            base={
-                "name": self.base.name,
-                "digest": self.base.digest,
-                "licence": self.base.licence,
-            },
+            base={"name": self.base.name, "digest": self.base.digest, "licence": self.base.licence},
             licences=sorted({licence for data in self.examples.data for licence in data.licences}),
-            look=vigil.last,
-            unshown=vigil.unshown,
+            look=state.last,
+            unshown=state.unshown,
             versions=read_package_versions(),
         )
 
     def _end(
         self,
-        vigil: EarlyStoppingState,
+        state: EarlyStoppingState,
         step: int,
         n_steps: int,
         *,
         loss: float | None,
-        start: TrainingCheckpoint | None,
+        checkpoint: TrainingCheckpoint | None,
     ) -> TrainingResult:
-        chosen = vigil.best_step if self.recipe.watch.patience is not None else step
+        chosen = state.best_step if self.recipe.watch.patience is not None else step
         model = None
-        if vigil.ended:
+        if state.ended:
             chosen = step if chosen is None else chosen
             model = self.folder / "model"
             if read_training_process_info().is_first:
@@ -302,10 +333,10 @@ class _TrainingJob:
             step=step if model is None or chosen is None else chosen,
             n_steps=n_steps,
             loss=loss,
-            held_out_loss=None if vigil.last is None else vigil.last["loss"],
-            ended=vigil.ended or "asked",  # type: ignore[arg-type]  # as `EarlyStoppingState` keeps it
-            went_on_from=None if start is None else start.step,
-            unshown=vigil.unshown,
+            held_out_loss=None if state.last is None else state.last["loss"],
+            ended=state.ended or "asked",  # type: ignore[arg-type]  # as `EarlyStoppingState` keeps it
+            went_on_from=None if checkpoint is None else checkpoint.step,
+            unshown=state.unshown,
         )
 
 
@@ -321,27 +352,6 @@ def write_final_model(folder: Path, *, step: int) -> None:
         if not file.startswith(f"{INNER}/") and file not in {HISTORY, "seal.json"}:
             root.link(source.path / file, f"{name}/{file}")
     checkpoints.finish("model", step=step)
-
-
-def _read_example_set(
-    recipe: TrainRecipe,
-    folder: Path,
-    access: ClipAccessSettings,
-    spectator: TrainingCallbacks,
-    *,
-    accept_leak: bool,
-) -> TrainingExampleSet:
-    examples = read_training_examples(
-        recipe,
-        access=access,
-        folder=folder / "data",
-        accept_leak=accept_leak,
-        on_step=spectator.on_reading,
-    )
-    reward = recipe.reward
-    if reward is None or reward.method == "grpo":
-        return examples
-    return build_rejection_sampling_examples(recipe, reward, folder, access, examples)
 
 
 def _format_data_summary(data: TrainingDataSummary) -> str:

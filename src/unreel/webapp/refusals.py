@@ -1,12 +1,12 @@
 """Refusals of requests, with HTTP status and reason."""
 
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import UnreelError
 
 AMBIGUOUS, UNAUTHORISED, FORBIDDEN, BUSY, STOPPED = 400, 401, 403, 429, 503
 SLOW, _TOO_LARGE, _INVALID = 408, 413, 422
-_HEADERS: Final = {
+_HEADERS = {
     AMBIGUOUS: {"connection": "close"},
     UNAUTHORISED: {"www-authenticate": "Bearer"},
     SLOW: {"connection": "close"},

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.requests import ClientDisconnect
@@ -14,7 +15,7 @@ from unreel.webapp.refusals import (
     build_overload_refusal,
     build_too_large_refusal,
 )
-from unreel.webapp.tokens import TokenSettings
+from unreel.webapp.tokens import TokenSettings, call_when_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping
@@ -34,11 +35,15 @@ class RequestBodyLimits(Protocol):
 
 
 class RequestLimitMiddleware:
-    """ASGI middleware that checks a request before its body is read, and bounds the body."""
+    """ASGI middleware that checks a request before its body is read, and bounds the body.
+
+    The bytes of a body count until the response and all tasks in `request.state.work` have ended.
+    """
 
     def __init__(self, app: "ASGIApp", limits: RequestBodyLimits) -> None:
         self._app, self._limits = app, limits
-        self._held_bytes = 0
+        self._held_bytes: Counter[str] = Counter()
+        """Number of bytes of the requests of each token, by its name; "" without a token."""
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Refuse the request, or pass it on with a bounded body."""
@@ -46,9 +51,11 @@ class RequestLimitMiddleware:
             await self._app(scope, receive, send)
             return
         state: MutableMapping[str, Any] = scope.setdefault("state", {})
-        state["began_s"] = time.monotonic()
+        state["began_s"], state["work"], token = time.monotonic(), set(), None
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        body = _LimitedRequestBody(receive, self._limits.upload_s, self._hold)
+        body = _LimitedRequestBody(
+            receive, self._limits.upload_s, lambda n_bytes: self._hold(n_bytes, token)
+        )
         started = False
 
         async def watch(message: "Message") -> None:
@@ -57,7 +64,10 @@ class RequestLimitMiddleware:
             await send(message)
 
         try:
-            _require_one_length(headers)
+            if {b"content-length", b"transfer-encoding"} <= headers.keys():
+                raise RequestRefusedError(
+                    AMBIGUOUS, "ambiguous-length", "the length of the body is stated twice"
+                )
             token = state["token"] = self._authorise(scope, headers)
             body.max_bytes = self._require_size(headers, token)
             await self._app(scope, body, watch)
@@ -68,13 +78,16 @@ class RequestLimitMiddleware:
             if not started:
                 await self._refuse(refusal, scope, receive, send)
         finally:
-            self._held_bytes -= body.n_bytes
+            held = {token.name if token else "": body.n_bytes}
+            call_when_ended(state["work"], lambda: self._held_bytes.subtract(held))
 
-    def _hold(self, n_bytes: int) -> None:
-        if self._held_bytes + n_bytes > self._limits.max_held_bytes:
-            message = "the service holds as many bytes as it may. Retry later"
-            raise build_overload_refusal(message)
-        self._held_bytes += n_bytes
+    def _hold(self, n_bytes: int, token: TokenSettings | None) -> None:
+        name = token.name if token else ""
+        most = token.max_pending_mb * (1 << 20) if token else self._limits.max_held_bytes
+        is_full = self._held_bytes.total() + n_bytes > self._limits.max_held_bytes
+        if is_full or self._held_bytes[name] + n_bytes > most:
+            raise build_overload_refusal("the service holds as many bytes as it may. Retry later")
+        self._held_bytes[name] += n_bytes
 
     def _authorise(self, scope: "Scope", headers: dict[bytes, str]) -> TokenSettings | None:
         """Return the token of a request; raise `RequestRefusedError` for one that is not allowed."""
@@ -86,7 +99,10 @@ class RequestLimitMiddleware:
     async def _refuse(
         self, refusal: RequestRefusedError, _scope: "Scope", _receive: "Receive", send: "Send"
     ) -> None:
-        await _send_refusal(send, refusal)
+        headers = {"content-type": "application/json", "connection": "close", **refusal.headers}
+        encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": refusal.status, "headers": encoded})
+        await send({"type": "http.response.body", "body": json.dumps(refusal.document).encode()})
 
     def _require_size(self, headers: dict[bytes, str], token: TokenSettings | None) -> int:
         """Return the maximum size of the request's body; refuse a larger `content-length`."""
@@ -97,13 +113,6 @@ class RequestLimitMiddleware:
         if not length.isdecimal() or int(length) > max_bytes:
             raise build_too_large_refusal(max_bytes)
         return max_bytes
-
-
-def _require_one_length(headers: dict[bytes, str]) -> None:
-    """Refuse a request whose body a proxy and this server may end at different bytes."""
-    if {b"content-length", b"transfer-encoding"} <= headers.keys():
-        problem = "the length of the body is stated twice"
-        raise RequestRefusedError(AMBIGUOUS, "ambiguous-length", problem)
 
 
 class _LimitedRequestBody:
@@ -122,8 +131,9 @@ class _LimitedRequestBody:
             async with asyncio.timeout(max(0.0, self._until_s - time.monotonic())):
                 message = await self._receive()
         except TimeoutError:
-            problem = f"the body took longer than {self._upload_s:g} s"
-            raise RequestRefusedError(SLOW, "slow-upload", problem) from None
+            raise RequestRefusedError(
+                SLOW, "slow-upload", f"the body took longer than {self._upload_s:g} s"
+            ) from None
         n_bytes = len(message.get("body", b""))
         if self.n_bytes + n_bytes > self.max_bytes:
             raise build_too_large_refusal(self.max_bytes)
@@ -131,10 +141,3 @@ class _LimitedRequestBody:
         self.n_bytes += n_bytes
         self._is_complete = not message.get("more_body", False)
         return message
-
-
-async def _send_refusal(send: "Send", refusal: RequestRefusedError) -> None:
-    headers = {"content-type": "application/json", "connection": "close", **refusal.headers}
-    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": encoded})
-    await send({"type": "http.response.body", "body": json.dumps(refusal.document).encode()})

@@ -1,9 +1,31 @@
 """Server of one web application in this process."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+_IDLE_S = 15.0
+"""Time in seconds after which a connection that is twice found between the same two requests is closed."""
+
+
+class IdleTimeoutProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]  # a variable of uvicorn
+    """HTTP protocol of uvicorn that also closes connections whose request does not begin or has no end of headers."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Start to look at the connection."""
+        super().connection_made(transport)
+        asyncio.get_running_loop().call_later(_IDLE_S, self._close_if_idle, self)
+
+    def _close_if_idle(self, before: object) -> None:
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if is_idle and self.cycle is before:
+            self.transport.close()
+        elif not self.transport.is_closing():
+            at_next = self.cycle if is_idle else self
+            asyncio.get_running_loop().call_later(_IDLE_S, self._close_if_idle, at_next)
 
 
 def run_app(
@@ -14,6 +36,7 @@ def run_app(
         app,
         host=host,
         port=port,
+        http=IdleTimeoutProtocol,
         log_level="warning",
         access_log=False,
         proxy_headers=False,

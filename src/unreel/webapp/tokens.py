@@ -1,14 +1,16 @@
 """Bearer tokens: their file, their scopes, and their limits of rate and concurrency."""
 
+import asyncio
 import base64
 import binascii
 import hashlib
 import hmac
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -17,7 +19,7 @@ from unreel.recipes.validation import RecipeSection, validate_recipe_sections
 from unreel.webapp.refusals import BUSY, RequestRefusedError
 
 Scope = Literal["reward", "compare", "metrics"]
-_BURST: Final = 2
+_BURST = 2
 
 
 class TokenSettings(RecipeSection):
@@ -30,7 +32,11 @@ class TokenSettings(RecipeSection):
     rate: float = Field(default=200.0, gt=0)
     """Maximum requests per second, with a burst of twice as many."""
     concurrency: int = Field(default=256, ge=1)
-    """Maximum number of concurrent requests."""
+    """Maximum number of concurrent requests; one counts until its work has ended, also after its deadline."""
+    max_pending: int = Field(default=256, ge=1)
+    """Maximum number of clips in these requests."""
+    max_pending_mb: float = Field(default=1024, gt=0)
+    """Maximum size of these requests together in MB."""
     max_mb: float | None = Field(default=None, gt=0)
     """Maximum size of a request in MB; a lower limit of the service has precedence."""
 
@@ -68,18 +74,21 @@ def find_token(header: str | None, tokens: Sequence[TokenSettings]) -> TokenSett
 
 
 class TokenRateLimiter:
-    """Rate and concurrency of each token, in this process."""
+    """Rate, concurrency and pending clips of each token, in this process."""
 
     def __init__(self) -> None:
         self._buckets: dict[str, tuple[float, float]] = {}
-        self._running: dict[str, int] = {}
+        self._running: Counter[str] = Counter()
+        self._pending: Counter[str] = Counter()
 
     @contextmanager
-    def admit(self, token: TokenSettings | None) -> Iterator[None]:
-        """Count one request for as long as the context lasts.
+    def admit(
+        self, token: TokenSettings | None, n_clips: int, work: Collection["asyncio.Task[Any]"]
+    ) -> Iterator[None]:
+        """Count one request with `n_clips` clips until the context and all tasks in `work` have ended.
 
         Raises:
-            RequestRefusedError: The token has used its rate or concurrency.
+            RequestRefusedError: The token has used its rate, its concurrency or its pending clips.
         """
         if token is None:
             yield
@@ -87,16 +96,35 @@ class TokenRateLimiter:
         now_s, most = time.monotonic(), token.rate * _BURST
         left, at_s = self._buckets.get(token.name, (most, now_s))
         left = min(most, left + (now_s - at_s) * token.rate)
-        running = self._running.get(token.name, 0)
-        if left < 1 or running >= token.concurrency:
+        is_full = self._running[token.name] >= token.concurrency
+        if left < 1 or is_full or self._pending[token.name] + n_clips > token.max_pending:
             self._buckets[token.name] = (left, now_s)
             wait_s = (1 - left) / token.rate if left < 1 else 1.0
-            limits = f"{token.rate:g} requests/s, {token.concurrency} at once"
-            message = f"token {token.name} allows {limits}"
-            raise RequestRefusedError(BUSY, "rate-limited", message, wait_s)
+            raise RequestRefusedError(
+                BUSY,
+                "rate-limited",
+                f"token {token.name} allows {token.rate:g} requests/s, {token.concurrency} at once,"
+                f" with {token.max_pending} clips",
+                wait_s,
+            )
         self._buckets[token.name] = (left - 1, now_s)
-        self._running[token.name] = running + 1
+        self._running[token.name] += 1
+        self._pending[token.name] += n_clips
+
+        def end() -> None:
+            self._running[token.name] -= 1
+            self._pending[token.name] -= n_clips
+
         try:
             yield
         finally:
-            self._running[token.name] -= 1
+            call_when_ended(work, end)
+
+
+def call_when_ended(tasks: Collection["asyncio.Task[Any]"], function: Callable[[], None]) -> None:
+    """Call `function` when all `tasks` have ended: now, if none of them is running."""
+    if running := [task for task in tasks if not task.done()]:
+        gathered = asyncio.gather(*running, return_exceptions=True)
+        gathered.add_done_callback(lambda _: function())
+    else:
+        function()

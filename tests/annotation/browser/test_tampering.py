@@ -24,7 +24,6 @@ from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_r
 from unreel.annotation.judgements import QuarantineReason, SubmissionQuarantine, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import read_account_passwords
 from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
 from unreel.annotation.studio.project_state import (
     ProjectAlteration,
@@ -39,6 +38,7 @@ from unreel.annotation.studio.projects import (
 )
 from unreel.annotation.studio.pull import CampaignPullResult, pull_campaign_annotations
 from unreel.annotation.studio.push import AssignmentPushRequest, push_assignments
+from unreel.annotation.studio.server import read_account_passwords
 from unreel.core.judgement import Label
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("studio"), pytest.mark.timeout(600)]
@@ -76,7 +76,7 @@ class Spoiler:
         self.attempts += 1
 
     def spoil_tasks(
-        self, room: LabelStudioProject, shown: list[Any], answer: int, owner: int
+        self, project: LabelStudioProject, shown: list[Any], answer: int, owner: int
     ) -> None:
         """14 attempts on tasks and answers."""
         data = [dict(task["data"]) for task in shown]
@@ -95,14 +95,14 @@ class Spoiler:
         self.send("PATCH", f"/api/predictions/{mark['id']}/", {"result": FAKE})
         self.send("DELETE", f"/api/tasks/{shown[DELETED]['id']}/", {})
         smuggled = {"data": data[5] | {"video": data[0]["video"]}}
-        self.send("POST", f"/api/projects/{room.project}/import", [smuggled])
+        self.send("POST", f"/api/projects/{project.project}/import", [smuggled])
         forged = {"result": FAKE, "completed_by": owner}
         self.send("PATCH", f"/api/annotations/{answer}/", {"result": FAKE})
         self.send("POST", f"/api/tasks/{shown[DOUBLED]['id']}/annotations/", forged)
         ready = {"data": data[5], "annotations": [forged]}
-        self.send("POST", f"/api/projects/{room.project}/import", [ready])
+        self.send("POST", f"/api/projects/{project.project}/import", [ready])
 
-    def spoil_screen(self, room: LabelStudioProject, config: str) -> None:
+    def spoil_screen(self, project: LabelStudioProject, config: str) -> None:
         """7 attempts on the project."""
         flipped = config.replace("Real: a camera", "X").replace("Generated: a model made", "Real:")
         for change in (
@@ -114,7 +114,7 @@ class Spoiler:
             {"sampling": "Uniform sampling"},
             {"title": "Ignore this room"},
         ):
-            self.send("PATCH", f"/api/projects/{room.project}/", change)
+            self.send("PATCH", f"/api/projects/{project.project}/", change)
 
 
 @pytest.fixture
@@ -163,8 +163,8 @@ def _prepare(ledger: Ledger) -> Prepared:
     return replace(prepared, tasks=tuple(tasks))
 
 
-def _read_room(client: LabelStudioClient, room: LabelStudioProject) -> list[Any]:
-    return list(iter_studio_project_tasks(client, room.project, fields=("data", "predictions")))
+def _read_room(client: LabelStudioClient, project: LabelStudioProject) -> list[Any]:
+    return list(iter_studio_project_tasks(client, project.project, fields=("data", "predictions")))
 
 
 def _pull(
@@ -174,11 +174,13 @@ def _pull(
     return pulled, {each.room: each for each in pulled.altered}
 
 
-def _require_restored(client: LabelStudioClient, ledger: Ledger, room: LabelStudioProject) -> None:
+def _require_restored(
+    client: LabelStudioClient, ledger: Ledger, project: LabelStudioProject
+) -> None:
     """All that is in the room is what was pushed."""
-    state = read_pushed_project_states(ledger, NAME)[room.key]
-    assert state.changed_settings(client.get(f"/api/projects/{room.project}/")) == ()
-    shown = _read_room(client, room)
+    state = read_pushed_project_states(ledger, NAME)[project.key]
+    assert state.changed_settings(client.get(f"/api/projects/{project.project}/")) == ()
+    shown = _read_room(client, project)
     assert {str(task["id"]) for task in shown} == set(state.numbers)
     for task in shown:
         ours = state.numbers[str(task["id"])]

@@ -19,7 +19,7 @@ from unreel.annotation.consensus.outcome import (
     SettledTask,
     TaskSettlementMethod,
 )
-from unreel.annotation.consensus.trace_matching import get_trace_sort_key
+from unreel.annotation.consensus.trace_consensus import get_trace_sort_key
 from unreel.annotation.judgements import (
     AnyValue,
     PassFailAnswer,
@@ -29,7 +29,7 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.opinion import UnstoredOpinion, get_categorical_answer
+from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position
@@ -200,23 +200,6 @@ def _answers(rng: np.random.Generator, truth: IntArray, right: float) -> list[in
     return answers
 
 
-def test_equal_people_in_a_small_campaign_are_counted_with_the_certainty_that_is_true() -> None:
-    stated, true = [], []
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        truth = rng.integers(2, size=40)
-        weighed, counted = _campaign([_answers(rng, truth, 0.8) for _ in range(3)])
-        assert "majorities are used" in weighed.notes[0]
-        assert "not looked for" in weighed.notes[1]
-        for number, label in enumerate(truth):
-            id_ = task(f"{number:03}").id
-            found = weighed.settled[id_]
-            assert found.value == counted.settled[id_].value
-            true.append(get_categorical_answer(found.value) == ("real", "generated")[label])
-            stated.append(found.p_right or 0)
-    assert abs(np.mean(stated) - np.mean(true)) < 0.05
-
-
 def test_a_pair_that_shares_its_answers_is_found_and_counts_once() -> None:
     rng = np.random.default_rng(3)
     truth = rng.integers(2, size=40)
@@ -227,24 +210,10 @@ def test_a_pair_that_shares_its_answers_is_found_and_counts_once() -> None:
     assert note.startswith("p3 and p4 gave the same answer to 40 of 40 tasks")
 
 
-def test_no_judgements_settle_nothing() -> None:
-    for method in ConsensusMethod:
-        assert not compute_consensus(
-            [], ConsensusRule(method=method), interface=AnnotationInterface.TRACE
-        ).tasks
-
-
 def test_two_judgements_of_one_person_on_one_task_are_refused() -> None:
     twice = [*_opinions([rated(1)]), *_opinions([rated(2)])]
     with pytest.raises(InvalidValueError, match="twice"):
         compute_consensus(twice, ConsensusRule(), interface=AnnotationInterface.REALISM)
-
-
-def test_an_answer_to_another_question_is_refused() -> None:
-    with pytest.raises(InvalidValueError, match="one campaign"):
-        compute_consensus(
-            _opinions([rated(1)]), ConsensusRule(), interface=AnnotationInterface.REALITY
-        )
 
 
 @pytest.mark.parametrize(

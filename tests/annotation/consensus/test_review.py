@@ -23,8 +23,7 @@ from unreel.annotation.consensus.review import (
 )
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.opinion import UnstoredOpinion
-from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.core.trace import Category
+from unreel.core.errors import InvalidValueError
 
 ID = task().id
 SAID = said({"ann": rated(2), "ben": rated(2), "cem": rated(4)})
@@ -80,12 +79,6 @@ def test_as_many_different_reviewers_as_the_rule_wants_settle_it() -> None:
     assert found.accepted_by == ("rea", "rob")
 
 
-def test_a_review_of_another_value_says_nothing() -> None:
-    assert isinstance(
-        _after(_review("rea", ConsensusReviewDecision.ACCEPT, rated(3)), need=1), OpenTask
-    )
-
-
 def test_who_judged_a_task_does_not_review_it() -> None:
     assert isinstance(
         _after(_review("ann", ConsensusReviewDecision.ACCEPT, rated(2)), need=1), OpenTask
@@ -115,14 +108,6 @@ def test_another_reviewer_may_accept_what_was_sent_back() -> None:
     assert found.accepted_by == ("rob",)
 
 
-def test_sending_back_takes_acceptance_away() -> None:
-    found = _after(
-        _review("rob", ConsensusReviewDecision.ACCEPT, rated(2)),
-        _review("rea", ConsensusReviewDecision.SEND_BACK),
-    )
-    assert isinstance(found, OpenTask)
-
-
 def test_a_reviewer_may_take_one_annotators_word_where_nothing_stands() -> None:
     assert isinstance(_after(opinions=APART), OpenTask)
     taken = APART[0].value
@@ -140,23 +125,7 @@ def test_a_reviewer_may_take_one_annotators_word_where_nothing_stands() -> None:
     assert isinstance(_after(stale, opinions=APART), OpenTask)
 
 
-def test_a_review_survives_the_ledger() -> None:
-    review = _review("rea", ConsensusReviewDecision.TAKE, rated(2), "ann")
-    assert parse_consensus_review(_Notice(ID, "rea", review.said)) == review
-
-
 @pytest.mark.parametrize("kept", ["", "[]", "{}", '{"verdict": "maybe"}', "null", "3"])
 def test_a_notice_that_is_no_review_is_refused(kept: str) -> None:
     with pytest.raises(InvalidValueError, match="Review the task again"):
         parse_consensus_review(_Notice(ID, "rea", kept))
-
-
-def test_equal_values_have_one_key_whatever_the_order_of_their_categories() -> None:
-    kinds = list(Category)
-    one, other = (traced(trace(0, 9, kinds=found)) for found in (kinds, kinds[::-1]))
-    assert hash_answer(one) == hash_answer(other) != hash_answer(traced(trace(0, 9)))
-
-
-def test_a_negative_number_of_reviews_is_refused() -> None:
-    with pytest.raises(InvalidSettingError, match="reviews"):
-        ConsensusRule(reviews=-1)

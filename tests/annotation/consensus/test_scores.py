@@ -57,11 +57,6 @@ def test_three_different_scores_become_the_rounded_mean_with_the_closest_rationa
     assert _settled(*scores) == (score, f"by {closest}", TaskSettlementMethod.ROUNDED_MEAN)
 
 
-@pytest.mark.parametrize("lone", [1, 2, 3, 4, 5])
-def test_two_of_three_settle_the_score(lone: int) -> None:
-    assert _settled(2, lone, 2) == (2, "by 2", TaskSettlementMethod.MAJORITY)
-
-
 @pytest.mark.parametrize(
     ("scores", "settled"), [((1, 2), 2), ((2, 3), 2), ((3, 4), 4), ((4, 5), 4)]
 )
@@ -95,19 +90,6 @@ def test_one_who_would_discard_dissents_and_the_others_scores_count() -> None:
     assert isinstance(found, SettledTask)
     assert (found.value.rating.score, found.method) == (3, TaskSettlementMethod.ROUNDED_MEAN)  # type: ignore[union-attr]
     assert ("p0", rated(None)) in found.dissent
-
-
-def test_half_who_would_discard_leave_a_clip_open() -> None:
-    found = _decide(None, None, 3, 3)
-    assert isinstance(found, OpenTask)
-    assert found.why is NoConsensusReason.TIE
-    assert len(found.judgements) == 4
-
-
-def test_too_few_scores_beside_a_discard_are_no_mean() -> None:
-    found = _decide(None, 2, 4, rule=ConsensusRule(min_overlap=3))
-    assert isinstance(found, OpenTask)
-    assert found.why is NoConsensusReason.TOO_FEW
 
 
 def test_dissent_keeps_every_other_answer() -> None:

@@ -12,7 +12,7 @@ from unreel.annotation.consensus.outcome import (
     Outcome,
     SettledTask,
 )
-from unreel.annotation.consensus.trace_matching import cluster_annotator_traces
+from unreel.annotation.consensus.trace_consensus import cluster_annotator_traces
 from unreel.annotation.judgements import TraceAnswer
 from unreel.core.box import Box
 from unreel.core.judgement import Label
@@ -60,11 +60,7 @@ def test_the_middle_of_two_people_lies_on_a_frame() -> None:
 
 
 def test_categories_stand_when_more_than_half_name_them() -> None:
-    merging, blurring, other = (
-        Category.OBJECT_MERGING,
-        Category.SUDDEN_BLURRING,
-        Category.OTHER,
-    )
+    merging, blurring, other = (Category.OBJECT_MERGING, Category.SUDDEN_BLURRING, Category.OTHER)
     _, value = _settled(
         ann=traced(trace(0, 30, HAND, [merging, blurring])),
         ben=traced(trace(0, 30, HAND, [merging])),
@@ -112,13 +108,6 @@ def test_marks_are_paired_for_the_best_sum_and_not_the_best_pair() -> None:
     assert paired == {(a1, b2), (a2, b1)}
 
 
-def test_one_person_backs_a_fault_once() -> None:
-    clusters = cluster_annotator_traces(
-        {"ann": (trace(0, 30), trace(1, 30)), "ben": (trace(0, 30),)}, COPY, same_fault=0.2
-    )
-    assert sorted(map(len, clusters)) == [1, 2]
-
-
 def test_a_clip_that_most_call_real_has_no_faults() -> None:
     found, value = _settled(
         ann=traced(label=Label.REAL), ben=traced(label=Label.REAL), cem=traced(trace(0, 30))
@@ -138,12 +127,6 @@ def test_generated_without_a_common_fault_is_left_to_a_reviewer() -> None:
     assert found.why is NoConsensusReason.NO_COMMON_FAULT
 
 
-def test_a_place_that_one_of_three_marked_does_not_stand() -> None:
-    nowhere = Trace(span=trace(0, 30).span)
-    _, value = _settled(ann=traced(nowhere), ben=traced(nowhere), cem=traced(trace(0, 30)))
-    assert value.traces == (nowhere,)
-
-
 def test_a_moving_fault_follows_the_middle_of_the_movements() -> None:
     def moving(shift: float, first: int, last: int) -> TraceAnswer:
         start, end = COPY.at_us(first), COPY.at_us(last)
@@ -156,12 +139,3 @@ def test_a_moving_fault_follows_the_middle_of_the_movements() -> None:
     assert [mark.at_us for mark in merged.track] == [COPY.at_us(0), COPY.at_us(60)]
     # At the start Cem's mark is not there yet.
     assert [mark.box.x0 for mark in merged.track] == pytest.approx([0.11, 0.52])
-
-
-def test_instants_outside_the_common_span_move_to_its_ends() -> None:
-    ends = (BoxAt(0, Box(*HAND)), BoxAt(COPY.at_us(80), Box(*HAND)))
-    wide = Trace(span=TimeSpan(0, COPY.at_us(81)), track=ends)
-    _, value = _settled(ann=traced(wide), ben=traced(trace(21, 60, HAND)))
-    (merged,) = value.traces
-    assert merged.span == TimeSpan(COPY.at_us(10), COPY.at_us(71))
-    assert [mark.at_us for mark in merged.track] == [COPY.at_us(10), COPY.at_us(70)]

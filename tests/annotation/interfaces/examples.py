@@ -6,21 +6,12 @@ from hypothesis import strategies as st
 
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.interfaces.screens import ScreenKeyFrame, convert_key_frames_to_traces
-from unreel.annotation.judgements import (
-    PassFailAnswer,
-    PreferenceAnswer,
-    RatingAnswer,
-    ScreeningAnswer,
-    TraceAnswer,
-    Value,
-    VoteAnswer,
-)
+from unreel.annotation.judgements import TraceAnswer
 from unreel.core.box import Box
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.judgement import ErrorFamily, Label, Rating
 from unreel.core.safe_text import sanitise_lines
 from unreel.core.trace import Category, Trace
-from unreel.core.verdict import Position
 
 RATES = (Fraction(24), Fraction(25), Fraction(30000, 1001), Fraction(24000, 1001), Fraction(60))
 
@@ -95,11 +86,4 @@ ratings = st.builds(
     problem=texts.filter(bool),
     adherence=texts.filter(bool),
     family=st.sampled_from([None, *ErrorFamily]),
-)
-plain_values: st.SearchStrategy[Value] = st.one_of(
-    st.builds(ScreeningAnswer, keep=st.booleans()),
-    st.builds(VoteAnswer, label=st.sampled_from(Label)),
-    st.builds(PassFailAnswer, passed=st.booleans()),
-    st.builds(PreferenceAnswer, better=st.sampled_from(Position)),
-    st.builds(RatingAnswer, rating=st.none() | ratings),
 )

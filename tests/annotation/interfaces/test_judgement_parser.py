@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.interfaces.drawn_boxes import box_on
-from annotation.interfaces.examples import copies, pair, plain_values, single, task_for, traced
+from annotation.interfaces.examples import copies, pair, single, task_for, traced
 from pace import slowness
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.interfaces.judgement_parser import parse_judgement
-from unreel.annotation.interfaces.label_studio_tasks import INTERFACE_OF, build_label_studio_results
+from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
 from unreel.annotation.interfaces.screens import convert_trace_to_key_frames, get_screen_controls
 from unreel.annotation.judgements import (
     VALUES,
@@ -99,24 +99,9 @@ def one_trace(results: object) -> Trace:
     return trace
 
 
-def test_frames_count_from_one_and_the_time_beside_them_is_ignored() -> None:
-    trace = one_trace(traces_of(entry(1), entry(11, x=20, enabled=False)))
-    assert [mark.at_us for mark in trace.track] == [0, COPY.at_us(10)]
-    assert trace.track[0].box == Box(0.1, 0.2, 0.4, 0.6)
-
-
 def test_a_key_frame_that_is_switched_off_is_the_last_one_seen() -> None:
     trace = one_trace(traces_of(entry(3), entry(11, enabled=False)))
     assert trace.span == TimeSpan(COPY.at_us(2), COPY.at_us(11))
-
-
-def test_a_box_that_is_never_switched_off_is_seen_to_the_end() -> None:
-    assert one_trace(traces_of(entry(3))).span == TimeSpan(COPY.at_us(2), COPY.duration_us)
-
-
-def test_a_box_on_a_single_frame_spans_that_frame() -> None:
-    trace = one_trace(traces_of(entry(61, enabled=False)))
-    assert trace.span == TimeSpan(COPY.at_us(60), COPY.duration_us)
 
 
 def test_a_box_that_comes_back_is_a_trace_for_each_stretch() -> None:
@@ -143,11 +128,6 @@ def test_several_categories_and_the_reason_belong_to_their_box() -> None:
     trace = one_trace(results)
     assert trace.categories == {Category.OBJECT_MERGING, Category.OTHER}
     assert trace.explanation == "The cup melts."
-
-
-def test_a_line_drawn_between_boxes_changes_nothing() -> None:
-    relation = {"type": "relation", "from_id": "a", "to_id": "b", "direction": "right"}
-    assert read([*traces_of(entry(1)), relation]) == read(traces_of(entry(1)))
 
 
 BAD_KEY_FRAMES = {
@@ -252,21 +232,9 @@ def test_results_that_are_no_judgement_are_quarantined_at_once(name: str) -> Non
     assert time.process_time() - started_s < slowness()
 
 
-def test_a_quarantined_text_cannot_steer_a_terminal() -> None:
-    found = read([said("verdict", "\x1b[2J" + "x" * 1000)])
-    assert isinstance(found, SubmissionQuarantine)
-    assert "\x1b" not in found.detail
-    assert len(found.detail) < 200
-
-
 def test_what_would_steer_a_terminal_or_break_a_table_is_marked_in_an_explanation() -> None:
     trace = one_trace([*traces_of(entry(1)), written("explanation", "a\x00b\x1b[2J\ud800")])
     assert trace.explanation == "a\ufffdb\ufffd[2J\ufffd"
-
-
-def test_a_discarded_clip_has_no_score_whatever_was_chosen_before() -> None:
-    both = [said("discard", "discard", region="d"), said("score", "4")]
-    assert read(both, AnnotationInterface.REALISM) == RatingAnswer(rating=None)
 
 
 @pytest.mark.parametrize("missing", ["score", "problem", "adherence"])
@@ -326,14 +294,6 @@ def test_a_damaged_annotation_gives_a_value_that_can_be_stored_or_a_reason(resul
     found = read(results)
     if not isinstance(found, SubmissionQuarantine):
         assert VALUES.validate_json(VALUES.dump_json(found)) == found
-
-
-@given(value=plain_values, swapped=st.booleans())
-def test_a_value_is_read_back_as_it_was_written(value: Value, *, swapped: bool) -> None:
-    interface = INTERFACE_OF[value.kind]
-    task = task_for(interface)
-    sent = json.loads(json.dumps(build_label_studio_results(value, task, swapped=swapped)))
-    assert parse_judgement(interface, sent, task, swapped=swapped) == value
 
 
 def _same_boxes(one: Trace, other: Trace, copy: AnnotatorClipCopy) -> None:

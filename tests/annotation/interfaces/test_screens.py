@@ -12,7 +12,6 @@ from unreel.annotation.interfaces.judgement_parser import parse_judgement
 from unreel.annotation.interfaces.label_studio_tasks import (
     build_label_studio_task_data,
     build_prefilled_results,
-    format_frame_rate,
 )
 from unreel.annotation.interfaces.screens import (
     AnnotationScreen,
@@ -21,7 +20,7 @@ from unreel.annotation.interfaces.screens import (
 )
 from unreel.annotation.judgements import TraceAnswer, VoteAnswer
 from unreel.core.box import Box
-from unreel.core.errors import InvalidSettingError, InvalidValueError
+from unreel.core.errors import InvalidSettingError
 from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
@@ -130,11 +129,6 @@ def test_a_question_is_text_and_never_markup() -> None:
     assert question in {tag.get("value") for tag in tree.iter("Header")}
 
 
-def test_a_question_for_a_screen_that_has_its_own_is_refused() -> None:
-    with pytest.raises(InvalidSettingError, match="asks its own"):
-        get_annotation_screen(AnnotationInterface.REALITY, question=QUESTION)
-
-
 TRACE = Trace(
     span=TimeSpan(0, 500_000),
     track=(BoxAt(0, Box(0.1, 0.1, 0.5, 0.5)),),
@@ -174,21 +168,6 @@ def test_the_clips_of_a_pair_stand_on_the_sides_that_were_drawn_for_them(*, swap
     assert (data["right"], data["fps_right"]) == right
 
 
-def test_a_pair_does_not_fit_a_screen_for_one_clip() -> None:
-    shown = TaskAssignment(annotator="ann", task=pair().id, batch=1, position=0)
-    with pytest.raises(InvalidValueError, match="1 clip"):
-        build_label_studio_task_data(
-            screen(AnnotationInterface.REALITY), pair(), shown, ["/one", "/two"]
-        )
-
-
-def test_the_rate_names_every_frame_of_a_long_clip() -> None:
-    rate = copy_of("one").rate
-    assert all(
-        round(number / rate * float(format_frame_rate(rate))) == number for number in (1, 10**6)
-    )
-
-
 def test_marks_made_before_stand_on_the_screen_as_they_were_made() -> None:
     value = TraceAnswer(traces=(TRACE,), label=Label.GENERATED)
     task = single(prefill=value)
@@ -206,7 +185,3 @@ def test_a_mark_without_a_place_is_left_out_and_the_rest_is_shown() -> None:
         one for one in build_prefilled_results(task, swapped=False) if one["from_name"] == "box"
     ]
     assert len(boxes) == 1
-
-
-def test_a_task_without_marks_shows_none() -> None:
-    assert build_prefilled_results(single(), swapped=False) == []

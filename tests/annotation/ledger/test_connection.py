@@ -1,12 +1,10 @@
 """A ledger is opened by its address, brought up to date once, and never shows its password."""
 
-import contextlib
 import multiprocessing
 import os
 import socket
 import stat
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -29,13 +27,6 @@ def test_the_migrations_make_the_tables_that_this_release_uses(address: str) -> 
         assert compare_metadata(context, TABLES) == []
 
 
-def test_a_ledger_is_the_same_when_it_is_opened_again(address: str) -> None:
-    with open_ledger(address) as ledger:
-        ledger.open_campaign(CAMPAIGN)
-    with open_ledger(address) as ledger:
-        assert ledger.campaigns() == [CAMPAIGN]
-
-
 def test_processes_that_open_a_new_ledger_at_once_make_its_tables_once(address: str) -> None:
     context = multiprocessing.get_context("spawn")
     openers = [context.Process(target=open_and_close, args=(address,)) for _ in range(2)]
@@ -46,13 +37,6 @@ def test_processes_that_open_a_new_ledger_at_once_make_its_tables_once(address: 
     assert [opener.exitcode for opener in openers] == [0] * 2
     with open_ledger(address) as ledger, ledger._engine.connect() as connection:
         assert connection.execute(text(f"SELECT * FROM {VERSION}")).all() == [("0001",)]
-
-
-def test_threads_that_open_a_new_ledger_at_once_make_its_tables_once(address: str) -> None:
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(open_and_close, [address] * 4))
-    with open_ledger(address) as ledger:
-        assert ledger.campaigns() == []
 
 
 def test_a_ledger_of_a_newer_release_is_refused_and_left_alone(address: str) -> None:
@@ -80,15 +64,6 @@ def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:
     assert modes == {0o600}
 
 
-def test_a_link_to_a_ledger_is_followed(tmp_path: Path) -> None:
-    open_and_close(str(tmp_path / "ledger.db"))
-    (tmp_path / "link.db").symlink_to(tmp_path / "ledger.db")
-    with open_ledger(str(tmp_path / "link.db")) as ledger:
-        ledger.open_campaign(CAMPAIGN)
-    with open_ledger(str(tmp_path / "ledger.db")) as ledger:
-        assert ledger.campaigns() == [CAMPAIGN]
-
-
 def _write_text(path: Path) -> None:
     path.write_text("annotator,task\n" * 1000)
 
@@ -111,15 +86,6 @@ def test_a_file_that_is_no_ledger_is_refused_in_words(
     assert path.read_bytes() == before
 
 
-def test_a_database_that_lost_its_tables_is_refused_in_words(address: str) -> None:
-    with open_ledger(address) as ledger:
-        with ledger._engine.begin() as connection:
-            connection.execute(text("DROP TABLE ledger_memories"))
-        ledger.open_campaign(CAMPAIGN)
-        with pytest.raises(UnreadableSourceError, match="Name the file or database of a ledger"):
-            ledger.memories("votes", "room")
-
-
 def test_a_pipe_in_the_place_of_the_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(MachineError, match="Name a plain file"):
@@ -132,10 +98,7 @@ def test_a_writer_that_waits_too_long_is_told_who_holds_it_up(
     monkeypatch.setattr(opening, "_WAIT_S", 1)
     with open_ledger(address) as ledger, open_ledger(address) as other:
         ledger.open_campaign(CAMPAIGN)
-        with (
-            ledger._writing(),
-            pytest.raises(MachineError, match="Another process writes it"),
-        ):
+        with ledger._writing(), pytest.raises(MachineError, match="Another process writes it"):
             other.remember("votes", "room", "ann/1", "1")
         assert other.memories("votes", "room") == {}
 
@@ -155,25 +118,6 @@ def test_an_address_that_cannot_be_one_is_refused_without_its_password(address: 
     with pytest.raises(InvalidSettingError, match="postgresql://USER:PASSWORD@HOST") as refused:
         open_ledger(address)
     assert "secret" not in str(refused.value)
-
-
-@pytest.mark.parametrize("address", ["postgresql:/u:secret@h/d", "sqlite:ledger.db"])
-def test_an_address_that_lacks_a_slash_is_no_file(address: str, tmp_path: Path) -> None:
-    with contextlib.chdir(tmp_path), pytest.raises(InvalidSettingError) as refused:
-        open_ledger(address)
-    assert "secret" not in str(refused.value)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_password_with_an_at_sign_is_not_taken_for_a_host() -> None:
-    with pytest.raises(InvalidSettingError, match="%40") as refused:
-        open_ledger("postgresql://lead:hun@ter2@127.0.0.1:1/d")
-    assert "ter2" not in str(refused.value)
-
-
-def test_a_folder_in_the_place_of_the_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match="unable to open database file"):
-        open_ledger(str(tmp_path))
 
 
 def test_a_server_that_is_not_there_is_told_without_the_password() -> None:

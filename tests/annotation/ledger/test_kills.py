@@ -1,13 +1,10 @@
 """What a ledger said to have kept is there, whoever is killed with -9, and is there once."""
 
-import itertools
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
-
-import pytest
 
 from campaigns import CAMPAIGN, record_of, tasks_of
 from postgres import Postgres
@@ -82,36 +79,6 @@ def test_a_server_killed_amid_appending_loses_and_doubles_nothing(postgres: Post
     assert writer.troubles
     assert all("Run the same command again" in each for each in writer.troubles)
     assert all(postgres.password not in each for each in writer.troubles)
-
-
-def test_a_server_killed_amid_reading_is_told_and_reading_goes_on_behind_the_last(
-    postgres: Postgres,
-) -> None:
-    address = postgres.create_schema("read")
-    with open_ledger(address) as ledger:
-        ledger.open_campaign(CAMPAIGN)
-        ledger.append(RECORDS)
-        reading = ledger.records("votes")
-        seen = list(itertools.islice(reading, 1500))
-        postgres.kill()
-        with pytest.raises(MachineError, match="Run the same command again"):
-            seen.extend(reading)
-        postgres.start()
-        seen.extend(ledger.records("votes", after=seen[-1][0]))
-    assert [record for _, record in seen] == RECORDS
-
-
-def test_a_reader_who_stops_halfway_holds_nothing(postgres: Postgres) -> None:
-    with open_ledger(postgres.create_schema("halfway")) as ledger:
-        ledger.open_campaign(CAMPAIGN)
-        ledger.append(RECORDS)
-        reading = ledger.records("votes")
-        next(reading)
-        assert ledger._engine.pool.checkedout() == 0
-        postgres.kill()
-        reading.close()
-        postgres.start()
-        assert len(list(ledger.records("votes"))) == len(RECORDS)
 
 
 def test_a_writer_killed_amid_appending_loses_and_doubles_nothing(address: str) -> None:

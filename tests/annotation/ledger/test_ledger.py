@@ -1,9 +1,8 @@
 """What every ledger promises, on SQLite as on PostgreSQL."""
 
 import multiprocessing
-import secrets
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import text
@@ -24,7 +23,6 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.core.box import Box
 from unreel.core.errors import (
@@ -49,13 +47,8 @@ TRACED = TraceAnswer(
     label=Label.GENERATED,
 )
 RATED = RatingAnswer(
-    rating=Rating(score=2, problem="p", adherence="a", family=ErrorFamily.HUMAN_STATES),
+    rating=Rating(score=2, problem="p", adherence="a", family=ErrorFamily.HUMAN_STATES)
 )
-
-
-def test_people_are_enlisted_once_however_often_they_are_named(ledger: Ledger) -> None:
-    ledger.enlist([ANN, BEN])
-    assert ledger.annotators() == [ANN, BEN, CAT]
 
 
 @pytest.mark.parametrize(
@@ -65,11 +58,6 @@ def test_one_login_is_one_person(ledger: Ledger, person: Annotator) -> None:
     with pytest.raises(InvalidSettingError, match="One name has one address"):
         ledger.enlist([person])
     assert ledger.annotators() == [ANN, BEN, CAT]
-
-
-def test_a_campaign_begun_again_is_the_same_campaign(ledger: Ledger) -> None:
-    ledger.open_campaign(CAMPAIGN)
-    assert ledger.revisions("votes") == [CAMPAIGN]
 
 
 def test_other_settings_under_the_same_name_are_refused_by_name(ledger: Ledger) -> None:
@@ -127,13 +115,6 @@ def test_an_assignment_to_nobody_of_nothing_or_to_a_taken_place_is_refused(
     assert len(list(ledger.assignments("votes"))) == 1
 
 
-def test_the_last_memory_stands(ledger: Ledger) -> None:
-    ledger.remember("votes", "room", "ann/1", "7")
-    ledger.remember("votes", "room", "ann/1", "8")
-    ledger.remember("votes", "cursor", "ann/1", "9")
-    assert ledger.memories("votes", "room") == {"ann/1": "8"}
-
-
 def test_records_come_back_as_they_were_and_in_order(ledger: Ledger) -> None:
     outcomes = [TRACED, RATED, RatingAnswer(rating=None), VoteAnswer(label=Label.GENERATED)]
     outcomes.append(SubmissionQuarantine(QuarantineReason.MALFORMED, "no\0text \ud800"))
@@ -155,22 +136,6 @@ def test_what_is_pulled_twice_is_kept_once(ledger: Ledger) -> None:
     assert len(list(ledger.records("votes"))) == 2501
     edited = record_of(task_of("x"), raw='{"result": [1]}')
     assert ledger.append([edited]) == 1
-
-
-class Keyless(AnnotationRecord):
-    """A record that is another each time it is pulled."""
-
-    @property
-    def key(self) -> str:
-        return secrets.token_hex(32)
-
-
-def test_without_the_key_of_its_words_it_would_be_kept_twice(ledger: Ledger) -> None:
-    """The control of the test above."""
-    given = record_of(task_of("a"))
-    keyless = Keyless(**{each.name: getattr(given, each.name) for each in fields(given)})
-    assert [ledger.append([keyless]), ledger.append([keyless])] == [1, 1]
-    assert [record for _, record in ledger.records("votes")] == [given, given]
 
 
 def test_a_broken_iterable_leaves_nothing_behind(ledger: Ledger) -> None:
@@ -198,11 +163,6 @@ def test_a_number_that_no_database_takes_is_refused_in_words(ledger: Ledger, see
     with pytest.raises(InvalidValueError, match="64 bits"):
         ledger.open_campaign(replace(CAMPAIGN, name="other", seed=seed))
     assert ledger.campaigns() == [CAMPAIGN]
-
-
-def test_half_of_a_pair_in_guidelines_is_refused_in_words(ledger: Ledger) -> None:
-    with pytest.raises(InvalidValueError, match="plain text"):
-        ledger.open_campaign(replace(CAMPAIGN, guidelines="\ud800"))
 
 
 def test_a_row_that_a_later_release_wrote_is_refused_with_what_to_do(ledger: Ledger) -> None:
@@ -258,23 +218,6 @@ def test_what_was_said_can_be_neither_changed_nor_taken_away(
         connection.execute(text(statement))
     assert [record for _, record in ledger.records("votes")] == [record_of(task_of("a"))]
     assert ledger.campaign("votes") == CAMPAIGN
-
-
-def test_a_row_is_not_replaced_either(address: str) -> None:
-    if "://" in address:
-        pytest.skip("only SQLite knows INSERT OR REPLACE")
-    with open_ledger(address) as ledger:
-        ledger.open_campaign(CAMPAIGN)
-        ledger.append([record_of(task_of("a"))])
-        with ledger._engine.begin() as connection:
-            connection.execute(
-                text(
-                    "INSERT OR REPLACE INTO ledger_annotations SELECT seq, key, campaign, annotator, "
-                    "task, origin, guidelines_version, interface_version, submitted_us, lead_us, "
-                    "'other', outcome FROM ledger_annotations"
-                )
-            )
-        assert [record for _, record in ledger.records("votes")] == [record_of(task_of("a"))]
 
 
 def test_a_reader_goes_on_while_others_write(ledger: Ledger) -> None:

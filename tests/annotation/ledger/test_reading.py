@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from campaigns import ANN, BEN, CAMPAIGN, in_order, record_of, task_of, tasks_of
-from unreel.annotation.campaign import PrefillStudyArm
 from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign_records
 from unreel.annotation.judgements import QuarantineReason, SubmissionQuarantine, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.core.errors import UnknownNameError
 from unreel.core.judgement import Label
 
 REAL, FAKE = VoteAnswer(label=Label.REAL), VoteAnswer(label=Label.GENERATED)
@@ -91,15 +89,3 @@ def test_the_excluded_do_not_count_until_they_are_included_again(ledger: Ledger)
     # By order of arrival: clocks of several machines differ.
     ledger.notice("votes", "inclusion", "ben", "lead", "it was his keyboard", 1)
     assert len(_said(ledger)) == 2
-
-
-def test_a_judgement_tells_its_arm_and_its_time(ledger: Ledger) -> None:
-    ledger.append([record_of(TASKS[1], lead_us=7, submitted_us=8)])
-    (found,) = iter_valid_judgements(read_campaign_records(ledger, "votes"))
-    assert (found.arm, found.lead_us, found.submitted_us) == (PrefillStudyArm.PLAIN, 7, 8)
-    assert found.task == TASKS[1]
-
-
-def test_an_unknown_campaign_cannot_be_read(ledger: Ledger) -> None:
-    with pytest.raises(UnknownNameError, match="votes"):
-        read_campaign_records(ledger, "vots")

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from opinions import rated, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface, Campaign
+from unreel.annotation.campaign_page import measure_disagreement, rank_task_disagreements
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
-from unreel.annotation.page.disputes import measure_disagreement, rank_task_disagreements
 from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.core.judgement import Label
 

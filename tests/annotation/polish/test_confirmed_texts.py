@@ -3,7 +3,7 @@
 import pytest
 
 from unreel.annotation.judgements import RatingAnswer, VoteAnswer
-from unreel.annotation.polish.confirmed_texts import PolishedRationale, parse_polished_rationale
+from unreel.annotation.rationale_polishing import PolishedRationale, parse_polished_rationale
 from unreel.core.judgement import ErrorFamily, Label, Rating
 
 WORDS = PolishedRationale("The cup melts.", "It is a noticeable error.")

@@ -81,6 +81,6 @@ def edition_of(
     )
 
 
-def renamed(edition: PublishableCampaign, name: str) -> PublishableCampaign:
+def renamed(campaign: PublishableCampaign, name: str) -> PublishableCampaign:
     """The same under another name."""
-    return replace(edition, campaign=replace(edition.campaign, name=name))
+    return replace(campaign, campaign=replace(campaign.campaign, name=name))

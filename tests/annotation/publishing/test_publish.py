@@ -12,10 +12,7 @@ from unreel.annotation.agreement import CampaignAgreement
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.judgements import PreferenceAnswer, ScreeningAnswer, VoteAnswer
 from unreel.annotation.publishing.publish import publish_campaign_as_benchmark
-from unreel.annotation.publishing.publishable_campaign import (
-    PublishableCampaign,
-    assign_annotator_aliases,
-)
+from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import read_human_scores
 from unreel.benchmarks.loader import open_benchmark
@@ -93,13 +90,6 @@ def test_people_stand_under_numbers_unless_their_names_are_asked_for(tmp_path: P
         assert f'"{name}"' not in written
         assert f" {name} " not in written
     assert "annotator-1" in written
-
-
-def test_the_numbers_do_not_follow_the_alphabet() -> None:
-    names = [f"person-{i:02d}" for i in range(12)]
-    aliases = assign_annotator_aliases(names, seed=1, named=False)
-    assert sorted(aliases.values()) == sorted(set(aliases.values()))
-    assert [aliases[name] for name in names] != sorted(aliases.values())
 
 
 def test_people_are_measured_on_the_very_benchmark_that_was_written(tmp_path: Path) -> None:
@@ -214,10 +204,7 @@ def test_a_screened_set_holds_what_people_keep(tmp_path: Path) -> None:
     edition = edition_of(root, AnnotationInterface.SCREENING, said, task_of(root, "veo-1"))
     published = publish_campaign_as_benchmark(edition, tmp_path / "out")
     assert set(_entries(tmp_path / "out")) == {"film-0"}
-    assert [left.why for left in published.left_out] == [
-        "annotators removed it",
-        "not judged yet",
-    ]
+    assert [left.why for left in published.left_out] == ["annotators removed it", "not judged yet"]
     assert published.people == ()
 
 

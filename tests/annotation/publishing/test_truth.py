@@ -4,13 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.annotation.judgements import (
-    PassFailAnswer,
-    RatingAnswer,
-    ScreeningAnswer,
-    TraceAnswer,
-    VoteAnswer,
-)
+from unreel.annotation.judgements import RatingAnswer, ScreeningAnswer, TraceAnswer, VoteAnswer
 from unreel.annotation.publishing.consensus_entries import (
     build_consensus_entry,
     has_traces_on_real_clip,
@@ -30,9 +24,7 @@ MADE = Entry(name="made", location="made.mp4", origin=Generated(creator="Veo"))
 
 def _traced(share: float = 0.2, end_us: int = 400_000, text: str = "A hand melts.") -> TraceAnswer:
     trace = Trace(
-        span=TimeSpan(0, end_us),
-        track=(BoxAt(0, Box(0.0, 0.0, share, share)),),
-        explanation=text,
+        span=TimeSpan(0, end_us), track=(BoxAt(0, Box(0.0, 0.0, share, share)),), explanation=text
     )
     return TraceAnswer(traces=(trace,), label=Label.GENERATED)
 
@@ -91,11 +83,6 @@ def test_votes_are_kept_and_do_not_turn_a_clip_into_what_they_say() -> None:
     assert isinstance(entry, Entry)
     assert entry.label is Label.GENERATED
     assert [vote.voter for vote in entry.votes] == ["ann", "bob"]
-
-
-@pytest.mark.parametrize("value", [ScreeningAnswer(keep=True), PassFailAnswer(passed=False)])
-def test_other_answers_leave_the_clip_as_it_is(value: ScreeningAnswer | PassFailAnswer) -> None:
-    assert build_consensus_entry(MADE, value, {"ann": value}, duration_us=LENGTH_US) == MADE
 
 
 @given(share=st.floats(0.01, 1), end_us=st.integers(1, LENGTH_US))

@@ -9,19 +9,17 @@ from opinions import rated, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, PrefillStudyArm
 from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
 from unreel.annotation.opinion import UnstoredOpinion
-from unreel.annotation.quality.alarms import (
+from unreel.annotation.quality import (
     ALARM,
     AnswerDrift,
-    estimate_annotator_informedness,
+    measure_annotator_quality,
     measure_annotator_speeds,
     measure_answer_drift,
-)
-from unreel.annotation.quality.qualification import (
     measure_gold_accuracy,
+    measure_prefill_bias,
     qualify_annotators,
     score_against_known_answer,
 )
-from unreel.annotation.quality.summary import measure_prefill_bias
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.judgement import Label
 
@@ -88,16 +86,6 @@ def test_three_qualify_by_unanimity_on_ninety_of_a_hundred(
     assert found.qualified == ("ann", "ben", "cem")
 
 
-def test_who_fails_known_clips_is_not_qualified() -> None:
-    opinions: list[UnstoredOpinion] = []
-    for number in range(30):
-        clip = task(str(number), known=rated(2))
-        opinions += said({"ann": rated(2), "ben": rated(2 if number % 2 else 5)}, clip)
-    assert qualify_annotators(
-        opinions, interface=AnnotationInterface.REALISM, seed=1
-    ).qualified == ("ann",)
-
-
 def _later(values: list[AnyValue], known: AnyValue | None = None) -> list[UnstoredOpinion]:
     return [
         UnstoredOpinion(
@@ -128,10 +116,6 @@ def test_scores_that_move_up_raise_an_alarm_without_known_clips() -> None:
     found = _drift(_later(values))
     assert set(found) == {"answers"}
     assert found["answers"].alarm
-
-
-def test_too_few_answers_raise_none() -> None:
-    assert measure_answer_drift(_later([rated(1)] * 10 + [rated(5)] * 9), seed=1)["ann"] == ()
 
 
 def test_false_alarms_are_as_rare_as_is_said() -> None:
@@ -166,12 +150,6 @@ def test_times_out_of_the_ordinary_are_told() -> None:
     assert 17_000_000 < pace.median_us < 23_000_000
 
 
-def test_equal_times_have_no_outliers() -> None:
-    judged = [_Judgement("ann", task(str(at)), rated(3), lead_us=9_000_000) for at in range(30)]
-    pace = measure_annotator_speeds(judged)["ann"]
-    assert (pace.fast, pace.slow, pace.unseen) == ((), (), ())
-
-
 def _armed(follows: float, shown: float, marks: TraceAnswer) -> list[_Judgement]:
     rng = np.random.default_rng(2)
     found = []
@@ -198,28 +176,19 @@ def test_the_pull_of_marks_is_what_those_who_saw_them_follow_more() -> None:
     assert free.low < 0 < free.high
 
 
-def test_without_a_blind_arm_no_pull_is_measured() -> None:
-    judged = [
-        each
-        for each in _armed(0.5, 0.8, traced(trace(0, 30)))
-        if each.arm is PrefillStudyArm.PREFILLED
-    ]
-    assert isinstance(measure_prefill_bias(judged, seed=1), Unmeasured)
-
-
-def test_nobody_is_accused_for_few_answers_or_for_a_question_that_has_one_answer() -> None:
-    few = [
-        each
-        for n in range(5)
-        for each in said({"ann": rated(1), "ben": rated(n % 5 + 1)}, task(str(n)))
-    ]
-    assert not any(
-        found.is_spammer for found in estimate_annotator_informedness(few, seed=1).values()
-    )
-    same = [
-        each for n in range(50) for each in said({"ann": rated(1), "ben": rated(1)}, task(str(n)))
-    ]
-    found = estimate_annotator_informedness(same, seed=1)
-    assert isinstance(found["ann"].informed, Unmeasured)
-    assert not found["ann"].is_spammer
-    assert estimate_annotator_informedness(said({"ann": rated(1)}), seed=1) == {}
+def test_honest_annotators_raise_no_alarm_for_their_answers() -> None:
+    """Annotators who are right on 70 % of 100 clips, whom noisy colleagues must not discredit."""
+    rng = np.random.default_rng(3)
+    alarms = []
+    for _ in range(8):
+        judgements = [
+            _Judgement(who, task(str(clip)), VoteAnswer(label=sides[rng.random() < 0.3]))
+            for clip in range(100)
+            for sides in [(Label.REAL, Label.GENERATED)[:: rng.choice((-1, 1))]]
+            for who in ("ann", "ben", "cem")
+        ]
+        quality = measure_annotator_quality(
+            judgements, interface=AnnotationInterface.REALITY, seed=1
+        )
+        alarms += [text for person in quality.people.values() for text in person.alarms]
+    assert len(alarms) <= 1  # a drift is claimed by chance in 1 % of annotators

@@ -47,8 +47,3 @@ def test_weighed_votes_are_right_more_often_than_counted_ones_and_than_the_best_
 @pytest.mark.parametrize("seed", SEEDS)
 def test_skills_are_recovered(seed: int) -> None:
     assert _finding(seed).skills > 0.9
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_two_spammers_are_found_and_nobody_else(seed: int) -> None:
-    assert _finding(seed).spammers == ("always", "guesses")

@@ -31,13 +31,12 @@ from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
 from unreel.annotation.studio.projects import (
-    ROOM,
     find_marked_projects,
     format_project_marker,
     list_annotator_project_links,
     read_stored_projects,
 )
-from unreel.annotation.studio.pull import SEEN, STRANGER, pull_campaign_annotations
+from unreel.annotation.studio.pull import STRANGER, pull_campaign_annotations
 from unreel.annotation.studio.push import push_assignments
 from unreel.core.judgement import Label
 
@@ -89,20 +88,6 @@ def test_everything_said_arrives_once_and_a_second_push_and_pull_change_nothing(
     assert all(record.lead_us == 12_500_000 for _, record in ledger.records("once"))
 
 
-def test_everybody_has_their_own_order(
-    studio: Studio, client: LabelStudioClient, ledger: Ledger
-) -> None:
-    prepared = prepare(ledger, AnnotationInterface.REALITY, 8, name="orders")
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
-    for room in read_stored_projects(ledger, "orders").values():
-        shown = [
-            t["data"]["unreel_task"]
-            for t in iter_studio_project_tasks(client, room.project, fields=("data",))
-        ]
-        given = ledger.assignments("orders", annotator=room.annotator)
-        assert shown == [each.task for each in given]
-
-
 def test_a_room_that_was_made_and_never_remembered_is_found_and_filled(
     studio: Studio, client: LabelStudioClient, ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -120,23 +105,6 @@ def test_a_room_that_was_made_and_never_remembered_is_found_and_filled(
         assert read_stored_projects(fresh, "forgotten")["ada/1"].project == first.project
     mark = format_project_marker("forgotten", "ada", 1)
     assert find_marked_projects(client)[mark] == first.project
-
-
-def test_tasks_that_a_killed_push_and_its_successor_both_sent_are_there_once(
-    studio: Studio, client: LabelStudioClient, ledger: Ledger
-) -> None:
-    people = PEOPLE[:1]
-    prepared = prepare(ledger, AnnotationInterface.REALITY, 3, name="twice", people=people)
-    delivery = prepared.delivery(client, ledger, invite_people(studio, client))
-    push_assignments(delivery, on_sent=hear)
-    project = read_stored_projects(ledger, "twice")["ada/1"].project
-    doubled = [
-        dict(t["data"]) for t in iter_studio_project_tasks(client, project, fields=("data",))
-    ]
-    client.post(f"/api/projects/{project}/import", [{"data": data} for data in doubled])
-    assert len(list(iter_studio_project_tasks(client, project, fields=()))) == 6
-    assert push_assignments(delivery, on_sent=hear).there == 3
-    assert len(list(iter_studio_project_tasks(client, project, fields=()))) == 3
 
 
 def test_marks_are_shown_in_the_arm_prefilled_alone(
@@ -182,57 +150,6 @@ def test_an_edited_answer_is_a_second_record_of_the_same_origin(
     ]
     assert len({record.origin for record in kept}) == 1
     assert kept[0].submitted_us < kept[1].submitted_us
-
-
-def test_answers_dated_before_others_that_were_pulled_are_pulled_too(
-    studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
-) -> None:
-    prepared = prepare(ledger, AnnotationInterface.REALITY, 4, name="clock", people=PEOPLE[:1])
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
-    ada = speak_as("ada")
-    project = read_stored_projects(ledger, "clock")["ada/1"].project
-    places = [int(each["id"]) for each in iter_studio_project_tasks(ada, project, fields=())]
-    real, fake = (
-        build_label_studio_results(VoteAnswer(label=label), prepared.tasks[0], swapped=False)
-        for label in (Label.REAL, Label.GENERATED)
-    )
-    edited, _ = (post(ada, place, real) for place in places[:2])
-    assert pull_campaign_annotations(client, ledger, "clock", on_project=hear).new == 2
-    for place in places[2:]:
-        post(ada, place, real)
-    ada.patch(f"/api/annotations/{edited}/", {"result": fake})
-    _date_back(studio, [places[0], *places[2:]])
-    pulled = pull_campaign_annotations(client, ledger, "clock", on_project=hear)
-    assert (pulled.new, pulled.altered) == (3, ())
-    pulled = pull_campaign_annotations(client, ledger, "clock", on_project=hear)
-    assert (pulled.seen, pulled.new) == (0, 0), "what is known is not fetched"
-    pulled = pull_campaign_annotations(client, ledger, "clock", on_project=hear, everything=True)
-    assert (pulled.seen, pulled.new) == (4, 0)
-
-
-def _date_back(studio: Studio, tasks: list[int]) -> None:
-    """Make answers to `tasks` as old as a server would whose clock was set back by three hours."""
-    import psycopg
-
-    with psycopg.connect(studio.plan.database) as rows:
-        for table, column in (("task", "id"), ("task_completion", "task_id")):
-            back = f"UPDATE {table} SET updated_at = updated_at - interval '3 hours'"
-            rows.execute(f"{back} WHERE {column} = ANY(%s)", [tasks])
-
-
-def test_a_ledger_that_lost_answers_gets_them_again(
-    studio: Studio, client: LabelStudioClient, ledger: Ledger, tmp_path: Path
-) -> None:
-    prepared = prepare(ledger, AnnotationInterface.REALITY, 2, name="lost", people=PEOPLE[:1])
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
-    answer_all(studio, ledger, prepared)
-    assert pull_campaign_annotations(client, ledger, "lost", on_project=hear).new == 2
-    with open_ledger(str(tmp_path / "other.db")) as other:
-        prepare(other, AnnotationInterface.REALITY, 2, name="lost", people=PEOPLE[:1])
-        for kind in (ROOM, SEEN):
-            for key, value in ledger.memories("lost", kind).items():
-                other.remember("lost", kind, key, value)
-        assert pull_campaign_annotations(client, other, "lost", on_project=hear).new == 2
 
 
 def test_what_others_write_into_a_room_counts_for_nobody(
@@ -312,27 +229,6 @@ def test_junk_is_kept_as_quarantined_and_stops_nothing(
     assert all(isinstance(record.outcome, SubmissionQuarantine) for record in junk)
     assert all(record.lead_us is None for record in junk)
     assert good.outcome == ScreeningAnswer(keep=True)
-
-
-def test_a_task_of_nobodys_is_kept_apart(
-    studio: Studio, client: LabelStudioClient, ledger: Ledger, speak_as: SpeakAs
-) -> None:
-    prepared = prepare(ledger, AnnotationInterface.SCREENING, 1, name="smuggled", people=PEOPLE[:1])
-    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), on_sent=hear)
-    ada = speak_as("ada")
-    project = read_stored_projects(ledger, "smuggled")["ada/1"].project
-    data = {"video": "x", "fps": "24", "unreel_task": "f" * 24}
-    ada.post(f"/api/projects/{project}/import", [{"data": data}])
-    *_, smuggled = iter_studio_project_tasks(ada, project, fields=())
-    post(
-        ada,
-        int(smuggled["id"]),
-        build_label_studio_results(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False),
-    )
-    pull_campaign_annotations(client, ledger, "smuggled", on_project=hear)
-    ((_, record),) = ledger.records("smuggled")
-    assert isinstance(record.outcome, SubmissionQuarantine)
-    assert record.outcome.reason is QuarantineReason.NOT_ASSIGNED
 
 
 def test_links_lead_each_annotator_to_their_own_room_and_hold_no_secret(

@@ -101,19 +101,6 @@ def test_what_is_refused_is_told_with_what_to_do(
     assert "t" * 40 not in str(caught.value)
 
 
-def test_what_is_gone_already_is_no_error_of_deleting(server: Scripted) -> None:
-    server.answers["/x"] = [(404, {})]
-    with open_client(server) as client:
-        client.delete("/x")
-
-
-def test_a_flood_is_cut_off(server: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "CAP_BYTES", 1 << 20)
-    server.answers["/x"] = [(200, b" " * (3 << 20))]
-    with open_client(server) as client, pytest.raises(MachineError, match="more than"):
-        client.get("/x")
-
-
 def test_a_page_that_is_too_much_is_read_in_parts_and_one_task_alone_is_told_by_its_number(
     server: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,9 +16,9 @@ from synthesise import ClipRecipe, synthesise
 from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
 from unreel.annotation.judgements import ScreeningAnswer, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.studio.accounts import read_account_passwords
 from unreel.annotation.studio.client import iter_studio_project_tasks
 from unreel.annotation.studio.projects import read_stored_projects
+from unreel.annotation.studio.server import read_account_passwords
 from unreel.core.judgement import Label
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]
@@ -141,6 +141,7 @@ def test_people_decide_the_queue_of_curate(studio: Studio, bench: Path, tmp_path
     assert {row["piece"]: row["decision"] for row in rows} == {"piece0": "keep", "piece1": "remove"}
 
 
+@pytest.mark.slow
 def test_up_refuses_a_database_that_another_state_was_begun_with(
     studio: Studio, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

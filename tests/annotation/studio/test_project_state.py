@@ -54,12 +54,6 @@ def test_a_changed_setting_holds_for_all_tasks() -> None:
     assert "label_config" in look.reason("7")
 
 
-def test_a_task_that_a_killed_push_sent_becomes_known_by_its_data() -> None:
-    state = _state()
-    assert state.find_change(_task(9)) == ""
-    assert state.numbers == {"7": "t1", "9": "t1"}
-
-
 def test_a_room_of_an_earlier_release_is_taken_as_it_is() -> None:
     project = {"label_config": "<View>changed</View>"}
     state = build_pushed_project_state(project, [_task(7)])

@@ -10,7 +10,6 @@ from studio import Studio
 from unreel.annotation.studio.server import LabelStudioServer, find_label_studio_program
 from unreel.annotation.studio.settings import (
     LabelStudioServerSettings,
-    build_studio_database_url,
     build_studio_environment,
     find_studio_connection,
     load_studio_secrets,
@@ -20,6 +19,7 @@ from unreel.core.errors import InvalidSettingError, MachineError, UnreadableSour
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]
 
 
+@pytest.mark.slow
 def test_it_answers_and_keeps_its_rows_and_accounts_over_a_kill(studio: Studio) -> None:
     def ask() -> str:
         headers = {"Authorization": f"Token {studio.token}"}
@@ -49,11 +49,6 @@ def test_no_secret_is_in_its_arguments_and_its_files_are_for_their_owner(studio:
         assert own.password not in arguments
     for name in ("secrets.json", "studio.json", "studio.log"):
         assert stat.S_IMODE((studio.folder / name).stat().st_mode) == 0o600
-
-
-def test_other_commands_find_it_without_being_told(studio: Studio) -> None:
-    assert find_studio_connection(studio.folder) == studio.connection
-    assert studio.token not in repr(studio.connection)
 
 
 def test_a_taken_port_is_refused_because_it_would_silently_take_another(studio: Studio) -> None:
@@ -93,14 +88,6 @@ def test_the_settings_are_the_safe_ones(tmp_path: Path) -> None:
     assert told["COLLECT_ANALYTICS"] == "false"
     assert told["SENTRY_DSN"] == ""
     assert "p@ss" not in repr(plan)
-
-
-def test_its_tables_lie_in_a_database_beside_the_ledgers() -> None:
-    assert (
-        build_studio_database_url("postgresql+psycopg://u:p@h/led")
-        == "postgresql://u:p@h/led_studio"
-    )
-    assert build_studio_database_url("campaign.db") == ""
 
 
 def test_no_server_and_no_token_are_told_with_what_to_do(

@@ -28,11 +28,6 @@ def test_a_recipe_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     assert saved.media == (tmp_path / "clips").resolve()
 
 
-def test_trace_needs_the_space_of_the_boxes() -> None:
-    with pytest.raises(InvalidSettingError, match="permille"):
-        BenchmarkExportRecipe(name="t", protocol="trace")
-
-
 def test_unknown_words_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="reality"):
         BenchmarkExportRecipe(name="t", protocol="realty")

@@ -12,7 +12,6 @@ from unreel.benchmarks.loader import open_benchmark
 from unreel.benchmarks.localisation.masks import convert_masks_to_traces, read_masked_clips
 from unreel.benchmarks.table_entries import convert_entry_to_record
 from unreel.core.box import Box
-from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import TimeSpan
 from unreel.media.access import open_media_reader
@@ -68,11 +67,3 @@ def test_a_folder_of_masks_becomes_a_table_that_is_read_back(folder: Path) -> No
     )
     found = {row.name: row for row in open_benchmark(table)}
     assert found[edited.name].traces == edited.traces
-
-
-def test_both_folders_are_needed(tmp_path: Path) -> None:
-    with (
-        open_media_reader(EnvironmentSettings(), trusted=True) as reader,
-        pytest.raises(UnreadableSourceError, match=r"no folders videos/ and masks/"),
-    ):
-        list(read_masked_clips(tmp_path, reader))

@@ -12,9 +12,9 @@ import httpx
 from chaos.day.faults import LoadRecord
 from reliability.trial import Chat
 from reward_process import padded
+from unreel.asking.answer_table import ANSWERS
 from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
-from unreel.evaluation.table_schemas import ANSWERS
 
 REPLY_WITHIN_S = 300.0
 """A request without a reply by then has no end: the service's own deadline is 120 s."""

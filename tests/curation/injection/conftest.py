@@ -8,7 +8,7 @@ import pytest
 from scipy import ndimage
 
 from unreel.core.trace import Category
-from unreel.curation.inject.frame_injection import InjectedFrames, inject_trace_into_frames
+from unreel.curation.inject.clip_injection import InjectedFrames, inject_trace_into_frames
 from unreel.media.decode import Rgb
 
 N_FRAMES = 48
@@ -63,11 +63,7 @@ def put() -> Put:
         category: Category, seed: int, *, strength: float = 0.7, pan: int = 0
     ) -> InjectedFrames:
         done = inject_trace_into_frames(
-            stage(pan=pan),
-            instants_us=INSTANTS_US,
-            category=category,
-            seed=seed,
-            strength=strength,
+            stage(pan=pan), instants_us=INSTANTS_US, category=category, seed=seed, strength=strength
         )
         assert isinstance(done, InjectedFrames), str(done)
         return done

@@ -7,7 +7,7 @@ import numpy as np
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.trace import Trace
-from unreel.curation.inject.frame_injection import PLAIN, find_changed_pixels
+from unreel.curation.inject.clip_injection import PLAIN, find_changed_pixels
 from unreel.media.decode import Rgb
 
 
@@ -62,8 +62,5 @@ def measure_fit(
         n_beside += int(np.count_nonzero(changed)) - int(np.count_nonzero(within))
         box_pixels += within.size
     return TraceFit(
-        n_inside=n_inside,
-        n_beside=n_beside,
-        n_outside_span=n_outside_span,
-        box_pixels=box_pixels,
+        n_inside=n_inside, n_beside=n_beside, n_outside_span=n_outside_span, box_pixels=box_pixels
     )

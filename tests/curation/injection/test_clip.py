@@ -1,8 +1,6 @@
 """Traces in files: measured on what a viewer of the written clip sees."""
 
-import csv
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,30 +13,21 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
 from unreel.core.trace import Category, Trace
 from unreel.curation.inject.clip_injection import (
-    JpegFrames,
+    CATEGORIES,
+    PLAIN,
     LoadedClip,
-    encode_loaded_clip,
+    UnsuitableClip,
+    find_changed_pixels,
     inject_trace_into_clip,
     load_clip_frames,
     write_clean_twin,
 )
-from unreel.curation.inject.frame_injection import (
-    CATEGORIES,
-    PLAIN,
-    UnsuitableClip,
-    find_changed_pixels,
-    inject_trace_into_frames,
-)
 from unreel.media.access import open_media_reader
-from unreel.media.decode import Rgb
 from unreel.media.encode import ClipWriter, VideoTrackSettings
 from unreel.media.reader import MediaReader
-from unreel.media.sound import ClipSound, NoSound
+from unreel.media.sound import ClipSound
 
 RATE = Fraction(24)
-SHARED_CLIPS = ("r013",)
-MORE_SHARED_CLIPS = ("g004", "g016", "g052", "g064", "r002", "r025", "r030", "r040", "r050")
-SHARED_FRAMES = 48
 
 
 @pytest.fixture(scope="module")
@@ -139,16 +128,6 @@ def test_neither_length_nor_size_nor_key_frames_give_the_trace_away(
     assert clean.audio == changed.audio
 
 
-def test_the_sandbox_reads_the_clip_as_well(footage, tmp_path) -> None:
-    into = tmp_path / "injected.mp4"
-    with open_media_reader(read_environment_settings(), trusted=False) as confined:
-        trace = inject_trace_into_clip(
-            footage, reader=confined, category=Category.SUDDEN_BLURRING, seed=0, into=into
-        )
-    assert isinstance(trace, Trace)
-    assert into.stat().st_size > 0
-
-
 def test_sound_is_passed_on_in_step_with_the_pictures(reader, tmp_path) -> None:
     path, into = tmp_path / "tone.mp4", tmp_path / "twin.mp4"
     path.write_bytes(synthesise(ClipRecipe(tone_hz=440, n_frames=24)))
@@ -160,10 +139,6 @@ def test_sound_is_passed_on_in_step_with_the_pictures(reader, tmp_path) -> None:
     spectra = [np.abs(np.fft.rfft(sound.samples[1600:11200])) for sound in (before, after)]
     tones = [int(spectrum.argmax()) * 16_000 / 9600 for spectrum in spectra]
     assert tones == pytest.approx([440, 440], abs=2)
-
-
-def test_a_mute_clip_stays_mute(footage, twin, reader) -> None:
-    assert isinstance(reader.sound(twin), NoSound)
 
 
 def test_uneven_instants_are_kept(reader, tmp_path) -> None:
@@ -194,43 +169,3 @@ def test_an_unreadable_clip_is_a_failure(reader, tmp_path) -> None:
     assert result.reason is FailureReason.FORMAT_REFUSED
     assert isinstance(write_clean_twin(path, reader=reader, into=into), Failure)
     assert not into.exists()
-
-
-def beginning(clip: LoadedClip, n: int) -> LoadedClip:
-    """Its first frames, without sound."""
-    return replace(clip, pictures=clip.pictures[:n], ticks=clip.ticks[:n], sound=None)
-
-
-def recoded(clip: LoadedClip, pictures: list[Rgb], path: Path, reader: MediaReader) -> JpegFrames:
-    path.write_bytes(encode_loaded_clip(clip, iter(pictures)))
-    return load(path, reader).pictures
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *SHARED_CLIPS,
-        *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_SHARED_CLIPS),
-    ],
-)
-def test_traces_in_clips_of_the_world_fit_their_boxes(shared, reader, tmp_path, name) -> None:
-    with (shared / "clips" / "manifest.csv").open(newline="", encoding="utf-8") as file:
-        files = {row["clip_id"]: shared / "clips" / row["file"] for row in csv.DictReader(file)}
-    clip = load_clip_frames(files[name], reader=reader, longest_side=256)
-    assert isinstance(clip, LoadedClip)
-    clip = beginning(clip, SHARED_FRAMES)
-    clean = list(recoded(clip, list(clip.pictures), tmp_path / "clean.mp4", reader))
-    n_done = 0
-    for category in CATEGORIES:
-        done = inject_trace_into_frames(
-            clip.pictures, instants_us=clip.instants_us, category=category, seed=0
-        )
-        if isinstance(done, UnsuitableClip):
-            continue
-        pictures = [done.frames.get(i, picture) for i, picture in enumerate(clip.pictures)]
-        changed = recoded(clip, pictures, tmp_path / "changed.mp4", reader)
-        fit = measure_fit(clean, changed, trace=done.trace, instants_us=clip.instants_us)
-        assert fit.covered >= 0.9, category
-        assert fit.n_outside_span <= 0.005 * fit.n_inside, category
-        n_done += 1
-    assert n_done >= 2

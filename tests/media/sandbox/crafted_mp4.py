@@ -88,8 +88,7 @@ def compressed_index() -> bytes:
     """A few hundred kilobytes that unpack to a two-gigabyte index."""
     packed = zlib.compress(bytes(64 * 1024**2), 9)
     return box(b"ftyp", b"qt  ", word(0)) + box(
-        b"moov",
-        box(b"cmov", box(b"dcom", b"zlib"), box(b"cmvd", word(2**31 - 1), packed)),
+        b"moov", box(b"cmov", box(b"dcom", b"zlib"), box(b"cmvd", word(2**31 - 1), packed))
     )
 
 

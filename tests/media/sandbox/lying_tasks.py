@@ -81,37 +81,21 @@ _TEXT: Final = "\x1b]0;owned\x07\x1b[2J\u202e" + "x" * 200
 def _probe_lies() -> Iterator[tuple[str, Lie]]:
     yield "rate-huge", _video(average_rate=HUGE)
     yield "rate-0", _video(average_rate="0/1")
-    yield "rate-tiny", _video(average_rate="1/" + "9" * 29)
     yield "rate-text", _video(average_rate="fast")
     yield "length-huge", _video(duration_s=HUGE)
     yield "length-negative", _video(duration_s="-1/24")
-    yield "length-0", _video(duration_s="0/1")
-    yield "length-infinite", _video(duration_s="inf")
     yield "start-huge", _video(first_at_s=HUGE)
-    yield "start-negative", _video(first_at_s="-" + HUGE)
-    yield "start-over-0", _video(first_at_s="1/0")
     yield "frames-2-63", _video(n_frames=1 << 63)
-    yield "frames-0", _video(n_frames=0)
     yield "width-2-63", _video(width=1 << 63)
-    yield "width-negative", _video(width=-1)
     yield "width-float", _video(width=192.0)
-    yield "height-0", _video(height=0)
     yield "turn-45", _video(rotation_deg=45)
-    yield "rate-kind-text", _video(variable_rate="yes")
     yield "codec-escape", _video(codec="\x1b[2J")
-    yield "format-long", _video(pixel_format="p" * 10_000)
-    yield "size-1", _facts(size_bytes=1)
     yield "size-2-63", _facts(size_bytes=1 << 63)
-    yield "container-null", _facts(container=None)
     yield "audio-many", _facts(audio=[{}] * 3_000)
-    yield "audio-hz", _facts(audio=[_audio(sample_rate_hz=1 << 63)])
-    yield "audio-length", _facts(audio=[_audio(duration_s="-" + HUGE)])
     yield "audio-channels", _facts(audio=[_audio(channels=-1)])
     yield "tags-many", _facts(tags=[{"name": "a", "value": "b"}] * 3_000)
     yield "tag-escape", _facts(tags=[{"name": "encoder", "value": _TEXT}])
-    yield "facts-extra", _facts(more=1)
     yield "facts-missing", in_header(lambda header: header["facts"].pop("video"))
-    yield "facts-list", in_header(lambda header: header.update(facts=[]))
     yield "facts-with-blob", in_blobs(lambda blobs: blobs.append(bytes(200 * MIB)))
     yield "facts-in-parts", in_parts
 
@@ -122,11 +106,8 @@ def _audio(**fields: Any) -> dict[str, Any]:
 
 def _quiet_lies() -> Iterator[tuple[str, Lie]]:
     yield "late-start", _video(first_at_s=NEVER)
-    yield "early-start", _video(first_at_s="-" + NEVER)
     yield "endless", _video(duration_s=NEVER)
-    yield "one-frame-in-272-years", _video(n_frames=1, average_rate="1/8589934592")
     yield "a-million-a-second", _video(average_rate="1000000/1")
-    yield "odd-rate", _video(average_rate="99999999999999999/100000000000000")
     yield "thin", _video(width=65_500, height=1)
     yield "unplayable", _facts(container="avi")
 
@@ -134,13 +115,9 @@ def _quiet_lies() -> Iterator[tuple[str, Lie]]:
 def _frames_lies() -> Iterator[tuple[str, Lie]]:
     yield "index-twice", in_each(index=0)
     yield "index-2-63", in_last(index=1 << 63)
-    yield "index-negative", in_last(index=-1)
     yield "index-behind", in_last(index=1_000)
-    yield "time-back", in_last(at_s="-1/1")
     yield "time-huge", in_last(at_s=HUGE)
-    yield "time-null", in_last(at_s=None)
     yield "frame-wide", in_last(width=65_500)
-    yield "frame-flat", in_last(height=0)
     yield "frame-huge", in_last(width=1 << 40, height=1 << 40)
     yield (
         "pixels-missing",
@@ -154,15 +131,11 @@ def _frames_lies() -> Iterator[tuple[str, Lie]]:
         "jpeg",
         in_frames(lambda parts: parts.append(TaskReplyPayload(parts.pop().header, (PROGRESSIVE,)))),
     )
-    yield "frame-less", in_frames(lambda parts: parts.pop())
     yield "no-frames", in_frames(lambda parts: parts.clear())
     yield "frames-end-2-63", in_header(lambda header: header.update(n_clip_frames=1 << 63))
     yield "frames-other-plan", in_header(lambda header: header.update(sampling="uniform-64"))
-    yield "frames-uncounted", in_header(lambda header: header.update(n_frames=0))
     yield "frames-never-end", raw(then=_many_dots)
-    yield "frames-broken-off", raw(_dot(0), _dot(1))
     yield "frames-then-nonsense", raw(_dot(0), b"UNRL")
-    yield "frames-then-sleep", raw(_dot(0), then=partial(time.sleep, 600))
     yield "parts-of-nothing", raw(then=partial(flood, part_of({})))
     yield "parts-full", raw(then=partial(flood, part_of({"a": "x" * 200_000}, bytes(MIB))))
 
@@ -186,28 +159,17 @@ def _raw_after(result: Result) -> Parts:
 def _raw_lies() -> Iterator[tuple[str, Lie]]:
     yield "header-4-gb", raw(_framed(b"", length=2**32 - 1), then=partial(flood, b"[" * MIB))
     yield "header-deep", raw(filled(b"", b"[", b""))
-    yield "header-objects", raw(filled(b'{"header": {"facts": [', b"{},", b"{}]}}"))
-    yield "header-numbers", raw(filled(b'{"header": {"facts": [', b"0,", b'0]}, "blobs": []}'))
-    yield "header-digits", raw(filled(b'{"header": {"facts": ', b"9", b'}, "blobs": []}'))
     yield "header-text", raw(filled(b'{"header": {"facts": "', b"x", b'"}, "blobs": []}'))
     yield "header-keys", raw(_keys())
-    yield "header-1e999", raw(_framed(b'{"header": {"facts": 1e999}, "blobs": []}'))
     yield "header-nan", raw(_framed(b'{"header": {"facts": NaN}, "blobs": []}'))
-    yield "header-twice", raw(_framed(b'{"header": {}, "header": {}, "blobs": []}'))
     yield "header-surrogate", raw(_surrogate())
-    yield "header-utf-16", raw(_framed('{"header": {}, "blobs": []}'.encode("utf-16")))
     yield "header-half", raw(_framed(b'{"header": ', length=1_000))
     yield "header-dripping", raw(_framed(b"", length=KIB), then=drip)
-    yield "blob-dripping", raw(_framed({"header": {}, "blobs": [200 * MIB]}), then=drip)
     yield "blob-announced", raw(_framed({"header": {}, "blobs": [263 * MIB]}))
-    yield "blob-1-tb", raw(_framed({"header": {}, "blobs": [1 << 40]}))
-    yield "blob-10-40", raw(_framed({"header": {}, "blobs": [10**39]}))
     yield "blobs-263-mb", raw(_framed({"header": {}, "blobs": [263 * MIB]}), bytes(263 * MIB))
     yield "blobs-100-000", raw(_framed({"header": {}, "blobs": [0] * 80_000}))
     yield "reason-of-a-server", raw(_framed(_failure("rate-limited", "again")))
-    yield "reason-none", raw(_framed(_failure(None, "")))
     yield "detail-long", raw(_framed(_failure("undecodable", "\x1b" * 40_000)))
-    yield "detail-list", raw(_framed(_failure("undecodable", [])))
     yield "silence", raw()
 
 
@@ -218,39 +180,31 @@ def _failure(reason: object, detail: object) -> dict[str, Any]:
 def _scan_lies() -> Iterator[tuple[str, Lie]]:
     top = struct.pack("<q", (1 << 63) - 1)
     yield "scan-tick-top", in_blob(0, lambda ticks: ticks[:-8] + top)
-    yield "scan-tick-bottom", in_blob(0, lambda ticks: struct.pack("<q", -(1 << 63)) + ticks[8:])
     yield "scan-nan", in_blob(2, lambda levels: struct.pack("<f", float("nan")) + levels[4:])
     yield "scan-short", in_blob(1, lambda histograms: histograms[:-1])
     yield "scan-picture", in_blob(5, lambda _: PROGRESSIVE)
-    yield "scan-no-blobs", in_blobs(lambda blobs: blobs.clear())
     yield "scan-64-blobs", in_blobs(lambda blobs: blobs.extend([b""] * (64 - len(blobs))))
     yield "scan-base", in_header(lambda header: header.update(time_base=HUGE))
     yield "scan-ticks", in_header(lambda header: header.update(last_ticks=1 << 63))
-    yield "scan-frames", in_header(lambda header: header.update(n_frames=1 << 63))
     yield "scan-picked", in_header(lambda header: header.update(picked=header["picked"] * 100))
     yield "scan-sharp", in_header(lambda header: header["picked"][0].update(sharpness=1e308))
-    yield "scan-side", in_header(lambda header: header["picked"][0].update(levels={"left": 0}))
 
 
 def _sound_lies() -> Iterator[tuple[str, Lie]]:
     yield "sound-samples", _sound(n_samples=1 << 63)
     yield "sound-rate", _sound(rate_hz=8_000)
     yield "sound-start", _sound(start_s=HUGE)
-    yield "sound-null", in_header(lambda header: header.update(sound=None))
     yield "sound-odd", in_blob(0, lambda samples: samples[:-1])
 
 
 def _clip_lies() -> Iterator[tuple[str, Lie]]:
     yield "copy-no-mp4", in_blob(0, lambda data: b"GIF89a" + data[6:])
-    yield "copy-short", in_blob(0, lambda data: data[:-1])
     yield "copy-size", in_header(lambda header: header.update(size_bytes=1 << 63))
-    yield "copy-twice", in_blobs(lambda blobs: blobs.append(blobs[0]))
 
 
 def _instants_lies() -> Iterator[tuple[str, Lie]]:
     yield "instants-twice", in_each(index=0)
     yield "instants-wide", in_last(width=65_500)
-    yield "instants-none", in_frames(lambda parts: parts.clear())
     yield "instants-plan", in_header(lambda header: header.update(sampling="uniform-4"))
 
 
@@ -260,17 +214,12 @@ def _annotated_lies() -> Iterator[tuple[str, Lie]]:
         in_frames(lambda p: p.append(TaskReplyPayload(p.pop(0).header, (b"GIF89a" * 9,)))),
     )
     yield "film-hole", in_last(at=1 << 40)
-    yield "film-before", in_last(at=-1)
     yield "film-over-its-start", in_last(at=4)
-    yield "film-frames", in_last(n_frames=1 << 63)
     yield (
         "film-two-blobs",
         in_frames(lambda p: p.append(TaskReplyPayload(p[-1].header, 2 * p.pop().blobs))),
     )
-    yield "film-nothing", in_frames(lambda parts: parts.clear())
-    yield "film-size", in_header(lambda header: header.update(size_bytes=1))
     yield "film-size-2-63", in_header(lambda header: header.update(size_bytes=1 << 63))
-    yield "film-end", in_header(lambda header: header.update(n_frames=7))
     yield "film-never-ends", raw(then=partial(flood, part_of({"at": 0, "n_frames": 1}, _FILM)))
     yield (
         "film-then-sleep",

@@ -23,10 +23,8 @@ from watch import Listener, Watch
 
 from pace import slowness
 from stalls import Stalls
-from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.messages import TaskReplyPayload
-from unreel.media.reader import MediaReader, SampledFrames
 from unreel.media.sandbox import FileSandbox, SandboxCallOutcome
 
 SAMPLING = "uniform-8"
@@ -246,16 +244,6 @@ def test_mutants_give_frames_or_a_failure(
     assert tally.outcomes[FailureReason.WORKER_DIED.value] == 0
 
 
-def test_what_a_reader_returns_for_a_hostile_file_is_a_value_of_the_domain(
-    sandbox: FileSandbox, world: World
-) -> None:
-    reader = MediaReader(sandbox)
-    for path in _paths(world)[::5]:
-        assert isinstance(reader.probe(path), ClipFacts | Failure)
-        frames = reader.frames(path, sampling=SAMPLING, longest_side=256)
-        assert isinstance(frames, SampledFrames | Failure)
-
-
 TREACHEROUS = ["list-hls.m3u8", "list-concat.mp4", "list-concat-unsafe.mp4", "dref-alias-file.mov"]
 
 
@@ -287,14 +275,3 @@ def test_the_sandbox_holds_even_where_a_task_guards_nothing(
     for path, request in _naive_requests(world):
         assert isinstance(sandbox("naive", path, request), TaskReplyPayload | Failure)
     _assert_untouched(world)
-
-
-def test_the_zygote_is_the_same_after_all_of_that(sandbox: FileSandbox, world: World) -> None:
-    """Children come and go; the process that forks them is not harmed by what they read."""
-    honest = world.folder / "mkv-honest.mkv"
-    assert isinstance(sandbox("probe", honest, {}), TaskReplyPayload)
-    before = sandbox._zygote
-    for asked in _ask(sandbox, [("frames", path) for path in _paths(world)[::7]]):
-        assert isinstance(asked.outcome, SandboxCallOutcome)
-    assert isinstance(sandbox("probe", honest, {}), TaskReplyPayload)
-    assert sandbox._zygote is before

@@ -182,12 +182,6 @@ def test_no_packet_leaves_the_child(
             datagrams.recv(16)
 
 
-def test_the_listener_would_have_noticed(listener: socket.socket) -> None:
-    with socket.create_connection(listener.getsockname(), timeout=2):
-        connection, _ = listener.accept()
-        connection.close()
-
-
 def test_a_child_cannot_kill_another_process(
     hostile: FileSandbox, clip: Path, victim: subprocess.Popen[bytes]
 ) -> None:
@@ -220,8 +214,16 @@ def test_the_kernel_refuses_every_call_that_decoding_does_not_need(
     assert {name: code for name, code in result.header["got"].items() if code != 1} == {}
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("task", sorted(EXPECTED))
+@pytest.mark.parametrize(
+    "task",
+    [
+        # On a busy machine the time may end before the memory does.
+        pytest.param(t, marks=pytest.mark.alone)
+        if EXPECTED[t] is FailureReason.OUT_OF_MEMORY
+        else t
+        for t in sorted(EXPECTED)
+    ],
+)
 def test_abuse_ends_in_a_failure_with_its_reason(
     hostile: FileSandbox, clip: Path, task: str, stalls: Stalls
 ) -> None:
@@ -238,17 +240,6 @@ def test_abuse_ends_in_a_failure_with_its_reason(
     assert isinstance(hostile("echo", clip, {}), TaskReplyPayload)
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("task", ["say-all-then-loop", "say-all-then-more"])
-def test_a_whole_reply_counts_and_what_follows_does_not(
-    hostile: FileSandbox, clip: Path, task: str, stalls: Stalls
-) -> None:
-    started = time.monotonic()
-    assert hostile(task, clip, {}) == TaskReplyPayload({"got": "all"}, (b"x" * 1000,))
-    assert time.monotonic() - started < slowness() + stalls.seconds()
-
-
-@pytest.mark.alone
 def test_a_call_may_have_limits_of_its_own(
     hostile: FileSandbox, clip: Path, stalls: Stalls
 ) -> None:

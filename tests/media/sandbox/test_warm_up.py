@@ -91,18 +91,6 @@ def test_no_file_makes_a_warm_task_load_anything(task: str, files: Path) -> None
     assert json.loads(done.stdout) == {}
 
 
-def test_a_task_that_nobody_announced_is_warmed_up_at_its_first_request(tmp_path: Path) -> None:
-    clip = tmp_path / "clip.mp4"
-    clip.write_bytes(make(MP4))
-    with FileSandbox(needs=("probe",)) as sandbox:
-        assert "facts" in sandbox.run("probe", clip, request={}).result.header
-        zygote = sandbox._zygote
-        for _ in range(2):
-            found = sandbox.run("sound", clip, request={}).result
-            assert found.header["sound"]["rate_hz"] == 16_000
-        assert sandbox._zygote is zygote
-
-
 def test_a_task_that_cannot_be_warmed_up_is_a_fault_of_the_installation(tmp_path: Path) -> None:
     clip = tmp_path / "clip.mp4"
     clip.write_bytes(make(MP4))

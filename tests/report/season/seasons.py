@@ -8,7 +8,7 @@ import numpy as np
 
 from arena.plays import lineup, play
 from unreel.arena.answers.answer_table import SAID_GENERATED, SeasonAnswerTable
-from unreel.arena.boards.leaderboard_types import (
+from unreel.arena.boards.leaderboard_metrics import (
     LeaderboardRow,
     ReviewerCreatorCell,
     SeasonLeaderboard,
@@ -51,8 +51,8 @@ def season(
             ("Seed", "0"),
         ),
         plays=tuple(plays),
-        standings=tuple(map(stand, plays)),
-        clips={clip: told_of(clip) for clip in shown.clips},
+        leaderboards=tuple(map(stand, plays)),
+        clips={clip: told_of(clip) for clip in shown.names},
         **told,
     )
 
@@ -68,11 +68,11 @@ def told_of(clip: str) -> SeasonClipDetails:
 def stand(played: SeasonAnswerTable) -> SeasonLeaderboard:
     """Both boards by plain shares, with intervals of the textbook."""
     heard = index_answers_by_clip(played)
-    makers = {name: heard.clips_of(name) for name in played.lineup.sources}
-    creators = [(name, makers[name]) for name in played.lineup.creators]
+    makers = {name: heard.clips_of(name) for name in played.clips.sources}
+    creators = [(name, makers[name]) for name in played.clips.creators]
     reviewers = [_reviewer(heard, place) for place in range(len(played.reviewers))]
     made = [_creator(heard, name, clips) for name, clips in creators]
-    controls = [_control(heard, name, makers[name]) for name in played.lineup.controls]
+    controls = [_control(heard, name, makers[name]) for name in played.clips.controls]
     return SeasonLeaderboard(
         condition=played.condition,
         reviewers=_ranked(reviewers, "accuracy", falls=True),
@@ -80,10 +80,10 @@ def stand(played: SeasonAnswerTable) -> SeasonLeaderboard:
         cells=tuple(
             _cell(heard, place, name, clips)
             for place in range(len(played.reviewers))
-            for name, clips in (*creators, *((c, makers[c]) for c in played.lineup.controls))
+            for name, clips in (*creators, *((c, makers[c]) for c in played.clips.controls))
             if heard.asked(place)[clips].any()
         ),
-        n_scenes=len(played.lineup.scenes),
+        n_scenes=len(played.clips.scenes),
         n_resamples=1000,
     )
 
@@ -109,7 +109,7 @@ def _reviewer(heard: ReviewerByClipAnswers, place: int) -> LeaderboardRow:
     made = heard.truth == SAID_GENERATED
     read, right, said = heard.read[place], heard.right[place], heard.said[place]
     asked = heard.asked(place)
-    makers = {maker: heard.clips_of(maker) for maker in heard.play.lineup.sources}
+    makers = {maker: heard.clips_of(maker) for maker in heard.play.clips.sources}
     lacks = [maker for maker, clips in makers.items() if len(clips) and not asked[clips].any()]
     return LeaderboardRow(
         name=name,
@@ -152,18 +152,16 @@ def _cell(
     )
 
 
-def _ranked(
-    standings: list[LeaderboardRow], figure: str, *, falls: bool
-) -> tuple[LeaderboardRow, ...]:
+def _ranked(rows: list[LeaderboardRow], figure: str, *, falls: bool) -> tuple[LeaderboardRow, ...]:
     """With ranks for those that compete and lack nothing; then those that lack, then floors."""
     from dataclasses import replace
 
-    def height(standing: LeaderboardRow) -> float:
-        known = standing.figures[figure]
+    def height(row: LeaderboardRow) -> float:
+        known = row.figures[figure]
         value = known.value if isinstance(known, Estimate) else 0.0
         return -value if falls else value
 
-    ordered = sorted(standings, key=height)
+    ordered = sorted(rows, key=height)
     placed = [s for s in ordered if s.kind in {"reviewer", "creator"} and not s.lacks]
     others = sorted((s for s in ordered if s not in placed), key=lambda s: s.kind == "floor")
     names = [standing.name for standing in placed]

@@ -9,14 +9,13 @@ import pytest
 
 from pace import slowness
 
-pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
+pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from footage import film, write_clip
 from pdf import words_of
 from report.season.seasons import ABILITIES, CREATORS, HOSTILE, LONG, season
 from report.test_report_print import CUT, TOLD
-from unreel.arena.boards.ablations import measure_ablation_effects
-from unreel.arena.boards.reviewer_bias import measure_reviewer_biases
+from unreel.arena.boards.ablations import measure_ablation_effects, measure_reviewer_biases
 from unreel.pages.player import PlayerSpec
 from unreel.report.season.page_data import SeasonClipDetails, SeasonPageData, get_entrant_page_name
 from unreel.report.season.site import write_season_site
@@ -40,9 +39,9 @@ def everything(name: str = "spring", **told: Any) -> SeasonPageData:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two seasons; the first clip of one creator can be watched."""
+    """A season; the first clip of one creator can be watched."""
     root = tmp_path_factory.mktemp("season")
-    now = everything(attempts={"seer": 2}, notes=("seer and tiny err alike.",))
+    now = everything(notes=("seer and tiny err alike.",))
     clip = "scene-0000/Wan 2.2"
     (root / "media").mkdir()
     (root / "media" / "one.mp4").write_bytes(write_clip(film(1)))
@@ -58,7 +57,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         title=clip,
     )
     watched = {**now.clips, clip: SeasonClipDetails(player=spec)}
-    return write_season_site([season("winter", n_scenes=5), replace(now, clips=watched)], root).page
+    return write_season_site(replace(now, clips=watched), root).page
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +70,6 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         creators=names,
         n_scenes=4,
         conditions=(HOSTILE, "two"),
-        attempts={LONG: 2},
         notes=(HOSTILE,),
         plan=((HOSTILE, HOSTILE),),
         unmade={names[0]: {HOSTILE: HOSTILE}},
@@ -80,7 +78,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (play.condition, reviewer, clip): HOSTILE
         for play in shown.plays
         for reviewer in play.reviewers
-        for clip in play.lineup.clips
+        for clip in play.clips.names
     }
     told = replace(
         shown,
@@ -89,7 +87,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ablations=measure_ablation_effects(shown.plays),
     )
     root = tmp_path_factory.mktemp("attacked")
-    return write_season_site([season(LONG, n_scenes=4), told], root).page
+    return write_season_site(told, root).page
 
 
 def see_all_charts(sheet: Any) -> None:
@@ -194,7 +192,7 @@ def test_fifty_by_fifty_is_small_opens_at_once_and_is_printed_whole(
         creators=tuple(f"creator-{n:02}" for n in range(50)),
         n_scenes=20,
     )
-    written = write_season_site([many], tmp_path)
+    written = write_season_site(many, tmp_path)
     assert written.size_bytes < LARGEST_BYTES
     began_s = time.monotonic()
     sheet = watched.open(written.page)

@@ -5,6 +5,5 @@ Where to look:
     `outcome.py`: settings of the consensus, and the possible outcomes of a task.
     `answer_consensus.py`: scores and votes by majority, or weighted by accuracy.
     `trace_consensus.py`: traces of several annotators merged into one trace.
-    `trace_matching.py`: matching of traces that mark the same fault.
     `review.py`: reviews of a consensus by people.
 """

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
 
 import numpy as np
 
@@ -27,10 +26,7 @@ from unreel.stats.row_sample import IntArray
 
 
 def choose_consensus_text_author(
-    task: str,
-    texts: Sequence[tuple[str, str]],
-    *,
-    distance: Callable[[str], float],
+    task: str, texts: Sequence[tuple[str, str]], *, distance: Callable[[str], float]
 ) -> str:
     """Return the annotator whose text becomes the text of the consensus; "" if no annotator wrote one.
 
@@ -113,7 +109,7 @@ def _compute_majority_answer(
     return NoConsensus(NoConsensusReason.TIE, votes)
 
 
-_ROUNDING: Final = 1e-9
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,19 +209,20 @@ def estimate_answer_probabilities(
         weights=dict(zip(names.tolist(), skills.accuracy.tolist(), strict=True)),
         weighs=skills.weighs,
         pairs=tuple((str(names[p.first]), str(names[p.second])) for p in copies or ()),
-        notes=tuple(_iter_weighting_notes(skills, copies, names.tolist(), what)),
+        notes=tuple(_iter_weighting_notes(skills, copies, names.tolist(), what, labels.tolist())),
     )
 
 
 def _iter_weighting_notes(
-    skills: CrossFittedDawidSkene,
+    fit: CrossFittedDawidSkene,
     pairs: Sequence[CopyingAnnotatorPair] | None,
     names: Sequence[str],
     what: IntArray,
+    labels: Sequence[str],
 ) -> Iterator[str]:
-    if not skills.converged:
+    if not fit.converged:
         yield "Dawid-Skene did not converge: majorities are used, all annotators have equal weight"
-    elif not skills.weighs:
+    elif not fit.weighs:
         yield (
             f"weights do not predict held-out answers better than equal people over {len(np.unique(what))} tasks: "
             "majorities are used, all annotators have equal weight"
@@ -240,3 +237,8 @@ def _iter_weighting_notes(
             f"pairs that share their answers were not looked for: that needs {FEWEST_PEOPLE} to {MOST_PEOPLE} people, and {FEWEST_SHARED} tasks "
             f"that a pair judged; {len(names)} people judged"
         )
+    proportions = zip(labels, fit.posterior.mean(axis=0).tolist(), strict=True)
+    yield (
+        "certainties hold for the shares of answers estimated here: "
+        f"{', '.join(f'{label} {share:.0%}' for label, share in proportions)}"
+    )

@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Final
 
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.consensus.answer_consensus import (
-    AnswerProbabilities,
     ConsensusAnswer,
     NoConsensus,
     Tally,
@@ -45,7 +43,7 @@ from unreel.annotation.opinion import (
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label, Rating
 
-_KINDS: Final[Mapping[AnnotationInterface, type[AnyValue]]] = {
+_KINDS: Mapping[AnnotationInterface, type[AnyValue]] = {
     AnnotationInterface.SCREENING: ScreeningAnswer,
     AnnotationInterface.TRACE: TraceAnswer,
     AnnotationInterface.REALISM: RatingAnswer,
@@ -78,16 +76,20 @@ def compute_consensus(
     """
     for opinion in judgements:
         if not isinstance(opinion.value, _KINDS[interface]):
-            msg = (
+            raise InvalidValueError(
                 f"{opinion.annotator} answered {opinion.value} on a task of {interface.value}. Give "
                 "judgements of one campaign"
             )
-            raise InvalidValueError(msg)
     tasks = group_opinions_by_task(judgements)
     weighing = (
         estimate_answer_probabilities(tasks) if rule.method is ConsensusMethod.DAWID_SKENE else None
     )
-    tally = _build_majority_counter(interface, weighing)
+    count = (
+        compute_majority_or_mean_score
+        if interface is AnnotationInterface.REALISM
+        else find_majority_answer
+    )
+    tally = partial(weighing.tally, count=count) if weighing else count
     result = CampaignConsensus(
         interface=interface,
         rule=rule,
@@ -96,17 +98,6 @@ def compute_consensus(
         notes=weighing.notes if weighing else (),
     )
     return apply_consensus_reviews(result, tasks, reviews) if reviews or rule.reviews else result
-
-
-def _build_majority_counter(
-    interface: AnnotationInterface, weighing: AnswerProbabilities | None
-) -> Tally:
-    count = (
-        compute_majority_or_mean_score
-        if interface is AnnotationInterface.REALISM
-        else find_majority_answer
-    )
-    return partial(weighing.tally, count=count) if weighing else count
 
 
 def _settle_task(
@@ -120,17 +111,6 @@ def _settle_task(
         return _build_open_task(opinions, result)
     if isinstance(opinions[0].value, TraceAnswer) and result.answer == Label.GENERATED.value:
         return _settle_trace_task(opinions, rule, result)
-    return _build_settled_task(opinions, result)
-
-
-def _build_open_task(opinions: Sequence[AnnotatorOpinion], unclear: NoConsensus) -> OpenTask:
-    answers = tuple((opinion.annotator, opinion.value) for opinion in opinions)
-    return OpenTask(why=unclear.why, detail=unclear.detail, judgements=answers)
-
-
-def _build_settled_task(
-    opinions: Sequence[AnnotatorOpinion], result: ConsensusAnswer
-) -> SettledTask:
     support = [o for o in opinions if get_categorical_answer(o.value) == result.answer]
     ratings = {o.annotator: o.value.rating for o in opinions if isinstance(o.value, RatingAnswer)}
     if any(ratings.values()) and result.answer.isdigit():
@@ -147,6 +127,11 @@ def _build_settled_task(
         words_of=words_of,
         p_right=result.p_right,
     )
+
+
+def _build_open_task(opinions: Sequence[AnnotatorOpinion], no_consensus: NoConsensus) -> OpenTask:
+    answers = tuple((opinion.annotator, opinion.value) for opinion in opinions)
+    return OpenTask(why=no_consensus.why, detail=no_consensus.detail, judgements=answers)
 
 
 def _select_dissenting_opinions(
@@ -182,7 +167,7 @@ def _build_consensus_rating(
 
 
 def _settle_trace_task(
-    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, result: ConsensusAnswer
+    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, answer: ConsensusAnswer
 ) -> Outcome:
     """Return the outcome of a generated clip: traces with `rule.quorum` marks; the others are dissent."""
     traces = {o.annotator: o.value.traces for o in opinions if isinstance(o.value, TraceAnswer)}
@@ -192,14 +177,14 @@ def _settle_trace_task(
         detail = f"{n_marked} marked something, and nothing was marked by {rule.quorum}"
         return _build_open_task(opinions, NoConsensus(NoConsensusReason.NO_COMMON_FAULT, detail))
     support = sorted({who for fault in faults.standing for who in fault.marked_by})
-    agreeing = [o.annotator for o in opinions if get_categorical_answer(o.value) == result.answer]
+    agreeing = [o.annotator for o in opinions if get_categorical_answer(o.value) == answer.answer]
     unshared = {
         mark.annotator: tuple(m.trace for m in faults.lone if m.annotator == mark.annotator)
         for mark in faults.lone
     }
     dissent = {
         **{who: TraceAnswer(traces=left, label=Label.GENERATED) for who, left in unshared.items()},
-        **dict(_select_dissenting_opinions(opinions, result.answer)),
+        **dict(_select_dissenting_opinions(opinions, answer.answer)),
     }
     return SettledTask(
         value=TraceAnswer(
@@ -207,8 +192,8 @@ def _settle_trace_task(
         ),
         support=tuple(support or agreeing),
         dissent=tuple(sorted(dissent.items(), key=lambda item: item[0])),
-        method=result.method,
+        method=answer.method,
         words_of=faults.standing[0].words_of if len(faults.standing) == 1 else "",
         backing=tuple(fault.marked_by for fault in faults.standing),
-        p_right=result.p_right,
+        p_right=answer.p_right,
     )

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
 
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.judgements import AnyValue
 from unreel.core.errors import InvalidSettingError
 
-SAME_FAULT: Final = 0.2
+SAME_FAULT = 0.2
 """Minimum tube IoU of marks of the same fault, in a consensus, in agreement and on known clips."""
 
 
@@ -40,16 +39,19 @@ class ConsensusRule:
 
     def __post_init__(self) -> None:
         if self.reviews < 0:
-            setting, problem = "reviews", f"{self.reviews} people cannot look"
-            raise InvalidSettingError(setting, problem, "Give 0 or more")
+            raise InvalidSettingError(
+                "reviews", f"must be at least 0, got {self.reviews}", "Give 0 or more"
+            )
         for name, count in (("quorum", self.quorum), ("min-overlap", self.min_overlap)):
             if count < 1:
-                problem = f"{count} people cannot agree"
-                raise InvalidSettingError(name, problem, "Give 1 or more")
+                raise InvalidSettingError(
+                    name, f"must be at least 1, got {count}", "Give 1 or more"
+                )
         for name, share in (("same-fault", self.same_fault), ("sure", self.sure)):
             if not 0 < share < 1:
-                problem = f"{share} is no share"
-                raise InvalidSettingError(name, problem, "Give a number between 0 and 1")
+                raise InvalidSettingError(
+                    name, f"must be between 0 and 1, got {share}", "Give a number between 0 and 1"
+                )
 
 
 Dissent = tuple[str, AnyValue]

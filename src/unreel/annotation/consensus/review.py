@@ -92,8 +92,9 @@ def parse_consensus_review(notice: ConsensusReviewNotice) -> ConsensusReview:
             [content[k] for k in ("why", "of", "annotator")],
         )
     except (ValueError, KeyError, TypeError) as error:
-        msg = f"the notice about {notice.subject!a} is no review. Review the task again"
-        raise InvalidValueError(msg) from error
+        raise InvalidValueError(
+            f"the notice about {notice.subject!a} is no review. Review the task again"
+        ) from error
     why, of, annotator = map(str, texts)
     return ConsensusReview(
         task=notice.subject,

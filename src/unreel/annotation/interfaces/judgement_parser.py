@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.interfaces.screens import (
@@ -31,12 +31,12 @@ from unreel.core.safe_text import sanitise_lines
 from unreel.core.trace import Category, Trace
 from unreel.core.verdict import Position
 
-MOST_RESULTS: Final = 2_000
-LONGEST_TEXT: Final = 20_000
-MOST_LINES: Final = 200
-_LONGEST_DETAIL: Final = 80
-_RELATION: Final = "relation"
-_LONGEST_ID: Final = 200
+MOST_RESULTS = 2_000
+LONGEST_TEXT = 20_000
+MOST_LINES = 200
+_LONGEST_DETAIL = 80
+_RELATION = "relation"
+_LONGEST_ID = 200
 
 Answers = Mapping[str, dict[str, Any]]
 """Value of each answered control, by control name."""
@@ -172,12 +172,12 @@ def _parse_region_id(result: dict[str, Any]) -> str:
     return region
 
 
-MOST_BOXES: Final = 200
-MOST_KEY_FRAMES: Final = 20_000
+MOST_BOXES = 200
+MOST_KEY_FRAMES = 20_000
 """Maximum number of key frames of all boxes together."""
-_FARTHEST: Final = 1_000.0
+_FARTHEST = 1_000.0
 """Maximum absolute coordinate or side of a box in percent of the picture; a box may extend over the edge."""
-_SQUARE_DEG: Final = 0.01
+_SQUARE_DEG = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,29 +213,31 @@ def parse_judgement(
         return error.quarantined
 
 
-def _parse_screening_answer(sent: _SubmittedAnnotation) -> ScreeningAnswer:
-    return ScreeningAnswer(keep=sent.one("keep") == "keep")
+def _parse_screening_answer(annotation: _SubmittedAnnotation) -> ScreeningAnswer:
+    return ScreeningAnswer(keep=annotation.one("keep") == "keep")
 
 
-def _parse_vote_answer(sent: _SubmittedAnnotation) -> VoteAnswer:
-    return VoteAnswer(label=Label(sent.one("reality")))
+def _parse_vote_answer(annotation: _SubmittedAnnotation) -> VoteAnswer:
+    return VoteAnswer(label=Label(annotation.one("reality")))
 
 
-def _parse_pass_fail_answer(sent: _SubmittedAnnotation) -> PassFailAnswer:
-    return PassFailAnswer(passed=sent.one("passed") == "pass")
+def _parse_pass_fail_answer(annotation: _SubmittedAnnotation) -> PassFailAnswer:
+    return PassFailAnswer(passed=annotation.one("passed") == "pass")
 
 
-def _parse_preference_answer(sent: _SubmittedAnnotation) -> PreferenceAnswer:
-    left = sent.one("better") == "left"
-    return PreferenceAnswer(better=Position.FIRST if left is not sent.swapped else Position.SECOND)
+def _parse_preference_answer(annotation: _SubmittedAnnotation) -> PreferenceAnswer:
+    left = annotation.one("better") == "left"
+    return PreferenceAnswer(
+        better=Position.FIRST if left is not annotation.swapped else Position.SECOND
+    )
 
 
-def _parse_rating_answer(sent: _SubmittedAnnotation) -> RatingAnswer:
-    answers, controls = sent.said.whole, sent.controls
+def _parse_rating_answer(annotation: _SubmittedAnnotation) -> RatingAnswer:
+    answers, controls = annotation.said.whole, annotation.controls
     # A clip that was scored and then discarded still has its score, which the screen hides.
     if get_selected_choices(answers, controls["discard"]):
         return RatingAnswer(rating=None)
-    score = int(sent.one("score"))
+    score = int(annotation.one("score"))
     texts = {name: get_entered_text(answers, controls[name]) for name in ("problem", "adherence")}
     for name, text in texts.items():
         if not text:
@@ -251,16 +253,16 @@ def _parse_rating_answer(sent: _SubmittedAnnotation) -> RatingAnswer:
     )
 
 
-_VERDICTS: Final[Mapping[str, Label | None]] = {
+_VERDICTS: Mapping[str, Label | None] = {
     "traces": Label.GENERATED,
     "looks-real": Label.REAL,
     "cannot-tell": None,
 }
 
 
-def _parse_trace_answer(sent: _SubmittedAnnotation) -> TraceAnswer:
-    label = _VERDICTS[sent.one("verdict")]
-    regions = sent.said.regions
+def _parse_trace_answer(annotation: _SubmittedAnnotation) -> TraceAnswer:
+    label = _VERDICTS[annotation.one("verdict")]
+    regions = annotation.said.regions
     if len(regions) > MOST_BOXES:
         reject_submission(
             QuarantineReason.TOO_LARGE, f"{len(regions)} boxes, more than {MOST_BOXES}"
@@ -271,7 +273,7 @@ def _parse_trace_answer(sent: _SubmittedAnnotation) -> TraceAnswer:
             QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MOST_KEY_FRAMES}"
         )
     traces = tuple(
-        trace for answers in regions.values() for trace in _parse_box_traces(answers, sent)
+        trace for answers in regions.values() for trace in _parse_box_traces(answers, annotation)
     )
     if bool(traces) is not (label is Label.GENERATED):
         claim = "some" if label is Label.GENERATED else "none"
@@ -280,7 +282,7 @@ def _parse_trace_answer(sent: _SubmittedAnnotation) -> TraceAnswer:
     return TraceAnswer(traces=traces, label=label)
 
 
-_READERS: Final[Mapping[AnnotationInterface, Callable[[_SubmittedAnnotation], Value]]] = {
+_READERS: Mapping[AnnotationInterface, Callable[[_SubmittedAnnotation], Value]] = {
     AnnotationInterface.SCREENING: _parse_screening_answer,
     AnnotationInterface.TRACE: _parse_trace_answer,
     AnnotationInterface.REALISM: _parse_rating_answer,
@@ -290,31 +292,13 @@ _READERS: Final[Mapping[AnnotationInterface, Callable[[_SubmittedAnnotation], Va
 }
 
 
-def _parse_box_traces(answers: Answers, sent: _SubmittedAnnotation) -> tuple[Trace, ...]:
+def _parse_box_traces(answers: Answers, annotation: _SubmittedAnnotation) -> tuple[Trace, ...]:
     """Parse the traces of one box on the screen: one trace for each frame range that shows the box."""
     if "box" not in answers:
         detail = f"{format_submitted_value(next(iter(answers)))} is about a box that is not there"
         reject_submission(QuarantineReason.MALFORMED, detail)
-    copy = sent.task.copies[0]
-    _require_known_box_labels(answers["box"].get("labels", []))
-    keys = _parse_key_frames(answers["box"].get("sequence"), copy)
-    categories = get_selected_choices(answers, sent.controls["category"])
-    if not categories:
-        reject_submission(QuarantineReason.MISSING, "a box has no category")
-    return convert_key_frames_to_traces(
-        keys,
-        copy,
-        categories=frozenset(map(Category, categories)),
-        explanation=get_entered_text(answers, sent.controls["explanation"]),
-    )
-
-
-def _count_key_frames(answers: Answers) -> int:
-    sequence = answers.get("box", {}).get("sequence")
-    return len(sequence) if isinstance(sequence, list) else 0
-
-
-def _require_known_box_labels(labels: object) -> None:
+    copy = annotation.task.copies[0]
+    labels = answers["box"].get("labels", [])
     known = get_box_labels(AnnotationInterface.TRACE)
     if not isinstance(labels, list) or len(labels) > len(known):
         reject_submission(QuarantineReason.MALFORMED, "a box's labels are no list of words")
@@ -323,6 +307,21 @@ def _require_known_box_labels(labels: object) -> None:
             reject_submission(
                 QuarantineReason.UNKNOWN_WORD, f"a box is called {format_submitted_value(label)}"
             )
+    keys = _parse_key_frames(answers["box"].get("sequence"), copy)
+    categories = get_selected_choices(answers, annotation.controls["category"])
+    if not categories:
+        reject_submission(QuarantineReason.MISSING, "a box has no category")
+    return convert_key_frames_to_traces(
+        keys,
+        copy,
+        categories=frozenset(map(Category, categories)),
+        explanation=get_entered_text(answers, annotation.controls["explanation"]),
+    )
+
+
+def _count_key_frames(answers: Answers) -> int:
+    sequence = answers.get("box", {}).get("sequence")
+    return len(sequence) if isinstance(sequence, list) else 0
 
 
 def _parse_key_frames(sequence: object, copy: AnnotatorClipCopy) -> list[ScreenKeyFrame]:

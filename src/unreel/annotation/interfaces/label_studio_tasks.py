@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 from unreel.annotation.campaign import (
     AnnotationInterface,
@@ -31,12 +31,11 @@ from unreel.annotation.judgements import (
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label, Rating
 from unreel.core.span import MICROSECONDS
-from unreel.core.trace import Trace
 from unreel.core.verdict import Position
 
 Result = dict[str, Any]
 
-INTERFACE_OF: Final[Mapping[str, AnnotationInterface]] = {
+INTERFACE_OF: Mapping[str, AnnotationInterface] = {
     "screened": AnnotationInterface.SCREENING,
     "traced": AnnotationInterface.TRACE,
     "rated": AnnotationInterface.REALISM,
@@ -45,7 +44,7 @@ INTERFACE_OF: Final[Mapping[str, AnnotationInterface]] = {
     "passed": AnnotationInterface.PASS_FAIL,
 }
 """Interface of each kind of answer."""
-_VERDICTS: Final = {Label.GENERATED: "traces", Label.REAL: "looks-real", None: "cannot-tell"}
+_VERDICTS = {Label.GENERATED: "traces", Label.REAL: "looks-real", None: "cannot-tell"}
 
 
 def build_label_studio_results(
@@ -60,8 +59,9 @@ def build_label_studio_results(
     results = list(iter_label_studio_results(value, task, swapped=swapped))
     back = parse_judgement(INTERFACE_OF[value.kind], results, task, swapped=swapped)
     if isinstance(back, SubmissionQuarantine):
-        msg = f"no annotator could send this ({back}). Give an answer that the screen allows"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"no annotator could send this ({back}). Give an answer that the screen allows"
+        )
     return results
 
 
@@ -90,7 +90,28 @@ def iter_label_studio_results(
         case TraceAnswer():
             yield _build_choice_result(AnnotationInterface.TRACE, "verdict", _VERDICTS[value.label])
             for number, trace in enumerate(value.traces, 1):
-                yield from _iter_trace_results(trace, task.copies[0], f"trace-{number}")
+                copy = task.copies[0]
+                region = f"trace-{number}"
+                region_value = {
+                    "framesCount": copy.n_frames,
+                    "duration": copy.duration_us / MICROSECONDS,
+                    "sequence": [
+                        _build_key_frame_entry(key, copy)
+                        for key in convert_trace_to_key_frames(trace, copy)
+                    ],
+                }
+                labels = {"labels": sorted(get_box_labels(AnnotationInterface.TRACE))}
+                yield _build_result(AnnotationInterface.TRACE, "box", region_value | labels, region)
+                if trace.categories:
+                    choices = {"choices": sorted(category.value for category in trace.categories)}
+                    yield _build_result(
+                        AnnotationInterface.TRACE, "category", region_value | choices, region
+                    )
+                if trace.explanation:
+                    text = {"text": [trace.explanation]}
+                    yield _build_result(
+                        AnnotationInterface.TRACE, "explanation", region_value | text, region
+                    )
         case _:
             assert_never(value)
 
@@ -105,24 +126,6 @@ def _iter_rating_results(rating: Rating | None) -> Iterator[Result]:
             yield _build_result(AnnotationInterface.REALISM, name, {"text": [text]})
     if rating.family is not None:
         yield _build_choice_result(AnnotationInterface.REALISM, "family", rating.family.value)
-
-
-def _iter_trace_results(trace: Trace, copy: AnnotatorClipCopy, region: str) -> Iterator[Result]:
-    region_value = {
-        "framesCount": copy.n_frames,
-        "duration": copy.duration_us / MICROSECONDS,
-        "sequence": [
-            _build_key_frame_entry(key, copy) for key in convert_trace_to_key_frames(trace, copy)
-        ],
-    }
-    labels = {"labels": sorted(get_box_labels(AnnotationInterface.TRACE))}
-    yield _build_result(AnnotationInterface.TRACE, "box", region_value | labels, region)
-    if trace.categories:
-        choices = {"choices": sorted(category.value for category in trace.categories)}
-        yield _build_result(AnnotationInterface.TRACE, "category", region_value | choices, region)
-    if trace.explanation:
-        text = {"text": [trace.explanation]}
-        yield _build_result(AnnotationInterface.TRACE, "explanation", region_value | text, region)
 
 
 def _build_key_frame_entry(key: ScreenKeyFrame, copy: AnnotatorClipCopy) -> dict[str, float]:
@@ -168,10 +171,10 @@ def build_prefilled_results(task: AnnotationTask, *, swapped: bool) -> list[Resu
     return list(iter_label_studio_results(value, task, swapped=swapped))
 
 
-TASK_KEY: Final = "unreel_task"
+TASK_KEY = "unreel_task"
 """Key of the task id in the field `data` of a Label Studio task."""
-POSITION_KEY: Final = "position"
-_PLACES: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
+POSITION_KEY = "position"
+_PLACES: Mapping[int, tuple[tuple[str, str], ...]] = {
     1: (("video", "fps"),),
     2: (("left", "fps_left"), ("right", "fps_right")),
 }
@@ -192,11 +195,10 @@ def build_label_studio_task_data(
         InvalidValueError: The screen shows another number of clips than the task has.
     """
     if not screen.interface.n_clips == len(task.copies) == len(urls):
-        msg = (
+        raise InvalidValueError(
             f"the screen {screen.interface.value} shows {screen.interface.n_clips} clip(s), "
             f"got {len(task.copies)} and {len(urls)} address(es). Use another interface"
         )
-        raise InvalidValueError(msg)
     clips = list(zip(task.copies, urls, strict=True))
     if assignment.swapped:
         clips.reverse()

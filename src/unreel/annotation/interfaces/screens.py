@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Final
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
@@ -57,8 +56,9 @@ def convert_trace_to_key_frames(
         InvalidValueError: The trace has no box.
     """
     if not trace.track:
-        msg = "a trace without a box cannot be shown on a screen. Leave it out, or mark its place"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "a trace without a box cannot be shown on a screen. Leave it out, or mark its place"
+        )
     boxes: dict[int, Box] = {}
     for mark in trace.track:
         boxes.setdefault(copy.frame_at(mark.at_us) + 1, mark.box)
@@ -91,9 +91,9 @@ def _get_last_frame(run: Sequence[ScreenKeyFrame], copy: AnnotatorClipCopy) -> i
     return copy.n_frames if run[-1].enabled else run[-1].frame
 
 
-LONGEST_QUESTION: Final = 300
-_QUESTION: Final = '"QUESTION"'
-_KINDS: Final = {"Choices": "choices", "TextArea": "textarea", "VideoRectangle": "videorectangle"}
+LONGEST_QUESTION = 300
+_QUESTION = '"QUESTION"'
+_KINDS = {"Choices": "choices", "TextArea": "textarea", "VideoRectangle": "videorectangle"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,13 @@ def get_annotation_screen(
         interface=interface,
         config=config,
         guidelines=_read_package_file("guidelines", f"{interface.value}.html"),
-        hotkeys=MappingProxyType(_read_hotkeys(config)),
+        hotkeys=MappingProxyType(
+            {
+                tag.attrib["hotkey"]: tag.get("alias", tag.attrib["value"])
+                for tag in _parse_screen_config(config).iter()
+                if "hotkey" in tag.attrib
+            }
+        ),
     )
 
 
@@ -178,29 +184,29 @@ def _build_control(tag: ET.Element) -> ScreenControl:
     )
 
 
-def _read_hotkeys(config: str) -> dict[str, str]:
-    return {
-        tag.attrib["hotkey"]: tag.get("alias", tag.attrib["value"])
-        for tag in _parse_screen_config(config).iter()
-        if "hotkey" in tag.attrib
-    }
-
-
 def _require_valid_question(interface: AnnotationInterface, question: str) -> None:
     setting = "question"
     if interface is not AnnotationInterface.PASS_FAIL:
         if question:
-            problem = f"the screen {interface.value} asks its own question"
-            raise InvalidSettingError(setting, problem, "Leave it out, or use pass-fail")
+            raise InvalidSettingError(
+                setting,
+                f"the screen {interface.value} asks its own question",
+                "Leave it out, or use pass-fail",
+            )
         return
     if not question.strip() or len(question) > LONGEST_QUESTION:
-        problem = f"pass-fail asks one question, got {len(question)} characters"
-        remedy = f"Give a question of up to {LONGEST_QUESTION} characters that yes answers"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            setting,
+            f"pass-fail asks one question, got {len(question)} characters",
+            f"Give a question of up to {LONGEST_QUESTION} characters that yes answers",
+        )
     # Label Studio replaces a word after `$` with the value of that name in the task's data.
     if "$" in question or sanitise_line(question) != question:
-        problem = f"a screen cannot show {question!a}"
-        raise InvalidSettingError(setting, problem, "Write plain words on one line, without `$`")
+        raise InvalidSettingError(
+            setting,
+            f"a screen cannot show {question!a}",
+            "Write plain words on one line, without `$`",
+        )
 
 
 def _parse_screen_config(config: str) -> ET.Element:

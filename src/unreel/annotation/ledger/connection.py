@@ -3,7 +3,7 @@
 import os
 import threading
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from alembic import command
 from alembic.config import Config
@@ -18,8 +18,8 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings
 
-_SCRIPTS: Final = Path(__file__).parent / "migrations"
-_LOCK: Final = 0x756E7265656C01
+_SCRIPTS = Path(__file__).parent / "migrations"
+_LOCK = 0x756E7265656C01
 """Number of the PostgreSQL advisory lock for migrations, the same in every release."""
 
 _one_thread = threading.Lock()
@@ -41,7 +41,16 @@ def migrate_ledger(engine: Engine, name: str) -> None:
     scripts = ScriptDirectory.from_config(config)
     with engine.connect() as plain:
         connection = plain.execution_options(**{READING: True})
-        if _read_schema_revision(connection, scripts, name) == scripts.get_current_head():
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION})
+        revision = context.get_current_revision()
+        known = {script.revision for script in scripts.walk_revisions()}
+        if revision is not None and revision not in known:
+            raise UnreadableSourceError(
+                name,
+                f"a newer unreel made it (revision {revision})",
+                "Install that release: pip install -U unreel",
+            )
+        if revision == scripts.get_current_head():
             return
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
@@ -51,32 +60,21 @@ def migrate_ledger(engine: Engine, name: str) -> None:
             command.upgrade(config, "head")
 
 
-def _read_schema_revision(
-    connection: Connection, scripts: ScriptDirectory, name: str
-) -> str | None:
-    context = MigrationContext.configure(connection, opts={"version_table": VERSION})
-    revision = context.get_current_revision()
-    known = {script.revision for script in scripts.walk_revisions()}
-    if revision is not None and revision not in known:
-        problem = f"a newer unreel made it (revision {revision})"
-        raise UnreadableSourceError(name, problem, "Install that release: pip install -U unreel")
-    return revision
-
-
-_WAIT_S: Final = 30
+_WAIT_S = 30
 """Timeout in seconds of a writer that waits for another, and of PostgreSQL connections."""
-_OPTION: Final = "--ledger"
-_ALMOST: Final = ("postgres:", "postgresql:", "sqlite:")
+_OPTION = "--ledger"
+_ALMOST = ("postgres:", "postgresql:", "sqlite:")
 """Prefixes of a URL that lacks a slash; unlikely file names."""
-_EXAMPLES: Final = "Give postgresql://USER:PASSWORD@HOST/DATABASE, or the path of a file"
+_EXAMPLES = "Give postgresql://USER:PASSWORD@HOST/DATABASE, or the path of a file"
 
 
 def resolve_ledger_url(url: str | None, settings: EnvironmentSettings) -> str:
     """Return the given URL or the setting `UNREEL_LEDGER`; raise `InvalidSettingError` if both are missing."""
     if address := url or settings.ledger:
         return address
-    problem = "the location of the ledger is missing"
-    raise InvalidSettingError(_OPTION, problem, f"{_EXAMPLES}; or set UNREEL_LEDGER")
+    raise InvalidSettingError(
+        _OPTION, "the location of the ledger is missing", f"{_EXAMPLES}; or set UNREEL_LEDGER"
+    )
 
 
 def open_ledger(address: str) -> Ledger:
@@ -107,26 +105,27 @@ def _parse_database_url(address: str) -> URL:
     if "://" not in address and not address.startswith(_ALMOST):
         return URL.create("sqlite", database=address)
     if address.partition("?")[0].count("@") > 1:
-        problem = "there are several @ in this address"
-        remedy = "Write one that belongs to the password as %40, or put the password into ~/.pgpass"
-        raise InvalidSettingError(_OPTION, problem, remedy)
+        raise InvalidSettingError(
+            _OPTION,
+            "there are several @ in this address",
+            "Write one that belongs to the password as %40, or put the password into ~/.pgpass",
+        )
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
-        problem = "this is no address of a database"
-        raise InvalidSettingError(_OPTION, problem, _EXAMPLES) from None
+        raise InvalidSettingError(_OPTION, "this is no address of a database", _EXAMPLES) from None
     if url.drivername in {"postgresql", "postgres"}:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite":
         return URL.create("sqlite", database=url.database)
-    problem = f"cannot keep a ledger in {url.drivername!a}"
-    raise InvalidSettingError(_OPTION, problem, _EXAMPLES)
+    raise InvalidSettingError(_OPTION, f"cannot keep a ledger in {url.drivername!a}", _EXAMPLES)
 
 
 def _open_sqlite_engine(url: URL) -> Engine:
     if not url.database or url.database == ":memory:":
-        problem = "a ledger in memory would be lost with the command"
-        raise InvalidSettingError(_OPTION, problem, _EXAMPLES)
+        raise InvalidSettingError(
+            _OPTION, "a ledger in memory would be lost with the command", _EXAMPLES
+        )
     path = Path(url.database).resolve()
     if not path.exists():  # SQLite would create a file that all users can read
         os.close(OutputDirectory(path.parent).open(path.name, os.O_RDWR))

@@ -1,18 +1,39 @@
-"""Ledger of campaigns: assignments of tasks to people, and all answers."""
+"""Ledger of campaigns: assignments of tasks to people, and all answers.
+
+Text inside JSON is written in ASCII: annotators may type characters, such as NUL or half of a
+surrogate pair, that databases reject elsewhere.
+"""
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Final, Self, TypeVar
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any, Self, TypeVar
 
+from pydantic import TypeAdapter
 from sqlalchemy import Column, Connection, Engine, Insert, Select, Table, func, select, text, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
-from unreel.annotation.campaign import AnnotationTask, Annotator, Campaign, TaskAssignment
-from unreel.annotation.judgements import AnnotationRecord, LedgerNotice
-from unreel.annotation.ledger import rows, tables
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Annotator,
+    Campaign,
+    PrefillStudyArm,
+    TaskAssignment,
+)
+from unreel.annotation.judgements import (
+    VALUES,
+    AnnotationRecord,
+    LedgerNotice,
+    QuarantineReason,
+    SubmissionQuarantine,
+)
+from unreel.annotation.ledger import tables
 from unreel.annotation.ledger.tables import READING, translate_database_errors
 from unreel.core.chunks import iter_chunks
+from unreel.core.content_ids import digest
 from unreel.core.errors import (
     InvalidSettingError,
     InvalidValueError,
@@ -21,13 +42,141 @@ from unreel.core.errors import (
     format_library_error,
 )
 
+Row = Mapping[Any, Any]
+_TASKS = TypeAdapter(AnnotationTask)
+_JSON = json.JSONEncoder(sort_keys=True)
+_NOTICE = [each.name for each in fields(LedgerNotice)]
+_QUARANTINED = "quarantined"
+
+
+def build_annotator_ledger_row(annotator: Annotator) -> dict[str, Any]:
+    """Return the ledger row of an annotator, with the lower-case login that identifies the person."""
+    return {**asdict(annotator), "login": annotator.email.casefold()}
+
+
+def parse_campaign_ledger_row(row: Row) -> Campaign:
+    """Build a campaign from a joined row of campaign and revision."""
+    return Campaign(
+        name=row["name"],
+        interface=AnnotationInterface(row["interface"]),
+        benchmark=row["benchmark"],
+        overlap=row["overlap"],
+        seed=row["seed"],
+        guidelines=row["guidelines"],
+        interface_version=row["interface_version"],
+    )
+
+
+def build_task_ledger_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
+    """Return the ledger row of a task."""
+    return {
+        "campaign": campaign,
+        "id": task.id,
+        "body": _format_json(_TASKS.dump_python(task, mode="json")),
+    }
+
+
+def parse_task_ledger_row(row: Row) -> AnnotationTask:
+    """Build a task from its ledger row."""
+    return _TASKS.validate_python(json.loads(row["body"]))
+
+
+def build_assignment_ledger_row(campaign: str, assignment: TaskAssignment) -> dict[str, Any]:
+    """Return the ledger row of an assignment."""
+    return {"campaign": campaign, **asdict(assignment), "arm": assignment.arm.value}
+
+
+def parse_assignment_ledger_row(row: Row) -> TaskAssignment:
+    """Build an assignment from its ledger row."""
+    return TaskAssignment(
+        annotator=row["annotator"],
+        task=row["task"],
+        batch=row["batch"],
+        position=row["position"],
+        arm=PrefillStudyArm(row["arm"]),
+        swapped=row["swapped"],
+    )
+
+
+def build_record_ledger_row(record: AnnotationRecord) -> dict[str, Any]:
+    """Return the keyed ledger row of an annotation; characters that databases reject are replaced."""
+    return {
+        "key": record.key,
+        "campaign": record.campaign,
+        "annotator": _sanitise_stored_name(record.annotator),
+        "task": _sanitise_stored_name(record.task),
+        "origin": _sanitise_stored_name(record.origin),
+        "guidelines_version": record.guidelines_version,
+        "interface_version": record.interface_version,
+        "submitted_us": record.submitted_us,
+        "lead_us": record.lead_us,
+        "raw": record.raw,
+        "outcome": _format_outcome_json(record),
+    }
+
+
+def parse_record_ledger_row(row: Row) -> AnnotationRecord:
+    """Build the record of a pulled annotation from its ledger row."""
+    outcome = json.loads(row["outcome"])
+    return AnnotationRecord(
+        campaign=row["campaign"],
+        annotator=row["annotator"],
+        task=row["task"],
+        origin=row["origin"],
+        guidelines_version=row["guidelines_version"],
+        interface_version=row["interface_version"],
+        submitted_us=row["submitted_us"],
+        lead_us=row["lead_us"],
+        raw=row["raw"],
+        outcome=SubmissionQuarantine(QuarantineReason(outcome["reason"]), outcome["detail"])
+        if outcome["kind"] == _QUARANTINED
+        else VALUES.validate_python(outcome),
+    )
+
+
+def build_notice_ledger_row(**content: Any) -> dict[str, Any]:
+    """Return the ledger row of a decision notice, with its key; the same fields give the same key.
+
+    Raises:
+        InvalidValueError: A text contains the character NUL.
+    """
+    if any("\0" in value for value in content.values() if isinstance(value, str)):
+        raise InvalidValueError(
+            "a notice is text, and this one contains the character NUL. Take it out"
+        )
+    return {"key": digest("notice", *(str(content[name]) for name in sorted(content))), **content}
+
+
+def parse_notice_ledger_row(row: Row) -> LedgerNotice:
+    """Build a decision notice from its ledger row."""
+    return LedgerNotice(**{name: row[name] for name in _NOTICE})
+
+
+def _format_outcome_json(record: AnnotationRecord) -> str:
+    if isinstance(outcome := record.outcome, SubmissionQuarantine):
+        reason, detail = outcome.reason.value, outcome.detail
+        return _format_json({"kind": _QUARANTINED, "reason": reason, "detail": detail})
+    return _format_json(VALUES.dump_python(outcome, mode="json"))
+
+
+def _sanitise_stored_name(name: str) -> str:
+    """Return the name with `?` in place of characters that databases reject."""
+    if name.isascii() and "\0" not in name:
+        return name
+    return name.encode(errors="replace").decode().replace("\0", "?")
+
+
+def _format_json(value: object) -> str:
+    return _JSON.encode(value)
+
+
 T = TypeVar("T")
-_AT_ONCE: Final = 1000
+_AT_ONCE = 1000
 """Maximum number of rows that are in memory at a time, for reading and writing."""
-_ORDER: Final = 0x756E7265656C02
+_ORDER = 0x756E7265656C02
 """Number of the PostgreSQL advisory lock of writers; with it, rows become visible in order of their numbers."""
-_CAMPAIGN: Final = "campaign"
-_FIXED: Final = ("interface", "benchmark", "overlap", "seed")
+_CAMPAIGN = "campaign"
+_FIXED = ("interface", "benchmark", "overlap", "seed")
 
 
 class Ledger:
@@ -63,20 +212,18 @@ class Ledger:
         """
         with self._writing() as connection:
             for annotator in annotators:
-                row = rows.build_annotator_ledger_row(annotator)
+                row = build_annotator_ledger_row(annotator)
                 connection.execute(self._insert(tables.annotators), row)
                 known = tables.annotators.c
                 same = (known.name == row["name"]) & (known.login == row["login"])
                 if connection.execute(select(known.name).where(same)).first() is None:
-                    setting, problem = (
+                    raise InvalidSettingError(
                         "annotator",
                         f"{annotator.name}={annotator.email} is half known",
+                        "One name has one address: keep a known person's, or give both again",
                     )
-                    remedy = "One name has one address: keep a known person's, or give both again"
-                    raise InvalidSettingError(setting, problem, remedy)
 
     def annotators(self) -> list[Annotator]:
-        """Return all annotators, by name."""
         known = tables.annotators.c
         people = self._read(select(known.name, known.email).order_by(known.name))
         return [Annotator(row["name"], row["email"]) for row in people]
@@ -96,7 +243,16 @@ class Ledger:
             connection.execute(
                 self._insert(tables.campaigns), {**fixed, "interface": campaign.interface.value}
             )
-            newest, number = _find_newest_campaign_revision(connection, campaign.name)
+            saved = (
+                connection.execute(
+                    _build_campaigns_query().where(tables.campaigns.c.name == campaign.name)
+                )
+                .mappings()
+                .all()
+            )
+            newest, number = (
+                (parse_campaign_ledger_row(saved[-1]), saved[-1]["number"]) if saved else (None, 0)
+            )
             if newest is not None:
                 _require_same_campaign_settings(newest, campaign)
             if newest is None or any(getattr(newest, key) != is_ for key, is_ in revision.items()):
@@ -114,7 +270,7 @@ class Ledger:
             UnknownNameError: No campaign has that name.
         """
         query = _build_campaigns_query().where(tables.campaigns.c.name == name)
-        campaigns = [rows.parse_campaign_ledger_row(row) for row in self._read(query)]
+        campaigns = [parse_campaign_ledger_row(row) for row in self._read(query)]
         if not campaigns:
             known = [campaign.name for campaign in self.campaigns()]
             raise UnknownNameError(_CAMPAIGN, name, known)
@@ -124,7 +280,7 @@ class Ledger:
         """Return the newest revision of every campaign, sorted by name."""
         return list(
             {
-                row["name"]: rows.parse_campaign_ledger_row(row)
+                row["name"]: parse_campaign_ledger_row(row)
                 for row in self._read(_build_campaigns_query())
             }.values()
         )
@@ -132,12 +288,12 @@ class Ledger:
     def add_tasks(self, campaign: str, tasks: Iterable[AnnotationTask]) -> int:
         """Add tasks in this order and return the number of new ones; known tasks are not changed."""
         with self._writing(campaign) as connection:
-            new_rows = (rows.build_task_ledger_row(campaign, task) for task in tasks)
+            new_rows = (build_task_ledger_row(campaign, task) for task in tasks)
             return self._add(connection, tables.tasks, new_rows)
 
     def tasks(self, campaign: str) -> Iterator[AnnotationTask]:
         """Yield the tasks of a campaign in the order in which they were added."""
-        return self._made(rows.parse_task_ledger_row, self._numbered(tables.tasks, campaign))
+        return self._made(parse_task_ledger_row, self._numbered(tables.tasks, campaign))
 
     def assign(self, campaign: str, assignments: Iterable[TaskAssignment]) -> int:
         """Assign tasks to annotators and return the number of new assignments; known ones are not changed.
@@ -145,20 +301,17 @@ class Ledger:
         Raises:
             InvalidValueError: A task or an annotator is unknown, or a position is taken.
         """
-        new_rows = (
-            rows.build_assignment_ledger_row(campaign, assignment) for assignment in assignments
-        )
+        new_rows = (build_assignment_ledger_row(campaign, assignment) for assignment in assignments)
         key = ["campaign", "annotator", "task"]
         with self._writing(campaign) as connection:
             try:
                 return self._add(connection, tables.assignments, new_rows, key=key)
             except IntegrityError as error:
-                msg = (
+                raise InvalidValueError(
                     f"an assignment of {campaign} names a task or an annotator that the ledger does not "
                     "hold, or a place in a batch that another task has. Enlist annotators and add tasks "
                     "first, and give each place once"
-                )
-                raise InvalidValueError(msg) from error
+                ) from error
 
     def assignments(
         self, campaign: str, *, annotator: str | None = None
@@ -171,7 +324,7 @@ class Ledger:
         with self._reading() as connection:
             _require_campaign(connection, campaign)
         order = [known.annotator, known.batch, known.position]
-        return self._made(rows.parse_assignment_ledger_row, self._pages(query, order))
+        return self._made(parse_assignment_ledger_row, self._pages(query, order))
 
     def remember(self, campaign: str, kind: str, key: str, value: str) -> None:
         """Store a text of a campaign, such as a project id, under `kind` and `key`; replace an older one."""
@@ -221,7 +374,7 @@ class Ledger:
         No record with a lower number appears later, even with concurrent writers.
         """
         numbered = self._numbered(tables.annotations, campaign, after=after)
-        return self._made(lambda row: (row["seq"], rows.parse_record_ledger_row(row)), numbered)
+        return self._made(lambda row: (row["seq"], parse_record_ledger_row(row)), numbered)
 
     def notice(
         self, campaign: str, kind: str, subject: str, by: str, answer: str, at_us: int
@@ -237,13 +390,13 @@ class Ledger:
             at_us: Time of the decision in microseconds since 1970.
         """
         content = {"campaign": campaign, "kind": kind, "subject": subject, "by": by, "said": answer}
-        row = rows.build_notice_ledger_row(**content, at_us=at_us)
+        row = build_notice_ledger_row(**content, at_us=at_us)
         with self._writing(campaign) as connection:
             connection.execute(self._insert(tables.notices), row)
 
     def notices(self, campaign: str, kind: str | None = None) -> list[LedgerNotice]:
         """Return decisions of people in a campaign, such as exclusions and accepted consensuses, oldest first."""
-        notices = self._made(rows.parse_notice_ledger_row, self._numbered(tables.notices, campaign))
+        notices = self._made(parse_notice_ledger_row, self._numbered(tables.notices, campaign))
         return [notice for notice in notices if kind in {None, notice.kind}]
 
     @contextlib.contextmanager
@@ -261,11 +414,11 @@ class Ledger:
         with translate_database_errors(self._shown), self._engine.connect() as plain:
             yield plain.execution_options(**{READING: True})
 
-    def _read(self, query: Select[Any]) -> list[rows.Row]:
+    def _read(self, query: Select[Any]) -> list[Row]:
         with self._reading() as connection:
             return list(connection.execute(query).mappings())
 
-    def _numbered(self, table: Table, campaign: str, *, after: int = 0) -> Iterator[rows.Row]:
+    def _numbered(self, table: Table, campaign: str, *, after: int = 0) -> Iterator[Row]:
         """Yield a campaign's rows above number `after` in order, without rows added during the iteration."""
         known = table.c
         with self._reading() as connection:
@@ -275,7 +428,7 @@ class Ledger:
         query = select(table).where(known.campaign == campaign, known.seq > after)
         return self._pages(query.where(known.seq <= last), [known.seq])
 
-    def _pages(self, query: Select[Any], order: Sequence[Column[Any]]) -> Iterator[rows.Row]:
+    def _pages(self, query: Select[Any], order: Sequence[Column[Any]]) -> Iterator[Row]:
         """Yield rows in pages sorted by the unique columns `order`, each its own transaction, without locks."""
         page = self._read(query.order_by(*order).limit(_AT_ONCE))
         while page:
@@ -285,17 +438,17 @@ class Ledger:
             is_last = len(page) < _AT_ONCE
             page = [] if is_last else self._read(behind.order_by(*order).limit(_AT_ONCE))
 
-    def _made(self, make: Callable[[rows.Row], T], source: Iterator[rows.Row]) -> Iterator[T]:
+    def _made(self, make: Callable[[Row], T], source: Iterator[Row]) -> Iterator[T]:
         """Convert each row with `make`; raise `UnreadableSourceError` for a row that it cannot convert."""
         for row in source:
             try:
                 result = make(row)
             except (KeyError, TypeError, ValueError) as error:
-                problem = (
-                    f"contains a row that this release cannot read ({format_library_error(error)})"
-                )
-                remedy = "Install the newest unreel; if it cannot either, restore a backup"
-                raise UnreadableSourceError(self._shown, problem, remedy) from error
+                raise UnreadableSourceError(
+                    self._shown,
+                    f"contains a row that this release cannot read ({format_library_error(error)})",
+                    "Install the newest unreel; if it cannot either, restore a backup",
+                ) from error
             yield result
 
     def _insert(self, table: Table, key: list[str] | None = None) -> Insert:
@@ -330,26 +483,18 @@ def _build_campaigns_query() -> Select[Any]:
     return query.join(revised).order_by(begun.c.name, revised.c.number)
 
 
-def _find_newest_campaign_revision(
-    connection: Connection, name: str
-) -> tuple[Campaign | None, int]:
-    saved = (
-        connection.execute(_build_campaigns_query().where(tables.campaigns.c.name == name))
-        .mappings()
-        .all()
-    )
-    return (rows.parse_campaign_ledger_row(saved[-1]), saved[-1]["number"]) if saved else (None, 0)
-
-
-def _require_same_campaign_settings(was: Campaign, is_: Campaign) -> None:
+def _require_same_campaign_settings(earlier_campaign: Campaign, campaign: Campaign) -> None:
     changes = [
-        f"{name} is {getattr(was, name)!s}, not {getattr(is_, name)!s}"
+        f"{name} is {getattr(earlier_campaign, name)!s}, not {getattr(campaign, name)!s}"
         for name in _FIXED
-        if getattr(was, name) != getattr(is_, name)
+        if getattr(earlier_campaign, name) != getattr(campaign, name)
     ]
     if changes:
-        problem = f"{is_.name} was begun with other settings: {'; '.join(changes)}"
-        raise InvalidSettingError(_CAMPAIGN, problem, "Give those, or begin one of another name")
+        raise InvalidSettingError(
+            _CAMPAIGN,
+            f"{campaign.name} was begun with other settings: {'; '.join(changes)}",
+            "Give those, or begin one of another name",
+        )
 
 
 def _require_campaign(connection: Connection, name: str) -> None:
@@ -367,4 +512,4 @@ def _iter_record_rows(
         if record.campaign not in known:
             _require_campaign(connection, record.campaign)
             known.add(record.campaign)
-        yield rows.build_record_ledger_row(record)
+        yield build_record_ledger_row(record)

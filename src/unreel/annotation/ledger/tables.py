@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -28,9 +28,9 @@ from unreel.core.errors import (
     format_library_error,
 )
 
-_NO_LEDGER: Final = ("file is not a database", "malformed", "no such table", "no such column")
-_NO_TABLE: Final = {"UndefinedTable", "UndefinedColumn"}
-_REMEDIES: Final = {
+_NO_LEDGER = ("file is not a database", "malformed", "no such table", "no such column")
+_NO_TABLE = {"UndefinedTable", "UndefinedColumn"}
+_REMEDIES = {
     "lock timeout": f"Another process writes it: wait for its end. {GO_ON}",
     "locked": f"Another process writes it: wait for its end. {GO_ON}",
     "full": f"Make room. {GO_ON}",
@@ -45,14 +45,9 @@ _REMEDIES: Final = {
     "too many": f"Let the server take more connections, or end others. {GO_ON}",
 }
 """Remedies, by a part of the error message of SQLite or PostgreSQL."""
-_OUTSIDE: Final = {
-    "OperationalError",
-    "InterfaceError",
-    "InsufficientPrivilege",
-    "ReadOnlySqlTransaction",
-}
+_OUTSIDE = {"OperationalError", "InterfaceError", "InsufficientPrivilege", "ReadOnlySqlTransaction"}
 """Names of error classes that are caused by the database and not by the statement."""
-_OTHERWISE: Final = f"Start its server again, or see that it can be reached. {GO_ON}"
+_OTHERWISE = f"Start its server again, or see that it can be reached. {GO_ON}"
 
 
 @contextlib.contextmanager
@@ -71,30 +66,31 @@ def translate_database_errors(name: str) -> Iterator[None]:
         yield
     except (DataError, OverflowError, UnicodeEncodeError) as error:
         text = format_library_error(getattr(error, "orig", error))
-        msg = f"the ledger cannot keep this: {text}. Give numbers of 64 bits, and plain text"
-        raise InvalidValueError(msg) from error
+        raise InvalidValueError(
+            f"the ledger cannot keep this: {text}. Give numbers of 64 bits, and plain text"
+        ) from error
     except DBAPIError as error:
         text = format_library_error(error.orig)
         if any(part in text for part in _NO_LEDGER) or _get_error_class_names(error) & _NO_TABLE:
-            remedy = "Name the file or database of a ledger, or one that is empty"
-            raise UnreadableSourceError(name, text, remedy) from error
+            raise UnreadableSourceError(
+                name, text, "Name the file or database of a ledger, or one that is empty"
+            ) from error
         if not (error.connection_invalidated or _get_error_class_names(error) & _OUTSIDE):
             raise
         remedies = (remedy for part, remedy in _REMEDIES.items() if part in text)
-        problem = f"the ledger {name}: {text}"
-        raise MachineError(problem, next(remedies, _OTHERWISE)) from error
+        raise MachineError(f"the ledger {name}: {text}", next(remedies, _OTHERWISE)) from error
 
 
 def _get_error_class_names(error: DBAPIError) -> set[str]:
     return {kind.__name__ for kind in type(error.orig).__mro__}
 
 
-VERSION: Final = "ledger_version"
+VERSION = "ledger_version"
 """Name of the table in which Alembic stores the schema revision of the ledger."""
-READING: Final = "unreel_reading"
+READING = "unreel_reading"
 """Execution option of read-only transactions, which never wait for a writer."""
-TABLES: Final = MetaData()
-_SEQUENCE: Final = BigInteger().with_variant(Integer, "sqlite")
+TABLES = MetaData()
+_SEQUENCE = BigInteger().with_variant(Integer, "sqlite")
 
 
 def _build_campaign_column(*, primary_key: bool = False) -> Column[str]:
@@ -106,7 +102,7 @@ def _build_not_null_column(name: str, kind: type[TypeEngine[Any]] = Text) -> Col
     return Column(name, kind, nullable=False)
 
 
-annotators: Final = Table(
+annotators = Table(
     "ledger_annotators",
     TABLES,
     Column("name", Text, primary_key=True),
@@ -114,7 +110,7 @@ annotators: Final = Table(
     Column("login", Text, nullable=False, unique=True),
 )
 """Table of annotators; `login` is the e-mail address in lower case, which identifies a person."""
-campaigns: Final = Table(
+campaigns = Table(
     "ledger_campaigns",
     TABLES,
     Column("name", Text, primary_key=True),
@@ -123,7 +119,7 @@ campaigns: Final = Table(
     _build_not_null_column("overlap", Integer),
     _build_not_null_column("seed", BigInteger),
 )
-revisions: Final = Table(
+revisions = Table(
     "ledger_revisions",
     TABLES,
     _build_campaign_column(primary_key=True),
@@ -131,7 +127,7 @@ revisions: Final = Table(
     _build_not_null_column("guidelines"),
     _build_not_null_column("interface_version"),
 )
-memories: Final = Table(
+memories = Table(
     "ledger_memories",
     TABLES,
     _build_campaign_column(primary_key=True),
@@ -139,7 +135,7 @@ memories: Final = Table(
     Column("key", Text, primary_key=True),
     _build_not_null_column("value"),
 )
-tasks: Final = Table(
+tasks = Table(
     "ledger_tasks",
     TABLES,
     Column("seq", _SEQUENCE, primary_key=True),
@@ -149,7 +145,7 @@ tasks: Final = Table(
     UniqueConstraint("campaign", "id"),
     Index("ledger_tasks_in_order", "campaign", "seq"),
 )
-assignments: Final = Table(
+assignments = Table(
     "ledger_assignments",
     TABLES,
     Column("campaign", Text, primary_key=True),
@@ -162,7 +158,7 @@ assignments: Final = Table(
     ForeignKeyConstraint(["campaign", "task"], ["ledger_tasks.campaign", "ledger_tasks.id"]),
     UniqueConstraint("campaign", "annotator", "batch", "position"),
 )
-annotations: Final = Table(
+annotations = Table(
     "ledger_annotations",
     TABLES,
     Column("seq", _SEQUENCE, primary_key=True),
@@ -180,7 +176,7 @@ annotations: Final = Table(
     Index("ledger_annotations_in_order", "campaign", "seq"),
 )
 """Table of records; annotator and task may be unknown, as foreign submissions are stored as quarantined."""
-notices: Final = Table(
+notices = Table(
     "ledger_notices",
     TABLES,
     Column("seq", _SEQUENCE, primary_key=True),

@@ -6,7 +6,7 @@ beforehand, the consensus of each clip is computed again without the measured an
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.consensus import compute_consensus
@@ -42,9 +42,9 @@ from unreel.protocols.reality import REALITY
 from unreel.protocols.trace import TRACE
 from unreel.protocols.trace.ground_truth import TraceTruth
 
-_SILENT: Final = Unparsed(UnparsedReason.MISSING, "")
-_CANNOT_TELL: Final = Unparsed(UnparsedReason.AMBIGUOUS, "cannot tell")
-_DISCARDED: Final = Unparsed(UnparsedReason.MISSING, "discarded")
+_SILENT = Unparsed(UnparsedReason.MISSING, "")
+_CANNOT_TELL = Unparsed(UnparsedReason.AMBIGUOUS, "cannot tell")
+_DISCARDED = Unparsed(UnparsedReason.MISSING, "discarded")
 
 
 def get_answer_label(value: AnyValue | None) -> Label | Unparsed:
@@ -106,7 +106,7 @@ def _get_span_ends(trace: Trace) -> tuple[int, int]:
     return trace.span.start_us, trace.span.end_us
 
 
-MAJORITY: Final = "majority"
+MAJORITY = "majority"
 """Name of the consensus of all annotators in the scores."""
 Truths = Mapping[str, AnyValue]
 """Ground truth of tasks, by task id."""
@@ -144,64 +144,76 @@ class AnnotatorScoringInput:
         return {o.task.id: o.value for o in self.opinions if o.annotator == annotator}
 
 
-def score_annotators(poll: AnnotatorScoringInput) -> tuple[AnnotatorScoreRow, ...]:
+def score_annotators(scoring_input: AnnotatorScoringInput) -> tuple[AnnotatorScoreRow, ...]:
     """Compute the metrics of each annotator and of the majority, for each protocol that applies."""
-    return tuple(row for measure in _INSTRUMENTS.get(poll.interface, ()) for row in measure(poll))
+    return tuple(
+        row
+        for measure in _INSTRUMENTS.get(scoring_input.interface, ())
+        for row in measure(scoring_input)
+    )
 
 
-def compute_consensus_of_others(poll: AnnotatorScoringInput, annotator: str) -> Truths:
+def compute_consensus_of_others(scoring_input: AnnotatorScoringInput, annotator: str) -> Truths:
     """Return the consensus of all others on the tasks that `annotator` judged, by task id.
 
     Tasks without such a consensus are omitted. Quorum and overlap are lowered to the number of
     others.
     """
-    own_tasks = set(poll.said_by(annotator))
-    others = [o for o in poll.opinions if o.annotator != annotator and o.task.id in own_tasks]
+    own_tasks = set(scoring_input.said_by(annotator))
+    others = [
+        o for o in scoring_input.opinions if o.annotator != annotator and o.task.id in own_tasks
+    ]
     counts: dict[str, int] = {}
     for opinion in others:
         counts[opinion.task.id] = counts.get(opinion.task.id, 0) + 1
     largest = max(counts.values(), default=1)
     rule = replace(
-        poll.rule,
-        quorum=min(poll.rule.quorum, largest),
-        min_overlap=min(poll.rule.min_overlap, largest),
+        scoring_input.rule,
+        quorum=min(scoring_input.rule.quorum, largest),
+        min_overlap=min(scoring_input.rule.min_overlap, largest),
         reviews=0,
     )
-    settled = compute_consensus(others, rule, interface=poll.interface).settled
+    settled = compute_consensus(others, rule, interface=scoring_input.interface).settled
     return {task: task_result.value for task, task_result in settled.items()}
 
 
 def _iter_scores_against_origin(
-    poll: AnnotatorScoringInput, protocol: Protocol[Any, Any], measuring: Measuring
+    scoring_input: AnnotatorScoringInput, protocol: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[AnnotatorScoreRow]:
     """Yield the scores of each annotator and of the majority, with the clips' origin as truth."""
-    for annotator in poll.annotators:
-        yield from _iter_score_rows(poll, protocol, annotator, {}, measuring, against="origin")
-    yield from _iter_score_rows(poll, protocol, None, {}, measuring, against="origin")
+    for annotator in scoring_input.annotators:
+        yield from _iter_score_rows(
+            scoring_input, protocol, annotator, {}, measuring, against="origin"
+        )
+    yield from _iter_score_rows(scoring_input, protocol, None, {}, measuring, against="origin")
 
 
 def _iter_scores_against_truth(
-    poll: AnnotatorScoringInput, asked: Protocol[Any, Any], measuring: Measuring
+    scoring_input: AnnotatorScoringInput, asked: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[AnnotatorScoreRow]:
     """Yield the scores of each annotator and of the majority against known answers or the consensus.
 
     If all tasks have known answers, scores are against these. Otherwise each annotator is scored
     against the consensus of the others, and the majority only against the clips' origins.
     """
-    known = {task.id: task.known for task in poll.tasks if task.known is not None}
-    if known and len(known) == len(poll.tasks):
-        for annotator in (*poll.annotators, None):
-            yield from _iter_score_rows(poll, asked, annotator, known, measuring, against="known")
+    known = {task.id: task.known for task in scoring_input.tasks if task.known is not None}
+    if known and len(known) == len(scoring_input.tasks):
+        for annotator in (*scoring_input.annotators, None):
+            yield from _iter_score_rows(
+                scoring_input, asked, annotator, known, measuring, against="known"
+            )
         return
-    for annotator in poll.annotators:
-        truths = compute_consensus_of_others(poll, annotator)
-        yield from _iter_score_rows(poll, asked, annotator, truths, measuring, against="others")
+    for annotator in scoring_input.annotators:
+        truths = compute_consensus_of_others(scoring_input, annotator)
+        yield from _iter_score_rows(
+            scoring_input, asked, annotator, truths, measuring, against="others"
+        )
     # The majority cannot be scored against itself; only the clips' origins give a row.
-    yield from _iter_score_rows(poll, asked, None, {}, measuring, against="origin")
+    yield from _iter_score_rows(scoring_input, asked, None, {}, measuring, against="origin")
 
 
 def _iter_score_rows(
-    poll: AnnotatorScoringInput,
+    scoring_input: AnnotatorScoringInput,
     protocol: Protocol[Any, Any],
     who: str | None,
     truths: Truths,
@@ -211,40 +223,29 @@ def _iter_score_rows(
 ) -> Iterator[AnnotatorScoreRow]:
     """Yield the metrics of annotator `who` (the majority if `None`) as one row; nothing without answers."""
     values: Mapping[str, AnyValue] = (
-        {id_: settled.value for id_, settled in poll.consensus.settled.items()}
+        {id_: settled.value for id_, settled in scoring_input.consensus.settled.items()}
         if who is None
-        else poll.said_by(who)
+        else scoring_input.said_by(who)
     )
     rows = [
-        _build_scored_question(poll, task, truth, verdict)
-        for task in poll.tasks
+        _build_scored_question(scoring_input, task, truth, verdict)
+        for task in scoring_input.tasks
         if who is None or task.id in values
         for truth, verdict in measuring(task, truths.get(task.id), values.get(task.id))
     ]
     if rows:
-        yield _build_score_row(protocol, rows, who, seed=poll.seed, against=against)
-
-
-def _build_score_row(
-    protocol: Protocol[Any, Any],
-    rows: Sequence[ScoredQuestion[Any, Any]],
-    who: str | None,
-    *,
-    seed: int,
-    against: Against,
-) -> AnnotatorScoreRow:
-    card = protocol.score(rows, seed=seed)
-    if who is None:
-        row = build_human_score_row(MAJORITY, "majority", card, against=against)
-    else:
-        row = build_human_score_row(who, "annotator", card, against=against)
-    return replace(row, n_judged=len({str(r.subject) for r in rows}))
+        card = protocol.score(rows, seed=scoring_input.seed)
+        if who is None:
+            row = build_human_score_row(MAJORITY, "majority", card, against=against)
+        else:
+            row = build_human_score_row(who, "annotator", card, against=against)
+        yield replace(row, n_judged=len({str(r.subject) for r in rows}))
 
 
 def _build_scored_question(
-    poll: AnnotatorScoringInput, task: AnnotationTask, truth: Any, verdict: Any
+    scoring_input: AnnotatorScoringInput, task: AnnotationTask, truth: Any, verdict: Any
 ) -> ScoredQuestion[Any, Any]:
-    entries = [poll.entries[name] for name in task.names]
+    entries = [scoring_input.entries[name] for name in task.names]
     origins = [entry.origin for entry in entries]
     return ScoredQuestion(
         subject=build_question_subject(*(copy.clip for copy in task.copies)),
@@ -257,38 +258,40 @@ def _build_scored_question(
     )
 
 
-def _iter_reality_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
+def _iter_reality_scores(scoring_input: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     def measuring(
         task: AnnotationTask, _: AnyValue | None, answer: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
-        yield poll.entries[task.names[0]].origin, to_reality_verdict(answer)
+        yield scoring_input.entries[task.names[0]].origin, to_reality_verdict(answer)
 
-    return _iter_scores_against_origin(poll, REALITY, measuring)
+    return _iter_scores_against_origin(scoring_input, REALITY, measuring)
 
 
-def _iter_preference_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
+def _iter_preference_scores(scoring_input: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     """Yield preference scores of each annotator and of the majority, against the clips' origins.
 
     An annotator's pairs keep the order in which the annotator saw the clips. The majority has no
     scores by side, because people saw a pair in different orders.
     """
-    for who in (*poll.annotators, None):
+    for who in (*scoring_input.annotators, None):
 
         def measuring(
             task: AnnotationTask, _: AnyValue | None, answer: AnyValue | None, who: str | None = who
         ) -> Iterator[tuple[Any, Any]]:
-            labels = [poll.entries[name].label for name in task.names]
+            labels = [scoring_input.entries[name].label for name in task.names]
             if set(labels) == set(Label):
                 real = Position.FIRST if labels[0] is Label.REAL else Position.SECOND
                 verdict = to_preference_verdict(answer)
-                turned = (who, task.id) in poll.swapped
+                turned = (who, task.id) in scoring_input.swapped
                 yield (
                     (_get_other_position(real), _swap_verdict(verdict))
                     if turned
                     else (real, verdict)
                 )
 
-        for row in _iter_score_rows(poll, PREFERENCE, who, {}, measuring, against="origin"):
+        for row in _iter_score_rows(
+            scoring_input, PREFERENCE, who, {}, measuring, against="origin"
+        ):
             yield row if who is not None else _remove_position_metrics(row)
 
 
@@ -308,11 +311,11 @@ def _remove_position_metrics(row: AnnotatorScoreRow) -> AnnotatorScoreRow:
     return replace(row, figures=metrics)
 
 
-def _iter_trace_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
+def _iter_trace_scores(scoring_input: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     def measuring(
         task: AnnotationTask, truth: AnyValue | None, answer: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
-        label = poll.entries[task.names[0]].label
+        label = scoring_input.entries[task.names[0]].label
         marked = truth.traces if isinstance(truth, TraceAnswer) and label is Label.GENERATED else ()
         for trace in marked or (None,):
             duration_us = task.copies[0].duration_us
@@ -321,30 +324,30 @@ def _iter_trace_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRo
                 to_trace_verdict(answer),
             )
 
-    return _iter_scores_against_truth(poll, TRACE, measuring)
+    return _iter_scores_against_truth(scoring_input, TRACE, measuring)
 
 
-def _iter_realism_scores(poll: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
+def _iter_realism_scores(scoring_input: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     def measuring(
         task: AnnotationTask, truth: AnyValue | None, answer: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
         if truth is None or answer is None:
             return
         duration_us = task.copies[0].duration_us
-        if isinstance(truth, TraceAnswer) and poll.entries[task.names[0]].label is Label.REAL:
+        if (
+            isinstance(truth, TraceAnswer)
+            and scoring_input.entries[task.names[0]].label is Label.REAL
+        ):
             truth = TraceAnswer(traces=(), label=Label.REAL)
         right = get_answer_rating(truth, duration_us=duration_us)
         if right is not None:
             yield right, to_realism_verdict(get_answer_rating(answer, duration_us=duration_us))
 
-    return _iter_scores_against_truth(poll, REALISM, measuring)
+    return _iter_scores_against_truth(scoring_input, REALISM, measuring)
 
 
-_INSTRUMENTS: Final[
-    Mapping[
-        AnnotationInterface,
-        tuple[Callable[[AnnotatorScoringInput], Iterator[AnnotatorScoreRow]], ...],
-    ]
+_INSTRUMENTS: Mapping[
+    AnnotationInterface, tuple[Callable[[AnnotatorScoringInput], Iterator[AnnotatorScoreRow]], ...]
 ] = {
     AnnotationInterface.REALITY: (_iter_reality_scores,),
     AnnotationInterface.PREFERENCE: (_iter_preference_scores,),

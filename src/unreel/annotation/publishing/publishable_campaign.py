@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from unreel.annotation.agreement import CampaignAgreement, measure_annotator_agreement
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Campaign
@@ -19,13 +19,13 @@ from unreel.annotation.consensus.outcome import (
 )
 from unreel.annotation.judgements import VALUES, AnyValue, LedgerNotice
 from unreel.annotation.opinion import AnnotatorOpinion
-from unreel.annotation.polish.confirmed_texts import PolishedRationale, read_confirmed_rationales
 from unreel.annotation.publishing.human_scores import AnnotatorScoringInput
+from unreel.annotation.rationale_polishing import PolishedRationale, read_confirmed_rationales
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
 
-_MAKERS_TRUTH: Final = {AnnotationInterface.REALITY, AnnotationInterface.PASS_FAIL}
+_MAKERS_TRUTH = {AnnotationInterface.REALITY, AnnotationInterface.PASS_FAIL}
 """Interfaces whose answers do not become ground truth."""
 
 
@@ -54,12 +54,11 @@ class PublishableCampaign:
     def __post_init__(self) -> None:
         interface = self.campaign.interface
         if self.keep_undecided and interface not in _MAKERS_TRUTH:
-            setting, problem = (
+            raise InvalidSettingError(
                 "--keep-undecided",
                 f"for {interface.value} the ground truth is the consensus",
+                "Leave it out, or lower --quorum",
             )
-            remedy = "Leave it out, or lower --quorum"
-            raise InvalidSettingError(setting, problem, remedy)
 
     @property
     def annotators(self) -> list[str]:
@@ -110,39 +109,39 @@ def build_publishable_campaign(
 
 
 def build_annotator_scoring_input(
-    edition: PublishableCampaign, entries: Mapping[str, Entry], *, seed: int
+    campaign: PublishableCampaign, entries: Mapping[str, Entry], *, seed: int
 ) -> AnnotatorScoringInput:
     """Build the input for scoring the annotators of a campaign; `entries` are its clips by name."""
     return AnnotatorScoringInput(
-        interface=edition.campaign.interface,
-        rule=edition.consensus.rule,
-        opinions=edition.opinions,
-        consensus=edition.consensus,
+        interface=campaign.campaign.interface,
+        rule=campaign.consensus.rule,
+        opinions=campaign.opinions,
+        consensus=campaign.consensus,
         entries=entries,
         seed=seed,
-        swapped=edition.swapped,
+        swapped=campaign.swapped,
     )
 
 
-CONSENSUS: Final = "consensus.jsonl"
-ANNOTATIONS: Final = "annotations.jsonl"
-REVIEWER: Final = "reviewer"
+CONSENSUS = "consensus.jsonl"
+ANNOTATIONS = "annotations.jsonl"
+REVIEWER = "reviewer"
 """Placeholder name for a person who decided but is not an annotator."""
 
 
 def write_consensus_and_answers(
-    folder: OutputDirectory, edition: PublishableCampaign, aliases: Mapping[str, str]
+    directory: OutputDirectory, campaign: PublishableCampaign, aliases: Mapping[str, str]
 ) -> None:
     """Write two JSON Lines files: the consensus and dissent of each task, and all judgements."""
-    _write_json_lines(folder, CONSENSUS, _iter_consensus_rows(edition, aliases))
-    _write_json_lines(folder, ANNOTATIONS, _iter_annotation_rows(edition, aliases))
+    _write_json_lines(directory, CONSENSUS, _iter_consensus_rows(campaign, aliases))
+    _write_json_lines(directory, ANNOTATIONS, _iter_annotation_rows(campaign, aliases))
 
 
 def _iter_consensus_rows(
-    edition: PublishableCampaign, aliases: Mapping[str, str]
+    campaign: PublishableCampaign, aliases: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    for task in edition.tasks.values():
-        outcome = edition.consensus.tasks.get(task.id)
+    for task in campaign.tasks.values():
+        outcome = campaign.consensus.tasks.get(task.id)
         head = {"clips": list(task.names), "task": task.id}
         yield head | (
             _build_outcome_fields(outcome, aliases)
@@ -170,10 +169,10 @@ def _build_dissent_fields(dissent: Dissent, aliases: Mapping[str, str]) -> dict[
 
 
 def _iter_annotation_rows(
-    edition: PublishableCampaign, aliases: Mapping[str, str]
+    campaign: PublishableCampaign, aliases: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield all answers sorted by clip and alias; this order reveals neither identities nor times."""
-    opinions = sorted(edition.opinions, key=lambda o: (o.task.names, aliases[o.annotator]))
+    opinions = sorted(campaign.opinions, key=lambda o: (o.task.names, aliases[o.annotator]))
     for opinion in opinions:
         yield {
             "clips": list(opinion.task.names),
@@ -190,8 +189,8 @@ def _convert_answer_to_json(value: AnyValue) -> Any:
 
 
 def _write_json_lines(
-    folder: OutputDirectory, name: str, lines: Iterable[Mapping[str, Any]]
+    directory: OutputDirectory, name: str, lines: Iterable[Mapping[str, Any]]
 ) -> None:
-    with folder.create_text(name) as file:
+    with directory.create_text(name) as file:
         for line in lines:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")

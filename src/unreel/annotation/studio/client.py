@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from unreel.annotation.studio.settings import LabelStudioConnection
 from unreel.core.errors import (
@@ -19,18 +19,18 @@ from unreel.core.errors import (
 from unreel.core.server_keys import ServerAddress, parse_server_url
 from unreel.network.http_client import open_blocking_http_client, read_blocking_http_body
 
-DEADLINE_S: Final = 600.0
+DEADLINE_S = 600.0
 """Timeout in seconds; an import of 1000 tasks with annotations takes almost a minute on a busy machine."""
-CAP_BYTES: Final = 64 * 1024 * 1024
-_WAITS_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-_OK: Final = range(200, 300)
-_REDIRECT: Final = range(300, 400)
-NOT_FOUND: Final = 404
-_TOO_LARGE: Final = 413
-_AGAIN: Final = frozenset({408, 429, 500, 502, 503, 504})
-_REJECTED: Final = frozenset({401, 403})
-_PARTS_OF_JWT: Final = 3
-_SAID: Final = 300
+CAP_BYTES = 64 * 1024 * 1024
+_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+_OK = range(200, 300)
+_REDIRECT = range(300, 400)
+NOT_FOUND = 404
+_TOO_LARGE = 413
+_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+_REJECTED = frozenset({401, 403})
+_PARTS_OF_JWT = 3
+_SAID = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +178,10 @@ class LabelStudioClient:
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             raise_if_machine_error(error)
             # Only the class of the error: its text may contain the token.
-            problem = f"Label Studio at {self.address} does not answer ({type(error).__name__})"
-            remedy = f"See that it runs (`unreel annotate up`) and can be reached. {GO_ON}"
-            raise MachineError(problem, remedy) from None
+            raise MachineError(
+                f"Label Studio at {self.address} does not answer ({type(error).__name__})",
+                f"See that it runs (`unreel annotate up`) and can be reached. {GO_ON}",
+            ) from None
 
     @property
     def _is_refresh_token(self) -> bool:
@@ -237,19 +238,20 @@ def _require_secure_address(address: str, *, in_clear: bool) -> ServerAddress:
     try:
         server = parse_server_url(address)
     except InvalidSettingError as error:
-        setting = "--url"
         raise InvalidSettingError(
-            setting, "this is no plain address", "Write https://HOST"
+            "--url", "this is no plain address", "Write https://HOST"
         ) from error
     if not server.keeps_secrets and not in_clear:
-        setting, problem = "--url", f"the token would be sent to {server} in clear"
-        remedy = "Write https://, tunnel it to 127.0.0.1, or accept it with --in-clear"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "--url",
+            f"the token would be sent to {server} in clear",
+            "Write https://, tunnel it to 127.0.0.1, or accept it with --in-clear",
+        )
     return server
 
 
-PAGE: Final = 500
-_PATH: Final = "/api/tasks/"
+PAGE = 500
+_PATH = "/api/tasks/"
 
 
 def iter_studio_project_tasks(

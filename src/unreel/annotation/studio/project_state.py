@@ -7,7 +7,7 @@ project are first compared with the pushed state.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, Result
 from unreel.annotation.ledger.ledger import Ledger
@@ -16,9 +16,9 @@ from unreel.annotation.studio.projects import PREFILLED, LabelStudioProject
 from unreel.core.content_ids import digest
 from unreel.core.errors import MachineError
 
-PUSHED: Final = "pushed"
+PUSHED = "pushed"
 """Kind under which the ledger stores pushed states."""
-SETTINGS: Final = (
+SETTINGS = (
     "title",
     "description",
     "label_config",
@@ -34,7 +34,7 @@ SETTINGS: Final = (
     "model_version",
 )
 """Settings of a project that determine what an annotator sees."""
-_SIGNED: Final = "X-Amz-Signature="
+_SIGNED = "X-Amz-Signature="
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,7 +130,7 @@ def _normalise_setting(value: object) -> object:
     return (value or "").strip() if isinstance(value, str | None) else value
 
 
-LISTED: Final = ("data", "updated_at", "annotations_ids", "predictions")
+LISTED = ("data", "updated_at", "annotations_ids", "predictions")
 """Fields of each task that every pull reads."""
 
 
@@ -197,10 +197,10 @@ class ProjectDifferences:
         """Return whether the project or any task differs from the pushed state."""
         return bool(self.settings or self.changed or self.missing)
 
-    def alteration(self, room: LabelStudioProject, *, quarantined: int) -> ProjectAlteration:
+    def alteration(self, project: LabelStudioProject, *, quarantined: int) -> ProjectAlteration:
         """Return the differences of the project as counts for the user."""
         return ProjectAlteration(
-            room=room.key,
+            room=project.key,
             settings=self.settings,
             changed_tasks=len(self.changed) - len(self.added),
             added_tasks=len(self.added),
@@ -211,8 +211,8 @@ class ProjectDifferences:
 
 def restore_studio_project(
     client: LabelStudioClient,
-    room: LabelStudioProject,
-    look: ProjectDifferences,
+    project: LabelStudioProject,
+    differences: ProjectDifferences,
     marks_of: Callable[[str], Sequence[Result]],
 ) -> str:
     """Restore the pushed settings and tasks of a Label Studio project; return "" or the error text.
@@ -221,27 +221,27 @@ def restore_studio_project(
 
     Args:
         client: Label Studio.
-        room: Project to restore.
-        look: Differences from the pushed state.
+        project: Project to restore.
+        differences: Differences from the pushed state.
         marks_of: Function that returns the prefilled annotations of a task by its ledger id.
     """
-    state = look.state
-    changed = [number for number in look.changed if number in state.numbers]
+    state = differences.state
+    changed = [number for number in differences.changed if number in state.numbers]
     try:
-        for number in look.added:
+        for number in differences.added:
             client.delete(f"/api/tasks/{number}/")
         for number in changed:
             id_ = state.numbers[number]
             client.patch(f"/api/tasks/{number}/", {"data": state.tasks[id_]})
             _restore_predictions(client, number, marks_of(id_))
-        if look.settings:
-            settings = {name: state.settings.get(name, "") for name in look.settings}
-            client.patch(f"/api/projects/{room.project}/", settings)
+        if differences.settings:
+            settings = {name: state.settings.get(name, "") for name in differences.settings}
+            client.patch(f"/api/projects/{project.project}/", settings)
         at = client.server_time().isoformat()
     except MachineError as error:
         return str(error)
-    state.restored |= dict.fromkeys(changed if not look.settings else ("", *changed), at)
-    for number in look.missing:
+    state.restored |= dict.fromkeys(changed if not differences.settings else ("", *changed), at)
+    for number in differences.missing:
         del state.numbers[number]
     return ""
 

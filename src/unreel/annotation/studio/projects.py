@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 from unreel.annotation.campaign import Campaign
@@ -12,14 +12,14 @@ from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import LabelStudioClient
 from unreel.core.content_ids import digest
 
-ROOM: Final = "room"
+ROOM = "room"
 """Kind under which the ledger stores projects."""
-PREFILLED: Final = "before"
+PREFILLED = "before"
 """Model version under which Label Studio stores prefilled annotations."""
-_PAGE: Final = 100
-_TITLE: Final = 50
+_PAGE = 100
+_TITLE = 50
 """Maximum length of a title in Label Studio."""
-_SEQUENTIAL: Final = "Sequential sampling"
+_SEQUENTIAL = "Sequential sampling"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,20 @@ def open_annotator_project(
         is_new=is_new,
     )
     _add_media_storage(client, room)
-    ledger.remember(campaign.name, ROOM, room.key, json.dumps(_build_project_document(room)))
+    ledger.remember(
+        campaign.name,
+        ROOM,
+        room.key,
+        json.dumps(
+            {
+                "project": room.project,
+                "owner": room.owner,
+                "guidelines_version": room.guidelines_version,
+                "interface_version": room.interface_version,
+                "created_at": room.created_at,
+            }
+        ),
+    )
     return room
 
 
@@ -148,34 +161,24 @@ def _iter_projects(client: LabelStudioClient) -> Iterator[Mapping[str, Any]]:
         page += 1
 
 
-def _is_same_project(client: LabelStudioClient, room: LabelStudioProject, mark: str) -> bool:
+def _is_same_project(client: LabelStudioClient, project: LabelStudioProject, mark: str) -> bool:
     """Return whether the project on the server is the stored one, by its marker or creation time."""
-    reply = client.look(f"/api/projects/{room.project}/")
+    reply = client.look(f"/api/projects/{project.project}/")
     stored = reply.document() if reply.is_ok else None
     if not isinstance(stored, dict):
         return False
     is_marked = str(stored.get("description") or "").endswith(mark)
-    return is_marked or bool(room.created_at and stored.get("created_at") == room.created_at)
+    return is_marked or bool(project.created_at and stored.get("created_at") == project.created_at)
 
 
-def _add_media_storage(client: LabelStudioClient, room: LabelStudioProject) -> None:
+def _add_media_storage(client: LabelStudioClient, project: LabelStudioProject) -> None:
     """Give the project access to the folder of clip copies, if the server runs locally."""
     if client.media is None:
         return
     path = "/api/storages/localfiles"
-    if not client.get(path, project=room.project):
-        storage = {"project": room.project, "path": str(client.media), "title": "copies"}
+    if not client.get(path, project=project.project):
+        storage = {"project": project.project, "path": str(client.media), "title": "copies"}
         client.post(path, {**storage, "use_blob_urls": False})
-
-
-def _build_project_document(room: LabelStudioProject) -> dict[str, object]:
-    return {
-        "project": room.project,
-        "owner": room.owner,
-        "guidelines_version": room.guidelines_version,
-        "interface_version": room.interface_version,
-        "created_at": room.created_at,
-    }
 
 
 def _parse_stored_project(key: str, document: Mapping[str, Any]) -> LabelStudioProject:
@@ -211,13 +214,13 @@ def list_annotator_project_links(
     ledger.campaign(campaign)
     logins = {annotator.name: annotator.email for annotator in ledger.annotators()}
     links = []
-    for room in read_stored_projects(ledger, campaign).values():
-        path = build_studio_project_url(address, room.project).removeprefix(address)
+    for project in read_stored_projects(ledger, campaign).values():
+        path = build_studio_project_url(address, project.project).removeprefix(address)
         links.append(
             AnnotatorProjectLink(
-                annotator=room.annotator,
-                login=logins.get(room.annotator, ""),
-                batch=room.batch,
+                annotator=project.annotator,
+                login=logins.get(project.annotator, ""),
+                batch=project.batch,
                 url=f"{address}/user/login/?next={quote(path, safe='/')}",
             )
         )

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 from unreel.annotation.campaign import (
     AnnotationInterface,
@@ -58,17 +58,17 @@ from unreel.annotation.studio.projects import (
     read_stored_projects,
 )
 
-SEEN: Final = "seen"
+SEEN = "seen"
 """Kind under which the ledger stores the version of each task of each project at the last pull."""
-STRANGER: Final = "somebody-else"
+STRANGER = "somebody-else"
 """Placeholder name for an account that wrote into another annotator's project."""
-_AUTHORS: Final = ("completed_by", "updated_by")
+_AUTHORS = ("completed_by", "updated_by")
 """Fields of the claimed author, which any account may write, and of the last editor."""
-_KEPT: Final = ("id", "task", *_AUTHORS, "result", "was_cancelled", "created_at", "updated_at")
-_FIELDS: Final = ("annotations", "lead_time", *_KEPT[1:])
-_LONGEST_S: Final = 10**9
-_LONGEST_ID: Final = 100
-_MEANWHILE_US: Final = 60_000_000
+_KEPT = ("id", "task", *_AUTHORS, "result", "was_cancelled", "created_at", "updated_at")
+_FIELDS = ("annotations", "lead_time", *_KEPT[1:])
+_LONGEST_S = 10**9
+_LONGEST_ID = 100
+_MEANWHILE_US = 60_000_000
 """Tolerance in microseconds for answers that are saved during a restoration, which takes less."""
 
 
@@ -139,11 +139,11 @@ def pull_campaign_annotations(
     states, pulled = read_pushed_project_states(ledger, campaign), ledger.memories(campaign, SEEN)
     stored = {origin.partition("@")[0] for origin in ledger.origins(campaign)}
     total = CampaignPullResult()
-    for key, room in sorted(read_stored_projects(ledger, campaign).items()):
-        assignments = ledger.assignments(campaign, annotator=room.annotator)
-        assigned = {a.task: a for a in assignments if a.batch == room.batch}
-        desk = ProjectPullContext(known, room, tasks, assigned, stored)
-        if client.look(f"/api/projects/{room.project}/").status == NOT_FOUND:
+    for key, project in sorted(read_stored_projects(ledger, campaign).items()):
+        assignments = ledger.assignments(campaign, annotator=project.annotator)
+        assigned = {a.task: a for a in assignments if a.batch == project.batch}
+        desk = ProjectPullContext(known, project, tasks, assigned, stored)
+        if client.look(f"/api/projects/{project.project}/").status == NOT_FOUND:
             total = replace(total, gone=(*total.gone, key))
             continue
         versions = {} if everything else json.loads(pulled.get(key, "{}"))
@@ -157,7 +157,7 @@ def pull_campaign_annotations(
 def pull_project_annotations(
     client: LabelStudioClient,
     ledger: Ledger,
-    desk: ProjectPullContext,
+    context: ProjectPullContext,
     *,
     state: PushedProjectState | None,
     versions: Mapping[str, str],
@@ -168,33 +168,33 @@ def pull_project_annotations(
     Args:
         client: Label Studio.
         ledger: Ledger of the campaign.
-        desk: Project, tasks and assignments.
+        context: Project, tasks and assignments.
         state: Pushed state of the project; None if it is not stored.
         versions: Version of each task at the last pull, by task number.
         total: Counts of the pull so far.
     """
-    room, campaign = desk.room, desk.campaign.name
+    project, campaign = context.room, context.campaign.name
     n_bound = None if state is None else len(state.numbers)
-    listed, look = compare_project_state(client, room, state)
+    listed, look = compare_project_state(client, project, state)
     changed = [
         int(task["id"])
         for task in listed
         if versions.get(str(task["id"])) != _format_task_version(task)
-        or _has_unknown_annotation(task, desk)
+        or _has_unknown_annotation(task, context)
     ]
     quarantined, suspects = 0, list[int]()
     for first in range(0, len(changed), PAGE):
         fields = (*LISTED, *_FIELDS)
         page = list(
             iter_studio_project_tasks(
-                client, room.project, fields=fields, numbers=changed[first : first + PAGE]
+                client, project.project, fields=fields, numbers=changed[first : first + PAGE]
             )
         )
         # Checked after the answers are read: if the project is still as pushed, they count.
-        look.see_project(_read_project(client, room))
+        look.see_project(_read_project(client, project))
         for task in page:
             look.see_task(task)
-        records = [record for task in page for record in _iter_task_records(task, desk, look)]
+        records = [record for task in page for record in _iter_task_records(task, context, look)]
         fresh = _select_new_tampered_records(ledger, records)
         quarantined += len(fresh)
         suspects += [json.loads(record.raw)["id"] for record in fresh]
@@ -202,15 +202,15 @@ def pull_project_annotations(
     for annotation in suspects:  # already stored; deletion reopens the task
         client.delete(f"/api/annotations/{annotation}/")
     if look.is_altered:
-        altered = look.alteration(room, quarantined=quarantined)
-        problem = restore_studio_project(client, room, look, desk.marks_of)
+        altered = look.alteration(project, quarantined=quarantined)
+        problem = restore_studio_project(client, project, look, context.marks_of)
         total = replace(total, altered=(*total.altered, replace(altered, problem=problem)))
     if look.is_altered or n_bound != len(look.state.numbers):
-        look.state.remember(ledger, campaign, room.key)
+        look.state.remember(ledger, campaign, project.key)
     # Stored after the records: if the process is killed in between, they are fetched again.
     now_seen = {str(task["id"]): _format_task_version(task) for task in listed}
     if now_seen != versions:
-        ledger.remember(campaign, SEEN, room.key, json.dumps(now_seen))
+        ledger.remember(campaign, SEEN, project.key, json.dumps(now_seen))
     return replace(total, rooms=total.rooms + 1)
 
 
@@ -244,8 +244,8 @@ def _parse_annotation_ids(task: Mapping[str, Any]) -> list[str]:
     return [id_ for id_ in str(task.get("annotations_ids") or "").split(",") if id_]
 
 
-def _has_unknown_annotation(task: Mapping[str, Any], desk: ProjectPullContext) -> bool:
-    return any(desk.origin(id_) not in desk.kept for id_ in _parse_annotation_ids(task))
+def _has_unknown_annotation(task: Mapping[str, Any], context: ProjectPullContext) -> bool:
+    return any(context.origin(id_) not in context.kept for id_ in _parse_annotation_ids(task))
 
 
 def _select_new_tampered_records(
@@ -275,44 +275,49 @@ def _store_records(
 
 
 def _iter_task_records(
-    task: Mapping[str, Any], desk: ProjectPullContext, look: ProjectDifferences
+    task: Mapping[str, Any], context: ProjectPullContext, differences: ProjectDifferences
 ) -> Iterator[AnnotationRecord]:
     data = task.get("data")
     claimed = str(data.get(TASK_KEY, ""))[:_LONGEST_ID] if isinstance(data, dict) else ""
-    id_ = look.state.numbers.get(str(task["id"]), claimed)
+    id_ = differences.state.numbers.get(str(task["id"]), claimed)
     if "annotations" not in task:
         # The annotations of this task exceed the size limit of a reply.
         note = {"id": f"task-{task['id']}", "created_at": "", "updated_at": ""}
         outcome = SubmissionQuarantine(
             QuarantineReason.TOO_LARGE, "the task's annotations are too much"
         )
-        yield _build_record(note, id_, desk, outcome=outcome)
+        yield _build_record(note, id_, context, outcome=outcome)
         return
     for annotation in task["annotations"]:
         if isinstance(annotation, dict) and "id" in annotation:
-            change = look.reason(str(task["id"])) or _format_stale_reason(
-                annotation, task["id"], look.state
+            change = differences.reason(str(task["id"])) or _format_stale_reason(
+                annotation, task["id"], differences.state
             )
-            outcome_ = _parse_or_quarantine_submission(annotation, id_, desk, change=change)
-            yield _build_record(annotation, id_, desk, outcome=outcome_)
+            outcome_ = _parse_or_quarantine_submission(annotation, id_, context, change=change)
+            yield _build_record(annotation, id_, context, outcome=outcome_)
 
 
 def _build_record(
     annotation: Mapping[str, Any],
     task: str,
-    desk: ProjectPullContext,
+    context: ProjectPullContext,
     *,
     outcome: Value | SubmissionQuarantine,
 ) -> AnnotationRecord:
-    room = desk.room
+    project = context.room
     raw = {name: annotation.get(name) for name in (*_KEPT, "lead_time")}
     return AnnotationRecord(
-        campaign=desk.campaign.name,
-        annotator=STRANGER if _is_by_other_account(outcome) else room.annotator,
+        campaign=context.campaign.name,
+        annotator=STRANGER
+        if (
+            isinstance(outcome, SubmissionQuarantine)
+            and outcome.reason is QuarantineReason.NOT_THEIRS
+        )
+        else project.annotator,
         task=task or "unknown",
-        origin=f"{desk.origin(annotation['id'])}@{annotation.get('created_at')}",
-        guidelines_version=room.guidelines_version,
-        interface_version=room.interface_version,
+        origin=f"{context.origin(annotation['id'])}@{annotation.get('created_at')}",
+        guidelines_version=project.guidelines_version,
+        interface_version=project.interface_version,
         submitted_us=_parse_timestamp_us(annotation.get("updated_at")),
         lead_us=_parse_lead_time_us(annotation.get("lead_time")),
         raw=json.dumps(raw, sort_keys=True),
@@ -321,23 +326,25 @@ def _build_record(
 
 
 def _parse_or_quarantine_submission(
-    annotation: Mapping[str, Any], task: str, desk: ProjectPullContext, *, change: str
+    annotation: Mapping[str, Any], task: str, context: ProjectPullContext, *, change: str
 ) -> Value | SubmissionQuarantine:
-    assignment = desk.assigned.get(task)
+    assignment = context.assigned.get(task)
     for author in _AUTHORS:
-        if annotation.get(author) != desk.room.owner:
-            detail = f"{author} is {annotation.get(author)!a}, not account {desk.room.owner}"[:200]
+        if annotation.get(author) != context.room.owner:
+            detail = f"{author} is {annotation.get(author)!a}, not account {context.room.owner}"[
+                :200
+            ]
             return SubmissionQuarantine(QuarantineReason.NOT_THEIRS, detail)
     if assignment is None:
-        detail = f"task {task!a} was never given to {desk.room.annotator}"
+        detail = f"task {task!a} was never given to {context.room.annotator}"
         return SubmissionQuarantine(QuarantineReason.NOT_ASSIGNED, detail)
     if change:
         return SubmissionQuarantine(QuarantineReason.TAMPERED, change)
     if annotation.get("was_cancelled"):
         return SubmissionQuarantine(QuarantineReason.MISSING, "the task was skipped")
-    interface: AnnotationInterface = desk.campaign.interface
+    interface: AnnotationInterface = context.campaign.interface
     return parse_judgement(
-        interface, annotation.get("result"), desk.tasks[task], swapped=assignment.swapped
+        interface, annotation.get("result"), context.tasks[task], swapped=assignment.swapped
     )
 
 
@@ -352,12 +359,6 @@ def _format_stale_reason(
         if restored_us and begun_us <= restored_us < saved_us + _MEANWHILE_US:
             return f"it was begun before {state.restored[key]}, when a change was undone"
     return ""
-
-
-def _is_by_other_account(outcome: Value | SubmissionQuarantine) -> bool:
-    return (
-        isinstance(outcome, SubmissionQuarantine) and outcome.reason is QuarantineReason.NOT_THEIRS
-    )
 
 
 def _parse_timestamp_us(stamp: object) -> int:

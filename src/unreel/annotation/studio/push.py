@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Final
+from typing import Any
 
 from unreel.annotation.campaign import AnnotationTask, Campaign, PrefillStudyArm, TaskAssignment
 from unreel.annotation.interfaces.label_studio_tasks import (
@@ -40,9 +40,9 @@ from unreel.annotation.studio.pull import (
     pull_project_annotations,
 )
 
-CHUNK: Final = 5000
+CHUNK = 5000
 """Maximum number of tasks per import; after each import Label Studio counts the complete project again."""
-CHUNK_BYTES: Final = 16 * 1024 * 1024
+CHUNK_BYTES = 16 * 1024 * 1024
 """Size in bytes at which an import is sent; reached before `CHUNK` by tasks with prefilled annotations."""
 
 
@@ -73,7 +73,7 @@ class AssignmentPushResult:
 
 
 def push_assignments(
-    delivery: AssignmentPushRequest, *, on_sent: Callable[[int], None]
+    request: AssignmentPushRequest, *, on_sent: Callable[[int], None]
 ) -> AssignmentPushResult:
     """Upload every assigned task to the project of its annotator; existing tasks are skipped.
 
@@ -83,49 +83,49 @@ def push_assignments(
         MachineError: The server is unreachable or rejects a request. Uploaded tasks stay, so the
             push can be run again.
     """
-    name = delivery.campaign.name
-    tasks = {task.id: task for task in delivery.ledger.tasks(name)}
+    name = request.campaign.name
+    tasks = {task.id: task for task in request.ledger.tasks(name)}
     # Read completely first: a push is long, and PostgreSQL may be unreachable before its end.
-    assignments = list(delivery.ledger.assignments(name))
-    marked = cache(partial(find_marked_projects, delivery.client))
-    states = read_pushed_project_states(delivery.ledger, name)
-    rooms = sent = n_present = 0
+    assignments = list(request.ledger.assignments(name))
+    marked = cache(partial(find_marked_projects, request.client))
+    states = read_pushed_project_states(request.ledger, name)
+    projects = sent = n_present = 0
     altered: tuple[ProjectAlteration, ...] = ()
     for key, group in itertools.groupby(assignments, key=_get_project_key):
         annotator, batch = key
         room = open_annotator_project(
-            delivery.client,
-            delivery.ledger,
-            delivery.campaign,
-            screen=delivery.screen,
-            place=(annotator, batch, delivery.accounts[annotator]),
+            request.client,
+            request.ledger,
+            request.campaign,
+            screen=request.screen,
+            place=(annotator, batch, request.accounts[annotator]),
             marked=marked,
         )
         batch_tasks = list(group)
         if room.is_new:
             # As stored by the server: Label Studio may change the format of the guidelines.
-            project = delivery.client.get(f"/api/projects/{room.project}/")
+            project = request.client.get(f"/api/projects/{room.project}/")
             present, state = set[str](), build_pushed_project_state(project, ())
         else:
             assigned = {a.task: a for a in batch_tasks}
-            desk = ProjectPullContext(delivery.campaign, room, tasks, assigned)
-            state, changes = _restore_altered_project(delivery, desk, states.get(room.key))
+            desk = ProjectPullContext(request.campaign, room, tasks, assigned)
+            state, changes = _restore_altered_project(request, desk, states.get(room.key))
             present, altered = (
-                _delete_duplicate_tasks(delivery.client, room, state),
+                _delete_duplicate_tasks(request.client, room, state),
                 (*altered, *changes),
             )
         missing = [assignment for assignment in batch_tasks if assignment.task not in present]
-        rooms, n_present = rooms + 1, n_present + len(batch_tasks) - len(missing)
+        projects, n_present = projects + 1, n_present + len(batch_tasks) - len(missing)
         on_sent(sent + n_present)
-        entries = (_build_task_entry(delivery, a, tasks[a.task]) for a in missing)
+        entries = (_build_task_entry(request, a, tasks[a.task]) for a in missing)
         for chunk in _iter_import_chunks(entries):
-            _import_task_chunk(delivery, room, chunk, state)
+            _import_task_chunk(request, room, chunk, state)
             sent += len(chunk)
             on_sent(sent + n_present)
         if missing and not room.is_new:
-            _delete_duplicate_tasks(delivery.client, room, state)
-        state.remember(delivery.ledger, name, room.key)
-    return AssignmentPushResult(rooms=rooms, sent=sent, there=n_present, altered=altered)
+            _delete_duplicate_tasks(request.client, room, state)
+        state.remember(request.ledger, name, room.key)
+    return AssignmentPushResult(rooms=projects, sent=sent, there=n_present, altered=altered)
 
 
 def _get_project_key(assignment: TaskAssignment) -> tuple[str, int]:
@@ -147,27 +147,27 @@ def _iter_import_chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict
 
 
 def _restore_altered_project(
-    delivery: AssignmentPushRequest, desk: ProjectPullContext, state: PushedProjectState | None
+    request: AssignmentPushRequest, context: ProjectPullContext, state: PushedProjectState | None
 ) -> tuple[PushedProjectState, tuple[ProjectAlteration, ...]]:
     """Pull and restore a project that differs from its pushed state; return the state and alterations."""
-    client, ledger, room = delivery.client, delivery.ledger, desk.room
-    _, look = compare_project_state(client, room, state)
+    client, ledger, project = request.client, request.ledger, context.room
+    _, look = compare_project_state(client, project, state)
     if not look.is_altered:
         return look.state, ()
     pulled = pull_project_annotations(
-        client, ledger, desk, state=state, versions={}, total=CampaignPullResult()
+        client, ledger, context, state=state, versions={}, total=CampaignPullResult()
     )
-    return read_pushed_project_states(ledger, desk.campaign.name)[room.key], pulled.altered
+    return read_pushed_project_states(ledger, context.campaign.name)[project.key], pulled.altered
 
 
 def _import_task_chunk(
-    delivery: AssignmentPushRequest,
-    room: LabelStudioProject,
+    request: AssignmentPushRequest,
+    project: LabelStudioProject,
     chunk: list[dict[str, Any]],
     state: PushedProjectState,
 ) -> None:
     """Import a chunk of tasks; the ledger gets their data before the import and their numbers after it."""
-    client, campaign = delivery.client, delivery.campaign.name
+    client, campaign = request.client, request.campaign.name
     is_marked = any("predictions" in entry for entry in chunk)
     for entry in chunk:
         id_ = entry["data"][TASK_KEY]
@@ -176,25 +176,25 @@ def _import_task_chunk(
             state.marks[id_] = hash_predictions(entry["predictions"])
     if is_marked:
         state.settings["model_version"] = PREFILLED
-    state.remember(delivery.ledger, campaign, room.key)
-    path = f"/api/projects/{room.project}"
+    state.remember(request.ledger, campaign, project.key)
+    path = f"/api/projects/{project.project}"
     sent = client.post(f"{path}/import", chunk, return_task_ids="true")
     numbers = sorted(int(number) for number in sent.get("task_ids", ()))
     if len(numbers) == len(chunk):
         ids = (entry["data"][TASK_KEY] for entry in chunk)
         state.numbers |= zip(map(str, numbers), ids, strict=True)
-        state.remember(delivery.ledger, campaign, room.key)
+        state.remember(request.ledger, campaign, project.key)
     if is_marked:
         # Label Studio shows only predictions of the model version that the project names.
         client.patch(f"{path}/", {"model_version": PREFILLED})
 
 
 def _build_task_entry(
-    delivery: AssignmentPushRequest, assignment: TaskAssignment, task: AnnotationTask
+    request: AssignmentPushRequest, assignment: TaskAssignment, task: AnnotationTask
 ) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "data": build_label_studio_task_data(
-            delivery.screen, task, assignment, delivery.find_urls(task)
+            request.screen, task, assignment, request.find_urls(task)
         )
     }
     if assignment.arm is PrefillStudyArm.PREFILLED:
@@ -205,12 +205,12 @@ def _build_task_entry(
 
 
 def _delete_duplicate_tasks(
-    client: LabelStudioClient, room: LabelStudioProject, state: PushedProjectState
+    client: LabelStudioClient, project: LabelStudioProject, state: PushedProjectState
 ) -> set[str]:
     """Delete tasks that a repeated push sent twice, the second unless only it was answered; return ids."""
     kept_tasks: dict[str, tuple[int, bool]] = {}
     for task in iter_studio_project_tasks(
-        client, room.project, fields=("data", "total_annotations")
+        client, project.project, fields=("data", "total_annotations")
     ):
         id_, number = str(task["data"].get(TASK_KEY)), int(task["id"])
         answered = bool(task.get("total_annotations"))

@@ -9,24 +9,23 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings, read_secret_variable
 
-TOKEN: Final = "LABEL_STUDIO_API_KEY"  # noqa: S105  the variable's name
+TOKEN = "LABEL_STUDIO_API_KEY"  # noqa: S105  the variable's name
 """Environment variable with the token of another server; Label Studio's own SDK reads it too."""
-LEAD: Final = "unreel@localhost"
+LEAD = "unreel@localhost"
 """Login of the account that the commands use."""
-CLIPS: Final = "media/clips"
+CLIPS = "media/clips"
 """Folder of clip copies below the state folder; Label Studio serves subfolders of its root, not the root itself."""
-_CONNECTION: Final = "studio.json"
-_SECRETS: Final = "secrets.json"
-_NAMES: Final = "names.json"
-_UP: Final = "Start one with `unreel annotate up`, or name one with --url"
-_SAFE: Final[Mapping[str, str]] = {
+_CONNECTION = "studio.json"
+_SECRETS = "secrets.json"
+_NAMES = "names.json"
+_UP = "Start one with `unreel annotate up`, or name one with --url"
+_SAFE: Mapping[str, str] = {
     "LABEL_STUDIO_DISABLE_SIGNUP_WITHOUT_LINK": "true",
     "LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED": "true",
     "SSRF_PROTECTION_ENABLED": "true",
@@ -95,8 +94,7 @@ def load_studio_secrets(folder: Path) -> LabelStudioSecrets:
     try:
         return LabelStudioSecrets(str(stored["password"]), str(stored["token"]))
     except KeyError as error:
-        problem = f"it has no {error}"
-        raise UnreadableSourceError(str(folder / _SECRETS), problem, _UP) from None
+        raise UnreadableSourceError(str(folder / _SECRETS), f"it has no {error}", _UP) from None
 
 
 def read_copy_name_key(folder: Path) -> bytes:
@@ -113,18 +111,18 @@ def read_copy_name_key(folder: Path) -> bytes:
 
 
 def build_studio_environment(
-    plan: LabelStudioServerSettings, studio_secrets: LabelStudioSecrets
+    settings: LabelStudioServerSettings, studio_secrets: LabelStudioSecrets
 ) -> dict[str, str]:
     """Return Label Studio's environment variables, with the secrets that arguments would reveal."""
     return {
         **_SAFE,
-        "LABEL_STUDIO_BASE_DATA_DIR": str(plan.folder / "data"),
-        "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT": str((plan.folder / CLIPS).parent),
+        "LABEL_STUDIO_BASE_DATA_DIR": str(settings.folder / "data"),
+        "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT": str((settings.folder / CLIPS).parent),
         "LABEL_STUDIO_HOST": "",
         "LABEL_STUDIO_USERNAME": LEAD,
         "LABEL_STUDIO_PASSWORD": studio_secrets.password,
         "LABEL_STUDIO_USER_TOKEN": studio_secrets.token,
-        **build_studio_database_variables(plan.database),
+        **build_studio_database_variables(settings.database),
     }
 
 
@@ -141,9 +139,11 @@ def build_studio_database_variables(address: str) -> dict[str, str]:
     parts = urlsplit(address)
     name = parts.path.lstrip("/")
     if parts.scheme.partition("+")[0] not in {"postgresql", "postgres"} or not name:
-        setting, problem = "--database", "Label Studio keeps its rows in PostgreSQL, or in a file"
-        remedy = "Give postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or leave it out"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "--database",
+            "Label Studio keeps its rows in PostgreSQL, or in a file",
+            "Give postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or leave it out",
+        )
     return {
         "DJANGO_DB": "default",
         "POSTGRE_NAME": unquote(name),
@@ -183,14 +183,15 @@ def find_studio_connection(folder: Path, *, url: str | None = None) -> LabelStud
     """
     if url:
         if (token := read_secret_variable(TOKEN)) is None:
-            remedy = f"Run `export {TOKEN}=...` with a token of its Account & Settings page"
-            raise InvalidSettingError(TOKEN, f"not set, and {url} requires a token", remedy)
+            raise InvalidSettingError(
+                TOKEN,
+                f"not set, and {url} requires a token",
+                f"Run `export {TOKEN}=...` with a token of its Account & Settings page",
+            )
         return LabelStudioConnection(address=url.rstrip("/"), token=token)
     info = _read_json_object(folder, _CONNECTION)
     if info is None:
-        problem = f"no Label Studio was started from {folder}"
-        setting = "--url"
-        raise InvalidSettingError(setting, problem, _UP)
+        raise InvalidSettingError("--url", f"no Label Studio was started from {folder}", _UP)
     own = load_studio_secrets(folder)
     media = folder / str(info.get("media", CLIPS))
     return LabelStudioConnection(address=str(info.get("address", "")), token=own.token, media=media)
@@ -205,6 +206,9 @@ def _read_json_object(folder: Path, name: str) -> dict[str, object] | None:
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        remedy = "Take it away and start Label Studio again with `unreel annotate up`"
-        raise UnreadableSourceError(str(folder / name), "it is no JSON object", remedy)
+        raise UnreadableSourceError(
+            str(folder / name),
+            "it is no JSON object",
+            "Take it away and start Label Studio again with `unreel annotate up`",
+        )
     return document

@@ -1,8 +1,7 @@
 """The answers of a season as columns and counts.
 
 Where to look:
-    `answer_table.py`: the table of answers.
-    `season_answers.py`: clips and answers of a season, read from its folder.
-    `human_votes.py`: votes of people.
+    `answer_table.py`: table of answers, which loads without an extra.
+    `season_answers.py`: clips, answers and people's votes of a season, and the table of answers.
     `resampled_counts.py`: counts of answers, also on bootstrap resamples.
 """

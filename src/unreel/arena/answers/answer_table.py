@@ -1,8 +1,6 @@
 """Table of a season's answers and its clips, as columns: the input of all rankings."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,17 +8,21 @@ import numpy.typing as npt
 from unreel.core.errors import InvalidValueError
 from unreel.stats.row_sample import BoolArray
 
-NOBODY: Final = -1
+NOBODY = -1
 """Index in place of a creator or control: the clip has none."""
-SAID_REAL: Final = 0
-SAID_GENERATED: Final = 1
-SILENT: Final = -1
+
+SAID_REAL = 0
+
+SAID_GENERATED = 1
+
+SILENT = -1
 """Code of a question without a readable answer: a failure, or a text without a label."""
 
-REAL: Final = ""
+REAL = ""
 """Placeholder for the creator of real clips."""
 
 Indices = npt.NDArray[np.int32]
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -28,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 class SeasonClips:
     """Clips of a season as columns of equal length: creator, scene, control, nuisance properties."""
 
-    clips: tuple[str, ...]
+    names: tuple[str, ...]
     """Unique names of the clips."""
     creators: tuple[str, ...]
     """Names of the creators, `CREATOR` or `CREATOR/SETTING`, sorted."""
@@ -49,9 +51,10 @@ class SeasonClips:
 
     def __post_init__(self) -> None:
         columns = (self.creator, self.scene, self.control, self.nuisance)
-        if any(len(column) != len(self.clips) for column in columns):
-            msg = f"columns of {len(self.clips)} clips must be as long. Build them together"
-            raise InvalidValueError(msg)
+        if any(len(column) != len(self.names) for column in columns):
+            raise InvalidValueError(
+                f"columns of {len(self.names)} clips must be as long. Build them together"
+            )
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -74,7 +77,7 @@ class SeasonAnswerTable:
     was never sent has no row, so a reviewer may have no answer about some clips.
     """
 
-    lineup: SeasonClips
+    clips: SeasonClips
     condition: str
     """Title of the condition in the season."""
     reviewers: tuple[str, ...]
@@ -88,60 +91,33 @@ class SeasonAnswerTable:
 
     def __post_init__(self) -> None:
         if not len(self.reviewer) == len(self.clip) == len(self.said):
-            msg = "columns of a play must be equally long. Build them together"
-            raise InvalidValueError(msg)
+            raise InvalidValueError("columns of a play must be equally long. Build them together")
 
 
-UNASKED: Final = -2
+UNASKED = -2
+
 Grid = npt.NDArray[np.int8]
+
 Mask = npt.NDArray[np.bool_]
 
 
-def build_answer_grid(play: SeasonAnswerTable) -> Grid:
+def build_answer_grid(answers: SeasonAnswerTable) -> Grid:
     """Return answers as a grid of reviewers by clips; `UNASKED` if the question was not sent."""
-    grid = np.full((len(play.reviewers), len(play.lineup.clips)), UNASKED, dtype=np.int8)
-    grid[play.reviewer, play.clip] = play.said
+    grid = np.full((len(answers.reviewers), len(answers.clips.names)), UNASKED, dtype=np.int8)
+    grid[answers.reviewer, answers.clip] = answers.said
     return grid
 
 
-def get_generated_clip_mask(lineup: SeasonClips) -> Mask:
+def get_generated_clip_mask(clips: SeasonClips) -> Mask:
     """Return a mask of a season's clips that creators made; controls are excluded."""
-    mask: Mask = lineup.creator != NOBODY
+    mask: Mask = clips.creator != NOBODY
     return mask
 
 
-def get_real_clip_mask(lineup: SeasonClips) -> Mask:
+def get_real_clip_mask(clips: SeasonClips) -> Mask:
     """Return a mask of the unmodified real clips of a season; controls are excluded."""
-    filmed: Mask = ~get_generated_clip_mask(lineup) & (lineup.control == NOBODY)
+    filmed: Mask = ~get_generated_clip_mask(clips) & (clips.control == NOBODY)
     return filmed
-
-
-def get_wrong_answer_mask(lineup: SeasonClips, grid: Grid) -> Mask:
-    """Return a mask of wrong answers, not unreadable ones; the truth of a control is real."""
-    truth = get_generated_clip_mask(lineup)[np.newaxis]
-    errs: Mask = (grid >= 0) & ((grid == SAID_GENERATED) != truth)
-    return errs
-
-
-def exclude_entrants(
-    play: SeasonAnswerTable, *, creators: Collection[str], reviewers: Collection[str]
-) -> SeasonAnswerTable:
-    """Return the answer table without these creators and reviewers; all other answers stay the same."""
-    mask = np.array([name not in creators for name in play.lineup.creators], dtype=np.bool_)
-    clips: BoolArray = np.ones(len(play.lineup.clips), dtype=np.bool_)
-    generated = play.lineup.creator != NOBODY
-    clips[generated] = mask[play.lineup.creator[generated]]
-    judges = np.array([name not in reviewers for name in play.reviewers], dtype=np.bool_)
-    rows = judges[play.reviewer] & clips[play.clip]
-    return replace(
-        play,
-        lineup=_filter_season_clips(play.lineup, clips, mask),
-        reviewers=tuple(n for n, keep in zip(play.reviewers, judges, strict=True) if keep),
-        floors=play.floors.difference(reviewers),
-        reviewer=_compute_new_indices(judges)[play.reviewer[rows]],
-        clip=_compute_new_indices(clips)[play.clip[rows]],
-        said=play.said[rows],
-    )
 
 
 def _filter_season_clips(lineup: SeasonClips, clips: BoolArray, creators: BoolArray) -> SeasonClips:
@@ -149,7 +125,7 @@ def _filter_season_clips(lineup: SeasonClips, clips: BoolArray, creators: BoolAr
     index = np.append(_compute_new_indices(creators), np.int32(NOBODY))  # NOBODY is the last index
     return replace(
         lineup,
-        clips=tuple(name for name, keep in zip(lineup.clips, clips, strict=True) if keep),
+        names=tuple(name for name, keep in zip(lineup.names, clips, strict=True) if keep),
         creators=tuple(name for name, keep in zip(lineup.creators, creators, strict=True) if keep),
         creator=index[old].astype(np.int32),
         scene=lineup.scene[clips],

@@ -25,9 +25,9 @@ class ClipSourceColumns:
     n_controls: int
 
     @classmethod
-    def of(cls, lineup: SeasonClips) -> "ClipSourceColumns":
-        """Return the columns for the clip sources of `lineup`."""
-        return cls(len(lineup.creators), len(lineup.controls))
+    def of(cls, clips: SeasonClips) -> "ClipSourceColumns":
+        """Return the columns for the clip sources of `clips`."""
+        return cls(len(clips.creators), len(clips.controls))
 
     @property
     def real(self) -> int:
@@ -85,26 +85,26 @@ class ResampledAnswerTable:
     """Indices of each reviewer's answers."""
 
     @classmethod
-    def of(cls, play: SeasonAnswerTable, *, seed: int, resamples: int) -> "ResampledAnswerTable":
-        """Draw the bootstrap resamples of the scenes of `play`, and index its answers by reviewer.
+    def of(cls, answers: SeasonAnswerTable, *, seed: int, resamples: int) -> "ResampledAnswerTable":
+        """Draw the bootstrap resamples of the scenes of `answers`, and index its answers by reviewer.
 
         Raises:
             InvalidValueError: A reviewer answers a clip twice, or an index column is out of range.
         """
-        require_valid_answer_table(play)
-        lineup = play.lineup
+        require_valid_answer_table(answers)
+        lineup = answers.clips
         sources, n_scenes = ClipSourceColumns.of(lineup), max(1, len(lineup.scenes))
         source = lineup.source
         draws = np.random.default_rng(seed).multinomial(
             n_scenes, np.full(n_scenes, 1 / n_scenes), size=resamples
         )
         weights = np.concatenate([np.ones((1, n_scenes)), draws.astype(np.float64)])
-        cell = lineup.scene[play.clip].astype(np.int64) * sources.total + source[play.clip]
-        order = np.argsort(play.reviewer, kind="stable")
-        ends = np.searchsorted(play.reviewer[order], np.arange(len(play.reviewers) + 1))
-        rows = tuple(order[ends[i] : ends[i + 1]] for i in range(len(play.reviewers)))
+        cell = lineup.scene[answers.clip].astype(np.int64) * sources.total + source[answers.clip]
+        order = np.argsort(answers.reviewer, kind="stable")
+        ends = np.searchsorted(answers.reviewer[order], np.arange(len(answers.reviewers) + 1))
+        rows = tuple(order[ends[i] : ends[i + 1]] for i in range(len(answers.reviewers)))
         clips = np.bincount(source, minlength=sources.total)
-        return cls(play, sources, clips, weights, cell, rows)
+        return cls(answers, sources, clips, weights, cell, rows)
 
     @property
     def n_scenes(self) -> int:
@@ -124,11 +124,7 @@ class ResampledAnswerTable:
             valid = self._by_scene(rows[answers != SILENT])
             generated = self._by_scene(rows[answers == SAID_GENERATED])
             yield ResampledAnswerCounts(
-                self.weights @ asked,
-                self.weights @ valid,
-                self.weights @ generated,
-                asked,
-                valid,
+                self.weights @ asked, self.weights @ valid, self.weights @ generated, asked, valid
             )
 
     def met(self) -> BoolArray:
@@ -154,32 +150,35 @@ class ResampledAnswerTable:
         return counts.reshape(self.n_scenes, -1).astype(np.float64)
 
 
-def require_valid_answer_table(play: SeasonAnswerTable) -> None:
-    """Check the index columns of the answer table `play`, and that no reviewer answers a clip twice.
+def require_valid_answer_table(answers: SeasonAnswerTable) -> None:
+    """Check the index columns of the answer table `answers`, and that no reviewer answers a clip twice.
 
     Raises:
         InvalidValueError: An index is out of range, a clip is both a creator's and a control, or a
             reviewer answers a clip twice.
     """
-    lineup = play.lineup
-    _require_index_range(play.reviewer, len(play.reviewers), "reviewer", least=0)
-    _require_index_range(play.clip, len(lineup.clips), "clip", least=0)
-    _require_index_range(play.said, SAID_GENERATED + 1, "said", least=SILENT)
-    _require_index_range(lineup.creator, len(lineup.creators), "creator", least=NOBODY)
-    _require_index_range(lineup.control, len(lineup.controls), "control", least=NOBODY)
-    _require_index_range(lineup.scene, len(lineup.scenes), "scene", least=0)
-    if ((lineup.creator != NOBODY) & (lineup.control != NOBODY)).any():
-        msg = "a clip is both a creator's and a control. Leave the creator out: controls are real clips"
-        raise InvalidValueError(msg)
-    question = np.sort(play.reviewer.astype(np.int64) * len(lineup.clips) + play.clip)
+    clips = answers.clips
+    _require_index_range(answers.reviewer, len(answers.reviewers), "reviewer", least=0)
+    _require_index_range(answers.clip, len(clips.names), "clip", least=0)
+    _require_index_range(answers.said, SAID_GENERATED + 1, "said", least=SILENT)
+    _require_index_range(clips.creator, len(clips.creators), "creator", least=NOBODY)
+    _require_index_range(clips.control, len(clips.controls), "control", least=NOBODY)
+    _require_index_range(clips.scene, len(clips.scenes), "scene", least=0)
+    if ((clips.creator != NOBODY) & (clips.control != NOBODY)).any():
+        raise InvalidValueError(
+            "a clip is both a creator's and a control. Leave the creator out: controls are real clips"
+        )
+    question = np.sort(answers.reviewer.astype(np.int64) * len(clips.names) + answers.clip)
     if (question[1:] == question[:-1]).any():
-        msg = "a reviewer answers one clip twice under one condition. Keep one answer of each"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "a reviewer answers one clip twice under one condition. Keep one answer of each"
+        )
 
 
 def _require_index_range(
     column: npt.NDArray[np.integer], end: int, name: str, *, least: int
 ) -> None:
     if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
-        msg = f"column {name} must lie in {least}..{end - 1}. Build it from its names"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"column {name} must lie in {least}..{end - 1}. Build it from its names"
+        )

@@ -1,14 +1,20 @@
-"""Clips and answers of a season, read from its folder and runs; no question is sent."""
+"""Answer table of a season: clips, answers of runs, and votes of people; no question is sent."""
 
+import json
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from pydantic import Field, ValidationError
 
+from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
+from unreel.annotation.judgements import TraceAnswer, VoteAnswer
+from unreel.annotation.publishing.publishable_campaign import assign_annotator_aliases
 from unreel.arena.answers.answer_table import (
     NOBODY,
     SAID_GENERATED,
@@ -18,8 +24,9 @@ from unreel.arena.answers.answer_table import (
     Indices,
     SeasonAnswerTable,
     SeasonClips,
+    _compute_new_indices,
+    _filter_season_clips,
 )
-from unreel.arena.answers.human_votes import add_human_reviewers, read_season_votes
 from unreel.arena.season.clip_set import (
     open_season_clip_facts_table,
     open_season_clip_set,
@@ -30,7 +37,7 @@ from unreel.arena.season.folder import EnteredReviewer, SeasonFolder
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.questions import PlannedQuestion
 from unreel.core.clip import Clip, format_creator_with_setting
-from unreel.core.errors import InvalidSettingError
+from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
@@ -41,8 +48,29 @@ from unreel.engine.storage_access import build_clip_access_settings
 from unreel.evaluation.run_job import NEVER_PUT, EvalRun, open_run
 from unreel.evaluation.scoring import iter_questions_with_answers, parse_stored_answer
 from unreel.evaluation.stored_recipe import find_run_recipe
+from unreel.recipes.validation import RecipeSection, Text
 
-NUISANCES: Final = ("length", "resolution", "sound")
+if TYPE_CHECKING:
+    from unreel.stats.row_sample import BoolArray
+
+
+def exclude_creators(answers: SeasonAnswerTable, creators: Collection[str]) -> SeasonAnswerTable:
+    """Return the answer table without the clips of these creators; all other answers stay the same."""
+    mask = np.array([name not in creators for name in answers.clips.creators], dtype=np.bool_)
+    clips: BoolArray = np.ones(len(answers.clips.names), dtype=np.bool_)
+    generated = answers.clips.creator != NOBODY
+    clips[generated] = mask[answers.clips.creator[generated]]
+    rows = clips[answers.clip]
+    return replace(
+        answers,
+        clips=_filter_season_clips(answers.clips, clips, mask),
+        reviewer=answers.reviewer[rows],
+        clip=_compute_new_indices(clips)[answers.clip[rows]],
+        said=answers.said[rows],
+    )
+
+
+NUISANCES = ("length", "resolution", "sound")
 """Properties of a clip: logarithm of seconds, logarithm of pixels, and whether it has sound."""
 
 
@@ -61,15 +89,15 @@ def read_season_clips(folder: SeasonFolder, *, retired: bool = False) -> SeasonC
     pairs = list(StoredClipFacts(open_season_clip_facts_table(folder)).find(benchmark, entries))
     pairs.sort(key=lambda pair: pair[0].name)
     entries = [entry for entry, _ in pairs]
-    makers = [format_creator_with_setting(entry.origin) for entry in entries]
+    creators = [format_creator_with_setting(entry.origin) for entry in entries]
     changed = [controls.get(entry.name, "") for entry in entries]
     scenes = [entry.group or entry.name for entry in entries]
-    names = [tuple(sorted({*column} - {""})) for column in (makers, scenes, changed)]
+    names = [tuple(sorted({*column} - {""})) for column in (creators, scenes, changed)]
     return SeasonClips(
-        clips=tuple(entry.name for entry in entries),
+        names=tuple(entry.name for entry in entries),
         creators=names[0],
         scenes=names[1],
-        creator=find_name_indices(names[0], makers),
+        creator=find_name_indices(names[0], creators),
         scene=find_name_indices(names[1], scenes),
         control=find_name_indices(names[2], changed),
         controls=names[2],
@@ -98,7 +126,7 @@ def _compute_nuisance_values(clip: Clip) -> list[float]:
     return [math.log(seconds), math.log(width * height), float(bool(clip.facts.audio))]
 
 
-_SAID: Final = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
+_SAID = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
 
 
 class SeasonAnswer(NamedTuple):
@@ -120,12 +148,12 @@ def read_season_answers(
     path: Path | str | SeasonFolder,
     condition: str | None = None,
     *,
-    lineup: SeasonClips | None = None,
+    clips: SeasonClips | None = None,
     people: bool = False,
 ) -> SeasonAnswerTable:
     """Return all answers of a season under one condition, by default the first condition.
 
-    Removed reviewers are included. Clips of removed creators are included only with a `lineup` that
+    Removed reviewers are included. Clips of removed creators are included only with a `clips` that
     contains them (see `read_season_clips`), because later reviewers were not asked about them. With
     `people`, voters of the season are reviewers too: see `arena.answers.human_votes`.
 
@@ -137,13 +165,13 @@ def read_season_answers(
     condition = entrants.conditions[0] if condition is None else condition
     entrants.require_condition(condition)
     if entrants.is_about_pairs:
-        setting, problem = (
+        raise InvalidSettingError(
             "protocol",
             f"answers to {entrants.protocol} are about pairs, not about one clip",
+            "Rank them by who is preferred",
         )
-        raise InvalidSettingError(setting, problem, "Rank them by who is preferred")
-    lineup = lineup or read_season_clips(folder)
-    index = {name: number for number, name in enumerate(lineup.clips)}
+    clips = clips or read_season_clips(folder)
+    index = {name: number for number, name in enumerate(clips.names)}
     titles = entrants.shown(entrants.reviewers)
     names = tuple(sorted(titles[judge.name] for judge in entrants.heard))
     columns = array("i"), array("i"), array("b")
@@ -154,8 +182,8 @@ def read_season_answers(
                 columns[0].append(reviewer)
                 columns[1].append(clip)
                 columns[2].append(encode_answer_label(read))
-    play = SeasonAnswerTable(
-        lineup=lineup,
+    answers = SeasonAnswerTable(
+        clips=clips,
         condition=condition,
         reviewers=names,
         floors=frozenset(titles[judge.name] for judge in entrants.heard if judge.floor),
@@ -163,7 +191,7 @@ def read_season_answers(
         clip=np.array(columns[1], dtype=np.int32),
         said=np.array(columns[2], dtype=np.int8),
     )
-    return add_human_reviewers(play, read_season_votes(folder)[1]) if people else play
+    return add_human_reviewers(answers, read_season_votes(folder)[1]) if people else answers
 
 
 def read_reviewer_answers(
@@ -207,3 +235,135 @@ def encode_answer_label(read: Verdict | Failure) -> int:
     ):
         return _SAID[read.label]
     return SILENT
+
+
+FILE = "people.json"
+PERSON = "person: "
+"""Prefix of each person's name, to distinguish people from models."""
+MAJORITY = "people: majority"
+_MOST_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class HumanClipVote:
+    """Vote of one person about one clip."""
+
+    clip: str
+    """Name of the clip in the season's clip set."""
+    voter: str
+    label: Label
+
+
+class StoredSeasonVotes(RecipeSection):
+    """The votes of people that are stored in a season's folder."""
+
+    source: Text
+    """Description of the source of the votes."""
+    ballots: tuple[tuple[str, str, Label], ...] = Field(default=())
+    """Clip, voter and label of each vote."""
+
+
+def iter_benchmark_votes(entries: Iterable[Entry]) -> Iterator[HumanClipVote]:
+    """Yield the votes of people that are stored in the benchmark's entries."""
+    for entry in entries:
+        for vote in entry.votes:
+            yield HumanClipVote(entry.name, vote.voter, vote.label)
+
+
+def read_campaign_votes(records: CampaignRecords, *, named: bool = False) -> list[HumanClipVote]:
+    """Return the valid real-or-generated votes of a campaign; voters have aliases unless `named`.
+
+    Votes that an annotator gave after seeing a machine's annotations are included; see the
+    campaign's own report.
+    """
+    votes = [
+        HumanClipVote(vote.task.names[0], vote.annotator, vote.value.label)
+        for vote in iter_valid_judgements(records)
+        if isinstance(vote.value, VoteAnswer | TraceAnswer) and vote.value.label is not None
+    ]
+    aliases = assign_annotator_aliases(
+        sorted({ballot.voter for ballot in votes}), seed=0, named=named
+    )
+    return [HumanClipVote(vote.clip, aliases[vote.voter], vote.label) for vote in votes]
+
+
+def write_season_votes(folder: "SeasonFolder", source: str, votes: Sequence[HumanClipVote]) -> None:
+    """Store the votes of people in the season's folder; they replace votes stored earlier."""
+    rows = [[vote.clip, vote.voter, vote.label.value] for vote in votes]
+    folder.place.put(FILE, json.dumps({"source": source, "ballots": rows}).encode())
+
+
+def read_season_votes(folder: "SeasonFolder") -> tuple[str, tuple[HumanClipVote, ...]]:
+    """Return the source of a season's human votes, and the votes; both are empty if none are stored.
+
+    Raises:
+        UnreadableSourceError: The file of votes is damaged.
+    """
+    try:
+        stored = StoredSeasonVotes.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
+    except FileNotFoundError:
+        return "", ()
+    except (ValidationError, InvalidValueError) as error:
+        raise UnreadableSourceError(
+            FILE, "no votes of people", "Run `unreel arena people` again"
+        ) from error
+    return stored.source, tuple(HumanClipVote(*row) for row in stored.ballots)
+
+
+def add_human_reviewers(
+    play: SeasonAnswerTable, ballots: Iterable[HumanClipVote]
+) -> SeasonAnswerTable:
+    """Return the answer table `play` with each person, and the majority of people, added as reviewers.
+
+    Only the majority is ranked: if each person were ranked too, people would count twice in the
+    rate at which a creator is detected. Votes about clips outside the table are ignored. Of several
+    votes of a person on a clip, the first counts.
+    """
+    index = {name: at for at, name in enumerate(play.clips.names)}
+    answers: dict[str, dict[int, int]] = {}
+    for ballot in ballots:
+        if ballot.clip in index:
+            votes = answers.setdefault(f"{PERSON}{ballot.voter}", {})
+            votes.setdefault(index[ballot.clip], _SAID[ballot.label])
+    if not answers:
+        return play
+    answers[MAJORITY] = _compute_majority_votes(answers.values())
+    duplicates = answers.keys() & set(play.reviewers)
+    if duplicates:
+        raise InvalidValueError(
+            f"a reviewer of the season is called {min(duplicates)!a}. Give it another title"
+        )
+    return _append_human_answers(play, answers)
+
+
+def _compute_majority_votes(people: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """Return the majority vote of people on each clip, by clip index; `SILENT` for a tie."""
+    tally: dict[int, Counter[int]] = {}
+    for answers in people:
+        for clip, says in answers.items():
+            tally.setdefault(clip, Counter())[says] += 1
+    majority = {}
+    for clip, votes in tally.items():
+        real, generated = votes[SAID_REAL], votes[SAID_GENERATED]
+        louder = SAID_GENERATED if generated > real else SAID_REAL
+        majority[clip] = SILENT if real == generated else louder
+    return majority
+
+
+def _append_human_answers(
+    answers: SeasonAnswerTable, people: Mapping[str, Mapping[int, int]]
+) -> SeasonAnswerTable:
+    reviewers = tuple(sorted({*answers.reviewers, *people}))
+    at = {name: number for number, name in enumerate(reviewers)}
+    moved = np.array([at[name] for name in answers.reviewers], dtype=np.int32)
+    new = [(at[name], clip, says) for name, row in people.items() for clip, says in row.items()]
+    who, clips, says = (np.array(column) for column in zip(*new, strict=True))
+    return SeasonAnswerTable(
+        clips=answers.clips,
+        condition=answers.condition,
+        reviewers=reviewers,
+        floors=answers.floors | (people.keys() - {MAJORITY}),
+        reviewer=np.concatenate([moved[answers.reviewer], who]).astype(np.int32),
+        clip=np.concatenate([answers.clip, clips]).astype(np.int32),
+        said=np.concatenate([answers.said, says]).astype(np.int8),
+    )

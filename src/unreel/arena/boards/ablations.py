@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Final
 
 import numpy as np
 
 from unreel.arena.answers.answer_table import (
     SAID_GENERATED,
+    SAID_REAL,
     UNASKED,
     Grid,
     Mask,
@@ -28,6 +28,7 @@ from unreel.arena.answers.answer_table import (
 from unreel.arena.boards.entrant_comparison import (
     apply_holm_correction,
     estimate_by_scene_jackknife,
+    estimate_percentage_by_jackknife,
     sum_by_scene,
 )
 from unreel.core.estimate import Measured
@@ -35,13 +36,81 @@ from unreel.creators.contract import CreatorInput
 from unreel.protocols.paper_formulas import PERCENT
 from unreel.stats.row_sample import Array, IntArray
 
-EVERYBODY: Final = "all reviewers"
-SETTING: Final = "generation setting"
-DEGRADATION: Final = "degradation"
-BALANCED: Final = "balanced"
-CAUGHT: Final = "caught"
-ALARMS: Final = "said generated"
-AS_FILMED: Final = "as filmed"
+_HALF = 0.5
+"""Correction of each count (Hautus 1995), so that a reviewer without errors has a finite sensitivity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerBias:
+    """Bias and sensitivity of one reviewer under one condition."""
+
+    condition: str
+    reviewer: str
+    said_real: Measured
+    """Percentage of answers "real", mean over real and generated clips; 50 is unbiased."""
+    sensitivity: Measured
+    """Sensitivity d': distance between real and generated clips in standard deviations; 0 is guessing."""
+    criterion: Measured
+    """Criterion c: above 0 the reviewer calls doubtful clips real, below 0 generated."""
+
+
+def measure_reviewer_biases(answers: SeasonAnswerTable) -> tuple[ReviewerBias, ...]:
+    """Return the bias towards "real" of every reviewer, including baselines; controls are excluded."""
+    grid = build_answer_grid(answers)
+    generated, filmed = get_generated_clip_mask(answers.clips), get_real_clip_mask(answers.clips)
+    biases = []
+    for name, line in zip(answers.reviewers, grid, strict=True):
+        read = (line >= 0) & (generated | filmed)
+        says_real = line[read] == SAID_REAL
+        sides = generated[read], filmed[read]
+        columns = [column.astype(np.float64) for s in sides for column in (says_real & s, s)]
+        sums = sum_by_scene(answers.clips.scene[read].astype(np.int64), *columns)
+        n = int(read.sum())
+        biases.append(
+            ReviewerBias(
+                condition=answers.condition,
+                reviewer=name,
+                said_real=estimate_percentage_by_jackknife(_compute_balanced_real_rate, sums, n=n),
+                sensitivity=estimate_by_scene_jackknife(_compute_sensitivity, sums, n=n).value,
+                criterion=estimate_by_scene_jackknife(_compute_response_criterion, sums, n=n).value,
+            )
+        )
+    return tuple(biases)
+
+
+def _compute_balanced_real_rate(sums: Array) -> Array:
+    proportions: Array = PERCENT * (sums[:, 0] / sums[:, 1] + sums[:, 2] / sums[:, 3]) / 2
+    return proportions
+
+
+def _compute_sensitivity(sums: Array) -> Array:
+    missed, passed = _compute_normal_quantiles(sums)
+    return passed - missed
+
+
+def _compute_response_criterion(sums: Array) -> Array:
+    missed, passed = _compute_normal_quantiles(sums)
+    middle: Array = (missed + passed) / 2
+    return middle
+
+
+def _compute_normal_quantiles(sums: Array) -> tuple[Array, Array]:
+    """Compute the normal quantiles of the rates at which generated and real clips are called real."""
+    from scipy.special import ndtri
+
+    totals = np.where(sums[:, 1::2] > 0, sums[:, 1::2], np.nan)
+    proportions = (sums[:, 0::2] + _HALF) / (totals + 2 * _HALF)
+    missed, passed = ndtri(proportions).T
+    return missed, passed
+
+
+EVERYBODY = "all reviewers"
+SETTING = "generation setting"
+DEGRADATION = "degradation"
+BALANCED = "balanced"
+CAUGHT = "caught"
+ALARMS = "said generated"
+AS_FILMED = "as filmed"
 _Told = tuple[str, str, str, str]
 """Setting that differs, its first and its second value, and the metric."""
 Knobs = Mapping[str, Mapping[str, str]]
@@ -69,7 +138,7 @@ class AblationEffect:
 
 
 def measure_ablation_effects(
-    plays: Sequence[SeasonAnswerTable], *, knobs: Knobs | None = None
+    answer_tables: Sequence[SeasonAnswerTable], *, knobs: Knobs | None = None
 ) -> tuple[AblationEffect, ...]:
     """Return the effects of all changed settings between and within the answer tables of a season.
 
@@ -78,12 +147,12 @@ def measure_ablation_effects(
     earlier one. All p-values are corrected together (Holm).
     """
     effects: list[AblationEffect] = []
-    for before, after in combinations(plays, 2):
+    for before, after in combinations(answer_tables, 2):
         knob = _find_changed_setting(before.condition, after.condition, knobs)
         if knob:
             effects += _iter_effects_between_tables(after, before, knob)
-    for play in plays:
-        effects += _iter_effects_within_table(play)
+    for answers in answer_tables:
+        effects += _iter_effects_within_table(answers)
     return correct_effect_p_values(effects)
 
 
@@ -115,35 +184,35 @@ def _find_changed_setting(before: str, after: str, knobs: Knobs | None) -> str:
 def _iter_effects_between_tables(
     first: SeasonAnswerTable, second: SeasonAnswerTable, knob: str
 ) -> Iterator[AblationEffect]:
-    index = {name: at for at, name in enumerate(second.lineup.clips)}
-    shared = [(at, index[c]) for at, c in enumerate(first.lineup.clips) if c in index]
+    index = {name: at for at, name in enumerate(second.clips.names)}
+    shared = [(at, index[c]) for at, c in enumerate(first.clips.names) if c in index]
     left, right = np.array(shared, dtype=np.intp).reshape(-1, 2).T
-    mask = (get_generated_clip_mask(first.lineup) | get_real_clip_mask(first.lineup))[left]
+    mask = (get_generated_clip_mask(first.clips) | get_real_clip_mask(first.clips))[left]
     left, right = left[mask], right[mask]
     names = [name for name in first.reviewers if name in second.reviewers]
     pairs = _PairedReviewerScores(
         told=(knob, first.condition, second.condition, BALANCED),
         first=_build_correctness_grid(first, names)[:, left],
         second=_build_correctness_grid(second, names)[:, right],
-        scene=first.lineup.scene[left].astype(np.int64),
-        side=get_generated_clip_mask(first.lineup)[left].astype(np.int64),
+        scene=first.clips.scene[left].astype(np.int64),
+        side=get_generated_clip_mask(first.clips)[left].astype(np.int64),
     )
     return pairs.ablations(names, first.floors | second.floors)
 
 
-def _build_correctness_grid(play: SeasonAnswerTable, names: Sequence[str]) -> Grid:
+def _build_correctness_grid(answers: SeasonAnswerTable, names: Sequence[str]) -> Grid:
     """Return reviewers `names` by clips: 1 right, 0 wrong, negative codes if missing or unreadable."""
-    grid = build_answer_grid(play)[[play.reviewers.index(name) for name in names]]
-    right = (grid == SAID_GENERATED) == get_generated_clip_mask(play.lineup)[np.newaxis]
+    grid = build_answer_grid(answers)[[answers.reviewers.index(name) for name in names]]
+    right = (grid == SAID_GENERATED) == get_generated_clip_mask(answers.clips)[np.newaxis]
     return np.where(grid < 0, grid, right).astype(np.int8)
 
 
-def _iter_effects_within_table(play: SeasonAnswerTable) -> Iterator[AblationEffect]:
-    grid = build_answer_grid(play)
-    for labels, first, second in _iter_scene_comparisons(play.lineup):
+def _iter_effects_within_table(answers: SeasonAnswerTable) -> Iterator[AblationEffect]:
+    grid = build_answer_grid(answers)
+    for labels, first, second in _iter_scene_comparisons(answers.clips):
         left, right = (
-            _map_scenes_to_clips(play.lineup, first),
-            _map_scenes_to_clips(play.lineup, second),
+            _map_scenes_to_clips(answers.clips, first),
+            _map_scenes_to_clips(answers.clips, second),
         )
         scenes = sorted(left.keys() & right.keys())
         pairs = _PairedReviewerScores(
@@ -153,7 +222,7 @@ def _iter_effects_within_table(play: SeasonAnswerTable) -> Iterator[AblationEffe
             scene=np.array(scenes, dtype=np.int64),
             side=np.zeros(len(scenes), dtype=np.int64),
         )
-        yield from pairs.ablations(play.reviewers, play.floors)
+        yield from pairs.ablations(answers.reviewers, answers.floors)
 
 
 def _map_scenes_to_clips(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
@@ -162,20 +231,20 @@ def _map_scenes_to_clips(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
     return dict(zip(lineup.scene[clips].tolist(), clips.tolist(), strict=True))
 
 
-def _iter_scene_comparisons(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
+def _iter_scene_comparisons(clips: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
     """Yield described clip masks to compare: a creator in two settings, or a control and real clips."""
     by_creator: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
-    for number, name in enumerate(lineup.creators):
+    for number, name in enumerate(clips.creators):
         creator, _, setting = name.rpartition("/")
         if creator and setting in set(CreatorInput):
             by_creator[creator].append((name, number))
     for settings in by_creator.values():
         for (before, i), (after, j) in combinations(settings, 2):
             labels = (SETTING, after, before, CAUGHT)
-            yield labels, lineup.creator == j, lineup.creator == i
-    for number, name in enumerate(lineup.controls):
+            yield labels, clips.creator == j, clips.creator == i
+    for number, name in enumerate(clips.controls):
         labels = (DEGRADATION, name, AS_FILMED, ALARMS)
-        yield labels, lineup.control == number, get_real_clip_mask(lineup)
+        yield labels, clips.control == number, get_real_clip_mask(clips)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

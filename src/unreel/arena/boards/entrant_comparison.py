@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from unreel.stats.row_sample import Array, BoolArray, IntArray
 
 Figure = Callable[[Array], Array]
 """Function from sums, one set per row, to values; NaN if undefined."""
-_EVEN: Final = PERCENT / 2
-CLEAR_BELOW: Final = 0.05
-"""Maximum corrected p-value of a significant difference."""
+_EVEN = PERCENT / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +93,9 @@ def apply_holm_correction(p_values: Sequence[float | None]) -> list[float | None
     return [None if p is None else next(corrected) for p in p_values]
 
 
-SURE: Final = 0.05
+SURE = 0.05
 """Family-wise error rate of the claims."""
-_ALIKE_PLACES: Final = 9
+_ALIKE_PLACES = 9
 """Number of decimal places at which means are compared: smaller differences are rounding errors."""
 
 

@@ -1,12 +1,87 @@
 """Metrics of both leaderboards: name, description, and whether high or low is better."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Literal
 
 from unreel.core.errors import UnknownNameError
+from unreel.core.estimate import Estimate, Measured, Unmeasured
 
-REAL_CLIPS: Final = "real clips"
+_NO_CREATOR = Unmeasured("a control is no creator")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderboardRow:
+    """One entrant on its leaderboard. All rates are in percent."""
+
+    name: str
+    kind: Literal["reviewer", "creator", "floor", "control"]
+    figures: Mapping[str, Measured]
+    """Metrics by the names in `leaderboard_metrics`: accuracy, balanced, said-real, ability, fakeness, realism, ..."""
+    rank: int | None = None
+    """Rank by unrounded means; `None` for baselines, controls, and entrants with missing cells."""
+    first_class: bool = False
+    """Whether the entrant leads: the first one does not significantly beat it (paired differences,
+    Holm), a reviewer beats the coin, and the interval of its balanced accuracy or of its right pairs
+    is above 50 percent, corrected for the number of reviewers. A board with one entrant has no leader.
+    """
+    lacks: tuple[str, ...] = ()
+    """Opponents without complete answers. A reviewer with missing opponents has no rank and
+    does not affect other ranks; a creator is ranked by the complete reviewers.
+    """
+    above: Mapping[str, float] = field(default_factory=dict)
+    """Fraction of resamples in which the entrant is above each other complete entrant of the board."""
+    surely_above: tuple[str, ...] = ()
+    """Entrants that this one significantly beats, corrected for all pairs of the board (Holm)."""
+
+
+_CHANCE_PERCENT = 50.0
+"""Balanced accuracy, or share of right pairs, of coins and of constant answers."""
+
+
+def is_above_chance(percent: Measured, *, n_reviewers: int) -> bool:
+    """Return whether the whole interval, widened for `n_reviewers` (Bonferroni), is above 50 percent."""
+    if not isinstance(percent, Estimate):
+        return False
+    wider = NormalDist().inv_cdf(0.025 / n_reviewers) / NormalDist().inv_cdf(0.025)
+    return percent.value - wider * (percent.value - percent.low) > _CHANCE_PERCENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerCreatorCell:
+    """Rates of one reviewer on the clips of one creator or control."""
+
+    reviewer: str
+    creator: str
+    caught: Measured
+    """Percentage of "generated" among the readable answers about the creator's clips."""
+    accuracy: Measured = _NO_CREATOR
+    """Percentage of right answers among the readable ones, real clips pooled with the creator's."""
+    balanced: Measured = _NO_CREATOR
+    """Mean of the accuracies on real clips and on the creator's clips, in percent."""
+    n_asked: int
+    n_silent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonLeaderboard:
+    """Both leaderboards of a season under one condition."""
+
+    condition: str
+    reviewers: tuple[LeaderboardRow, ...]
+    """Rows of reviewers: ranked ones, best first; then those with missing cells, then baselines."""
+    creators: tuple[LeaderboardRow, ...]
+    """Rows of creators: ranked ones, least caught first; then unranked ones, then controls."""
+    cells: tuple[ReviewerCreatorCell, ...]
+    """Cells by reviewer, creators before controls; combinations without a question are omitted."""
+    n_scenes: int
+    n_resamples: int
+    sway: Mapping[str, Measured] = field(default_factory=dict)
+    """Effect of one standard deviation of each nuisance on the log-odds of "generated"; empty without nuisances."""
+
+
+REAL_CLIPS = "real clips"
 """Name of the real clips on leaderboards, for example in `LeaderboardRow.lacks`."""
 
 
@@ -31,7 +106,7 @@ def _select_leaderboard_metrics(
     return {metric.name: metric for metric in metrics if metric.board == board}
 
 
-_ALL: Final = (
+_ALL = (
     LeaderboardMetric(
         name="accuracy",
         title="Accuracy",
@@ -194,14 +269,13 @@ _ALL: Final = (
     ),
 )
 
-REVIEWER_FIGURES: Final = _select_leaderboard_metrics("reviewers", *_ALL)
-CREATOR_FIGURES: Final = _select_leaderboard_metrics("creators", *_ALL)
+REVIEWER_FIGURES = _select_leaderboard_metrics("reviewers", *_ALL)
+CREATOR_FIGURES = _select_leaderboard_metrics("creators", *_ALL)
 
 
 def get_leaderboard_metric(name: str) -> LeaderboardMetric:
     """Return the metric called `name`; raise `UnknownNameError`, with the nearest name, if unknown."""
     known = {**REVIEWER_FIGURES, **CREATOR_FIGURES}
     if name not in known:
-        kind = "figure"
-        raise UnknownNameError(kind, name, sorted(known))
+        raise UnknownNameError("figure", name, sorted(known))
     return known[name]

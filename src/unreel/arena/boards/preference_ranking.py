@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,7 @@ from unreel.arena.boards.entrant_comparison import (
     rank_means,
     sum_by_scene,
 )
-from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS
-from unreel.arena.boards.leaderboard_types import LeaderboardRow
+from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS, LeaderboardRow, is_above_chance
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured
 from unreel.protocols.paper_formulas import PERCENT
@@ -34,9 +32,8 @@ from unreel.stats.ranking import BattleOutcome, ClipBattle, bradley_terry
 from unreel.stats.resampling import RESAMPLES
 from unreel.stats.row_sample import Array
 
-TOOK_FIRST: Final = 0
-TOOK_SECOND: Final = 1
-_COIN_PERCENT: Final = 50.0
+TOOK_FIRST = 0
+TOOK_SECOND = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +55,11 @@ class PairAnswerTable:
     def __post_init__(self) -> None:
         columns = (self.reviewer, self.first, self.second, self.scene)
         if any(len(column) != len(self.took) for column in columns):
-            msg = "columns of pairs must be equally long. Build them together"
-            raise InvalidValueError(msg)
+            raise InvalidValueError("columns of pairs must be equally long. Build them together")
         if (self.first == self.second).any():
-            msg = "a pair shows two clips of one creator. Pair clips of different makers"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                "a pair shows two clips of one creator. Pair clips of different makers"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,25 +73,27 @@ class PreferenceRates:
     """Rows of reviewers by the fraction of pairs with a real clip in which they find it."""
 
 
-def rank_entrants_by_pair_answers(play: PairAnswerTable, *, seed: int) -> PreferenceRates:
+def rank_entrants_by_pair_answers(answers: PairAnswerTable, *, seed: int) -> PreferenceRates:
     """Rank creators and reviewers by the answers about pairs of clips.
 
     Creators are ranked by Bradley-Terry strength, which is also estimated for the real clips.
     Reviewers are ranked by the fraction of pairs with a real clip in which they find it. Confidence
     intervals resample scenes.
     """
-    strengths = bradley_terry(_build_clip_battles(play), seed=seed)
-    names = [*play.creators, REAL_CLIPS]
+    strengths = bradley_terry(_build_clip_battles(answers), seed=seed)
+    names = [*answers.creators, REAL_CLIPS]
     creators = [
         LeaderboardRow(
             name=name,
             kind="control" if name == REAL_CLIPS else "creator",
             figures={
                 "strength": strengths[name],
-                "taken-for-real": _estimate_win_rate(play, i, seed=seed),
+                "taken-for-real": _estimate_percentage(
+                    answers, *_select_creator_wins(answers, i), seed=seed
+                ),
             },
         )
-        for i, name in zip([*range(len(play.creators)), NOBODY], names, strict=True)
+        for i, name in zip([*range(len(answers.creators)), NOBODY], names, strict=True)
         if name in strengths
     ]
     reviewers = [
@@ -102,21 +101,36 @@ def rank_entrants_by_pair_answers(play: PairAnswerTable, *, seed: int) -> Prefer
             name=name,
             kind="reviewer",
             figures={
-                "pair-accuracy": _estimate_pair_accuracy(play, i, seed=seed),
-                "took-first": _estimate_first_position_rate(play, i, seed=seed),
+                "pair-accuracy": _estimate_percentage(
+                    answers, *_select_reviewer_hits(answers, i), seed=seed
+                ),
+                "took-first": _estimate_first_position_rate(answers, i, seed=seed),
             },
         )
-        for i, name in enumerate(play.reviewers)
+        for i, name in enumerate(answers.reviewers)
     ]
     return PreferenceRates(
-        condition=play.condition,
+        condition=answers.condition,
         creators=_rank_leaderboard_rows(
-            creators, "strength", _resample_win_rates(play, _group_wins_by_creator(play), seed=seed)
+            creators,
+            "strength",
+            _resample_win_rates(
+                answers,
+                {name: _select_creator_wins(answers, i) for i, name in enumerate(answers.creators)},
+                seed=seed,
+            ),
         ),
         reviewers=_rank_leaderboard_rows(
             reviewers,
             "pair-accuracy",
-            _resample_win_rates(play, _group_hits_by_reviewer(play), seed=seed),
+            _resample_win_rates(
+                answers,
+                {
+                    name: _select_reviewer_hits(answers, i)
+                    for i, name in enumerate(answers.reviewers)
+                },
+                seed=seed,
+            ),
         ),
     )
 
@@ -125,79 +139,71 @@ _Rows = tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
 """Masks of the pairs that count for an entrant, and of the pairs that it won."""
 
 
-def _group_wins_by_creator(play: PairAnswerTable) -> dict[str, _Rows]:
-    return {name: _select_creator_wins(play, i) for i, name in enumerate(play.creators)}
-
-
-def _group_hits_by_reviewer(play: PairAnswerTable) -> dict[str, _Rows]:
-    return {name: _select_reviewer_hits(play, i) for i, name in enumerate(play.reviewers)}
-
-
 def _resample_win_rates(
-    play: PairAnswerTable, rows: Mapping[str, _Rows], *, seed: int
+    answers: PairAnswerTable, rows: Mapping[str, _Rows], *, seed: int
 ) -> dict[str, Array]:
     """Return won-pair fractions per entrant: observed, then per shared bootstrap resample of scenes."""
-    n_scenes = max(1, len(play.scenes))
+    n_scenes = max(1, len(answers.scenes))
     draws = np.random.default_rng(seed).multinomial(
         n_scenes, np.full(n_scenes, 1 / n_scenes), size=RESAMPLES
     )
     weights = np.concatenate([np.ones((1, n_scenes)), draws])
-    shares = {}
+    proportions = {}
     for name, (mask, won) in rows.items():
         wins, pairs = (
-            np.bincount(play.scene[chosen], minlength=n_scenes) for chosen in (mask & won, mask)
+            np.bincount(answers.scene[chosen], minlength=n_scenes) for chosen in (mask & won, mask)
         )
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares[name] = (weights @ wins) / (weights @ pairs)
-    return shares
+            proportions[name] = (weights @ wins) / (weights @ pairs)
+    return proportions
 
 
-def _build_clip_battles(play: PairAnswerTable) -> list[ClipBattle]:
-    names = (*play.creators, REAL_CLIPS)  # NOBODY is the last index
+def _build_clip_battles(answers: PairAnswerTable) -> list[ClipBattle]:
+    names = (*answers.creators, REAL_CLIPS)  # NOBODY is the last index
     outcomes = {TOOK_FIRST: BattleOutcome.FIRST, TOOK_SECOND: BattleOutcome.SECOND}
-    columns = (play.first, play.second, play.took, play.scene)
+    columns = (answers.first, answers.second, answers.took, answers.scene)
     return [
-        ClipBattle(names[first], names[second], outcomes[took], play.scenes[scene])
+        ClipBattle(names[first], names[second], outcomes[took], answers.scenes[scene])
         for first, second, took, scene in zip(*(c.tolist() for c in columns), strict=True)
         if took != SILENT
     ]
 
 
-def _estimate_win_rate(play: PairAnswerTable, index: int, *, seed: int) -> Measured:
-    """Return the percentage of a creator's pairs in which its clip is taken for the real one."""
-    return _estimate_percentage(play, *_select_creator_wins(play, index), seed=seed)
+def _select_creator_wins(answers: PairAnswerTable, index: int) -> _Rows:
+    read = answers.took != SILENT
+    mask = read & ((answers.first == index) | (answers.second == index))
+    return mask, np.where(
+        answers.first == index, answers.took == TOOK_FIRST, answers.took == TOOK_SECOND
+    )
 
 
-def _select_creator_wins(play: PairAnswerTable, index: int) -> _Rows:
-    read = play.took != SILENT
-    mask = read & ((play.first == index) | (play.second == index))
-    return mask, np.where(play.first == index, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
+def _select_reviewer_hits(answers: PairAnswerTable, reviewer: int) -> _Rows:
+    read = (answers.took != SILENT) & (answers.reviewer == reviewer)
+    mask = read & ((answers.first == NOBODY) | (answers.second == NOBODY))
+    return mask, np.where(
+        answers.first == NOBODY, answers.took == TOOK_FIRST, answers.took == TOOK_SECOND
+    )
 
 
-def _estimate_pair_accuracy(play: PairAnswerTable, reviewer: int, *, seed: int) -> Measured:
-    """Compute the percentage of pairs with a real clip in which the reviewer finds the real clip."""
-    return _estimate_percentage(play, *_select_reviewer_hits(play, reviewer), seed=seed)
-
-
-def _select_reviewer_hits(play: PairAnswerTable, reviewer: int) -> _Rows:
-    read = (play.took != SILENT) & (play.reviewer == reviewer)
-    mask = read & ((play.first == NOBODY) | (play.second == NOBODY))
-    return mask, np.where(play.first == NOBODY, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
-
-
-def _estimate_first_position_rate(play: PairAnswerTable, reviewer: int, *, seed: int) -> Measured:
+def _estimate_first_position_rate(
+    answers: PairAnswerTable, reviewer: int, *, seed: int
+) -> Measured:
     """Compute the percentage of pairs in which the reviewer takes the first clip for real."""
-    mask = (play.took != SILENT) & (play.reviewer == reviewer)
-    return _estimate_percentage(play, mask, play.took == TOOK_FIRST, seed=seed)
+    mask = (answers.took != SILENT) & (answers.reviewer == reviewer)
+    return _estimate_percentage(answers, mask, answers.took == TOOK_FIRST, seed=seed)
 
 
 def _estimate_percentage(
-    play: PairAnswerTable, mask: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_], *, seed: int
+    answers: PairAnswerTable,
+    mask: npt.NDArray[np.bool_],
+    right: npt.NDArray[np.bool_],
+    *,
+    seed: int,
 ) -> Measured:
     estimate = bootstrap_mean(
         right[mask].astype(np.float64),
         seed=seed,
-        clusters=[play.scenes[scene] for scene in play.scene[mask].tolist()],
+        clusters=[answers.scenes[scene] for scene in answers.scene[mask].tolist()],
         bounds=(0.0, 1.0),
     )
     return estimate.scaled(PERCENT) if isinstance(estimate, Estimate) else estimate
@@ -209,8 +215,8 @@ def _rank_leaderboard_rows(
     """Return leaderboard rows ranked by the metric `by`, best first.
 
     Rows without that metric, and the real clips, have no rank. An entrant leads if the first one does
-    not significantly beat it in `shares`, the resampled win rates; a reviewer must also be above 50
-    percent.
+    not significantly beat it in `shares`, the resampled win rates; the interval of a reviewer must also
+    be above 50 percent.
     """
     values = [(row, row.figures[by]) for row in rows]
     ranked = [(row, v) for row, v in values if isinstance(v, Estimate) and row.kind != "control"]
@@ -224,7 +230,8 @@ def _rank_leaderboard_rows(
         row.name: replace(
             row,
             rank=rank,
-            first_class=bool(leads) and (row.kind != "reviewer" or value.value > _COIN_PERCENT),
+            first_class=bool(leads)
+            and (row.kind != "reviewer" or is_above_chance(value, n_reviewers=len(ranked))),
         )
         for (row, value), rank, leads in zip(ranked, ranks, leading, strict=True)
     }
@@ -232,15 +239,15 @@ def _rank_leaderboard_rows(
     return tuple(sorted(listed, key=lambda row: (row.rank or len(listed) + 1, row.name)))
 
 
-KNOB: Final = "pair against single"
-RIGHT: Final = "right"
+KNOB = "pair against single"
+RIGHT = "right"
 _Cell = tuple[str, str]
 """Creator and scene."""
 _Scores = Mapping[_Cell, float]
 
 
 def compare_pairs_with_single_clips(
-    pairs: PairAnswerTable, single: SeasonAnswerTable
+    pairs: PairAnswerTable, single_answers: SeasonAnswerTable
 ) -> tuple[AblationEffect, ...]:
     """Compare each reviewer's accuracy on pairs with its accuracy on the same two clips shown singly.
 
@@ -248,53 +255,53 @@ def compare_pairs_with_single_clips(
     scene count, and only if all three answers are readable. Guessing is right half of the time in
     both cases.
     """
-    names = [name for name in pairs.reviewers if name in single.reviewers]
+    names = [name for name in pairs.reviewers if name in single_answers.reviewers]
     effects: list[AblationEffect] = []
     scores = {
-        name: (_compute_pair_scores(pairs, name), _compute_single_clip_scores(single, name))
+        name: (_compute_pair_scores(pairs, name), _compute_single_clip_scores(single_answers, name))
         for name in names
     }
-    ranked = [name for name in names if name not in single.floors]
+    ranked = [name for name in names if name not in single_answers.floors]
     for title, chosen in ((EVERYBODY, ranked), *((name, [name]) for name in names)):
         effects.append(
-            _measure_pairing_effect(pairs, single, title, [scores[name] for name in chosen])
+            _measure_pairing_effect(pairs, single_answers, title, [scores[name] for name in chosen])
         )
     return correct_effect_p_values(effects)
 
 
-def _compute_pair_scores(play: PairAnswerTable, name: str) -> _Scores:
+def _compute_pair_scores(answers: PairAnswerTable, name: str) -> _Scores:
     """Return pair accuracy per creator and scene: 1 if the real clip was found; mean of both orders."""
-    mask = play.reviewer == play.reviewers.index(name)
+    mask = answers.reviewer == answers.reviewers.index(name)
     hits: dict[_Cell, list[bool]] = {}
-    for at in np.flatnonzero(mask & np.isin(play.took, (TOOK_FIRST, TOOK_SECOND))):
-        first, second = int(play.first[at]), int(play.second[at])
+    for at in np.flatnonzero(mask & np.isin(answers.took, (TOOK_FIRST, TOOK_SECOND))):
+        first, second = int(answers.first[at]), int(answers.second[at])
         if NOBODY not in {first, second}:
             continue
-        maker = play.creators[second if first == NOBODY else first]
-        right = play.took[at] == (TOOK_FIRST if first == NOBODY else TOOK_SECOND)
-        hits.setdefault((maker, play.scenes[play.scene[at]]), []).append(bool(right))
+        creator = answers.creators[second if first == NOBODY else first]
+        right = answers.took[at] == (TOOK_FIRST if first == NOBODY else TOOK_SECOND)
+        hits.setdefault((creator, answers.scenes[answers.scene[at]]), []).append(bool(right))
     return {cell: float(np.mean(values)) for cell, values in hits.items()}
 
 
-def _compute_single_clip_scores(play: SeasonAnswerTable, name: str) -> _Scores:
+def _compute_single_clip_scores(answers: SeasonAnswerTable, name: str) -> _Scores:
     """Return mean accuracy on the creator's and the scene's real clip, per creator and scene."""
-    lineup, line = play.lineup, build_answer_grid(play)[play.reviewers.index(name)]
+    clips, line = answers.clips, build_answer_grid(answers)[answers.reviewers.index(name)]
     filmed: dict[int, float] = {}
-    for at in np.flatnonzero(get_real_clip_mask(lineup) & (line >= 0))[::-1]:
-        filmed[int(lineup.scene[at])] = float(line[at] == SAID_REAL)
+    for at in np.flatnonzero(get_real_clip_mask(clips) & (line >= 0))[::-1]:
+        filmed[int(clips.scene[at])] = float(line[at] == SAID_REAL)
     scores = {}
-    for at in np.flatnonzero((lineup.creator != NOBODY) & (line >= 0)):
-        scene = int(lineup.scene[at])
+    for at in np.flatnonzero((clips.creator != NOBODY) & (line >= 0)):
+        scene = int(clips.scene[at])
         if scene in filmed:
             caught = float(line[at] == SAID_GENERATED)
-            cell = lineup.creators[lineup.creator[at]], lineup.scenes[scene]
+            cell = clips.creators[clips.creator[at]], clips.scenes[scene]
             scores[cell] = (caught + filmed[scene]) / 2
     return scores
 
 
 def _measure_pairing_effect(
     pairs: PairAnswerTable,
-    single: SeasonAnswerTable,
+    single_answers: SeasonAnswerTable,
     name: str,
     scores: Sequence[tuple[_Scores, _Scores]],
 ) -> AblationEffect:
@@ -312,7 +319,7 @@ def _measure_pairing_effect(
     return AblationEffect(
         knob=KNOB,
         first=f"pairs, {pairs.condition}",
-        second=single.condition,
+        second=single_answers.condition,
         reviewer=name,
         figure=RIGHT,
         difference=tested.value,

@@ -5,26 +5,30 @@ Fakeness is the rate at which reviewers call the clips of a creator generated.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
 from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SILENT, SeasonAnswerTable
-from unreel.arena.answers.resampled_counts import ResampledAnswerTable
+from unreel.arena.answers.resampled_counts import ResampledAnswerCounts, ResampledAnswerTable
 from unreel.arena.boards.entrant_comparison import (
     compare_entrants,
     find_leading_entrants,
     rank_means,
 )
-from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS
-from unreel.arena.boards.leaderboard_types import (
+from unreel.arena.boards.leaderboard_metrics import (
+    CREATOR_FIGURES,
+    REAL_CLIPS,
+    REVIEWER_FIGURES,
     LeaderboardRow,
     ReviewerCreatorCell,
     SeasonLeaderboard,
+    is_above_chance,
 )
-from unreel.arena.boards.rates import LeaderboardRates, measure_leaderboard_rates
 from unreel.core.errors import UnknownNameError
-from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.protocols.paper_formulas import PERCENT
+from unreel.stats.proportion_intervals import compute_proportion_intervals
 from unreel.stats.resampling import RESAMPLES
 from unreel.stats.row_sample import Array, BoolArray, IntArray
 from unreel.stats.skill_likelihood import SkillAnswerColumns, SkillTermLayout
@@ -36,6 +40,272 @@ from unreel.stats.skill_model import (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ResampledRates:
+    """Several rates (columns), observed and on each resample, and their number of answers by scene."""
+
+    values: Array
+    """Values: a row for each resample (row 0: observed), a column for each rate."""
+    by_scene: Array
+    """Number of answers: a row for each scene, a column for each rate."""
+
+    @classmethod
+    def beside(cls, *rates: "ResampledRates") -> "ResampledRates":
+        """Return one table with the columns of all rate tables in `rates`."""
+        return cls(
+            np.concatenate([rate.values for rate in rates], axis=1),
+            np.concatenate([rate.by_scene for rate in rates], axis=1),
+        )
+
+    def measure(self) -> list[Measured]:
+        """Return each rate in percent, with its confidence interval."""
+        n = self.by_scene.sum(axis=0)
+        n_scenes = (self.by_scene > 0).sum(axis=0)
+        squares = (self.by_scene**2).sum(axis=0)
+        ends = compute_proportion_intervals(
+            self.values[0],
+            self.values[1:],
+            n_clusters=n_scenes.astype(np.float64),
+            n_free=n**2 / np.maximum(squares, 1.0),
+        )
+        columns = (self.values[0], ends.low, ends.high, n, n_scenes)
+        return [
+            _build_percentage_estimate(*map(float, column)) for column in zip(*columns, strict=True)
+        ]
+
+
+def _build_percentage_estimate(
+    value: float, low: float, high: float, n: float, n_scenes: float
+) -> Measured:
+    if np.isnan(value) or n < 1:
+        return Unmeasured("no readable answer to measure it by")
+    if np.isnan(low):
+        return Unmeasured(f"too few scenes carry it; the bare value is {PERCENT * value:.4g} %")
+    return Estimate(value=value, low=low, high=high, n=int(n), n_clusters=int(n_scenes)).scaled(
+        PERCENT
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReviewerSourceRates:
+    """Rates of one reviewer on the clips of each source."""
+
+    caught: list[Measured]
+    """Rate of "generated" for every source: creators, real clips, controls."""
+    accuracy: list[Measured]
+    """Accuracy on real clips pooled with one creator's clips, for every creator."""
+    balanced: list[Measured]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeaderboardRates:
+    """All rates of a season's answers: of reviewers, creators, controls, and reviewers by creators."""
+
+    reviewers: Sequence[Mapping[str, Measured]]
+    accuracy: Array
+    """Accuracy, which ranks the reviewers: a row for each resample, a column for each reviewer."""
+    cells: list[ReviewerSourceRates]
+    creators: Sequence[Mapping[str, Measured]]
+    fakeness: Array
+    controls: Sequence[Mapping[str, Measured]]
+
+
+def measure_leaderboard_rates(answers: ResampledAnswerTable, used: BoolArray) -> LeaderboardRates:
+    """Compute all rates of both leaderboards from the answer table `answers`.
+
+    Args:
+        answers: The answers with their bootstrap resamples.
+        used: Mask of the reviewers (rows) that count for each clip source (columns).
+    """
+    reviewers, accuracy, cells = [], [], []
+    pool = _PooledAnswerCounts.empty(answers)
+    for i, counts in enumerate(answers.counts()):
+        proportions = dict(_iter_reviewer_rates(counts, answers))
+        accuracy.append(proportions["accuracy"].values[:, 0])
+        measured = ResampledRates.beside(*proportions.values()).measure()
+        reviewers.append(dict(zip(proportions, measured, strict=True)))
+        cells.append(_measure_reviewer_source_rates(counts, answers))
+        pool.add(counts, used[i])
+    of_sources = pool.shares()
+    fakeness = of_sources["fakeness"].values[:, answers.sources.made]
+    figures = {name: rate.measure() for name, rate in of_sources.items()}
+    made, changed = answers.sources.made, answers.sources.changed
+    names = [name for name in CREATOR_FIGURES if name in figures]
+    creators = [
+        dict(zip(names, values, strict=True))
+        for values in zip(*(figures[name][made] for name in names), strict=True)
+    ]
+    controls = [{"called-generated": value} for value in figures["fakeness"][changed]]
+    rates = np.stack(accuracy, axis=1) if accuracy else np.zeros((len(answers.weights), 0))
+    return LeaderboardRates(reviewers, rates, cells, creators, fakeness, controls)
+
+
+def _iter_reviewer_rates(
+    counts: ResampledAnswerCounts, answers: ResampledAnswerTable
+) -> Iterator[tuple[str, ResampledRates]]:
+    """Yield each metric of a reviewer: its name, and its observed and resampled values."""
+    sources = answers.sources
+    met = counts.valid[0, sources.made] > 0
+    of = _CorrectAnswerCounts.of(counts, real=sources.real, made=np.flatnonzero(met))
+    met_changed = np.flatnonzero(counts.valid[0, sources.changed] > 0) + sources.changed.start
+    changed = _compute_ratio(counts.generated[:, met_changed], counts.valid[:, met_changed])
+    played, right = sources.played, of.right.sum(axis=1)
+    valid, asked = (column[:, played].sum(axis=1) for column in (counts.valid, counts.asked))
+    generated = counts.generated[:, played].sum(axis=1)
+    everything = counts.asked.sum(axis=1)
+    columns = {
+        "accuracy": (_compute_column_mean(of.pooled(counts.valid)), counts.scene_valid[:, played]),
+        "accuracy-all": (
+            _compute_column_mean(of.pooled(counts.asked)),
+            counts.scene_asked[:, played],
+        ),
+        "balanced": (
+            _compute_column_mean(of.balanced(counts.valid)),
+            counts.scene_valid[:, played],
+        ),
+        "balanced-all": (
+            _compute_column_mean(of.balanced(counts.asked)),
+            counts.scene_asked[:, played],
+        ),
+        "plain": (_compute_ratio(right, valid), counts.scene_valid[:, played]),
+        "plain-all": (_compute_ratio(right, asked), counts.scene_asked[:, played]),
+        "caught": (
+            _compute_column_mean(of.caught(counts.valid)),
+            counts.scene_valid[:, sources.made],
+        ),
+        "false-alarms": (
+            _compute_ratio(counts.generated[:, sources.real], counts.valid[:, sources.real]),
+            counts.scene_valid[:, [sources.real]],
+        ),
+        "control-false-alarms": (
+            _compute_column_mean(changed),
+            counts.scene_valid[:, sources.changed],
+        ),
+        "said-real": (_compute_ratio(valid - generated, valid), counts.scene_valid[:, played]),
+        "answered": (_compute_ratio(counts.valid.sum(axis=1), everything), counts.scene_asked),
+    }
+    for name in REVIEWER_FIGURES:
+        if name in columns:
+            values, by_scene = columns[name]
+            yield name, ResampledRates(values[:, np.newaxis], by_scene.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CorrectAnswerCounts:
+    """Numbers of right answers of one reviewer: on real clips, and on clips of the creators `made`."""
+
+    real: int
+    made: IntArray
+    right: Array
+    """Number of right answers: a column for real clips, then one for each of `made`."""
+
+    @classmethod
+    def of(
+        cls, counts: ResampledAnswerCounts, *, real: int, made: IntArray
+    ) -> "_CorrectAnswerCounts":
+        right_real = counts.valid[:, [real]] - counts.generated[:, [real]]
+        return cls(real, made, np.concatenate([right_real, counts.generated[:, made]], axis=1))
+
+    def pooled(self, totals: Array) -> Array:
+        """Compute a reviewer's accuracy on real clips pooled with one creator's clips, for each creator."""
+        n_real = totals[:, [self.real]]
+        rate = _compute_ratio(self.right[:, [0]] + self.right[:, 1:], n_real + totals[:, self.made])
+        return np.where(n_real > 0, rate, np.nan)
+
+    def caught(self, totals: Array) -> Array:
+        """Compute a reviewer's accuracy on each creator's clips: the rate of answers "generated"."""
+        return _compute_ratio(self.right[:, 1:], totals[:, self.made])
+
+    def balanced(self, totals: Array) -> Array:
+        """Compute, for each creator, the mean of a reviewer's accuracies on real clips and on its clips."""
+        of_real = _compute_ratio(self.right[:, [0]], totals[:, [self.real]])
+        balanced: Array = (of_real + self.caught(totals)) / 2
+        return balanced
+
+
+def _measure_reviewer_source_rates(
+    counts: ResampledAnswerCounts, answers: ResampledAnswerTable
+) -> ReviewerSourceRates:
+    sources = answers.sources
+    of = _CorrectAnswerCounts.of(counts, real=sources.real, made=np.arange(sources.n_creators))
+    caught = ResampledRates(_compute_ratio(counts.generated, counts.valid), counts.scene_valid)
+    by_scene = counts.scene_valid[:, sources.made] + counts.scene_valid[:, [sources.real]]
+    met = np.where(counts.valid[0, sources.made] > 0, 1.0, np.nan)
+    accuracy = ResampledRates(of.pooled(counts.valid) * met, by_scene)
+    balanced = ResampledRates(of.balanced(counts.valid), by_scene)
+    measured = ResampledRates.beside(caught, accuracy, balanced).measure()
+    ends = sources.total, sources.total + sources.n_creators
+    return ReviewerSourceRates(
+        measured[: ends[0]], measured[ends[0] : ends[1]], measured[ends[1] :]
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _PooledAnswerCounts:
+    """Sums of the answer counts of all reviewers per clip source; reviewers are added one by one."""
+
+    caught: Array
+    caught_all: Array
+    generated: Array
+    valid: Array
+    scene_valid: Array
+    scene_asked: Array
+    n_reviewers: Array
+
+    @classmethod
+    def empty(cls, answers: ResampledAnswerTable) -> "_PooledAnswerCounts":
+        lines, total = len(answers.weights), answers.sources.total
+        shape, by_scene = (lines, total), (answers.n_scenes, total)
+        return cls(
+            caught=np.zeros(shape),
+            caught_all=np.zeros(shape),
+            generated=np.zeros(shape),
+            valid=np.zeros(shape),
+            scene_valid=np.zeros(by_scene),
+            scene_asked=np.zeros(by_scene),
+            n_reviewers=np.zeros(total),
+        )
+
+    def add(self, counts: ResampledAnswerCounts, used: BoolArray) -> None:
+        """Add the answer counts of one reviewer for the clip sources (columns) that `used` selects."""
+        self.caught += np.where(used, _compute_ratio(counts.generated, counts.valid), 0.0)
+        self.caught_all += np.where(used, _compute_ratio(counts.generated, counts.asked), 0.0)
+        self.generated += np.where(used, counts.generated, 0.0)
+        self.valid += np.where(used, counts.valid, 0.0)
+        self.scene_valid += np.where(used, counts.scene_valid, 0.0)
+        self.scene_asked += np.where(used, counts.scene_asked, 0.0)
+        self.n_reviewers += used
+
+    def shares(self) -> Mapping[str, ResampledRates]:
+        """Return the fakeness metrics by name, with one column per clip source."""
+        return {
+            "fakeness": ResampledRates(
+                _compute_ratio(self.caught, self.n_reviewers), self.scene_valid
+            ),
+            "fakeness-all": ResampledRates(
+                _compute_ratio(self.caught_all, self.n_reviewers), self.scene_asked
+            ),
+            "fakeness-pooled": ResampledRates(
+                _compute_ratio(self.generated, self.valid), self.scene_valid
+            ),
+        }
+
+
+def _compute_ratio(part: Array, total: Array) -> Array:
+    """Return `part / total`; NaN if `total` is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Array = np.where(total > 0, part / total, np.nan)
+    return ratio
+
+
+def _compute_column_mean(values: Array) -> Array:
+    """Return the mean over the columns; NaN if there are no columns."""
+    if not values.shape[1]:
+        return np.full(len(values), np.nan)
+    mean: Array = values.mean(axis=1)
+    return mean
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SkillEstimates:
     """Estimates of the skill model, in the order of the answer table's reviewers and creators."""
 
@@ -44,7 +314,7 @@ class SkillEstimates:
     sway: Mapping[str, Measured]
 
 
-def fit_skill_model(play: SeasonAnswerTable, *, nuisances: Sequence[str] = ()) -> SkillEstimates:
+def fit_skill_model(answers: SeasonAnswerTable, *, nuisances: Sequence[str] = ()) -> SkillEstimates:
     """Fit a model of reviewers' ability and creators' realism to all readable answers.
 
     Answers about controls are excluded. `nuisances` names clip properties to correct for.
@@ -52,20 +322,20 @@ def fit_skill_model(play: SeasonAnswerTable, *, nuisances: Sequence[str] = ()) -
     Raises:
         UnknownNameError: The clips have no property of a name in `nuisances`.
     """
-    lineup = play.lineup
-    columns = [_require_nuisance_index(name, lineup.nuisances) for name in nuisances]
-    of_clips = lineup.nuisance[:, columns].astype(np.float64)
-    rows = np.flatnonzero((play.said != SILENT) & (lineup.control[play.clip] == NOBODY))
-    clip = play.clip[rows]
+    clips = answers.clips
+    columns = [_require_nuisance_index(name, clips.nuisances) for name in nuisances]
+    of_clips = clips.nuisance[:, columns].astype(np.float64)
+    rows = np.flatnonzero((answers.said != SILENT) & (clips.control[answers.clip] == NOBODY))
+    clip = answers.clip[rows]
     scaled = standardise_columns(of_clips, np.flatnonzero(np.bincount(clip)))
     alike: BoolArray = np.all(scaled == 0, axis=0)
-    shape = SkillTermLayout(len(play.reviewers), len(lineup.creators), int((~alike).sum()))
+    shape = SkillTermLayout(len(answers.reviewers), len(clips.creators), int((~alike).sum()))
     skills = estimate_skill_intervals(
         SkillAnswerColumns(
-            reviewer=play.reviewer[rows].astype(np.int64),
-            creator=lineup.creator[clip].astype(np.int64),
-            scene=lineup.scene[clip].astype(np.int64),
-            generated=play.said[rows] == SAID_GENERATED,
+            reviewer=answers.reviewer[rows].astype(np.int64),
+            creator=clips.creator[clip].astype(np.int64),
+            scene=clips.scene[clip].astype(np.int64),
+            generated=answers.said[rows] == SAID_GENERATED,
             nuisance=scaled[:, ~alike][clip],
         ),
         shape,
@@ -91,108 +361,111 @@ def _build_skill_estimates(
 
 def _require_nuisance_index(name: str, known: Sequence[str]) -> int:
     if name not in known:
-        kind = "nuisance"
-        raise UnknownNameError(kind, name, list(known))
+        raise UnknownNameError("nuisance", name, list(known))
     return known.index(name)
 
 
-COIN: Final = "coin"
+COIN = "coin"
 """Name of the random baseline."""
 
 
 def rank_season_entrants(
-    play: SeasonAnswerTable, *, seed: int, resamples: int = RESAMPLES, nuisances: Sequence[str] = ()
+    answers: SeasonAnswerTable,
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+    nuisances: Sequence[str] = (),
 ) -> SeasonLeaderboard:
-    """Rank the reviewers and the creators of a season by the answers in `play`.
+    """Rank the reviewers and the creators of a season by the answers in `answers`.
 
     Only reviewers of the panel have ranks, and only they affect the ranks of creators. A reviewer is
     in the panel if it was asked about every real and every generated clip, and gave readable answers
     to half of the clips of each source. Baselines and other reviewers are measured, but affect no
     other row. The skill model is fitted to all answers, with the properties named in `nuisances`.
     """
-    tally = ResampledAnswerTable.of(play, seed=seed, resamples=resamples)
+    tally = ResampledAnswerTable.of(answers, seed=seed, resamples=resamples)
     met = tally.met()
     complete = _select_complete_reviewers(tally, met)
-    abilities = fit_skill_model(play, nuisances=nuisances)
-    shares = _add_skill_metrics(
+    abilities = fit_skill_model(answers, nuisances=nuisances)
+    proportions = _add_skill_metrics(
         measure_leaderboard_rates(tally, _select_panel_cells(tally, met, complete)), abilities
     )
-    reviewers = _rank_reviewers(tally, shares, met, complete)
-    creators = _rank_creators(tally, shares, met, complete)
+    reviewers = _rank_reviewers(tally, proportions, met, complete)
+    creators = _rank_creators(tally, proportions, met, complete)
     return SeasonLeaderboard(
-        condition=play.condition,
+        condition=answers.condition,
         reviewers=tuple(reviewers),
         creators=tuple(creators),
-        cells=tuple(_iter_matrix_cells(tally, shares)),
+        cells=tuple(_iter_matrix_cells(tally, proportions)),
         n_scenes=tally.n_scenes,
         n_resamples=resamples,
         sway=abilities.sway,
     )
 
 
-def _add_skill_metrics(shares: LeaderboardRates, abilities: SkillEstimates) -> LeaderboardRates:
+def _add_skill_metrics(rates: LeaderboardRates, estimates: SkillEstimates) -> LeaderboardRates:
     def beside(
         figures: Sequence[Mapping[str, Measured]], more: Sequence[Mapping[str, Measured]]
     ) -> Sequence[Mapping[str, Measured]]:
         return [{**left, **right} for left, right in zip(figures, more, strict=True)]
 
     return replace(
-        shares,
-        reviewers=beside(shares.reviewers, abilities.reviewers),
-        creators=beside(shares.creators, abilities.creators),
+        rates,
+        reviewers=beside(rates.reviewers, estimates.reviewers),
+        creators=beside(rates.creators, estimates.creators),
     )
 
 
-def _select_complete_reviewers(tally: ResampledAnswerTable, met: BoolArray) -> BoolArray:
+def _select_complete_reviewers(answers: ResampledAnswerTable, met: BoolArray) -> BoolArray:
     """Return a mask of the reviewers with complete answers about every creator and the real clips."""
-    needed = (tally.clips > 0)[tally.sources.played]
-    complete: BoolArray = np.all((met[:, tally.sources.played] | ~needed) & needed.any(), axis=1)
+    needed = (answers.clips > 0)[answers.sources.played]
+    complete: BoolArray = np.all((met[:, answers.sources.played] | ~needed) & needed.any(), axis=1)
     return complete
 
 
-def _get_baseline_mask(play: SeasonAnswerTable) -> BoolArray:
-    return np.array([name in play.floors for name in play.reviewers], dtype=np.bool_)
+def _get_baseline_mask(answers: SeasonAnswerTable) -> BoolArray:
+    return np.array([name in answers.floors for name in answers.reviewers], dtype=np.bool_)
 
 
 def _select_panel_cells(
-    tally: ResampledAnswerTable, met: BoolArray, complete: BoolArray
+    answers: ResampledAnswerTable, met: BoolArray, complete: BoolArray
 ) -> BoolArray:
     """Return a mask of the reviewers (rows) whose answers count for each clip source (columns).
 
     They are the reviewers of the panel. If the panel is empty, they are all reviewers with complete
     answers about the source, without baselines.
     """
-    panel = complete & ~_get_baseline_mask(tally.play)
+    panel = complete & ~_get_baseline_mask(answers.play)
     if not panel.any():
-        return met & ~_get_baseline_mask(tally.play)[:, np.newaxis]
+        return met & ~_get_baseline_mask(answers.play)[:, np.newaxis]
     used: BoolArray = met & panel[:, np.newaxis]
     return used
 
 
 def _rank_reviewers(
-    tally: ResampledAnswerTable, shares: LeaderboardRates, met: BoolArray, complete: BoolArray
+    answers: ResampledAnswerTable, rates: LeaderboardRates, met: BoolArray, complete: BoolArray
 ) -> list[LeaderboardRow]:
-    play = tally.play
+    play = answers.play
     rows = [
         LeaderboardRow(
             name=name,
             kind="floor" if name in play.floors else "reviewer",
             figures=figures,
-            lacks=tuple(_iter_missing_sources(tally, met[i])),
+            lacks=tuple(_iter_missing_sources(answers, met[i])),
         )
-        for i, (name, figures) in enumerate(zip(play.reviewers, shares.reviewers, strict=True))
+        for i, (name, figures) in enumerate(zip(play.reviewers, rates.reviewers, strict=True))
     ]
-    has_value = np.isfinite(shares.accuracy[0])
+    has_value = np.isfinite(rates.accuracy[0])
     compared = np.flatnonzero(complete & has_value)
     return _rank_and_sort_rows(
-        rows, shares.accuracy, compared, kind="reviewer", n_scenes=tally.n_scenes
+        rows, rates.accuracy, compared, kind="reviewer", n_scenes=answers.n_scenes
     )
 
 
 def _rank_creators(
-    tally: ResampledAnswerTable, shares: LeaderboardRates, met: BoolArray, complete: BoolArray
+    answers: ResampledAnswerTable, rates: LeaderboardRates, met: BoolArray, complete: BoolArray
 ) -> list[LeaderboardRow]:
-    play, lineup = tally.play, tally.play.lineup
+    play, clips = answers.play, answers.play.clips
     floor = _get_baseline_mask(play)
     rows = [
         LeaderboardRow(
@@ -201,26 +474,26 @@ def _rank_creators(
             figures=figures,
             lacks=tuple(np.array(play.reviewers, dtype=object)[~met[:, i] & ~floor]),
         )
-        for i, (name, figures) in enumerate(zip(lineup.creators, shares.creators, strict=True))
+        for i, (name, figures) in enumerate(zip(clips.creators, rates.creators, strict=True))
     ]
-    has_value = np.isfinite(shares.fakeness[0]) & bool((complete & ~floor).any())
-    compared = np.flatnonzero(has_value & tally.counted)
+    has_value = np.isfinite(rates.fakeness[0]) & bool((complete & ~floor).any())
+    compared = np.flatnonzero(has_value & answers.counted)
     ordered = _rank_and_sort_rows(
-        rows, shares.fakeness, compared, kind="creator", n_scenes=tally.n_scenes
+        rows, rates.fakeness, compared, kind="creator", n_scenes=answers.n_scenes
     )
     controls = [
         LeaderboardRow(name=name, kind="control", figures=figures)
-        for name, figures in zip(lineup.controls, shares.controls, strict=True)
+        for name, figures in zip(clips.controls, rates.controls, strict=True)
     ]
     return ordered + controls
 
 
-def _iter_missing_sources(tally: ResampledAnswerTable, met: BoolArray) -> Iterator[str]:
-    lineup, sources = tally.play.lineup, tally.sources
-    if tally.clips[sources.real] and not met[sources.real]:
+def _iter_missing_sources(answers: ResampledAnswerTable, met: BoolArray) -> Iterator[str]:
+    clips, sources = answers.play.clips, answers.sources
+    if answers.clips[sources.real] and not met[sources.real]:
         yield REAL_CLIPS
-    for i, name in enumerate(lineup.creators):
-        if tally.clips[i] and not met[i]:
+    for i, name in enumerate(clips.creators):
+        if answers.clips[i] and not met[i]:
             yield name
 
 
@@ -241,7 +514,13 @@ def _rank_and_sort_rows(
     leading = find_leading_entrants(values[:, ranked], better=better, n_scenes=n_scenes)
     first = {i for i, is_leading in zip(ranked, leading, strict=True) if is_leading}
     if kind == "reviewer":
-        first = {i for i in first if values[0, i] > _compute_guessing_accuracy(rows, values[0])}
+        guessing = _compute_guessing_accuracy(rows, values[0])
+        first = {
+            i
+            for i in first
+            if values[0, i] > guessing
+            and is_above_chance(rows[i].figures["balanced"], n_reviewers=len(ranked))
+        }
     result = list(rows)
     for line, i in enumerate(chosen):
         others = [(at, j) for at, j in enumerate(chosen) if j != i]
@@ -266,13 +545,13 @@ def _compute_guessing_accuracy(rows: Sequence[LeaderboardRow], accuracy: Array) 
 
 
 def _iter_matrix_cells(
-    tally: ResampledAnswerTable, shares: LeaderboardRates
+    answers: ResampledAnswerTable, rates: LeaderboardRates
 ) -> Iterator[ReviewerCreatorCell]:
-    lineup, sources, play = tally.play.lineup, tally.sources, tally.play
-    asked, valid = tally.observed(silent=True), tally.observed(silent=False)
-    columns = [(i, name) for i, name in enumerate(lineup.creators)]
-    changed = [(sources.real + 1 + i, name) for i, name in enumerate(lineup.controls)]
-    for line, (reviewer, of) in enumerate(zip(play.reviewers, shares.cells, strict=True)):
+    clips, sources, play = answers.play.clips, answers.sources, answers.play
+    asked, valid = answers.observed(silent=True), answers.observed(silent=False)
+    columns = [(i, name) for i, name in enumerate(clips.creators)]
+    changed = [(sources.real + 1 + i, name) for i, name in enumerate(clips.controls)]
+    for line, (reviewer, of) in enumerate(zip(play.reviewers, rates.cells, strict=True)):
         for i, name in columns + changed:
             n_asked = int(asked[line, i])
             if not n_asked:

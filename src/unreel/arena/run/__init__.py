@@ -1,11 +1,9 @@
 """The run of a season: creators generate clips, then reviewers answer questions about them.
 
 Where to look:
-    `job.py`: the complete run.
-    `forecast.py`: the dry run.
+    `job.py`: the complete run, and its dry run.
     `question_plan.py`: the order of questions under a budget.
     `budget.py`: the remaining budget.
-    `creators.py`: the missing clips of each creator.
-    `make_clips.py`: the engine stage that generates a clip.
+    `creators.py`: the missing clips of each creator, and the requests for them.
     `reviewers.py`: reviewers and their evaluation runs.
 """

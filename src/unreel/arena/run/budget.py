@@ -23,11 +23,11 @@ from unreel.arena.run.question_plan import (
 from unreel.arena.run.reviewers import SeasonRunContext
 from unreel.arena.season.folder import PLAN, SeasonEntrants, SeasonFolder
 from unreel.arena.season.recipe import SeasonBudgetSection
+from unreel.asking.answer_table import ANSWERS
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.engine.table import LanceTable
 from unreel.evaluation.run_cost import sum_run_cost_usd as run_spent_usd
-from unreel.evaluation.table_schemas import ANSWERS
 
 _PUT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPENT.value}'"
 
@@ -52,7 +52,7 @@ def compute_remaining_budget_usd(
 
 
 def limit_reviewer_cost(
-    judge: SeasonReviewer, asking: SeasonRunContext, entrants: SeasonEntrants
+    reviewer: SeasonReviewer, context: SeasonRunContext, entrants: SeasonEntrants
 ) -> SeasonReviewer:
     """Return the reviewer with its cost limit lowered to the remaining budget of the season.
 
@@ -62,17 +62,18 @@ def limit_reviewer_cost(
     Raises:
         InvalidSettingError: The budget of the season is spent.
     """
-    section = judge.recipe.reviewer
-    left = compute_remaining_budget_usd(asking.folder, entrants, asking.season.recipe.budget)
+    section = reviewer.recipe.reviewer
+    left = compute_remaining_budget_usd(context.folder, entrants, context.season.recipe.budget)
     if left is None or section.price is None:
-        return judge
+        return reviewer
     if left <= 0:
-        setting, problem = "budget.max_cost_usd", "all of it is spent"
-        raise InvalidSettingError(setting, problem, "Raise it and run again: answers are kept")
-    limit = left + (_find_run_cost(asking.folder, judge.entered.folder) or Decimal())
+        raise InvalidSettingError(
+            "budget.max_cost_usd", "all of it is spent", "Raise it and run again: answers are kept"
+        )
+    limit = left + (_find_run_cost(context.folder, reviewer.entered.folder) or Decimal())
     limit = limit if section.max_cost_usd is None else min(limit, section.max_cost_usd)
     capped = section.model_copy(update={"max_cost_usd": limit})
-    return replace(judge, recipe=judge.recipe.model_copy(update={"reviewer": capped}))
+    return replace(reviewer, recipe=reviewer.recipe.model_copy(update={"reviewer": capped}))
 
 
 def count_requested_clips(folder: SeasonFolder) -> int:
@@ -87,8 +88,8 @@ def count_sent_questions(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
 
 
 def plan_budgeted_questions(
-    judges: Sequence[SeasonReviewer],
-    asking: SeasonRunContext,
+    reviewers: Sequence[SeasonReviewer],
+    context: SeasonRunContext,
     entrants: SeasonEntrants,
     current: Collection[str],
 ) -> QuestionPlan | None:
@@ -97,9 +98,9 @@ def plan_budgeted_questions(
     A stored plan for the same entrants, clips and budget is used again, so that an interrupted
     season resumes it.
     """
-    recipe, folder = asking.season.recipe, asking.folder
+    recipe, folder = context.season.recipe, context.folder
     limit = recipe.budget.max_questions
-    paid = [judge for judge in judges if not judge.entered.floor]
+    paid = [judge for judge in reviewers if not judge.entered.floor]
     if limit is None:
         folder.place.remove(PLAN)
         return None
@@ -110,7 +111,7 @@ def plan_budgeted_questions(
     before = read_question_plan(folder)
     if before is not None and before.basis == basis:
         return before
-    plan = _build_question_plan(paid, asking, entrants, current, basis=basis, limit=limit)
+    plan = _build_question_plan(paid, context, entrants, current, basis=basis, limit=limit)
     if plan is None:
         folder.place.remove(PLAN)
     else:
@@ -119,20 +120,20 @@ def plan_budgeted_questions(
 
 
 def _build_question_plan(
-    judges: Sequence[SeasonReviewer],
-    asking: SeasonRunContext,
+    reviewers: Sequence[SeasonReviewer],
+    context: SeasonRunContext,
     entrants: SeasonEntrants,
     current: Collection[str],
     *,
     basis: str,
     limit: int,
 ) -> QuestionPlan | None:
-    folder, seed = asking.folder, asking.season.recipe.seed
+    folder, seed = context.folder, context.season.recipe.seed
     questions = [
         question
-        for judge in judges
+        for judge in reviewers
         for question in iter_reviewer_questions(
-            judge, folder, asking.access, retry=asking.retry_failed
+            judge, folder, context.access, retry=context.retry_failed
         )
         if question.clip in current
     ]
@@ -140,14 +141,16 @@ def _build_question_plan(
     left = max(0, limit - count_sent_questions(folder, entrants))
     if len(due) <= left:
         return None
-    lineup = read_season_clips(folder)
-    plays = [read_season_answers(folder, title, lineup=lineup) for title in entrants.conditions]
+    clips = read_season_clips(folder)
+    answer_tables = [
+        read_season_answers(folder, title, clips=clips) for title in entrants.conditions
+    ]
     chosen = choose_informative_questions(
         questions,
         left,
-        makers=_map_clips_to_names(lineup, lineup.sources, lineup.source),
-        scenes=_map_clips_to_names(lineup, lineup.scenes, lineup.scene),
-        known=count_stored_answers(plays, entrants.shown(entrants.reviewers)),
+        makers=_map_clips_to_names(clips, clips.sources, clips.source),
+        scenes=_map_clips_to_names(clips, clips.scenes, clips.scene),
+        counts=count_stored_answers(answer_tables, entrants.shown(entrants.reviewers)),
         seed=seed,
     )
     selected = set(chosen)
@@ -162,9 +165,9 @@ def _build_question_plan(
 
 
 def _map_clips_to_names(
-    lineup: SeasonClips, names: Sequence[str], index: npt.NDArray[np.integer]
+    clips: SeasonClips, names: Sequence[str], index: npt.NDArray[np.integer]
 ) -> dict[str, str]:
-    return dict(zip(lineup.clips, (names[at] for at in index.tolist()), strict=True))
+    return dict(zip(clips.names, (names[at] for at in index.tolist()), strict=True))
 
 
 def _find_run_cost(folder: SeasonFolder, run: str) -> Decimal | None:

@@ -4,7 +4,7 @@
 """
 
 from decimal import Decimal
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar
 
 from pydantic import Field, TypeAdapter, field_validator
 
@@ -12,15 +12,22 @@ from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.trace import Category, Trace
-from unreel.creators.contract import ClipClass, Creator, CreatorInput, GeneratedClip, Given
+from unreel.creators.contract import (
+    ClipClass,
+    Creator,
+    CreatorEnvironment,
+    CreatorInput,
+    CreatorKeys,
+    GeneratedClip,
+    Given,
+)
 from unreel.creators.edited_clips import ClipEditingCreator, ClipEditRequest
-from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.curation.inject.clip_injection import inject_trace_into_clip, write_clean_twin
 from unreel.curation.recipe import CATEGORIES
 from unreel.recipes.validation import MOST_PARTS
 
-_TRACES: Final = TypeAdapter(tuple[Trace, ...])
-_SEED_DIGITS: Final = 8
+_TRACES = TypeAdapter(tuple[Trace, ...])
+_SEED_DIGITS = 8
 
 
 class InjectCreatorKeys(CreatorKeys):
@@ -37,8 +44,9 @@ class InjectCreatorKeys(CreatorKeys):
     @classmethod
     def _can_be_injected(cls, categories: tuple[Category, ...]) -> tuple[Category, ...]:
         if Category.OTHER in categories:
-            setting, problem = "categories", "nothing is injected as 'other'"
-            raise InvalidSettingError(setting, problem, f"Known: {', '.join(CATEGORIES)}")
+            raise InvalidSettingError(
+                "categories", "nothing is injected as 'other'", f"Known: {', '.join(CATEGORIES)}"
+            )
         return tuple(sorted(set(categories)))
 
     @property
@@ -52,27 +60,27 @@ class InjectCreatorKeys(CreatorKeys):
     def label(self, title: str) -> str:  # noqa: ARG002  what goes wrong tells more than a title
         return self.categories[0].value if len(self.categories) == 1 else "traces"
 
-    def open(self, name: str, env: CreatorEnvironment) -> Creator:
-        return ClipEditingCreator(name, self._inject, side=self.side, env=env)
+    def open(self, name: str, environment: CreatorEnvironment) -> Creator:
+        return ClipEditingCreator(name, self._inject, side=self.side, environment=environment)
 
-    def _inject(self, rework: ClipEditRequest) -> GeneratedClip | Failure:
+    def _inject(self, request: ClipEditRequest) -> GeneratedClip | Failure:
         """Return the real clip with one injected trace, and the ground truth of that trace."""
-        draw = digest(str(rework.brief.seed), rework.brief.id)
+        draw = digest(str(request.brief.seed), request.brief.id)
         reasons = []
         for category in sorted(self.categories, key=lambda c: digest(c.value, draw)):
             trace = inject_trace_into_clip(
-                rework.source,
-                reader=rework.reader,
+                request.source,
+                reader=request.reader,
                 category=category,
                 seed=int(draw[:_SEED_DIGITS], 16),
-                into=rework.into,
+                into=request.into,
                 strength=self.strength,
             )
             if isinstance(trace, Failure):
                 return trace
             if isinstance(trace, Trace):
                 return GeneratedClip(
-                    file=rework.into,
+                    file=request.into,
                     model="unreel inject",
                     parameters={"category": category.value, "strength": self.strength},
                     cost_usd=Decimal(0),
@@ -97,13 +105,13 @@ class EncodedControlKeys(CreatorKeys):
     def label(self, title: str) -> str:  # noqa: ARG002  there is one way
         return "as-injected"
 
-    def open(self, name: str, env: CreatorEnvironment) -> Creator:
-        return ClipEditingCreator(name, _encode_real_clip, side=self.side, env=env)
+    def open(self, name: str, environment: CreatorEnvironment) -> Creator:
+        return ClipEditingCreator(name, _encode_real_clip, side=self.side, environment=environment)
 
 
-def _encode_real_clip(rework: ClipEditRequest) -> GeneratedClip | Failure:
+def _encode_real_clip(request: ClipEditRequest) -> GeneratedClip | Failure:
     """Write the real clip without a trace, encoded in the same way as injected clips."""
-    failure = write_clean_twin(rework.source, reader=rework.reader, into=rework.into)
+    failure = write_clean_twin(request.source, reader=request.reader, into=request.into)
     return failure or GeneratedClip(
-        file=rework.into, model="unreel encode", parameters={}, cost_usd=Decimal(0)
+        file=request.into, model="unreel encode", parameters={}, cost_usd=Decimal(0)
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from unreel.arena.run.budget import (
     compute_remaining_budget_usd,
@@ -21,18 +20,24 @@ from unreel.arena.run.creators import (
     get_start_log_path,
 )
 from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
-from unreel.arena.run.question_plan import QuestionPlan, SeasonReviewer, has_all_shown_clips
+from unreel.arena.run.question_plan import (
+    QuestionPlan,
+    SeasonReviewer,
+    has_all_shown_clips,
+    iter_reviewer_questions,
+)
 from unreel.arena.run.reviewers import (
     FailedEntrant,
     SeasonRunContext,
     ask_season_reviewer,
     build_season_reviewers,
 )
-from unreel.arena.season.clip_set import rebuild_season_clip_set
+from unreel.arena.season.clip_set import read_current_clip_names, rebuild_season_clip_set
 from unreel.arena.season.folder import RECIPE, EnteredReviewer, SeasonEntrants, SeasonFolder
 from unreel.arena.season.recipe import Season
 from unreel.arena.season.scenes import (
     SeasonBenchmark,
+    assign_scene_file_names,
     open_season_benchmark,
     require_benchmark_digest,
 )
@@ -40,8 +45,10 @@ from unreel.core.errors import (
     InvalidSettingError,
     KeyRejectedError,
     MissingExtraError,
+    RequestsRejectedError,
     UnknownNameError,
     UnreadableSourceError,
+    UnreelError,
 )
 from unreel.creators.config import CreatorRecipeSection
 from unreel.engine.clip_facts import ClipProbeStage, iter_clip_file_rows
@@ -51,9 +58,15 @@ from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.engine.writer_lock import build_writer_lock
 
-DRIVER: Final = "season"
+DRIVER = "season"
 """Name of the lock of a running season: a second run is rejected before it changes anything."""
-_OF_ONE: Final = (KeyRejectedError, InvalidSettingError, UnreadableSourceError, MissingExtraError)
+_OF_ONE = (
+    KeyRejectedError,
+    RequestsRejectedError,
+    InvalidSettingError,
+    UnreadableSourceError,
+    MissingExtraError,
+)
 """Errors that stop only one entrant; all others stop the season."""
 
 
@@ -72,11 +85,10 @@ class SeasonJob:
     only: frozenset[str] = frozenset()
     """Titles of the entrants to run; all if empty."""
 
-    def asking(self, scenery: SeasonBenchmark) -> SeasonRunContext:
-        """Return the context of a season's run with the opened benchmark `scenery`."""
+    def asking(self, benchmark: SeasonBenchmark) -> SeasonRunContext:
         return SeasonRunContext(
             season=self.season,
-            scenery=scenery,
+            benchmark=benchmark,
             folder=self.folder,
             access=self.access,
             engine=self.engine,
@@ -104,9 +116,9 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
     recipe, folder = job.season.recipe, job.folder
     require_known_entrants(job)
     callbacks.on_phase(f"reading {recipe.benchmark}")
-    scenery = open_season_benchmark(job.season, outside=job.outside)
-    require_benchmark_digest(job.season, scenery)
-    asking = job.asking(scenery)
+    benchmark = open_season_benchmark(job.season, outside=job.outside)
+    require_benchmark_digest(job.season, benchmark)
+    asking = job.asking(benchmark)
     with build_writer_lock(folder.place / DRIVER):
         folder.place.put(RECIPE, job.season.text)
         judges, stumbled = build_season_reviewers(asking)
@@ -117,7 +129,7 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
         if any(turn.problem for turn in created):
             judges, stumbled = [], []
         callbacks.on_phase("gathering the clips")
-        current = rebuild_season_clip_set(folder, scenery, entrants, job.access)
+        current = rebuild_season_clip_set(folder, benchmark, entrants, job.access)
         called = [j for j in judges if job.calls(j.entered.title)]
         plan = plan_budgeted_questions(called, asking, entrants, current)
         turns = tuple(
@@ -129,13 +141,10 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
     return SeasonOutcome(
         season=recipe.name,
         folder=str(folder.path),
-        digest=scenery.digest,
+        digest=benchmark.digest,
         creators=created,
-        reviewers=(
-            *turns,
-            *(EntrantRunSummary(title=e.title, problem=e.why) for e in stumbled),
-        ),
-        n_rejected=scenery.n_rejected,
+        reviewers=(*turns, *(EntrantRunSummary(title=e.title, problem=e.why) for e in stumbled)),
+        n_rejected=benchmark.n_rejected,
         plan=plan,
         cost_usd=sum_season_cost_usd(folder, entrants),
     )
@@ -146,40 +155,41 @@ def require_known_entrants(job: SeasonJob) -> None:
     recipe = job.season.recipe
     known = [entry.name for entry in recipe.creator] + [entry.shown for entry in recipe.judges]
     for title in sorted(job.only.difference(known)):
-        kind = "entrant"
-        raise UnknownNameError(kind, title, known)
+        raise UnknownNameError("entrant", title, known)
 
 
 def build_season_entrants(
-    asking: SeasonRunContext, judges: Sequence[SeasonReviewer]
+    context: SeasonRunContext, reviewers: Sequence[SeasonReviewer]
 ) -> SeasonEntrants:
     """Return the entrants in the recipe of a season, and earlier ones that the recipe no longer names."""
-    recipe, before = asking.season.recipe, asking.folder.entrants()
-    named = [judge.entered for judge in judges]
+    recipe, before = context.season.recipe, context.folder.entrants()
+    named = [judge.entered for judge in reviewers]
     names = {entrant.name for entrant in named}
     gone = [entrant for entrant in before.reviewers if entrant.name not in names]
     return SeasonEntrants(
         season=recipe.name,
         protocol=recipe.protocol,
-        digest=asking.scenery.digest,
+        digest=context.benchmark.digest,
         seed=recipe.seed,
         conditions=recipe.titles,
-        creators=build_season_creators(asking.season.creators, before.creators),
+        creators=build_season_creators(context.season.creators, before.creators),
         reviewers=(*named, *(entrant.model_copy(update={"retired": True}) for entrant in gone)),
     )
 
 
 def _probe_benchmark_files(
-    asking: SeasonRunContext, entrants: SeasonEntrants, callbacks: JobCallbacks
+    context: SeasonRunContext, entrants: SeasonEntrants, callbacks: JobCallbacks
 ) -> None:
     """Probe the benchmark's files that the season needs: real clips, creators' clips, training clips."""
-    scenery, folder = asking.scenery, asking.folder
+    benchmark, folder = context.benchmark, context.folder
     callbacks.on_phase("looking at the benchmark")
-    clips = (entry for creator in entrants.creators for entry in scenery.held(creator.held))
-    lessons = scenery.lessons if any(judge.floor for judge in entrants.reviewers) else ()
+    clips = (entry for creator in entrants.creators for entry in benchmark.held(creator.held))
+    lessons = benchmark.lessons if any(judge.floor for judge in entrants.reviewers) else ()
     run_stages(
-        iter_clip_file_rows(scenery.benchmark, [*scenery.real(), *clips, *lessons], asking.access),
-        [ClipProbeStage(asking.access)],
+        iter_clip_file_rows(
+            benchmark.benchmark, [*benchmark.real(), *clips, *lessons], context.access
+        ),
+        [ClipProbeStage(context.access)],
         table=folder.benchmark_clips,
         ledger=get_start_log_path(folder, "benchmark"),
         observe=lambda step, n_rows: callbacks.observe(f"benchmark-{step}", n_rows),
@@ -187,10 +197,10 @@ def _probe_benchmark_files(
 
 
 def _generate_all_clips(
-    job: SeasonJob, asking: SeasonRunContext, entrants: SeasonEntrants, callbacks: JobCallbacks
+    job: SeasonJob, context: SeasonRunContext, entrants: SeasonEntrants, callbacks: JobCallbacks
 ) -> Iterator[EntrantRunSummary]:
     called = [c for c in job.season.creators if c.held is not None or job.calls(c.name)]
-    checked = [_check_creator_clips(section, asking) for section in called]
+    checked = [_check_creator_clips(section, context) for section in called]
     if any(turn.problem for turn in checked):
         yield from checked
         return
@@ -199,26 +209,26 @@ def _generate_all_clips(
             yield turn
         else:
             callbacks.on_begin(section.name)
-            yield _make_creator_clips(section, asking, entrants, callbacks)
+            yield _make_creator_clips(section, context, entrants, callbacks)
 
 
 def _check_creator_clips(
-    section: CreatorRecipeSection, asking: SeasonRunContext
+    section: CreatorRecipeSection, context: SeasonRunContext
 ) -> EntrantRunSummary:
     """Count the clips of a creator before the run, and find a problem that prevents the run."""
-    title, access = section.name, asking.access
+    title, access = section.name, context.access
     if section.held is not None:
-        n_held = len(asking.scenery.held(section.held))
-        known = ", ".join(asking.scenery.creators()[:10]) or "nobody"
+        n_held = len(context.benchmark.held(section.held))
+        known = ", ".join(context.benchmark.creators()[:10]) or "nobody"
         lacks = f"the benchmark has no clip of {section.held!r}. It has clips of {known}"
         return EntrantRunSummary(title=title, already=n_held, problem="" if n_held else lacks)
     try:
         factory = section.opener(settings=access.settings, trusted=access.trusted)
-        n_due, n_failed = count_pending_clips(factory, asking)
-        missing = find_missing_creator_files(factory, asking) if n_due or n_failed else ()
+        n_due, n_failed = count_pending_clips(factory, context)
+        missing = find_missing_creator_files(factory, context) if n_due or n_failed else ()
     except _OF_ONE as error:
         return EntrantRunSummary(title=title, problem=str(error))
-    n_all = len(asking.scenery.scenes) * len(factory.settings)
+    n_all = len(context.benchmark.scenes) * len(factory.settings)
     problem = f"its folder contains none of the {n_all} expected files"
     return EntrantRunSummary(
         title=title,
@@ -231,11 +241,11 @@ def _check_creator_clips(
 
 def _make_creator_clips(
     section: CreatorRecipeSection,
-    asking: SeasonRunContext,
+    context: SeasonRunContext,
     entrants: SeasonEntrants,
     callbacks: JobCallbacks,
 ) -> EntrantRunSummary:
-    budget, folder, access = asking.season.recipe.budget, asking.folder, asking.access
+    budget, folder, access = context.season.recipe.budget, context.folder, context.access
     limit = (
         None
         if budget.max_clips is None
@@ -243,17 +253,17 @@ def _make_creator_clips(
     )
     try:
         factory = section.opener(settings=access.settings, trusted=access.trusted)
-        _, failed_before = count_pending_clips(factory, asking)
+        _, failed_before = count_pending_clips(factory, context)
         done, n_due = generate_missing_clips(
             factory,
-            asking,
+            context,
             limit=limit,
             left_usd=compute_remaining_budget_usd(folder, entrants, budget),
             callbacks=callbacks,
         )
     except _OF_ONE as error:
         return EntrantRunSummary(title=section.name, problem=str(error))
-    n_all = len(asking.scenery.scenes) * len(factory.settings)
+    n_all = len(context.benchmark.scenes) * len(factory.settings)
     turn = EntrantRunSummary(
         title=section.name,
         done=done.done,
@@ -266,8 +276,8 @@ def _make_creator_clips(
     is_unusable = not turn.done + turn.already and bool(
         failed_before or set(done.failures) - UNPAID
     )
-    problem = f"none of its {n_all} clips can be used ({find_first_clip_failure(factory, asking)})"
-    missing = find_missing_creator_files(factory, asking)
+    problem = f"none of its {n_all} clips can be used ({find_first_clip_failure(factory, context)})"
+    missing = find_missing_creator_files(factory, context)
     return replace(turn, missing_files=missing, problem=problem if is_unusable else "")
 
 
@@ -286,19 +296,19 @@ def _build_question_filter(
 
 
 def _ask_all_reviewers(
-    judges: Sequence[SeasonReviewer],
-    asking: SeasonRunContext,
+    reviewers: Sequence[SeasonReviewer],
+    context: SeasonRunContext,
     entrants: SeasonEntrants,
     wanted: Callable[[EnteredReviewer], Callable[[str, str], bool]],
     callbacks: JobCallbacks,
 ) -> Iterator[EntrantRunSummary]:
-    for number, judge in enumerate(judges, start=1):
+    for number, judge in enumerate(reviewers, start=1):
         title = judge.entered.title
-        callbacks.on_begin(f"{number} of {len(judges)}, {title}")
+        callbacks.on_begin(f"{number} of {len(reviewers)}, {title}")
         try:
-            within = limit_reviewer_cost(judge, asking, entrants)
+            within = limit_reviewer_cost(judge, context, entrants)
             result = ask_season_reviewer(
-                within, asking, wants=wanted(judge.entered), callbacks=callbacks
+                within, context, wants=wanted(judge.entered), callbacks=callbacks
             )
         except _OF_ONE as error:
             result = FailedEntrant(title, str(error))
@@ -315,10 +325,10 @@ def _ask_all_reviewers(
 
 
 def _add_unfitted_baseline_reasons(
-    entrants: SeasonEntrants, turns: Sequence[EntrantRunSummary]
+    entrants: SeasonEntrants, summaries: Sequence[EntrantRunSummary]
 ) -> SeasonEntrants:
     """Return the entrants, with a reason added to each baseline that could not be fitted in this run."""
-    problems = {turn.title: turn.problem for turn in turns if turn.problem}
+    problems = {turn.title: turn.problem for turn in summaries if turn.problem}
     reviewers = (
         reviewer.model_copy(update={"unfitted": problems[reviewer.title]})
         if reviewer.floor and not reviewer.retired and reviewer.title in problems
@@ -326,3 +336,120 @@ def _add_unfitted_baseline_reasons(
         for reviewer in entrants.reviewers
     )
     return entrants.model_copy(update={"reviewers": tuple(reviewers)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntrantForecast:
+    """Forecast for one entrant: numbers of finished and missing clips or answers."""
+
+    title: str
+    n_due: int = 0
+    """Number of clips to generate, or of questions to send; the maximum if clips are not generated yet."""
+    n_done: int = 0
+    n_failed: int = 0
+    """Number of failed clips that are not retried; no question is about them."""
+    missing_files: tuple[str, ...] = ()
+    """Expected files that are missing in a creator's folder; empty if all clips were generated."""
+    problem: str = ""
+    """Reason why the entrant cannot be opened on this machine; "" if it can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonForecast:
+    """Forecast of `run_season`: clips to generate and questions to send."""
+
+    season: str
+    folder: str
+    digest: str
+    """Hash of the benchmark, for the key `digest` of the recipe."""
+    is_pinned: bool
+    """Whether the recipe contains this hash."""
+    scenes: tuple[str, ...]
+    """File names of the scenes, without extension, for creators with a folder of clips."""
+    n_real: int
+    n_rejected: int
+    conditions: tuple[str, ...]
+    creators: tuple[EntrantForecast, ...]
+    reviewers: tuple[EntrantForecast, ...]
+    max_questions: int | None
+    max_clips: int | None
+
+    @property
+    def n_questions(self) -> int:
+        """Return the total number of questions to send."""
+        return sum(entrant.n_due for entrant in self.reviewers)
+
+    @property
+    def n_clips(self) -> int:
+        """Return the total number of clips to generate."""
+        return sum(entrant.n_due for entrant in self.creators)
+
+
+def forecast_season(job: SeasonJob) -> SeasonForecast:
+    """Return the clips and questions that `run_season` would make and send. Writes nothing.
+
+    Raises:
+        UnreelError: The season or its benchmark cannot be read.
+    """
+    recipe = job.season.recipe
+    require_known_entrants(job)
+    benchmark = open_season_benchmark(job.season, outside=job.outside)
+    asking = job.asking(benchmark)
+    judges, stumbled = build_season_reviewers(asking)
+    entrants = build_season_entrants(asking, judges)
+    creators: list[EntrantForecast] = []
+    n_generated = 0
+    for section in job.season.creators:
+        if section.held is not None:
+            n_done = len(benchmark.held(section.held))
+            creators.append(EntrantForecast(title=section.name, n_done=n_done))
+        elif job.calls(section.name):
+            try:
+                factory = section.opener(
+                    settings=asking.access.settings, trusted=asking.access.trusted
+                )
+            except UnreelError as error:
+                creators.append(EntrantForecast(title=section.name, problem=str(error)))
+                continue
+            n_due, n_failed = count_pending_clips(factory, asking)
+            n_done = len(benchmark.scenes) * len(factory.settings) - n_due - n_failed
+            n_generated += n_due + n_done
+            missing = find_missing_creator_files(factory, asking) if n_due or n_failed else ()
+            creators.append(
+                EntrantForecast(
+                    title=section.name,
+                    n_due=n_due,
+                    n_done=n_done,
+                    n_failed=n_failed,
+                    missing_files=missing,
+                )
+            )
+    n_held = sum(len(benchmark.held(c.held)) for c in entrants.creators if c.held)
+    n_real = sum(1 for _ in benchmark.real())
+    n_clips = n_held + n_generated + (0 if entrants.is_about_pairs else n_real)
+    current = read_current_clip_names(job.folder, entrants)
+    reviewers: list[EntrantForecast] = []
+    for judge in judges:
+        if job.calls(judge.entered.title):
+            n_done = 0
+            if current:
+                questions = iter_reviewer_questions(
+                    judge, asking.folder, asking.access, retry=asking.retry_failed
+                )
+                n_done = sum(q.answered for q in questions if has_all_shown_clips(q.clip, current))
+            n_due = max(0, n_clips * len(recipe.condition) - n_done)
+            reviewers.append(EntrantForecast(title=judge.entered.title, n_due=n_due, n_done=n_done))
+    return SeasonForecast(
+        season=recipe.name,
+        folder=str(job.folder.path),
+        digest=benchmark.digest,
+        is_pinned=recipe.digest == benchmark.digest,
+        scenes=tuple(assign_scene_file_names(benchmark.scenes).values()),
+        n_real=n_real,
+        n_rejected=benchmark.n_rejected,
+        conditions=recipe.titles,
+        creators=tuple(creators),
+        reviewers=(*reviewers, *(EntrantForecast(title=e.title, problem=e.why) for e in stumbled)),
+        max_questions=recipe.budget.max_questions,
+        max_clips=recipe.budget.max_clips,
+    )

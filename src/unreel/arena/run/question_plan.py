@@ -12,7 +12,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +65,7 @@ class SeasonReviewer:
 
 
 def iter_reviewer_questions(
-    judge: SeasonReviewer,
+    reviewer: SeasonReviewer,
     folder: SeasonFolder,
     access: ClipAccessSettings,
     *,
@@ -78,7 +78,7 @@ def iter_reviewer_questions(
     Raises:
         UnreelError: The benchmark has no question.
     """
-    run = judge.run(folder, access)
+    run = reviewer.run(folder, access)
     pending = PendingQuestionFilter(run.answers, NEVER_PUT.union(retry))
     stored = find_run_recipe(run.place)
     # A trainable baseline has a name after fitting only; it is not needed before the first answer.
@@ -90,7 +90,7 @@ def iter_reviewer_questions(
         states = run.answers.held([key for key in keys if key])
         for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
             yield SeasonQuestion(
-                reviewer=judge.entered.name,
+                reviewer=reviewer.entered.name,
                 clip=planned.name,
                 condition=str(planned.question.condition),
                 answered=not is_due,
@@ -103,10 +103,10 @@ def has_all_shown_clips(clip: str, clips: Collection[str]) -> bool:
     return clip in clips or all(name in clips for name in clip.split(BETWEEN))
 
 
-ORDER: Final = "most information first: w (v_r + v_c) with w = p (1 - p), the clip of the scene asked about least first"
-_PRIOR: Final = 4.0
+ORDER = "most information first: w (v_r + v_c) with w = p (1 - p), the clip of the scene asked about least first"
+_PRIOR = 4.0
 """Prior variance of an ability or a realism, on the logit scale."""
-_PSEUDO: Final = 1.0
+_PSEUDO = 1.0
 
 Floats = npt.NDArray[np.float64]
 _Turn = tuple[int, str, SeasonQuestion]
@@ -141,19 +141,19 @@ class ReviewerCreatorAnswerCounts:
 
 
 def count_stored_answers(
-    plays: Iterable[SeasonAnswerTable], titles: Mapping[str, str]
+    answer_tables: Iterable[SeasonAnswerTable], titles: Mapping[str, str]
 ) -> ReviewerCreatorAnswerCounts:
     """Count answers by reviewer and creator; `titles` maps stable names to the tables' titles."""
     named = {title: name for name, title in titles.items()}
     caught, answered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    for play in plays:
-        read, sources = play.said != SILENT, play.lineup.sources
-        cells = play.reviewer[read] * len(sources) + play.lineup.source[play.clip[read]]
+    for answers in answer_tables:
+        read, sources = answers.said != SILENT, answers.clips.sources
+        cells = answers.reviewer[read] * len(sources) + answers.clips.source[answers.clip[read]]
         counts = np.bincount(cells)
-        says_generated = np.bincount(cells, weights=play.said[read] == SAID_GENERATED)
+        says_generated = np.bincount(cells, weights=answers.said[read] == SAID_GENERATED)
         for at in np.flatnonzero(counts):
             who, whose = divmod(int(at), len(sources))
-            cell = named[play.reviewers[who]], sources[whose]
+            cell = named[answers.reviewers[who]], sources[whose]
             answered[cell] += int(counts[at])
             caught[cell] += int(says_generated[at])
     return ReviewerCreatorAnswerCounts(caught=caught, answered=answered)
@@ -165,7 +165,7 @@ def choose_informative_questions(
     *,
     makers: Mapping[str, str],
     scenes: Mapping[str, str],
-    known: ReviewerCreatorAnswerCounts,
+    counts: ReviewerCreatorAnswerCounts,
     seed: int,
 ) -> list[tuple[str, str, str]]:
     """Choose at most `limit` unanswered questions, the most informative first.
@@ -175,13 +175,13 @@ def choose_informative_questions(
         limit: Maximum number of questions.
         makers: Creator of each clip, by clip name.
         scenes: Scene of each clip, by clip name.
-        known: Numbers of stored answers.
+        counts: Numbers of stored answers.
         seed: Seed of the order among equal questions.
     """
     due = [question for question in questions if not question.answered]
     if len(due) <= limit:
         return [(question.reviewer, question.condition, question.clip) for question in due]
-    board = _InformationGainTable(due, makers, known)
+    board = _InformationGainTable(due, makers, counts)
     n_asked = Counter(scenes[question.clip] for question in questions if question.answered)
     waiting = _build_question_heaps(due, makers, scenes, n_asked, seed=seed)
     chosen = []
@@ -195,7 +195,7 @@ def choose_informative_questions(
 
 
 def _build_question_heaps(
-    due: Iterable[SeasonQuestion],
+    due_questions: Iterable[SeasonQuestion],
     makers: Mapping[str, str],
     scenes: Mapping[str, str],
     n_asked: Counter[str],
@@ -204,7 +204,7 @@ def _build_question_heaps(
 ) -> dict[tuple[str, str], list[_Turn]]:
     """Build a heap of questions for each cell; the scene with the fewest questions is on top."""
     waiting: defaultdict[tuple[str, str], list[_Turn]] = defaultdict(list)
-    for question in due:
+    for question in due_questions:
         scene = scenes[question.clip]
         lot = digest("turn", str(seed), scene, question.clip, question.condition)
         waiting[question.reviewer, makers[question.clip]].append((n_asked[scene], lot, question))
@@ -230,25 +230,25 @@ class _InformationGainTable:
 
     def __init__(
         self,
-        due: Sequence[SeasonQuestion],
+        due_questions: Sequence[SeasonQuestion],
         makers: Mapping[str, str],
-        known: ReviewerCreatorAnswerCounts,
+        counts: ReviewerCreatorAnswerCounts,
     ) -> None:
-        self._rows = sorted({question.reviewer for question in due})
-        self._columns = sorted({makers[question.clip] for question in due})
+        self._rows = sorted({question.reviewer for question in due_questions})
+        self._columns = sorted({makers[question.clip] for question in due_questions})
         self._row_of = {name: i for i, name in enumerate(self._rows)}
         self._column_of = {name: i for i, name in enumerate(self._columns)}
         shape = len(self._rows), len(self._columns)
         caught, answered = np.zeros(shape), np.zeros(shape)
         for i, who in enumerate(self._rows):
             for j, whom in enumerate(self._columns):
-                caught[i, j] = known.caught.get((who, whom), 0)
-                answered[i, j] = known.answered.get((who, whom), 0)
+                caught[i, j] = counts.caught.get((who, whom), 0)
+                answered[i, j] = counts.answered.get((who, whom), 0)
         self._open = _compute_answer_variance(caught, answered)
         self._rows_know = (self._open * answered).sum(axis=1)
         self._columns_know = (self._open * answered).sum(axis=0)
         self._ended = np.ones(shape, dtype=bool)
-        for question in due:
+        for question in due_questions:
             self._ended[self._place((question.reviewer, makers[question.clip]))] = False
         self._gain = self._tells(slice(None), slice(None))
 

@@ -16,9 +16,8 @@ from unreel.engine.clip_facts import StoredClipFacts
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.stage import Row
 from unreel.engine.storage_access import ClipAccessSettings
-from unreel.evaluation.baseline_fitting import LabelledClip, build_reviewer_factory
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.evaluation.run_job import evaluate
+from unreel.evaluation.run_job import LabelledClip, build_reviewer_factory, evaluate
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.registry import FLOORS
 
@@ -48,7 +47,7 @@ class SeasonRunContext:
     """Season, benchmark, folder, storage access and engine of one run of a season."""
 
     season: Season
-    scenery: SeasonBenchmark
+    benchmark: SeasonBenchmark
     folder: SeasonFolder
     access: ClipAccessSettings
     engine: str = "local"
@@ -56,72 +55,51 @@ class SeasonRunContext:
 
 
 def build_season_reviewers(
-    asking: SeasonRunContext,
+    context: SeasonRunContext,
 ) -> tuple[list[SeasonReviewer], list[FailedEntrant]]:
     """Return the reviewers of a season with their answer folders, and those that cannot be opened."""
     judges: list[SeasonReviewer] = []
     stumbled: list[FailedEntrant] = []
-    before = {entrant.folder: entrant.name for entrant in asking.folder.entrants().reviewers}
-    for entry in asking.season.recipe.judges:
+    before = {entrant.folder: entrant.name for entrant in context.folder.entrants().reviewers}
+    for entry in context.season.recipe.judges:
         try:
-            judges.append(
-                _build_season_reviewer(
-                    asking, entry, before, [judge.entered.folder for judge in judges]
-                )
+            season = context.season
+            recipe = season.asks(entry, context.folder.set)
+            name = _format_reviewer_name(context, recipe)
+            conditions = [str(section.as_condition()) for section in recipe.condition]
+            entered = EnteredReviewer(
+                title=entry.shown,
+                name=name,
+                folder=_choose_answers_folder(
+                    entry, name, [judge.entered.folder for judge in judges]
+                ),
+                floor=entry.model in FLOORS,
+                conditions=dict(zip(season.recipe.titles, conditions, strict=True)),
             )
+            judges.append(SeasonReviewer(entered=entered, recipe=recipe))
         except UnreelError as error:
             stumbled.append(FailedEntrant(entry.shown, str(error)))
     return _number_reviewer_names(judges, before), stumbled
 
 
-def _build_season_reviewer(
-    asking: SeasonRunContext,
-    entry: SeasonReviewerSection,
-    before: Collection[str],
-    used: Collection[str],
-) -> SeasonReviewer:
-    season = asking.season
-    recipe = season.asks(entry, asking.folder.set)
-    name = _format_reviewer_name(asking, recipe)
-    conditions = [str(section.as_condition()) for section in recipe.condition]
-    entered = EnteredReviewer(
-        title=entry.shown,
-        name=name,
-        folder=_choose_answers_folder(entry, name, before, used),
-        floor=entry.model in FLOORS,
-        conditions=dict(zip(season.recipe.titles, conditions, strict=True)),
-    )
-    return SeasonReviewer(entered=entered, recipe=recipe)
+def _choose_answers_folder(section: SeasonReviewerSection, name: str, used: Collection[str]) -> str:
+    """Return the name of the folder that stores a reviewer's answers; `used` are those of others.
 
-
-def _choose_answers_folder(
-    entry: SeasonReviewerSection, name: str, before: Collection[str], used: Collection[str]
-) -> str:
-    """Return the name of the folder that stores a reviewer's answers.
-
-    The name contains the URL of the reviewer's server only if an earlier release created the
-    folder.
-
-    Args:
-        entry: The reviewer.
-        name: Its stable name.
-        before: Folders of earlier calls.
-        used: Folders of other reviewers of this call.
+    It never contains the URL of the reviewer's server.
     """
-    earlier = format_reviewer_folder_name(entry.title or entry.model, name)
-    folder = format_reviewer_folder_name(entry.shown, name)
-    if earlier in before or (earlier == folder and folder not in used):
-        return earlier
-    return format_reviewer_folder_name(entry.shown, f"{name} {entry.model}")
+    folder = format_reviewer_folder_name(section.shown, name)
+    if section.shown == (section.title or section.model) and folder not in used:
+        return folder
+    return format_reviewer_folder_name(section.shown, f"{name} {section.model}")
 
 
 def _number_reviewer_names(
-    judges: Sequence[SeasonReviewer], before: Mapping[str, str]
+    reviewers: Sequence[SeasonReviewer], before: Mapping[str, str]
 ) -> list[SeasonReviewer]:
     """Make equal names of reviewers unique by a number; names of earlier calls stay."""
-    used = {before[judge.entered.folder] for judge in judges if judge.entered.folder in before}
+    used = {before[judge.entered.folder] for judge in reviewers if judge.entered.folder in before}
     numbered = []
-    for judge in judges:
+    for judge in reviewers:
         entered = judge.entered
         name = before.get(entered.folder)
         if name is None:
@@ -134,21 +112,21 @@ def _number_reviewer_names(
     return numbered
 
 
-def _format_reviewer_name(asking: SeasonRunContext, recipe: EvalRecipe) -> str:
+def _format_reviewer_name(context: SeasonRunContext, recipe: EvalRecipe) -> str:
     """Return a reviewer's stable name, with its training data's hash for a trainable baseline."""
-    section, settings = recipe.reviewer, asking.access.settings
+    section, settings = recipe.reviewer, context.access.settings
     if section.is_served:
         return section.served_name
     if section.learns:
-        clips = (f"{e.name} {e.label} {get_entry_scene(e)}" for e in asking.scenery.lessons)
-        taught = digest(str(recipe.seed), asking.scenery.digest, *sorted(clips))
-        return f"{section.model}@{taught[:8]}"
+        clips = (f"{e.name} {e.label} {get_entry_scene(e)}" for e in context.benchmark.lessons)
+        input_spec = digest(str(recipe.seed), context.benchmark.digest, *sorted(clips))
+        return f"{section.model}@{input_spec[:8]}"
     return section.opener(key_hosts=settings.key_hosts, seed=recipe.seed).name
 
 
 def ask_season_reviewer(
     judge: SeasonReviewer,
-    asking: SeasonRunContext,
+    context: SeasonRunContext,
     *,
     wants: Callable[[str, str], bool],
     callbacks: JobCallbacks,
@@ -157,20 +135,20 @@ def ask_season_reviewer(
 
     Args:
         judge: The reviewer.
-        asking: The context of the run.
+        context: The context of the run.
         wants: Function of condition and clip name that selects questions.
         callbacks: Progress callbacks.
     """
-    run = judge.run(asking.folder, asking.access)
+    run = judge.run(context.folder, context.access)
     if (
         judge.recipe.reviewer.learns
-        and (n := _count_if_all_answered(judge, asking, wants)) is not None
+        and (n := _count_if_all_answered(judge, context, wants)) is not None
     ):
         # Fitting is expensive, and no question is open.
-        n_failed = _count_failed_questions(judge, asking, wants)
+        n_failed = _count_failed_questions(judge, context, wants)
         return SentQuestionCounts(done=0, already=n, failures={}, failed_before=n_failed)
     try:
-        reviewer = _fit_baseline(judge, asking, callbacks.on_phase)
+        reviewer = _fit_baseline(judge, context, callbacks.on_phase)
     except InvalidValueError as error:
         return FailedEntrant(judge.entered.title, str(error))
 
@@ -179,15 +157,15 @@ def ask_season_reviewer(
 
     outcome = evaluate(
         run,
-        engine=asking.engine,
-        retry_failed=asking.retry_failed,
+        engine=context.engine,
+        retry_failed=context.retry_failed,
         reviewer=reviewer,
-        surveyed=open_season_clip_facts_table(asking.folder),
+        facts_table=open_season_clip_facts_table(context.folder),
         wanted=wanted,
         callbacks=callbacks,
     )
     counts = outcome.answers
-    before = _count_failed_questions(judge, asking, wants) - counts.failed
+    before = _count_failed_questions(judge, context, wants) - counts.failed
     return SentQuestionCounts(
         done=counts.done,
         already=counts.already,
@@ -197,41 +175,41 @@ def ask_season_reviewer(
 
 
 def _count_failed_questions(
-    judge: SeasonReviewer, asking: SeasonRunContext, wants: Callable[[str, str], bool]
+    reviewer: SeasonReviewer, context: SeasonRunContext, wants: Callable[[str, str], bool]
 ) -> int:
     """Return the number of a reviewer's questions selected by `wants` that are stored as failed."""
-    answers = judge.run(asking.folder, asking.access).answers
+    answers = reviewer.run(context.folder, context.access).answers
     if not answers.exists() or not answers.count("failure_reason IS NOT NULL"):
         return 0
-    questions = iter_reviewer_questions(judge, asking.folder, asking.access)
+    questions = iter_reviewer_questions(reviewer, context.folder, context.access)
     return sum(bool(q.failure) for q in questions if wants(q.condition, q.clip))
 
 
 def _count_if_all_answered(
-    judge: SeasonReviewer, asking: SeasonRunContext, wants: Callable[[str, str], bool]
+    reviewer: SeasonReviewer, context: SeasonRunContext, wants: Callable[[str, str], bool]
 ) -> int | None:
     """Return the number of a reviewer's questions selected by `wants`, or `None` if one is open."""
     questions = iter_reviewer_questions(
-        judge, asking.folder, asking.access, retry=asking.retry_failed
+        reviewer, context.folder, context.access, retry=context.retry_failed
     )
     answered = [q.answered for q in questions if wants(q.condition, q.clip)]
     return len(answered) if all(answered) else None
 
 
 def _fit_baseline(
-    judge: SeasonReviewer, asking: SeasonRunContext, on_phase: Callable[[str], None]
+    reviewer: SeasonReviewer, context: SeasonRunContext, on_phase: Callable[[str], None]
 ) -> Reviewer | None:
     """Return the baseline fitted on the frozen benchmark, without entrants; `None` if not trainable."""
-    if not judge.recipe.reviewer.learns:
+    if not reviewer.recipe.reviewer.learns:
         return None
-    on_phase(f"{judge.entered.title} learns from the benchmark")
+    on_phase(f"{reviewer.entered.title} learns from the benchmark")
 
     def learn_from() -> Iterator[LabelledClip]:
-        scenery = asking.scenery
-        survey = StoredClipFacts(asking.folder.benchmark_clips)
-        for entry, clip in survey.find(scenery.benchmark, scenery.lessons):
+        benchmark = context.benchmark
+        survey = StoredClipFacts(context.folder.benchmark_clips)
+        for entry, clip in survey.find(benchmark.benchmark, benchmark.lessons):
             if isinstance(clip, Clip):
                 yield LabelledClip(clip, entry.origin, get_entry_scene(entry))
 
-    factory = build_reviewer_factory(judge.recipe, access=asking.access, learn_from=learn_from)
+    factory = build_reviewer_factory(reviewer.recipe, access=context.access, learn_from=learn_from)
     return factory.open().reviewer

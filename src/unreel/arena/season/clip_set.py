@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -47,9 +47,9 @@ from unreel.engine.stage import Row
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.engine.table import LanceTable
 
-CONTROLS: Final = "controls.json"
-METADATA: Final = "metadata.jsonl"
-_TRACES: Final = TypeAdapter(tuple[Trace, ...])
+CONTROLS = "controls.json"
+METADATA = "metadata.jsonl"
+_TRACES = TypeAdapter(tuple[Trace, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def open_season_clip_set(folder: SeasonFolder) -> Benchmark:
 
 def rebuild_season_clip_set(
     folder: SeasonFolder,
-    scenery: SeasonBenchmark,
+    benchmark: SeasonBenchmark,
     entrants: SeasonEntrants,
     access: ClipAccessSettings,
 ) -> frozenset[str]:
@@ -87,7 +87,7 @@ def rebuild_season_clip_set(
         The names of the clips for reviewers: all except the clips of removed creators.
     """
     played = [
-        *_iter_benchmark_clips(folder, scenery, entrants),
+        *_iter_benchmark_clips(folder, benchmark, entrants),
         *_iter_creator_clips(folder, entrants),
     ]
     controls = {clip.entry.name: clip.control for clip in played if clip.control}
@@ -126,35 +126,37 @@ def read_clip_controls(folder: SeasonFolder) -> dict[str, str]:
     try:
         controls = parse_json_object(folder.place.read(f"{SET}/{CONTROLS}"))
     except (FileNotFoundError, InvalidValueError) as error:
-        source, remedy = str(folder.set / CONTROLS), "Run the season again: it is rewritten"
-        raise UnreadableSourceError(source, "no list of controls", remedy) from error
+        source = str(folder.set / CONTROLS)
+        raise UnreadableSourceError(
+            source, "no list of controls", "Run the season again: it is rewritten"
+        ) from error
     return {str(name): str(control) for name, control in controls.items()}
 
 
 def _iter_benchmark_clips(
-    folder: SeasonFolder, scenery: SeasonBenchmark, entrants: SeasonEntrants
+    folder: SeasonFolder, benchmark: SeasonBenchmark, entrants: SeasonEntrants
 ) -> Iterator[_ClipToStore]:
     titles = entrants.shown(entrants.creators)
-    origins: list[tuple[Entry, Origin]] = [(entry, Real()) for entry in scenery.real()]
+    origins: list[tuple[Entry, Origin]] = [(entry, Real()) for entry in benchmark.real()]
     for creator in entrants.creators:
-        for entry in scenery.held(creator.held) if creator.held else ():
+        for entry in benchmark.held(creator.held) if creator.held else ():
             generated = Generated(titles[creator.name], get_first_creator_setting(entry.origin))
             origins.append((entry, generated))
     survey = StoredClipFacts(folder.benchmark_clips)
-    clips = survey.find(scenery.benchmark, [entry for entry, _ in origins])
+    clips = survey.find(benchmark.benchmark, [entry for entry, _ in origins])
     for (entry, origin), (_, clip) in zip(origins, clips, strict=True):
         row = replace(entry, origin=origin, group=get_entry_scene(entry), split="")
         if entry.cleaned is not None:
-            path = scenery.benchmark.find_cleaned(entry) or ""
+            path = benchmark.benchmark.find_cleaned(entry) or ""
             row = replace(row, cleaned=_store_cleaned_clip(OutputDirectory(folder.set), path))
-        yield _ClipToStore(row, scenery.benchmark.find(entry), _build_survey_columns(clip))
+        yield _ClipToStore(row, benchmark.benchmark.find(entry), _build_survey_columns(clip))
 
 
-def _store_cleaned_clip(files: OutputDirectory, location: str) -> str:
+def _store_cleaned_clip(directory: OutputDirectory, location: str) -> str:
     name = f"media/{digest('cleaned', location)[:32]}{get_safe_suffix(location)}"
     if is_url(location):
         return location
-    _link_or_copy_file(files, Path(location), name)
+    _link_or_copy_file(directory, Path(location), name)
     return name
 
 
@@ -193,21 +195,21 @@ def _parse_traces(text: str | None) -> tuple[Trace, ...]:
         return ()
 
 
-def _store_clip_file(files: OutputDirectory, played: _ClipToStore) -> str:
+def _store_clip_file(directory: OutputDirectory, clip: _ClipToStore) -> str:
     """Store a clip by content hash (location hash if unread); return its relative path, or its URL."""
-    if is_url(played.file):
-        return played.file
-    stem = played.known.get("clip") or digest("unread", played.file)
-    name = f"media/{stem[:2]}/{stem}{get_safe_suffix(played.file)}"
-    _link_or_copy_file(files, Path(played.file), name)
+    if is_url(clip.file):
+        return clip.file
+    stem = clip.known.get("clip") or digest("unread", clip.file)
+    name = f"media/{stem[:2]}/{stem}{get_safe_suffix(clip.file)}"
+    _link_or_copy_file(directory, Path(clip.file), name)
     return name
 
 
-def _link_or_copy_file(files: OutputDirectory, source: Path, name: str) -> None:
-    if not source.is_file() or files.size(name) == source.stat().st_size:
+def _link_or_copy_file(directory: OutputDirectory, source: Path, name: str) -> None:
+    if not source.is_file() or directory.size(name) == source.stat().st_size:
         return
-    if not files.hard_link(source.resolve(), name):
-        files.copy(source, name)
+    if not directory.hard_link(source.resolve(), name):
+        directory.copy(source, name)
 
 
 def _probe_clip_set_files(

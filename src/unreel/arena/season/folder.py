@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from unreel.arena.season.recipe import Season, SeasonRecipe, validate_season_recipe
 from unreel.core.content_ids import digest
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from unreel.engine.table import LanceTable
 
 
-MADE: Final = TableSchema(
+MADE = TableSchema(
     name="made clips",
     version=1,
     columns={
@@ -54,17 +54,17 @@ is a failure too.
 """
 
 
-SEASONS: Final = "seasons"
-RECIPE: Final = "season.toml"
-ENTRANTS: Final = "entrants.json"
-PLAN: Final = "plan.json"
-SET: Final = "set"
-RUNS: Final = "runs"
-MADE_FOLDER: Final = "made"
-NOTES: Final = "notes"
-BENCH: Final = "bench"
-_MOST_BYTES: Final = 16 << 20
-_DIGITS: Final = 8
+SEASONS = "seasons"
+RECIPE = "season.toml"
+ENTRANTS = "entrants.json"
+PLAN = "plan.json"
+SET = "set"
+RUNS = "runs"
+MADE_FOLDER = "made"
+NOTES = "notes"
+BENCH = "bench"
+_MOST_BYTES = 16 << 20
+_DIGITS = 8
 
 
 class EnteredReviewer(RecipeSection):
@@ -100,9 +100,6 @@ class EnteredCreator(RecipeSection):
 class SeasonEntrants(RecipeSection):
     """Entrants of a season, including withdrawn entrants."""
 
-    # Lists of earlier releases contain `knobs` too, which are now read from the stored recipe.
-    model_config = ConfigDict(extra="ignore")
-
     season: Text = ""
     protocol: Text = "reality"
     digest: Text = ""
@@ -125,8 +122,7 @@ class SeasonEntrants(RecipeSection):
     def require_condition(self, title: str) -> None:
         """Raise `UnknownNameError` if the season has no condition with that title."""
         if title not in self.conditions:
-            kind = "condition"
-            raise UnknownNameError(kind, title, list(self.conditions))
+            raise UnknownNameError("condition", title, list(self.conditions))
 
     @property
     def retired(self) -> tuple[str, ...]:
@@ -170,12 +166,10 @@ class SeasonFolder:
 
     @property
     def path(self) -> Path:
-        """Return the local path of the season's folder."""
         return self.place.path
 
     @property
     def files(self) -> OutputDirectory:
-        """Return the output directory for writing files of the season."""
         return OutputDirectory(self.path)
 
     @property
@@ -211,11 +205,13 @@ class SeasonFolder:
             return SeasonEntrants.model_validate_json(data)
         except ValidationError as error:
             source = str(self.path / ENTRANTS)
-            remedy = "Move it away and run again: who was taken out before is not known then"
-            raise UnreadableSourceError(source, "no list of entrants", remedy) from error
+            raise UnreadableSourceError(
+                source,
+                "no list of entrants",
+                "Move it away and run again: who was taken out before is not known then",
+            ) from error
 
     def keep_entrants(self, entrants: SeasonEntrants) -> None:
-        """Store the list of entrants in the season's folder."""
         self.write_json(ENTRANTS, entrants.model_dump(mode="json"))
 
     def write_json(self, name: str, document: Any) -> None:
@@ -227,9 +223,11 @@ class SeasonFolder:
         """Return the entrants of a started season; raise `UnreadableSourceError` if none was run here."""
         entrants = self.entrants()
         if not entrants.season:
-            problem = "no season was played here"
-            remedy = "Play it with `unreel arena run SEASON.toml`, or name its folder with --out"
-            raise UnreadableSourceError(str(self.path), problem, remedy)
+            raise UnreadableSourceError(
+                str(self.path),
+                "no season was played here",
+                "Play it with `unreel arena run SEASON.toml`, or name its folder with --out",
+            )
         return entrants
 
 
@@ -251,8 +249,9 @@ def find_season_folder(text: str | Path, out: str | Path | None = None) -> Seaso
 
 def _open_local_season_folder(folder: str) -> SeasonFolder:
     if "://" in folder:
-        setting, problem = "--out", f"a season plays in a folder of this machine, not in {folder}"
-        raise InvalidSettingError(setting, problem, "Name a folder")
+        raise InvalidSettingError(
+            "--out", f"a season plays in a folder of this machine, not in {folder}", "Name a folder"
+        )
     return SeasonFolder(resolve_location(str(Path(folder).absolute()), {}))
 
 
@@ -266,7 +265,7 @@ def format_creator_folder_name(title: str, name: str) -> str:
     return f"{make_safe_file_name(title)}-{digest('creator of a season', name)[:_DIGITS]}"
 
 
-_MOST_RECIPE_BYTES: Final = 1 << 20
+_MOST_RECIPE_BYTES = 1 << 20
 
 
 def read_stored_season_recipe(folder: SeasonFolder) -> SeasonRecipe:
@@ -279,6 +278,7 @@ def read_stored_season_recipe(folder: SeasonFolder) -> SeasonRecipe:
     try:
         data = folder.place.read(RECIPE, most=_MOST_RECIPE_BYTES)
         return validate_season_recipe(tomllib.loads(data.decode()))
-    except (FileNotFoundError, ValueError) as error:
-        problem, remedy = "no recipe of a season", "Run it again: it is rewritten"
-        raise UnreadableSourceError(str(folder.path / RECIPE), problem, remedy) from error
+    except (FileNotFoundError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UnreadableSourceError(
+            str(folder.path / RECIPE), "no recipe of a season", "Run it again: it is rewritten"
+        ) from error

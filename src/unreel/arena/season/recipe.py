@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
@@ -87,8 +87,9 @@ def write_season_template(benchmark: Path, file: Path) -> Sequence[str]:
         UnreadableSourceError: There is no benchmark at `benchmark`.
     """
     if file.exists():
-        setting, problem = "--out", f"{file} exists and is not replaced"
-        raise InvalidSettingError(setting, problem, "Name another file")
+        raise InvalidSettingError(
+            "--out", f"{file} exists and is not replaced", "Name another file"
+        )
     origins = [row.origin for row in open_benchmark(benchmark) if isinstance(row, Entry)]
     creators = sorted({origin.creator for origin in origins if isinstance(origin, Generated)})
     sections = [_CREATOR.format(name=json.dumps(name)) for name in creators] or [_NO_CREATOR]
@@ -103,9 +104,9 @@ def write_season_template(benchmark: Path, file: Path) -> Sequence[str]:
     return creators
 
 
-ALWAYS_THERE: Final = ("coin", "always-real", *FITTED)
+ALWAYS_THERE = ("coin", "always-real", *FITTED)
 """Baselines that take part in every season for comparison."""
-_FILES: Final = ("recorded", "prices")
+_FILES = ("recorded", "prices")
 
 
 class SeasonReviewerSection(ReviewerSection):
@@ -158,15 +159,6 @@ class SeasonBudgetSection(RecipeSection):
     """Maximum number of clips that are requested from creators."""
 
 
-class SeasonHoldoutSection(RecipeSection):
-    """Section `[holdout]`: scenes that are hidden until the season ends, and canaries."""
-
-    share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
-    """Fraction of the scenes that are hidden."""
-    canaries: Annotated[int, Field(ge=0, le=10_000)] = 0
-    """Number of canaries: real clips that are published as generated."""
-
-
 class SeasonRecipe(RecipeSection):
     """All settings of a season. They are public: anyone with the benchmark can repeat the season."""
 
@@ -189,7 +181,6 @@ class SeasonRecipe(RecipeSection):
         tuple[SeasonConditionSection, ...], Field(min_length=1, max_length=MOST_PARTS)
     ] = (SeasonConditionSection(),)
     budget: SeasonBudgetSection = SeasonBudgetSection()
-    holdout: SeasonHoldoutSection = SeasonHoldoutSection()
 
     @field_validator("split")
     @classmethod
@@ -201,9 +192,12 @@ class SeasonRecipe(RecipeSection):
     def _protocol_tells_sides(cls, name: str) -> str:
         known = get_protocol(name).instrument.protocol
         if not get_protocol(known).tells_sides:
-            setting, problem = "protocol", f"an answer to {known} is neither real nor generated"
             playable = [other for other in list_protocol_names() if get_protocol(other).tells_sides]
-            raise InvalidSettingError(setting, problem, f"Name one of {', '.join(playable)}")
+            raise InvalidSettingError(
+                "protocol",
+                f"an answer to {known} is neither real nor generated",
+                f"Name one of {', '.join(playable)}",
+            )
         return known
 
     @model_validator(mode="after")
@@ -213,16 +207,21 @@ class SeasonRecipe(RecipeSection):
         keys = [r.model_dump_json(exclude={"title"}) for r in self.reviewer]
         _require_distinct_entries("reviewer", keys, shown=[r.shown for r in self.reviewer])
         if get_protocol(self.protocol).subject == "pair" and self.budget.max_questions is not None:
-            setting, problem = "budget.max_questions", "questions about pairs are not planned yet"
-            raise InvalidSettingError(setting, problem, "Leave it out, or ask about single clips")
+            raise InvalidSettingError(
+                "budget.max_questions",
+                "questions about pairs are not planned yet",
+                "Leave it out, or ask about single clips",
+            )
         if not self.reviewer and not self.floors:
-            setting, problem = "reviewer", "there is no reviewer and no baseline"
-            raise InvalidSettingError(setting, problem, "Add a [[reviewer]], or leave floors on")
+            raise InvalidSettingError(
+                "reviewer",
+                "there is no reviewer and no baseline",
+                "Add a [[reviewer]], or leave floors on",
+            )
         return self
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Return the title of each condition of a season."""
         sections = [c.values() for c in self.condition]
         named = [_format_condition_title(values, sections) for values in sections]
         return tuple(each.title or name for each, name in zip(self.condition, named, strict=True))
@@ -268,7 +267,6 @@ class Season:
 
     @property
     def benchmark(self) -> Path:
-        """Return the path of the season's benchmark."""
         return self.base / Path(self.recipe.benchmark).expanduser()
 
     @property
@@ -276,9 +274,9 @@ class Season:
         """Return the creators of the season; their relative paths start at the recipe's directory."""
         return (section.beside(self.base) for section in self.recipe.creator)
 
-    def asks(self, judge: SeasonReviewerSection, benchmark: Path) -> EvalRecipe:
-        """Return the evaluation recipe for questions to `judge` about the clips at `benchmark`."""
-        return self.recipe.asks(judge, benchmark=benchmark, base=self.base)
+    def asks(self, section: SeasonReviewerSection, benchmark: Path) -> EvalRecipe:
+        """Return the evaluation recipe for questions to `section` about the clips at `benchmark`."""
+        return self.recipe.asks(section, benchmark=benchmark, base=self.base)
 
 
 def read_season(file: Path) -> Season:
@@ -305,5 +303,7 @@ def _require_distinct_entries(what: str, keys: Sequence[str], *, shown: Sequence
     twice = [i for i, key in enumerate(keys) if Counter(keys[:i])[key]]
     if twice:
         name = (shown or keys)[twice[0]]
-        setting, problem = what, f"{name!r} occurs twice"
-        raise InvalidSettingError(setting, problem, "Keep one of them, or change what differs")
+        setting = what
+        raise InvalidSettingError(
+            setting, f"{name!r} occurs twice", "Keep one of them, or change what differs"
+        )

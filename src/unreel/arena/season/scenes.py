@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.arena.season.recipe import Season
 from unreel.benchmarks.entry import Entry, Rejected
@@ -28,8 +28,8 @@ from unreel.engine.stage import Row
 from unreel.media.picture import encode_png
 from unreel.media.reader import MediaReader
 
-_MOST_BYTES: Final = 256 << 20
-_LESSONS: Final = 4
+_MOST_BYTES = 256 << 20
+_LESSONS = 4
 """Number of training clips of baselines per scene, if only some scenes are used."""
 
 
@@ -50,7 +50,6 @@ class SeasonBenchmark:
     n_rejected: int
 
     def real(self) -> Iterator[Entry]:
-        """Return the real clips of the season's scenes."""
         return (
             e
             for e in self.entries
@@ -58,7 +57,6 @@ class SeasonBenchmark:
         )
 
     def held(self, creator: str) -> list[Entry]:
-        """Return the benchmark's entries of clips by `creator`."""
         generated = (e for e in self.entries if isinstance(e.origin, Generated))
         return [e for e in generated if get_first_creator(e.origin) == creator]
 
@@ -107,8 +105,9 @@ def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBen
         fingerprint = f"{fingerprint}+{_verify_checksums(benchmark.root)}"
     scenes = _choose_scene_real_clips(usable, recipe.limit, seed=recipe.seed)
     if not scenes:
-        problem, remedy = "has no real clip", "Name a benchmark with both sides, or another split"
-        raise UnreadableSourceError(str(path), problem, remedy)
+        raise UnreadableSourceError(
+            str(path), "has no real clip", "Name a benchmark with both sides, or another split"
+        )
     return SeasonBenchmark(
         benchmark=benchmark,
         digest=fingerprint,
@@ -120,13 +119,13 @@ def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBen
     )
 
 
-def require_benchmark_digest(season: Season, scenery: SeasonBenchmark) -> None:
+def require_benchmark_digest(season: Season, benchmark: SeasonBenchmark) -> None:
     """Check that the opened benchmark is the one that the season's recipe names by its hash.
 
     Raises:
         InvalidSettingError: The hash differs, or the recipe has none.
     """
-    written, actual = season.recipe.digest, scenery.digest
+    written, actual = season.recipe.digest, benchmark.digest
     if written == actual:
         return
     setting, problem = "digest", f"{season.recipe.benchmark} is another benchmark: {actual}"
@@ -187,25 +186,26 @@ def _verify_checksums(root: Path) -> str:
         sha, _, name = line.partition("  ")
         file = root / require_relative_path(name)
         if not file.is_file() or compute_clip_id(file) != read_clip_id(sha, str(root / CHECKSUMS)):
-            problem, remedy = "not the file that was frozen", "Get the benchmark again"
-            raise UnreadableSourceError(str(file), problem, remedy)
+            raise UnreadableSourceError(
+                str(file), "not the file that was frozen", "Get the benchmark again"
+            )
     return hashlib.sha256(data).hexdigest()
 
 
-WORDLESS: Final = "The scene goes on as it began."
+WORDLESS = "The scene goes on as it began."
 """Prompt for a setting with an image and no text."""
-_SEEDS: Final = 2**31
+_SEEDS = 2**31
 
 
 def iter_clip_request_rows(
-    factory: CreatorFactory, scenery: SeasonBenchmark, *, seed: int
+    factory: CreatorFactory, benchmark: SeasonBenchmark, *, seed: int
 ) -> Iterator[Row]:
     """Yield an engine row for each clip that a season requests from a creator: per scene and setting."""
-    stems = assign_scene_file_names(scenery.scenes)
-    for scene, entry in scenery.scenes.items():
+    stems = assign_scene_file_names(benchmark.scenes)
+    for scene, entry in benchmark.scenes.items():
         brief_seed = int(digest("brief", str(seed), str(factory.seed), scene)[:12], 16) % _SEEDS
         for setting in factory.settings:
-            parts = (factory.name, scene, setting.value, str(brief_seed), scenery.digest)
+            parts = (factory.name, scene, setting.value, str(brief_seed), benchmark.digest)
             yield {
                 "key": digest("made", *parts),
                 "creator": factory.title,
@@ -220,10 +220,10 @@ def iter_clip_request_rows(
 
 
 def add_real_clip_columns(
-    rows: Iterable[Row], scenery: SeasonBenchmark, survey: StoredClipFacts
+    rows: Iterable[Row], benchmark: SeasonBenchmark, facts: StoredClipFacts
 ) -> Iterator[Row]:
     """Yield the clip requests `rows` with the location, size and length of their scene's real clip."""
-    pairs = survey.find(scenery.benchmark, scenery.scenes.values())
+    pairs = facts.find(benchmark.benchmark, benchmark.scenes.values())
     clips = {get_entry_scene(entry): _build_real_clip_columns(clip) for entry, clip in pairs}
     return (row | clips[row["scene"]] for row in rows)
 

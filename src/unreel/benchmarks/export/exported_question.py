@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from types import GenericAlias
-from typing import Any, Final
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -29,9 +29,9 @@ from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.presentation import LEAST_PIXELS
 from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion, get_protocol
 
-RECIPE_FILE: Final = "unreel.json"
-QUESTIONS_FILE: Final = "questions.jsonl"
-_TASK_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+RECIPE_FILE = "unreel.json"
+QUESTIONS_FILE = "questions.jsonl"
+_TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,26 +58,33 @@ class BenchmarkExportRecipe:
 
     def __post_init__(self) -> None:
         if not _TASK_NAME.fullmatch(self.name):
-            setting, problem = "name", f"cannot name a task {self.name!r}"
-            raise InvalidSettingError(setting, problem, "Use letters, digits, _ and -")
+            raise InvalidSettingError(
+                "name", f"cannot name a task {self.name!r}", "Use letters, digits, _ and -"
+            )
         self.instrument.prompt(self.prompt)
         if self.max_pixels is not None:
             self._require_pixels(self.max_pixels)
         if self.box_space is not None:
             parse_box_space(self.box_space, width=1, height=1)
         elif self.instrument.needs_box_space:
-            setting, problem = "box_space", f"{self.protocol} needs the space of the boxes"
-            remedy = "Give pixel, unit, permille or 'model-input WxH', as the model answers"
-            raise InvalidSettingError(setting, problem, remedy)
+            raise InvalidSettingError(
+                "box_space",
+                f"{self.protocol} needs the space of the boxes",
+                "Give pixel, unit, permille or 'model-input WxH', as the model answers",
+            )
 
     def _require_pixels(self, size: int) -> None:
         setting = "max_pixels"
         if size < LEAST_PIXELS:
-            problem, remedy = f"cannot show frames of {size} pixels", f"Give {LEAST_PIXELS} or more"
-            raise InvalidSettingError(setting, problem, remedy)
+            raise InvalidSettingError(
+                setting, f"cannot show frames of {size} pixels", f"Give {LEAST_PIXELS} or more"
+            )
         if self.sampling is None:
-            problem = "the frames of a whole file cannot be scaled down"
-            raise InvalidSettingError(setting, problem, "Name a sampling plan, or leave it out")
+            raise InvalidSettingError(
+                setting,
+                "the frames of a whole file cannot be scaled down",
+                "Name a sampling plan, or leave it out",
+            )
 
     @property
     def instrument(self) -> Protocol[Any, Any]:
@@ -111,15 +118,17 @@ class ExportedQuestion:
 
     @property
     def subject(self) -> ClipId | Pair:
-        """Return the clip or pair of the question."""
         match [read_clip_id(clip, f"question {self.id!a}") for clip in self.clips.split()]:
             case [clip]:
                 return clip
             case [first, second]:
                 return Pair(first, second)
             case _:
-                problem = f"question {self.id!a} shows neither one clip nor two"
-                raise UnreadableSourceError(QUESTIONS_FILE, problem, "Export the benchmark again")
+                raise UnreadableSourceError(
+                    QUESTIONS_FILE,
+                    f"question {self.id!a} shows neither one clip nor two",
+                    "Export the benchmark again",
+                )
 
     @property
     def places(self) -> list[str]:
@@ -137,15 +146,17 @@ def parse_exported_question(row: Mapping[str, Any]) -> ExportedQuestion:
         truth=str(row["truth"]),
         width=int(row["width"]),
         height=int(row["height"]),
-        source=str(row.get("source", "")),  # exports of earlier releases have no source
+        source=str(row.get("source", "")),
         creator=str(row.get("creator", "")),
         difficulty=str(row.get("difficulty", "")),
     )
 
 
-def parse_exported_truths(recipe: BenchmarkExportRecipe, item: ExportedQuestion) -> tuple[Any, ...]:
-    """Return the ground truths of `item` in the form that the protocol's scorer needs."""
-    return parse_truths_json(recipe.protocol, item.truth)
+def parse_exported_truths(
+    recipe: BenchmarkExportRecipe, question: ExportedQuestion
+) -> tuple[Any, ...]:
+    """Return the ground truths of `question` in the form that the protocol's scorer needs."""
+    return parse_truths_json(recipe.protocol, question.truth)
 
 
 def save_export_recipe(recipe: BenchmarkExportRecipe, folder: Path, *, media: Path) -> None:
@@ -179,12 +190,18 @@ def load_export_recipe(folder: Path) -> ExportRecipeWithMediaFolder:
         recipe = TypeAdapter(BenchmarkExportRecipe).validate_python(saved["recipe"])
         written, media = saved["instrument"], Path(saved["media"])
     except (OSError, KeyError, TypeError, ValueError) as error:
-        problem = f"not a recipe of an export ({type(error).__name__})"
-        raise UnreadableSourceError(str(path), problem, "Export the benchmark again") from error
+        raise UnreadableSourceError(
+            str(path),
+            f"not a recipe of an export ({type(error).__name__})",
+            "Export the benchmark again",
+        ) from error
     current = str(recipe.instrument.instrument)
     if written != current:
-        problem = f"was exported for {written}, and this release measures {current}"
-        raise UnreadableSourceError(str(path), problem, "Export the benchmark again")
+        raise UnreadableSourceError(
+            str(path),
+            f"was exported for {written}, and this release measures {current}",
+            "Export the benchmark again",
+        )
     return ExportRecipeWithMediaFolder(recipe, media)
 
 
@@ -195,14 +212,16 @@ def read_exported_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
             yield json.loads(line)
 
 
-NO_REPLIES: Final = ("[LMMS_EVAL_REQUEST_FAILED", "Failed to obtain answer via API")
+NO_REPLIES = ("[LMMS_EVAL_REQUEST_FAILED", "Failed to obtain answer via API")
 """Prefixes of the texts of lmms-eval 0.7 and VLMEvalKit for a request without an answer."""
 
-_COUNTS: Final = ("questions", "answered")
-_MORE_IS_BETTER: Final = {"more": True, "less": False, "neither": None}
+_COUNTS = ("questions", "answered")
+_MORE_IS_BETTER = {"more": True, "less": False, "neither": None}
 
 
-def parse_exported_reply(recipe: BenchmarkExportRecipe, item: ExportedQuestion, text: str) -> Any:
+def parse_exported_reply(
+    recipe: BenchmarkExportRecipe, question: ExportedQuestion, text: str
+) -> Any:
     """Return the parsed verdict of a reply, or a `Failure` for an empty or failed reply."""
     if not text.strip():
         return Failure(FailureReason.EMPTY_REPLY, "the tool passed no text")
@@ -213,8 +232,8 @@ def parse_exported_reply(recipe: BenchmarkExportRecipe, item: ExportedQuestion, 
         recipe.instrument,
         prompt=recipe.prompt,
         mode=recipe.mode,
-        box_space=recipe.box_space if item.width else None,
-        size=(item.width, item.height),
+        box_space=recipe.box_space if question.width else None,
+        size=(question.width, question.height),
     )
 
 
@@ -234,13 +253,16 @@ def score_exported_replies(
     return recipe.instrument.score(rows, seed=recipe.seed)
 
 
-def flatten_scorecard_metrics(card: Scorecard) -> dict[str, float]:
+def flatten_scorecard_metrics(scorecard: Scorecard) -> dict[str, float]:
     """Return counts and measured metrics (with interval, n, parse coverage) as numbers by name."""
-    values: dict[str, float] = {"questions": card.n_questions, "answered": card.n_answered}
-    values |= {f"failed: {reason}": n for reason, n in card.failures.items()}
-    values |= {f"unread: {part}": n for part, n in card.unparsed.items()}
-    values |= {f"clips: {what}": n for what, n in card.confusion.items()}
-    for metric in card.metrics:
+    values: dict[str, float] = {
+        "questions": scorecard.n_questions,
+        "answered": scorecard.n_answered,
+    }
+    values |= {f"failed: {reason}": n for reason, n in scorecard.failures.items()}
+    values |= {f"unread: {part}": n for part, n in scorecard.unparsed.items()}
+    values |= {f"clips: {what}": n for what, n in scorecard.confusion.items()}
+    for metric in scorecard.metrics:
         value = metric.value
         if isinstance(value, Estimate):
             values[metric.name] = value.value
@@ -264,18 +286,18 @@ def list_exported_task_metrics(name: str) -> Iterator[tuple[str, bool | None]]:
 
 
 def _build_scored_questions(
-    recipe: BenchmarkExportRecipe, item: ExportedQuestion, outcome: Any
+    recipe: BenchmarkExportRecipe, question: ExportedQuestion, outcome: Any
 ) -> list[ScoredQuestion[Any, Any]]:
     return [
         ScoredQuestion(
-            subject=item.subject,
+            subject=question.subject,
             truth=truth,
             outcome=outcome,
-            source=item.source,
-            creator=item.creator,
-            difficulty=item.difficulty,
+            source=question.source,
+            creator=question.creator,
+            difficulty=question.difficulty,
         )
-        for truth in parse_exported_truths(recipe, item)
+        for truth in parse_exported_truths(recipe, question)
     ]
 
 

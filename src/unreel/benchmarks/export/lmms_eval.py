@@ -11,7 +11,7 @@ no media code of unreel, because the frames are written with it.
 import json
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.benchmarks.export.exported_question import (
     QUESTIONS_FILE,
@@ -23,9 +23,9 @@ from unreel.benchmarks.loader import Benchmark
 from unreel.core.output_files import OutputDirectory
 from unreel.media.reader import MediaReader
 
-MODULE: Final = "unreel_task"
-MAX_NEW_TOKENS: Final = 2048
-_HEAD: Final = '''\
+MODULE = "unreel_task"
+MAX_NEW_TOKENS = 2048
+_HEAD = '''\
 """{name}: a task of lmms-eval, written by unreel.
 
 Every question, reading and figure is unreel's own ({instrument}). A reply that cannot be read is counted as
@@ -54,12 +54,12 @@ def doc_to_messages(doc, lmms_eval_specific_kwargs=None):
 def process_results(doc, results):
     return TASK.results(doc, results)
 '''
-_FIGURE: Final = """
+_FIGURE = """
 
 def {function}(results):
     return TASK.figure({name!r}, results)
 """
-_FUNCTION_TAG: Final = re.compile(r'"!function ([\w.]+)"')
+_FUNCTION_TAG = re.compile(r'"!function ([\w.]+)"')
 
 
 def export_lmms_eval(
@@ -69,21 +69,15 @@ def export_lmms_eval(
     exported = write_exported_questions(benchmark, recipe, folder=folder, reader=reader)
     metrics = list(list_exported_task_metrics(recipe.protocol))
     into = OutputDirectory(folder, published=True)
-    into.write(f"{MODULE}.py", _format_lmms_task_module(recipe, metrics).encode())
-    yaml = json.dumps(_build_lmms_task_config(recipe, folder, metrics), indent=2)
-    tagged = _FUNCTION_TAG.sub(r'!function "\1"', yaml)
-    into.write(f"{recipe.name}.yaml", (tagged + "\n").encode())
-    return exported
-
-
-def _format_lmms_task_module(
-    recipe: BenchmarkExportRecipe, metrics: list[tuple[str, bool | None]]
-) -> str:
     head = _HEAD.format(name=recipe.name, instrument=recipe.instrument.instrument)
     functions = (
         _FIGURE.format(function=f"figure_{i}", name=name) for i, (name, _) in enumerate(metrics)
     )
-    return head + "".join(functions)
+    into.write(f"{MODULE}.py", (head + "".join(functions)).encode())
+    yaml = json.dumps(_build_lmms_task_config(recipe, folder, metrics), indent=2)
+    tagged = _FUNCTION_TAG.sub(r'!function "\1"', yaml)
+    into.write(f"{recipe.name}.yaml", (tagged + "\n").encode())
+    return exported
 
 
 def _build_lmms_task_config(
@@ -116,7 +110,5 @@ def _build_lmms_task_config(
             }
             for i, (name, more_is_better) in enumerate(metrics)
         ],
-        "metadata": [
-            {"version": recipe.instrument.instrument.version, "prompt": recipe.prompt},
-        ],
+        "metadata": [{"version": recipe.instrument.instrument.version, "prompt": recipe.prompt}],
     }

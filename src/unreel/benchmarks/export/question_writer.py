@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
@@ -69,7 +68,19 @@ def iter_exported_questions(
     for planned in plan_questions(_iter_local_entries(benchmark, recipe, reader), scope):
         match planned:
             case PlannedQuestion():
-                yield _build_exported_question(planned, recipe)
+                first = planned.clips[0]
+                yield ExportedQuestion(
+                    id=planned.name,
+                    clips=" ".join(clip.id for clip in planned.clips),
+                    videos=json.dumps([clip.location for clip in planned.clips]),
+                    answer=recipe.instrument.wording.right(planned.truths[0]),
+                    truth=format_truths_json(recipe.protocol, planned.truths),
+                    width=first.width,
+                    height=first.height,
+                    source=planned.source,
+                    creator=get_first_creator(*planned.origins),
+                    difficulty=planned.difficulty,
+                )
             case UnreadableClip(name=name, failure=failure):
                 yield Rejected(name, str(failure))
             case Rejected():
@@ -119,34 +130,16 @@ def _measure_frame_size(
     return replace(clip, facts=facts, width=width, height=height)
 
 
-def _build_exported_question(
-    planned: PlannedQuestion[_LocalClip], recipe: BenchmarkExportRecipe
-) -> ExportedQuestion:
-    first = planned.clips[0]
-    return ExportedQuestion(
-        id=planned.name,
-        clips=" ".join(clip.id for clip in planned.clips),
-        videos=json.dumps([clip.location for clip in planned.clips]),
-        answer=recipe.instrument.wording.right(planned.truths[0]),
-        truth=format_truths_json(recipe.protocol, planned.truths),
-        width=first.width,
-        height=first.height,
-        source=planned.source,
-        creator=get_first_creator(*planned.origins),
-        difficulty=planned.difficulty,
-    )
-
-
 Part = str | SampledFrame | Path
 """Part of a message: a text, a frame, or a whole file."""
 
 
 def build_question_media_parts(
-    recipe: BenchmarkExportRecipe, item: ExportedQuestion, *, media: Path, reader: MediaReader
+    recipe: BenchmarkExportRecipe, question: ExportedQuestion, *, media: Path, reader: MediaReader
 ) -> list[Part] | Failure:
     """Return captioned frames or files of a question, before the prompt; a failure if undecodable."""
     parts: list[Part] = []
-    paths = item.places
+    paths = question.places
     for number, relative in enumerate(paths, start=1):
         if len(paths) > 1:
             parts.append(format_question_clip_heading(number))
@@ -166,7 +159,7 @@ def build_question_media_parts(
     return parts
 
 
-FRAMES: Final = "frames"
+FRAMES = "frames"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,9 +209,11 @@ def write_exported_questions(
             n_questions += 1
     if not n_questions:
         reason = f", first: {rejected[0]}" if rejected else ""
-        problem = f"no question for {recipe.protocol} ({n_rejected} rows rejected{reason})"
-        remedy = "Check the protocol and the split"
-        raise UnreadableSourceError(str(benchmark.root), problem, remedy)
+        raise UnreadableSourceError(
+            str(benchmark.root),
+            f"no question for {recipe.protocol} ({n_rejected} rows rejected{reason})",
+            "Check the protocol and the split",
+        )
     save_export_recipe(recipe, folder, media=benchmark.root)
     return BenchmarkExportResult(
         folder=folder, n_questions=n_questions, n_rejected=n_rejected, rejected=tuple(rejected)
@@ -239,7 +234,7 @@ def _iter_rendered_questions(
             yield _RenderedQuestion(question, parts, benchmark.root)
 
 
-def _write_question_part(part: Part, folder: OutputDirectory, media: Path) -> dict[str, str]:
+def _write_question_part(part: Part, directory: OutputDirectory, media: Path) -> dict[str, str]:
     match part:
         case str():
             return {"text": part}
@@ -249,5 +244,5 @@ def _write_question_part(part: Part, folder: OutputDirectory, media: Path) -> di
             # The name is the id of the bytes, so a clip of several pairs is written once.
             name = compute_bytes_clip_id(part.data)
             path = f"{FRAMES}/{name[:2]}/{name}.jpg"
-            folder.write(path, part.data)
+            directory.write(path, part.data)
             return {"image": path}

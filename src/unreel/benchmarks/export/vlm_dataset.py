@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.benchmarks.export.exported_question import (
     flatten_scorecard_metrics,
@@ -17,7 +17,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
 from unreel.protocols.presentation import format_question_clip_heading, split_prompt_at_clips
 
-SCORES: Final = "_unreel.json"
+SCORES = "_unreel.json"
 """Suffix of the metrics file next to the predictions."""
 
 
@@ -39,8 +39,11 @@ class VlmDataset:
             InvalidSettingError: Frames are required, and the export has none.
         """
         if self._recipe.sampling is None and not whole:
-            setting, problem = "sampling", "exported without a plan, and this model takes frames"
-            raise InvalidSettingError(setting, problem, "Export it again with uniform-8")
+            raise InvalidSettingError(
+                "sampling",
+                "exported without a plan, and this model takes frames",
+                "Export it again with uniform-8",
+            )
         row = self._rows[index]
         clips = self._files(row) if whole else self._frames(row)
         prompt = self._recipe.instrument.prompt(self._recipe.prompt).text

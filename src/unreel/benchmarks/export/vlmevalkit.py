@@ -10,7 +10,7 @@ import csv
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.benchmarks.export.exported_question import BenchmarkExportRecipe, read_exported_rows
 from unreel.benchmarks.export.question_writer import BenchmarkExportResult, write_exported_questions
@@ -26,10 +26,10 @@ from unreel.media.sampling import (
     parse_sampling,
 )
 
-MODULE: Final = "unreel_dataset"
-COLUMNS: Final = ("index", "video", "video_path", "question", "answer")
-_PAIR_COLUMN: Final = "video_path_2"
-_MODULE_TEXT: Final = '''\
+MODULE = "unreel_dataset"
+COLUMNS = ("index", "video", "video_path", "question", "answer")
+_PAIR_COLUMN = "video_path_2"
+_MODULE_TEXT = '''\
 """{name}: a video data set of VLMEvalKit, written by unreel.
 
 Every question, reading and figure is unreel's own ({instrument}). A reply that cannot be read is counted as

@@ -2,9 +2,7 @@
 
 Where to look:
     `json_stream.py`: large JSON files, one element at a time.
-    `lav_df.py`: LAV-DF and AV-Deepfake1M.
-    `activity_forensics.py`: ActivityForensics.
-    `vif_cot.py`: ViF-CoT.
+    `segment_files.py`: LAV-DF, AV-Deepfake1M, ActivityForensics and ViF-CoT.
     `masks.py`: masks of FakeParts and BrokenVideos as boxes.
     `predictions.py`: predictions in these formats as answers, and detection of a format.
 """

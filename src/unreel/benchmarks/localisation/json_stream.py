@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,12 @@ from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_environment_settings
 
-_CLOSING: Final = {"[": "]", "{": "}"}
-_BLANKS: Final = " \t\r\n"
-_STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_DEPTH_STEPS: Final = np.zeros(256, np.int8)
+_CLOSING = {"[": "]", "{": "}"}
+_BLANKS = " \t\r\n"
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_DEPTH_STEPS = np.zeros(256, np.int8)
 _DEPTH_STEPS[list(b"[{")], _DEPTH_STEPS[list(b"]}")] = 1, -1
-_LONG_NUMBERS: Final = json.JSONDecoder(parse_int=float)
+_LONG_NUMBERS = json.JSONDecoder(parse_int=float)
 
 
 class OversizedElement:
@@ -44,12 +44,16 @@ def stream_json_items(path: Path) -> Iterator[tuple[str, Any]]:
                 _iter_json_elements(_JsonTextStream(path, file)), start=1
             ):
                 if number > max_rows:
-                    remedy = "Split it, or raise UNREEL_TABLE_ROWS"
-                    raise UnreadableSourceError(str(path), f"more than {max_rows} rows", remedy)
+                    raise UnreadableSourceError(
+                        str(path),
+                        f"more than {max_rows} rows",
+                        "Split it, or raise UNREEL_TABLE_ROWS",
+                    )
                 yield item
     except OSError as error:
-        remedy = "Check the path and that you may read it"
-        raise UnreadableSourceError(str(path), error.strerror or "unreadable", remedy) from error
+        raise UnreadableSourceError(
+            str(path), error.strerror or "unreadable", "Check the path and that you may read it"
+        ) from error
 
 
 def _iter_json_elements(text: "_JsonTextStream") -> Iterator[tuple[str, Any]]:
@@ -90,8 +94,7 @@ class _JsonTextStream:
         """Consume and return the next character; raise `UnreadableSourceError` if it is not `expected`."""
         char = self.peek()
         if not char or char not in expected:
-            msg = f"not JSON: one of {expected} is missing"
-            raise self._build_error(msg)
+            raise self._build_error(f"not JSON: one of {expected} is missing")
         self._at += 1
         return char
 
@@ -106,12 +109,10 @@ class _JsonTextStream:
             try:
                 value, end = self._decode_first()
             except RecursionError:
-                msg = "not JSON: nested too deeply"
-                raise self._build_error(msg) from None
+                raise self._build_error("not JSON: nested too deeply") from None
             except ValueError as error:
                 if self._is_whole:
-                    msg = f"not JSON: {str(error)[:200]}"
-                    raise self._build_error(msg) from error
+                    raise self._build_error(f"not JSON: {str(error)[:200]}") from error
             else:
                 if end < len(self._text) or self._is_whole:
                     self._at = end

@@ -6,7 +6,7 @@ folder `masks` next to the folder `videos`; a clip without a mask is real.
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,12 @@ from unreel.core.trace import BoxAt, Trace
 if TYPE_CHECKING:
     from unreel.media.reader import MediaReader
 
-VIDEOS: Final = "videos"
-MASKS: Final = "masks"
-PLAN: Final = "fps-10"
+VIDEOS = "videos"
+MASKS = "masks"
+PLAN = "fps-10"
 """Sampling plan of a mask, so that segments are exact to a tenth of a second."""
-_SIDE: Final = 256
-_BRIGHT: Final = 128
+_SIDE = 256
+_BRIGHT = 128
 
 MaskPixels = npt.NDArray[np.bool_]
 
@@ -79,9 +79,11 @@ def read_masked_clips(root: Path, reader: "MediaReader") -> Iterator[Row]:
         UnreadableSourceError: The folder `videos` or `masks` is missing.
     """
     if not ((root / VIDEOS).is_dir() and (root / MASKS).is_dir()):
-        problem = f"no folders {VIDEOS}/ and {MASKS}/"
-        remedy = "Put clips and masks with the same names into them"
-        raise UnreadableSourceError(str(root), problem, remedy)
+        raise UnreadableSourceError(
+            str(root),
+            f"no folders {VIDEOS}/ and {MASKS}/",
+            "Put clips and masks with the same names into them",
+        )
     masks = {Path(mask).stem: mask for mask in walk_videos(root, MASKS) if isinstance(mask, str)}
     for video in walk_videos(root, VIDEOS):
         if isinstance(video, Rejected):

@@ -10,24 +10,24 @@
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import BenchmarkLayout, Rejected
-from unreel.benchmarks.localisation.activity_forensics import read_activity_forensics_lines
 from unreel.benchmarks.localisation.json_stream import stream_json_items
-from unreel.benchmarks.localisation.lav_df import is_lav_df_row
-from unreel.benchmarks.localisation.untrusted_segments import (
+from unreel.benchmarks.localisation.segment_files import (
+    is_lav_df_row,
+    is_vif_cot_row,
     parse_segment_seconds,
+    parse_vif_cot_conversation,
+    read_activity_forensics_lines,
     require_few_segments,
 )
-from unreel.benchmarks.localisation.vif_cot import is_vif_cot_row, parse_vif_cot_conversation
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.trace import Trace
 from unreel.core.verdict import LocatedSegment
 from unreel.protocols.locate.verdict_texts import UNIT, format_segments_json
 
-_TRIPLE: Final = 3
+_TRIPLE = 3
 
 
 def is_segment_prediction_file(path: Path) -> bool:
@@ -62,19 +62,17 @@ def read_segment_predictions(path: Path) -> Iterator[tuple[str, str] | Rejected]
     for number, (key, value) in enumerate(stream_json_items(path), start=1):
         try:
             if key:
-                segments = map(_parse_scored_segment, _require_prediction_list(value))
+                if not isinstance(value, list):
+                    cells.raise_invalid_cell(
+                        "the predictions", value, "Write a list of [score, start, end]"
+                    )
+                require_few_segments(value)
+                segments = map(_parse_scored_segment, value)
                 yield cells.parse_text_cell(key, "file"), format_segments_json(segments)
             else:
                 yield parse_vif_cot_conversation(value)
         except InvalidValueError as error:
             yield Rejected(cells.format_untrusted_name(key) if key else f"row {number}", str(error))
-
-
-def _require_prediction_list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        cells.raise_invalid_cell("the predictions", value, "Write a list of [score, start, end]")
-    require_few_segments(value)
-    return value
 
 
 def _parse_scored_segment(value: object) -> LocatedSegment:
@@ -87,8 +85,8 @@ def _parse_scored_segment(value: object) -> LocatedSegment:
     return LocatedSegment(Trace(span=parse_segment_seconds(start, end)), confidence)
 
 
-SUFFIXES: Final = (".json", ".txt")
-_LINES: Final = 5
+SUFFIXES = (".json", ".txt")
+_LINES = 5
 
 
 def detect_segment_file_layouts(path: Path) -> list[BenchmarkLayout]:

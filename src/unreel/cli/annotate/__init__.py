@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -11,7 +11,7 @@ from unreel.cli.lazy_group import LazyCommand, LazyCommandGroup
 from unreel.cli.output import print_message
 from unreel.core.registry import LazyImport
 
-_PASSWORD: Final = re.compile(r"://[^/@]*:[^/@]+@|[?&]password=")
+_PASSWORD = re.compile(r"://[^/@]*:[^/@]+@|[?&]password=")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -98,63 +98,61 @@ def select_consensus_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("quorum", "min_overlap", "method", "reviews")}
 
 
-_WORDS: Final[Mapping[str, LazyCommand]] = {
-    "up": LazyCommand(LazyImport("unreel.cli.annotate.up:up"), "Start Label Studio."),
+_WORDS: Mapping[str, LazyCommand] = {
+    "up": LazyCommand(LazyImport("unreel.cli.annotate.commands:up"), "Start Label Studio."),
     "push": LazyCommand(
-        LazyImport("unreel.cli.annotate.push:push"), "Create annotation tasks in Label Studio."
+        LazyImport("unreel.cli.annotate.commands:push"), "Create annotation tasks in Label Studio."
     ),
     "links": LazyCommand(
-        LazyImport("unreel.cli.annotate.pull:links"), "Print the link of each annotator."
+        LazyImport("unreel.cli.annotate.commands:links"), "Print the link of each annotator."
     ),
     "pull": LazyCommand(
-        LazyImport("unreel.cli.annotate.pull:pull"), "Fetch the annotators' answers."
+        LazyImport("unreel.cli.annotate.commands:pull"), "Fetch the annotators' answers."
     ),
     "status": LazyCommand(
-        LazyImport("unreel.cli.annotate.pull:status"), "Print progress and speed of each annotator."
+        LazyImport("unreel.cli.annotate.commands:status"),
+        "Print progress and speed of each annotator.",
     ),
     "report": LazyCommand(
-        LazyImport("unreel.cli.annotate.report:report"),
+        LazyImport("unreel.cli.annotate.commands:report"),
         "Write a page about a campaign, with disagreements first.",
     ),
     "consensus": LazyCommand(
-        LazyImport("unreel.cli.annotate.consensus:consensus"),
+        LazyImport("unreel.cli.annotate.commands:consensus"),
         "Print the consensus and the disagreements of each task.",
     ),
     "review": LazyCommand(
-        LazyImport("unreel.cli.annotate.consensus:review"),
+        LazyImport("unreel.cli.annotate.commands:review"),
         "Accept the consensus of a task, or send it back.",
     ),
     "quality": LazyCommand(
-        LazyImport("unreel.cli.annotate.quality:quality"),
+        LazyImport("unreel.cli.annotate.commands:quality"),
         "Print the quality of each annotator, with alarms.",
     ),
     "exclude": LazyCommand(
-        LazyImport("unreel.cli.annotate.quality:exclude"),
+        LazyImport("unreel.cli.annotate.commands:exclude"),
         "Exclude an annotator's judgements; they stay in the ledger.",
     ),
     "include": LazyCommand(
-        LazyImport("unreel.cli.annotate.quality:include"),
+        LazyImport("unreel.cli.annotate.commands:include"),
         "Include an annotator's judgements again.",
     ),
     "polish": LazyCommand(
-        LazyImport("unreel.cli.annotate.polish:polish"),
+        LazyImport("unreel.cli.annotate.commands:polish"),
         "Merge the annotators' texts with a language model.",
     ),
     "confirm": LazyCommand(
-        LazyImport("unreel.cli.annotate.polish:confirm"),
+        LazyImport("unreel.cli.annotate.commands:confirm"),
         "Confirm that a polished text keeps its meaning.",
     ),
     "publish": LazyCommand(
-        LazyImport("unreel.cli.annotate.publish:publish"),
-        "Write the consensus as a benchmark.",
+        LazyImport("unreel.cli.annotate.commands:publish"), "Write the consensus as a benchmark."
     ),
     "pairs": LazyCommand(
-        LazyImport("unreel.cli.annotate.pairs:pairs"), "Choose pairs of clips to compare."
+        LazyImport("unreel.cli.annotate.commands:pairs"), "Choose pairs of clips to compare."
     ),
-    "rank": LazyCommand(LazyImport("unreel.cli.annotate.pairs:rank"), "Rank clips by preferences."),
-    "convert": LazyCommand(
-        LazyImport("unreel.cli.annotate.convert:convert"),
-        "Convert annotations between Labelbox, CVAT and Label Studio.",
+    "rank": LazyCommand(
+        LazyImport("unreel.cli.annotate.commands:rank"), "Rank clips by preferences."
     ),
 }
 

@@ -1,7 +1,7 @@
 """Implementation of `unreel annotate pairs` and `rank`, imported when they run."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from unreel.annotation.campaign_state import iter_valid_judgements
 from unreel.annotation.pairs import (
@@ -20,7 +20,7 @@ from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
 
-_BATCH: Final = 100
+_BATCH = 100
 
 
 def write_pair_table(options: Mapping[str, Any], *, as_json: bool) -> None:
@@ -28,7 +28,7 @@ def write_pair_table(options: Mapping[str, Any], *, as_json: bool) -> None:
     entries = [
         row
         for row in open_benchmark(options["benchmark"], options["layout"])
-        if _is_benchmark_entry(row)
+        if isinstance(row, Entry)
     ]
     chosen = (
         _select_strict_pairs(entries, options)
@@ -36,8 +36,9 @@ def write_pair_table(options: Mapping[str, Any], *, as_json: bool) -> None:
         else _select_informative_pairs(entries, options)
     )
     if not chosen:
-        setting, problem = "--plan", "no two clips can be compared"
-        raise InvalidSettingError(setting, problem, "Name a benchmark with scores, or --plan gain")
+        raise InvalidSettingError(
+            "--plan", "no two clips can be compared", "Name a benchmark with scores, or --plan gain"
+        )
     out = options["out"]
     write_pair_file(out, chosen)
     clips = {name for pair in chosen for name in pair}
@@ -75,10 +76,6 @@ def print_clip_ranking(options: Mapping[str, Any], *, as_json: bool) -> None:
         for clip in ranking.clips
     ]
     print_table(("place", "clip", "strength", "believed", "share"), rows)
-
-
-def _is_benchmark_entry(row: object) -> bool:
-    return isinstance(row, Entry)
 
 
 def _select_strict_pairs(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:

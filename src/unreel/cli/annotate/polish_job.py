@@ -9,23 +9,21 @@ from unreel.annotation.campaign_state import read_campaign_records
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.polish.confirmed_texts import (
-    read_polished_texts,
-    store_polish_confirmation,
-    store_polished_texts,
-)
-from unreel.annotation.polish.rationale_polishing import (
+from unreel.annotation.rationale_polishing import (
     OriginalRationales,
     RationalePolishFailure,
     RationalePolishResult,
     iter_original_rationales,
     load_sentence_encoder,
     polish_all_rationales,
+    read_polished_texts,
+    store_polish_confirmation,
+    store_polished_texts,
 )
 from unreel.cli.contacted_services import print_model_servers
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.settings import EnvironmentSettings, read_environment_settings
+from unreel.core.settings import read_environment_settings
 from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.endpoint.model_address import parse_model_address
@@ -45,9 +43,17 @@ def polish_campaign_rationales(options: Mapping[str, Any], *, as_json: bool) -> 
                 if options["again"]
                 else _select_unpolished_rationales(ledger, campaign, originals)
             )
-            failed = _polish_and_store_rationales(
-                ledger, campaign, due, model=options["model"], settings=settings
+            model = options["model"]
+            parse_model_address(model)
+            section = validate_recipe_sections(ReviewerSection, {"model": model})
+            print_model_servers([model], settings)
+            factory = section.opener(key_hosts=settings.key_hosts)
+            answers = polish_all_rationales(
+                due, factory, in_flight=section.max_connections, encoder=load_sentence_encoder()
             )
+            done = [answer for answer in answers if isinstance(answer, RationalePolishResult)]
+            store_polished_texts(ledger, campaign, done, at_us=time.time_ns() // 1000)
+            failed = [answer for answer in answers if isinstance(answer, RationalePolishFailure)]
         polished = read_polished_texts(ledger.notices(campaign))
     by_task = {original.task: original for original in originals}
     texts = [(by_task[task], text) for task, text in polished.items() if task in by_task]
@@ -75,8 +81,7 @@ def polish_campaign_rationales(options: Mapping[str, Any], *, as_json: bool) -> 
 def confirm_polished_text(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Store whether a person accepts or rejects the polished text of a task, and print the text."""
     if not options["by"].strip():
-        setting, problem = "--by", "the name of the reader is missing"
-        raise InvalidSettingError(setting, problem, "Give your name")
+        raise InvalidSettingError("--by", "the name of the reader is missing", "Give your name")
     with open_ledger(resolve_ledger_url(options["ledger"], read_environment_settings())) as ledger:
         campaign = options["campaign"]
         tasks = {task.id: task.names[0] for task in ledger.tasks(campaign)}
@@ -84,8 +89,7 @@ def confirm_polished_text(options: Mapping[str, Any], *, as_json: bool) -> None:
         named = {name: id_ for id_, name in tasks.items() if id_ in polished}
         id_ = named.get(options["task"], options["task"])
         if id_ not in polished:
-            kind = "polished text"
-            raise UnknownNameError(kind, options["task"], sorted(named))
+            raise UnknownNameError("polished text", options["task"], sorted(named))
         accepted = not options["reject"]
         at_us = time.time_ns() // 1000
         store_polish_confirmation(
@@ -104,23 +108,3 @@ def _select_unpolished_rationales(
     polished = read_polished_texts(ledger.notices(campaign))
     known = {(task, text.original) for task, text in polished.items()}
     return [original for original in originals if (original.task, original.key) not in known]
-
-
-def _polish_and_store_rationales(
-    ledger: Ledger,
-    campaign: str,
-    due: Sequence[OriginalRationales],
-    *,
-    model: str,
-    settings: EnvironmentSettings,
-) -> list[RationalePolishFailure]:
-    parse_model_address(model)
-    section = validate_recipe_sections(ReviewerSection, {"model": model})
-    print_model_servers([model], settings)
-    factory = section.opener(key_hosts=settings.key_hosts)
-    answers = polish_all_rationales(
-        due, factory, in_flight=section.max_connections, encoder=load_sentence_encoder()
-    )
-    done = [answer for answer in answers if isinstance(answer, RationalePolishResult)]
-    store_polished_texts(ledger, campaign, done, at_us=time.time_ns() // 1000)
-    return [answer for answer in answers if isinstance(answer, RationalePolishFailure)]

@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unreel.annotation.campaign_state import read_campaign_records
-from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
-from unreel.annotation.page.campaign_page import (
-    CampaignPageResult,
+from unreel.annotation.campaign_page import (
     CampaignPageSettings,
     build_judged_task_urls,
     write_campaign_page,
 )
+from unreel.annotation.campaign_state import read_campaign_records
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.annotation.publishing.publishable_campaign import (
     PublishableCampaign,
@@ -53,7 +52,12 @@ def write_campaign_report(options: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(written)
         return
-    _print_campaign_page_summary(written)
+    print_message(
+        f"{written.n_judged} of {written.n_tasks} tasks judged, {written.n_settled} settled, "
+        f"{written.n_disputed} with disagreement"
+    )
+    if written.n_shown and not written.n_media:
+        print_message("the page has no clips: name the folder of the copies with --copies")
     echo(written.page)
 
 
@@ -65,23 +69,14 @@ def _find_label_studio_url(folder: Path) -> str:
 
 
 def _compute_annotator_scores(
-    edition: PublishableCampaign, *, seed: int
+    campaign: PublishableCampaign, *, seed: int
 ) -> tuple[AnnotatorScoreRow, ...]:
     """Return the scores of all annotators of a campaign; empty if its benchmark is missing."""
-    names = {name for task in edition.tasks.values() for name in task.names}
+    names = {name for task in campaign.tasks.values() for name in task.names}
     try:
-        rows = open_benchmark(Path(edition.campaign.benchmark))
+        rows = open_benchmark(Path(campaign.campaign.benchmark))
         entries = {row.name: row for row in rows if isinstance(row, Entry) and row.name in names}
     except UnreelError as error:
         print_message(f"no annotator is compared with the ground truth: {error}")
         return ()
-    return score_annotators(build_annotator_scoring_input(edition, entries, seed=seed))
-
-
-def _print_campaign_page_summary(written: CampaignPageResult) -> None:
-    print_message(
-        f"{written.n_judged} of {written.n_tasks} tasks judged, {written.n_settled} settled, "
-        f"{written.n_disputed} with disagreement"
-    )
-    if written.n_shown and not written.n_media:
-        print_message("the page has no clips: name the folder of the copies with --copies")
+    return score_annotators(build_annotator_scoring_input(campaign, entries, seed=seed))

@@ -1,12 +1,12 @@
 """`unreel arena`: competitions between creators and reviewers, and the options that its commands share."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from unreel.cli.completion import list_path_completions
 from unreel.cli.lazy_group import LazyCommand, LazyCommandGroup
+from unreel.cli.options import list_path_completions
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.registry import LazyImport
 
@@ -41,35 +41,32 @@ def only_entrants_option(command: F) -> F:
     )(command)
 
 
-_WORDS: Final[Mapping[str, LazyCommand]] = {
+_WORDS: Mapping[str, LazyCommand] = {
     "init": LazyCommand(
-        LazyImport("unreel.cli.arena.run:init"), "Write a commented season file for a benchmark."
+        LazyImport("unreel.cli.arena.commands:init"),
+        "Write a commented season file for a benchmark.",
     ),
     "plan": LazyCommand(
-        LazyImport("unreel.cli.arena.run:plan"),
+        LazyImport("unreel.cli.arena.commands:plan"),
         "Print the clips and questions that a season needs.",
     ),
-    "run": LazyCommand(LazyImport("unreel.cli.arena.run:run"), "Run a season, or resume it."),
-    "people": LazyCommand(
-        LazyImport("unreel.cli.arena.people:people"), "Add the votes of people to a season."
+    "check": LazyCommand(
+        LazyImport("unreel.cli.arena.commands:check"),
+        "Audit the clips of an entry before it joins.",
     ),
-    "rank": LazyCommand(LazyImport("unreel.cli.arena.rank:rank"), "Rank reviewers and creators."),
+    "run": LazyCommand(LazyImport("unreel.cli.arena.commands:run"), "Run a season, or resume it."),
+    "people": LazyCommand(
+        LazyImport("unreel.cli.arena.commands:people"), "Add the votes of people to a season."
+    ),
+    "rank": LazyCommand(
+        LazyImport("unreel.cli.arena.commands:rank"), "Rank reviewers and creators."
+    ),
     "ablations": LazyCommand(
-        LazyImport("unreel.cli.arena.watch:ablations"),
+        LazyImport("unreel.cli.arena.commands:ablations"),
         "Measure the effect of each changed setting.",
     ),
-    "submit": LazyCommand(
-        LazyImport("unreel.cli.arena.submit:submit"), "Submit a creator or a reviewer to a season."
-    ),
-    "withdraw": LazyCommand(LazyImport("unreel.cli.arena.submit:withdraw"), "Withdraw an entry."),
-    "log": LazyCommand(
-        LazyImport("unreel.cli.arena.submit:log"), "Print every submission and its result."
-    ),
-    "watch": LazyCommand(
-        LazyImport("unreel.cli.arena.watch:watch"), "Search a season for signs of cheating."
-    ),
     "site": LazyCommand(
-        LazyImport("unreel.cli.arena.site:site"), "Write static web pages about seasons."
+        LazyImport("unreel.cli.arena.commands:site"), "Write static web pages about a season."
     ),
 }
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from unreel.api.annotation import open_campaign
-from unreel.arena.answers.human_votes import (
+from unreel.arena.answers.season_answers import (
     HumanClipVote,
     iter_benchmark_votes,
     read_campaign_votes,
@@ -22,17 +22,20 @@ from unreel.core.errors import InvalidSettingError
 def store_season_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Store the votes about a season's clips in its folder; print the numbers of stored and other votes."""
     if options["campaign"] and options["votes"]:
-        setting, problem = "--votes", "votes are taken from one place at a time"
-        raise InvalidSettingError(setting, problem, "Leave out --votes or --campaign")
+        raise InvalidSettingError(
+            "--votes", "votes are taken from one place at a time", "Leave out --votes or --campaign"
+        )
     folder = find_season_folder(options["season"], options["out"])
     folder.require_played()
     source, ballots = _read_human_votes(folder, options)
     known = {row.name for row in open_season_clip_set(folder) if isinstance(row, Entry)}
     votes = [vote for vote in ballots if vote.clip in known]
     if not votes:
-        setting, problem = "votes", f"no vote of {source} is about a clip of the season"
-        remedy = "Ask people about the clips in the season's folder `set`, or name other votes"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "votes",
+            f"no vote of {source} is about a clip of the season",
+            "Ask people about the clips in the season's folder `set`, or name other votes",
+        )
     write_season_votes(folder, source, votes)
     document = {
         "source": source,

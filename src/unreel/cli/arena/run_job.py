@@ -6,9 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unreel.api.arena_job import open_season_job, run_season_job
-from unreel.arena.run.forecast import EntrantForecast, SeasonForecast, forecast_season
-from unreel.arena.run.job import SeasonJob
+from unreel.api.arena_job import open_season_job
+from unreel.arena.run.job import (
+    EntrantForecast,
+    SeasonForecast,
+    SeasonJob,
+    forecast_season,
+    run_season,
+)
 from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
 from unreel.cli.contacted_services import (
     print_creator_services,
@@ -38,7 +43,7 @@ def run_season_command(meter: ProgressMeter, options: Mapping[str, Any], *, as_j
     called = [each for each in job.season.creators if job.calls(each.name)]
     print_creator_services(called, job.access.settings)
     with add_resume_note_on_stop(job.folder.place.uri, meter):
-        outcome = run_season_job(job, meter.callbacks())
+        outcome = run_season(job, meter.callbacks())
     return partial(_print_season_outcome, outcome, as_json=as_json)
 
 
@@ -105,21 +110,16 @@ def _print_season_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
     return 1 if outcome.n_failed else 0
 
 
-def _print_entrant_counts(what: str, done: str, turns: Sequence[EntrantRunSummary]) -> None:
+def _print_entrant_counts(what: str, done: str, summaries: Sequence[EntrantRunSummary]) -> None:
     rows = [
-        {
-            what: turn.title,
-            done: turn.done,
-            "failed": turn.n_failed,
-            "there before": turn.already,
-        }
-        for turn in turns
+        {what: turn.title, done: turn.done, "failed": turn.n_failed, "there before": turn.already}
+        for turn in summaries
     ]
     print_table((what, done, "failed", "there before"), rows)
 
 
-def _print_entrant_problems(turns: Sequence[EntrantRunSummary]) -> None:
-    for turn in turns:
+def _print_entrant_problems(summaries: Sequence[EntrantRunSummary]) -> None:
+    for turn in summaries:
         for reason, n in sorted(turn.failures.items()):
             print_message(f"{turn.title}: {n} {reason}")
         if turn.failed_before:

@@ -33,7 +33,7 @@ from unreel.engine.storage_access import build_clip_access_settings
 from unreel.media.access import open_media_reader, require_sandbox_protection
 
 
-def _open_curation_run(  # noqa: PLR0913  one parameter for each option
+def _open_curation_run(
     *,
     recipe: Path,
     out: str | None,
@@ -53,7 +53,7 @@ def _open_curation_run(  # noqa: PLR0913  one parameter for each option
     if retry_failed:
         context = replace(context, retry_failed=ALL_FAILURES)
     return CurationRecipeJob(
-        recipe=resolved, root=recipe.absolute().parent, bench=context, accept_leak=accept_leak
+        recipe=resolved, root=recipe.absolute().parent, context=context, accept_leak=accept_leak
     )
 
 
@@ -75,7 +75,7 @@ def audit_benchmark(
     recipe = parse_curation_recipe(values)
     context = _build_curation_context(recipe, out=out, engine=engine, trusted=trusted)
     return _run_curation_with_progress(
-        CurationRecipeJob(recipe=recipe, root=Path.cwd(), bench=context), until="audit"
+        CurationRecipeJob(recipe=recipe, root=Path.cwd(), context=context), until="audit"
     )
 
 
@@ -110,58 +110,57 @@ def run_curation_and_print(options: Mapping[str, Any], *, until: str | None, as_
     curation = _open_curation_run(**options)
     state = _run_curation_with_progress(curation, until=until)
     if as_json:
-        print_json(_build_curation_summary(curation, state))
+        print_json(
+            {
+                "out": curation.context.place.uri,
+                "steps": state.steps,
+                "clips": len(state.segments),
+                "left_out": state.reasons,
+                "audit": state.audit and state.audit.document,
+                "frozen": state.frozen,
+            }
+        )
     else:
-        _print_curation_report(curation, state)
+        print_message(
+            f"steps: {', '.join(state.steps)}; working folder {curation.context.place.uri}"
+        )
+        for reason, n in state.reasons.items():
+            print_message(f"  excluded: {n} {reason}")
+        if state.lacks_licences:
+            print_message(f"  {NO_LICENCE}: {GIVE_LICENCE}")
+        print_message(f"{len(state.segments)} clips")
+        if state.audit is not None:
+            print_message(*state.audit.text.split("\n"))
+        if _is_freeze_blocked(state):
+            print_message(
+                "not frozen: the labels leak. Fix it, for example by [normalise], or use --accept-leak"
+            )
+        if state.frozen is not None:
+            sizes = ", ".join(f"{n} {split}" for split, n in state.frozen.clips.items())
+            print_message(f"frozen: {sizes}; digest {state.frozen.digest[:16]}")
+            uri = curation.context.place.uri
+            print_message(
+                f"next: unreel curate sheet {uri} to inspect it, publish {uri} to share it"
+            )
+            echo(state.frozen.place)
     sys.exit(1 if state.n_failed or _is_freeze_blocked(state) else 0)
 
 
 def _run_curation_with_progress(curation: CurationRecipeJob, *, until: str | None) -> CurationState:
-    print_model_servers(
-        _list_curation_models(curation.recipe, until), curation.bench.access.settings
-    )
-    with ProgressMeter() as meter, add_resume_note_on_stop(curation.bench.place.uri, meter):
-        context = replace(curation.bench, callbacks=meter.callbacks())
-        return run_curation(replace(curation, bench=context), until=until)
-
-
-def _list_curation_models(recipe: CurationRecipe, until: str | None) -> list[str]:
-    planned = list_recipe_steps(recipe)
+    planned = list_recipe_steps(curation.recipe)
     steps = planned[: planned.index(until) + 1] if until in planned else planned
-    return [recipe.describe.model] if recipe.describe and "describe" in steps else []
+    print_model_servers(
+        (
+            [curation.recipe.describe.model]
+            if curation.recipe.describe and "describe" in steps
+            else []
+        ),
+        curation.context.access.settings,
+    )
+    with ProgressMeter() as meter, add_resume_note_on_stop(curation.context.place.uri, meter):
+        context = replace(curation.context, callbacks=meter.callbacks())
+        return run_curation(replace(curation, context=context), until=until)
 
 
 def _is_freeze_blocked(state: CurationState) -> bool:
     return "freeze" in state.steps and state.frozen is None
-
-
-def _build_curation_summary(curation: CurationRecipeJob, state: CurationState) -> dict[str, object]:
-    return {
-        "out": curation.bench.place.uri,
-        "steps": state.steps,
-        "clips": len(state.pieces),
-        "left_out": state.reasons,
-        "audit": state.audit and state.audit.document,
-        "frozen": state.frozen,
-    }
-
-
-def _print_curation_report(curation: CurationRecipeJob, state: CurationState) -> None:
-    print_message(f"steps: {', '.join(state.steps)}; working folder {curation.bench.place.uri}")
-    for reason, n in state.reasons.items():
-        print_message(f"  excluded: {n} {reason}")
-    if state.lacks_licences:
-        print_message(f"  {NO_LICENCE}: {GIVE_LICENCE}")
-    print_message(f"{len(state.pieces)} clips")
-    if state.audit is not None:
-        print_message(*state.audit.text.split("\n"))
-    if _is_freeze_blocked(state):
-        print_message(
-            "not frozen: the labels leak. Fix it, for example by [normalise], or use --accept-leak"
-        )
-    if state.frozen is not None:
-        sizes = ", ".join(f"{n} {split}" for split, n in state.frozen.clips.items())
-        print_message(f"frozen: {sizes}; digest {state.frozen.digest[:16]}")
-        uri = curation.bench.place.uri
-        print_message(f"next: unreel curate sheet {uri} to inspect it, publish {uri} to share it")
-        echo(state.frozen.place)

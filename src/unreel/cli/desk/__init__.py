@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -10,19 +9,21 @@ from unreel.cli.lazy_group import LazyCommand, LazyCommandGroup
 from unreel.cli.output import echo, json_option, print_json, print_message, trusted_option
 from unreel.core.registry import LazyImport, require_extra
 
-_WORDS: Final = {
+_WORDS = {
     "verify": LazyCommand(
         LazyImport("unreel.cli.desk:verify"), "Check every byte of a custody bundle."
-    ),
+    )
 }
 _FILE = click.Path(path_type=Path, dir_okay=False)
+_UNSIGNED_STATUS = 3
+"""Exit status for a bundle that is intact and has no signature."""
 
 
 @click.command(cls=LazyCommandGroup, words=_WORDS, invoke_without_command=True)
 @click.option(
     "--config",
     type=_FILE,
-    help="TOML file with the settings of the desk, such as its models. Without it, no model is queried.",
+    help="TOML file with the settings of the desk, such as its models. Without it, the page offers the models on this computer, and no other model is queried.",
 )
 @click.option(
     "--cases",
@@ -45,7 +46,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--no-browser", is_flag=True, help="Print the link without opening a browser.")
 @trusted_option
 @click.pass_context
-def desk(  # noqa: PLR0913  one parameter for each option
+def desk(
     context: click.Context,
     *,
     config: Path | None,
@@ -77,21 +78,42 @@ def desk(  # noqa: PLR0913  one parameter for each option
     type=_FILE,
     help="File with the public keys of the allowed signers, in the format of ssh-keygen.",
 )
+@click.option(
+    "--authorities",
+    type=_FILE,
+    help="PEM file with the certificates of the accepted timestamp authorities.",
+)
+@click.option(
+    "--original", type=_FILE, help="Video file that must be the original of a case in the bundle."
+)
 @json_option
-def verify(*, bundle: Path, signers: Path | None, as_json: bool) -> None:
-    """Check every byte of the custody bundle BUNDLE, and its signature.
+def verify(
+    *,
+    bundle: Path,
+    signers: Path | None,
+    authorities: Path | None,
+    original: Path | None,
+    as_json: bool,
+) -> None:
+    """Check every byte of the custody bundle BUNDLE, its signature and its timestamp.
 
-    With --signers, the bundle must be signed by one of the allowed signers. Exits with status 1 if a file is
-    missing or changed, or the signature is invalid.
+    The manifest, the log, the notes and the result must agree. With --signers, the bundle must be signed by
+    one of the allowed signers; with --authorities, it must have a timestamp of one of the authorities. Exits with status 0 if the bundle is intact and signed, 1 if it is not
+    intact, and 3 if it is intact, but not signed.
     """
     from unreel.desk.custody_bundle import verify_custody_bundle
 
-    checked = verify_custody_bundle(bundle, signers)
+    checked = verify_custody_bundle(bundle, signers, original=original, authorities=authorities)
     if as_json:
         print_json(checked)
     elif checked.is_intact:
-        echo(f"{bundle}: intact, {checked.n_files} files. {checked.signature}")
-        echo(*(f"  original {each.sha256}  {each.name}" for each in checked.originals))
+        echo(f"{bundle}: intact, {checked.n_files} files. {checked.signature} {checked.timestamp}")
+        for each in checked.originals:
+            note = f" (not chained: the first {each.n_not_chained} lines of its log)"
+            note = note if each.n_not_chained else ""
+            echo(f"  original {each.sha256}  {each.name}{note}")
+        if original is not None:
+            echo(f"  {original} is an original of this bundle")
     else:
         print_message(*(f"{bundle}: {problem}" for problem in checked.problems))
-    sys.exit(0 if checked.is_intact else 1)
+    sys.exit(1 if not checked.is_intact else 0 if checked.is_signed else _UNSIGNED_STATUS)

@@ -1,12 +1,11 @@
 """`unreel compare`: compare reviewers on the clips that both judged."""
 
 import sys
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from unreel.cli.completion import list_run_completions
-from unreel.cli.options import run_benchmark_options
+from unreel.cli.options import list_run_completions, run_benchmark_options
 from unreel.cli.output import (
     Form,
     is_stdout_terminal,
@@ -20,10 +19,10 @@ from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.registry import LazyImport
 from unreel.core.settings import read_environment_settings
-from unreel.protocols.metric_definitions import ALL_CLIPS
-from unreel.protocols.protocol import Mode
+from unreel.protocols.metric_definitions import ProtocolMetrics
+from unreel.protocols.protocol import Mode, get_protocol
 
-_RECORD: Final = (
+_RECORD = (
     *("who", "against", "metric", "first", "second"),
     *("less", "low", "high", "n", "p", "Holm", "detectable", "why"),
 )
@@ -91,18 +90,28 @@ def print_run_comparisons(comparisons: Comparisons, form: Form) -> None:
     print_message(
         f"{comparisons.instrument}: p-values are corrected for {comparisons.n_tests} differences (Holm)"
     )
+    figures = get_protocol(comparisons.instrument.protocol).figures
     for comparison in comparisons:
         if apart:
             print_table(
                 ("metric", "first", "second", "less", "95 % interval", "p", "Holm", "detectable"),
                 [
-                    _build_difference_row(gap, gap.difference)
+                    {
+                        "metric": gap.metric,
+                        "first": _format_number(gap.first),
+                        "second": _format_number(gap.second),
+                        "less": f"{gap.difference.value:+.2f}",
+                        "95 % interval": f"{gap.difference.low:+.2f} to {gap.difference.high:+.2f}",
+                        "p": _format_p_value(gap.p),
+                        "Holm": _format_p_value(gap.p_corrected),
+                        "detectable": _format_number(gap.detectable),
+                    }
                     for gap in comparison.differences
                     if isinstance(gap.difference, Estimate)
                 ],
                 title=f"{comparison.first} less {comparison.second}",
             )
-        print_message(*_format_comparison_counts(comparison))
+        print_message(*_format_comparison_counts(comparison, figures))
     if not apart:
         rows = [
             _build_difference_record(comparison, gap)
@@ -116,14 +125,16 @@ def print_run_comparisons(comparisons: Comparisons, form: Form) -> None:
         print_table(columns, rows, form=form)
 
 
-def _format_comparison_counts(comparison: Comparison) -> list[str]:
+def _format_comparison_counts(comparison: Comparison, metrics: ProtocolMetrics) -> list[str]:
     common = f"{comparison.n_common} questions that both answered readably"
     lines = [f"  {common}, of {comparison.n_sources} clips or scenes"]
     if comparison.n_invalid:
-        has_all = any(ALL_CLIPS in row.metric for row in comparison.differences)
-        wrong = f" (figures in {ALL_CLIPS} count them as wrong)" if has_all else ""
-        reason = f"one of the two has no readable answer{wrong}"
-        lines.append(f"  {comparison.n_invalid} excluded: {reason}")
+        lines.append(f"  {comparison.n_invalid} excluded: one of the two has no readable answer")
+        counting = [
+            row.metric for row in comparison.differences if metrics.counts(row.metric) != "readable"
+        ]
+        if counting:
+            lines.append(f"  unreadable answers count as wrong in {', '.join(counting)}")
     if comparison.n_unshared:
         lines.append(f"  {comparison.n_unshared} excluded: only one of the two was queried")
     missed = [row.metric for row in comparison.differences if row.detectable is not None]
@@ -137,30 +148,21 @@ def _format_comparison_counts(comparison: Comparison) -> list[str]:
     return lines + [f"  {', '.join(names)}: {reason}" for reason, names in unmeasured.items()]
 
 
-def _build_difference_record(comparison: Comparison, row: Difference) -> dict[str, object]:
-    gap = row.difference
+def _build_difference_record(comparison: Comparison, difference: Difference) -> dict[str, object]:
+    gap = difference.difference
     line: dict[str, object] = dict.fromkeys(_RECORD, "")
-    line |= {"who": comparison.first, "against": comparison.second, "metric": row.metric}
-    line |= {"first": _format_number(row.first), "second": _format_number(row.second)}
+    line |= {"who": comparison.first, "against": comparison.second, "metric": difference.metric}
+    line |= {"first": _format_number(difference.first), "second": _format_number(difference.second)}
     if isinstance(gap, Unmeasured):
         return {**line, "why": gap.why}
     bounds = {"less": gap.value, "low": gap.low, "high": gap.high}
     line |= {name: f"{value:.2f}" for name, value in bounds.items()}
-    line |= {"n": gap.n, "p": _format_p_value(row.p), "Holm": _format_p_value(row.p_corrected)}
-    return {**line, "detectable": _format_number(row.detectable)}
-
-
-def _build_difference_row(row: Difference, gap: Estimate) -> dict[str, object]:
-    return {
-        "metric": row.metric,
-        "first": _format_number(row.first),
-        "second": _format_number(row.second),
-        "less": f"{gap.value:+.2f}",
-        "95 % interval": f"{gap.low:+.2f} to {gap.high:+.2f}",
-        "p": _format_p_value(row.p),
-        "Holm": _format_p_value(row.p_corrected),
-        "detectable": _format_number(row.detectable),
+    line |= {
+        "n": gap.n,
+        "p": _format_p_value(difference.p),
+        "Holm": _format_p_value(difference.p_corrected),
     }
+    return {**line, "detectable": _format_number(difference.detectable)}
 
 
 def _format_number(value: float | None) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from unreel.cli.completion import list_model_completions, list_path_completions
 from unreel.cli.options import (
     ProtocolParamType,
     accept_changed_option,
@@ -16,8 +15,9 @@ from unreel.cli.options import (
     engine_option,
     frame_sampling_options,
     layout_option,
+    list_model_completions,
+    list_path_completions,
     model_input_options,
-    weak_cage_option,
 )
 from unreel.cli.output import json_option, trusted_option
 from unreel.cli.progress import ProgressMeter
@@ -33,7 +33,7 @@ from unreel.reviewers.endpoint.servers import list_model_endpoints
     "models",
     multiple=True,
     shell_complete=list_model_completions,
-    help="Model to evaluate: provider/name, provider/name@URL, local/FOLDER, recorded (see --recorded), or a baseline: coin, always-real, always-generated, metadata, motion. Repeatable.",
+    help="Model to evaluate: provider/name, provider/name@URL, NAME or NAME@URL of `unreel models list`, local/FOLDER, recorded (see --recorded), or a baseline: coin, always-real, always-generated, metadata, motion. Repeatable.",
 )
 @click.option(
     "--protocol",
@@ -56,7 +56,6 @@ from unreel.reviewers.endpoint.servers import list_model_endpoints
 @layout_option
 @column_map_option
 @allow_outside_option
-@weak_cage_option
 @accept_changed_option
 @click.option(
     "--split", help="Name of the benchmark split to use, for example test.  [default: all splits]"

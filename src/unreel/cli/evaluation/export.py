@@ -3,16 +3,16 @@
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from unreel.cli.completion import list_run_completions
 from unreel.cli.options import (
     ProtocolParamType,
     box_space_option,
     column_map_option,
     layout_option,
+    list_run_completions,
     parse_column_mapping,
     run_benchmark_options,
 )
@@ -26,15 +26,15 @@ from unreel.protocols.protocol import Mode, get_protocol
 if TYPE_CHECKING:
     from unreel.benchmarks.export.question_writer import BenchmarkExportResult
 
-KITS: Final[NamedObjectRegistry[Any]] = NamedObjectRegistry(
+KITS: NamedObjectRegistry[Any] = NamedObjectRegistry(
     "kit",
     {
         "lmms-eval": LazyImport("unreel.benchmarks.export.lmms_eval:export_lmms_eval"),
         "vlmevalkit": LazyImport("unreel.benchmarks.export.vlmevalkit:export_vlmevalkit"),
     },
 )
-ROWS: Final = ("csv", "jsonl", "parquet")
-_WHOLE: Final = "whole"
+ROWS = ("csv", "jsonl", "parquet")
+_WHOLE = "whole"
 
 
 @click.command()
@@ -100,7 +100,7 @@ _WHOLE: Final = "whole"
 @run_benchmark_options
 @trusted_option
 @json_option
-def export(  # noqa: PLR0913  one parameter for each option
+def export(
     *,
     source: str,
     form: str,
@@ -125,11 +125,11 @@ def export(  # noqa: PLR0913  one parameter for each option
     typed = {name: value for name, value in asked.items() if value is not None}
     if form in ROWS:
         if typed or mapping:
-            option = f"--{next(iter(typed), 'map').replace('_', '-')}"
-            remedy = (
-                "A run has its own protocol: omit the option, or export a benchmark with --to KIT"
+            raise InvalidSettingError(
+                f"--{next(iter(typed), 'map').replace('_', '-')}",
+                f"cannot be used with --to {form}",
+                "A run has its own protocol: omit the option, or export a benchmark with --to KIT",
             )
-            raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
         write_rows = LazyImport(
             "unreel.cli.evaluation.runs_job:export_run_rows", extra="eval"
         ).load()
@@ -137,12 +137,17 @@ def export(  # noqa: PLR0913  one parameter for each option
         write_rows(source, out, options, form=form, mode=parser, as_json=as_json)
         return
     if moved_to is not None or accept_changed:
-        option = "--accept-changed" if moved_to is None else "--benchmark"
-        remedy = "It applies to the benchmark of a run: leave it out"
-        raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
+        raise InvalidSettingError(
+            "--accept-changed" if moved_to is None else "--benchmark",
+            f"cannot be used with --to {form}",
+            "It applies to the benchmark of a run: leave it out",
+        )
     if "protocol" not in typed:
-        option, remedy = "--protocol", "Name the protocol: trace, realism, reality or preference"
-        raise InvalidSettingError(option, f"--to {form} needs it", remedy)
+        raise InvalidSettingError(
+            "--protocol",
+            f"--to {form} needs it",
+            "Name the protocol: trace, realism, reality or preference",
+        )
     reading = {"mapping": parse_column_mapping(mapping) or None, "outside": outside}
     exported = _export_benchmark_to_kit(
         source, out, form=form, settings=typed | {"mode": parser}, reading=reading, trusted=trusted
@@ -167,8 +172,11 @@ def _export_benchmark_to_kit(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
     if "://" in source:
-        remedy = "Copy the benchmark to a folder first: the kits open clips by path"
-        raise UnreadableSourceError(source, "not a folder of this machine", remedy)
+        raise UnreadableSourceError(
+            source,
+            "not a folder of this machine",
+            "Copy the benchmark to a folder first: the kits open clips by path",
+        )
     layout = settings.pop("layout", None)
     plan = settings.get("sampling", get_protocol(settings["protocol"]).sampling)
     settings["sampling"] = None if plan == _WHOLE else plan

@@ -1,14 +1,15 @@
-"""`unreel runs`: list of runs with their progress, check for damage, and repair."""
+"""`unreel runs` and `report`: list, check and restoration of runs, and pages about them."""
 
 import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from unreel.cli.completion import list_run_completions
 from unreel.cli.lazy_group import build_unknown_command_error, is_near_known_name
+from unreel.cli.options import list_run_completions, media_option, run_benchmark_options
 from unreel.cli.output import (
+    echo,
     format_retry_command,
     json_option,
     print_json,
@@ -19,8 +20,65 @@ from unreel.core.errors import UnreadableSourceError, UnreelError
 from unreel.core.registry import LazyImport
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
 
-_FIND: Final = "unreel.evaluation.run_lookup"
-_JOB: Final = "unreel.cli.evaluation.runs_job"
+if TYPE_CHECKING:
+    from unreel.report.clips.clip_files import Media
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, shell_complete=list_run_completions)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("report"),
+    show_default=True,
+    help="Output folder for the report.",
+)
+@media_option("link", "copy", "none")
+@click.option(
+    "--judge",
+    metavar="MODEL",
+    help="Model whose stored scores of the explanations are used. `unreel score --judge MODEL` computes and stores them.",
+)
+@run_benchmark_options
+@json_option
+def report(
+    *,
+    runs: tuple[str, ...],
+    out: Path,
+    media: "Media",
+    judge: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Write an HTML report about RUNS: leaderboards, the worst mistakes of each model, and all clips with answers.
+
+    A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs means all of them.
+    The report opens from disk and from any web server. Sends nothing.
+    """
+    write_report = LazyImport("unreel.report.site:write_report", "eval").load()
+    open_all_told = LazyImport(
+        "unreel.cli.evaluation.runs_job:open_runs_with_identity_warning", "eval"
+    ).load()
+    settings = read_environment_settings()
+    opened = open_all_told(runs, settings, **options)
+    written = write_report(opened, out, media=media, judge=judge)
+    if as_json:
+        print_json(written)
+        return
+    many = (
+        "1 reviewer" if written.n_entrants == 1 else f"{written.n_entrants} reviewers and baselines"
+    )
+    print_message(
+        f"{many}, {written.n_clips:,} clips, "
+        f"{written.n_answers:,} answers; {written.size_bytes / 1e6:.1f} MB without media"
+    )
+    if written.missing_media and media != "none":
+        print_message(f"  {written.missing_media} clips could not be linked or copied")
+    echo(written.page)
+
+
+_FIND = "unreel.evaluation.run_lookup"
+_JOB = "unreel.cli.evaluation.runs_job"
 
 
 class _ListByDefaultGroup(click.Group):
@@ -36,12 +94,12 @@ class _ListByDefaultGroup(click.Group):
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage(ctx.command_path, "[FOLDER] [--json]")
-        formatter.write_usage(ctx.command_path, "list|check|repair ...")
+        formatter.write_usage(ctx.command_path, "list|check|restore ...")
 
 
 @click.group(cls=_ListByDefaultGroup)
 def runs() -> None:
-    """List the runs in a folder, check a run for damage, or write a repaired copy.
+    """List the runs in a folder, check a run for damage, or restore an earlier version.
 
     Without a command, the runs below FOLDER are listed: `unreel runs` means `unreel runs list
     runs`.
@@ -58,8 +116,11 @@ def list_(*, folder: str, as_json: bool) -> None:
     status 1 if a run cannot be read.
     """
     if "://" not in folder and not Path(folder).is_dir():
-        remedy = "Name the folder that contains your runs, or start one with `unreel eval`"
-        raise UnreadableSourceError(folder, "no such folder", remedy)
+        raise UnreadableSourceError(
+            folder,
+            "no such folder",
+            "Name the folder that contains your runs, or start one with `unreel eval`",
+        )
     find_runs = LazyImport(f"{_FIND}:find_runs", "eval").load()
     settings = read_environment_settings()
     rows = [_build_run_list_row(name, settings) for name in find_runs(folder, settings)]
@@ -104,26 +165,18 @@ def _build_run_list_row(name: str, settings: EnvironmentSettings) -> dict[str, o
 def check(*, run: str, as_json: bool) -> None:
     """Check RUN for damage: a folder or s3://bucket/prefix of `unreel eval` or `unreel curate`.
 
-    Reads the recipe, all rows of the tables and the start logs, and prints the name of a process that writes
-    to the run. Changes nothing. Exits with status 1 if something is damaged.
+    Reads the recipe and all rows of the tables. Changes nothing. Exits with status 1 if something is damaged.
     """
     sys.exit(LazyImport(f"{_JOB}:check_run_and_print", "eval").load()(run, as_json=as_json))
 
 
-@runs.command(short_help="Write a repaired copy of a damaged run.")
+@runs.command(short_help="Restore damaged tables to an earlier version.")
 @click.argument("run", shell_complete=list_run_completions)
-@click.option(
-    "--out",
-    metavar="PLACE",
-    help="New folder or s3:// prefix for the repaired copy.  [default: RUN-repaired]",
-)
 @json_option
-def repair(*, run: str, out: str | None, as_json: bool) -> None:
-    """Write the intact part of RUN to a new location. RUN is not changed.
+def restore(*, run: str, as_json: bool) -> None:
+    """Restore each damaged table of RUN to its latest intact version.
 
-    Unreadable rows are omitted, and the next `unreel eval` asks these questions again. Invalid rows are
-    moved to a file, and one of several duplicate rows is kept.
+    Rows of later versions are lost; the next `unreel eval` asks their questions again. Copy RUN first if
+    you want to keep them.
     """
-    sys.exit(
-        LazyImport(f"{_JOB}:repair_run_copy_and_print", "eval").load()(run, out, as_json=as_json)
-    )
+    LazyImport(f"{_JOB}:restore_run_and_print", "eval").load()(run, as_json=as_json)

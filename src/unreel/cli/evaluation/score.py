@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from unreel.cli.completion import list_run_completions
 from unreel.cli.options import (
     ProtocolParamType,
     accept_changed_option,
@@ -13,6 +12,7 @@ from unreel.cli.options import (
     box_space_option,
     column_map_option,
     layout_option,
+    list_run_completions,
     parse_column_mapping,
 )
 from unreel.cli.output import Form, json_option, table_format_option
@@ -123,9 +123,11 @@ def score(  # noqa: PLR0913  one parameter for each option
     if not Path(answers).exists():
         raise UnreadableSourceError(answers, "no such file or folder", "Check the path")
     if benchmark is None or instrument is None:
-        option = "--benchmark" if benchmark is None else "--protocol"
-        remedy = "A file of answers needs it; a folder of `unreel eval` does not"
-        raise InvalidSettingError(option, "missing", remedy)
+        raise InvalidSettingError(
+            "--benchmark" if benchmark is None else "--protocol",
+            "missing",
+            "A file of answers needs it; a folder of `unreel eval` does not",
+        )
     score_file = LazyImport("unreel.cli.evaluation.score_file_job:score_answer_file").load()
     status = score_file(
         Path(answers),

@@ -3,16 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.imported_answers import VOTER, join_answers_with_entries
+from unreel.benchmarks.imported_answers import (
+    VOTER,
+    build_scorable_rows,
+    join_answers_with_entries,
+    require_scorable_rows,
+)
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.localisation.predictions import (
     find_prediction_box_space,
     is_segment_prediction_file,
 )
-from unreel.benchmarks.scorable_rows import build_scorable_rows, require_scorable_rows
 from unreel.benchmarks.tables import read_table_column_names
 from unreel.benchmarks.votes import JoinedVotes, VoteScores, join_votes_with_entries, score_votes
 from unreel.cli.evaluation.scorecard_output import (
@@ -29,7 +33,7 @@ from unreel.core.estimate import Scorecard
 from unreel.core.registry import LazyImport
 from unreel.protocols.protocol import VOTED, Mode, Subject, get_protocol
 
-_LEADING: Final = ("balanced", "real-accuracy", "fake-accuracy")
+_LEADING = ("balanced", "real-accuracy", "fake-accuracy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +90,16 @@ def score_answer_file(  # noqa: PLR0913  one parameter for each option
     chosen = get_protocol(instrument)
     box_space = box_space or find_prediction_box_space(path)
     if chosen.needs_box_space and box_space is None:
-        option, remedy = "--box-space", "Name the unit of the boxes, for example --box-space pixel"
-        raise InvalidSettingError(option, "missing", remedy)
+        raise InvalidSettingError(
+            "--box-space", "missing", "Name the unit of the boxes, for example --box-space pixel"
+        )
     chosen.prompt(prompt)
     opened = open_benchmark(benchmark, layout, mapping=mapping, outside=outside)
     if not is_segment_prediction_file(path) and VOTER in read_table_column_names(path):
         if instrument != VOTED:
-            option, problem = "--protocol", "votes say real or generated"
-            raise InvalidSettingError(option, problem, f"Use --protocol {VOTED}")
+            raise InvalidSettingError(
+                "--protocol", "votes say real or generated", f"Use --protocol {VOTED}"
+            )
         return _score_vote_file(path, opened, split=split, seed=seed, form=form, as_json=as_json)
     joined = join_answers_with_entries(opened, path, chosen.subject, protocol=instrument).in_split(
         split
@@ -127,35 +133,25 @@ def _print_scored_answers(
     if as_json:
         print_json(scored)
     else:
-        _print_score_report(scored, subject, form)
+        print_answer_counts(scored.scorecard)
+        print_unmatched_items(
+            {
+                f"{subject}s without an answer": scored.not_asked,
+                f"answers about {subject}s that the benchmark does not have": scored.unknown,
+                "rows that cannot be used": scored.rejected,
+                "clips that lack the truth to compare with": scored.without_truth,
+            }
+        )
+        print_scorecard_metrics(scored.scorecard, form)
+        for what, value in scored.texts.items():
+            print_message(f"{what}: {value}")
     if why := explain_empty_scorecards([scored.scorecard]):
         print_message(why)
     return 0 if scored.is_complete and not why else 1
 
 
-def _print_score_report(scored: AnswerScoreDocument, subject: Subject, form: Form) -> None:
-    print_answer_counts(scored.scorecard)
-    print_unmatched_items(
-        {
-            f"{subject}s without an answer": scored.not_asked,
-            f"answers about {subject}s that the benchmark does not have": scored.unknown,
-            "rows that cannot be used": scored.rejected,
-            "clips that lack the truth to compare with": scored.without_truth,
-        }
-    )
-    print_scorecard_metrics(scored.scorecard, form)
-    for what, value in scored.texts.items():
-        print_message(f"{what}: {value}")
-
-
 def _score_vote_file(
-    path: Path,
-    benchmark: Benchmark,
-    *,
-    split: str | None,
-    seed: int,
-    form: Form,
-    as_json: bool,
+    path: Path, benchmark: Benchmark, *, split: str | None, seed: int, form: Form, as_json: bool
 ) -> int:
     """Score the votes in the file `path` and print the metrics; return the exit status."""
     joined = join_votes_with_entries(benchmark, path, split=split)
@@ -199,5 +195,5 @@ def _print_vote_scores(scores: VoteScores, joined: JoinedVotes, form: Form) -> N
     echo(f"agreement between voters (Krippendorff's alpha): {scores.agreement}")
 
 
-def _build_voter_row(name: str, card: Scorecard) -> Mapping[str, object]:
-    return {"voter": name, **{metric: format_metric_cell(card[metric]) for metric in _LEADING}}
+def _build_voter_row(name: str, scorecard: Scorecard) -> Mapping[str, object]:
+    return {"voter": name, **{metric: format_metric_cell(scorecard[metric]) for metric in _LEADING}}

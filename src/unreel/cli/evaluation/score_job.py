@@ -22,8 +22,7 @@ from unreel.evaluation.explanation_scores import (
     open_answer_file_rulings,
     open_run_rulings,
 )
-from unreel.evaluation.judge import JudgeRulings
-from unreel.evaluation.judge_rulings import JudgeRulingStore
+from unreel.evaluation.judge import JudgeRulingStore
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scoring import Rows, score_run
 from unreel.protocols.protocol import Mode, Protocol
@@ -42,12 +41,18 @@ def open_explanation_scorer(
 ) -> TextScorer | None:
     """Return the scorer by `judges`, whose servers are printed, or by `sts`; `None` without both."""
     if judges and sts:
-        option, remedy = "--sts", "Give --judge for trace, or --sts for realism"
-        raise InvalidSettingError(option, "cannot be combined with --judge", remedy)
+        raise InvalidSettingError(
+            "--sts",
+            "cannot be combined with --judge",
+            "Give --judge for trace, or --sts for realism",
+        )
     for option, is_given, metric in (("--judge", judges, "explanation"), ("--sts", sts, "sts")):
         if is_given and metric not in instrument.figures:
-            problem = f"{instrument.instrument.protocol} has no figure that it scores"
-            raise InvalidSettingError(option, problem, "Leave it out")
+            raise InvalidSettingError(
+                option,
+                f"{instrument.instrument.protocol} has no figure that it scores",
+                "Leave it out",
+            )
     if sts:
         return ReasonSimilarityScorer(MiniLmEncoder())
     if not judges:
@@ -62,7 +67,16 @@ def summarise_explanation_scores(scorer: TextScorer | None) -> dict[str, Any]:
     match scorer:
         case ExplanationJudges(judgings=judgings, agreements=agreements):
             return {
-                "judges": [_build_judge_summary(judging) for judging in judgings],
+                "judges": [
+                    {
+                        "judge": judging.judge,
+                        "scored": judging.n_scored,
+                        "unscored": judging.unscored,
+                        "tokens": judging.tokens,
+                        "spent": judging.spent,
+                    }
+                    for judging in judgings
+                ],
                 "agreements": agreements,
             }
         case ReasonSimilarityScorer(encoder=encoder):
@@ -71,7 +85,7 @@ def summarise_explanation_scores(scorer: TextScorer | None) -> dict[str, Any]:
             return {}
 
 
-def score_answer_file_explanations(  # noqa: PLR0913  what a file's words are scored by
+def score_answer_file_explanations(
     rows: Rows,
     instrument: Protocol[Any, Any],
     judges: Sequence[str],
@@ -88,16 +102,6 @@ def score_answer_file_explanations(  # noqa: PLR0913  what a file's words are sc
         instrument, judges, sts=sts, seed=seed, store=store, settings=settings
     )
     return (rows if scorer is None else scorer(rows)), summarise_explanation_scores(scorer)
-
-
-def _build_judge_summary(judging: JudgeRulings) -> dict[str, object]:
-    return {
-        "judge": judging.judge,
-        "scored": judging.n_scored,
-        "unscored": judging.unscored,
-        "tokens": judging.tokens,
-        "spent": judging.spent,
-    }
 
 
 def score_stored_run(

@@ -1,7 +1,7 @@
 """Printing of scorecards: tables of metrics, counts of answers, and rows for `--json`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from unreel.cli.output import Form, print_message, print_table
 from unreel.core.estimate import Measured, Metric, Scorecard, Unmeasured
@@ -10,18 +10,8 @@ from unreel.protocols.group_metrics import PARTS
 if TYPE_CHECKING:
     from unreel.evaluation.scoring import ConditionScore
 
-_SHOWN: Final = 5
-_RECORD: Final = (
-    "metric",
-    "of",
-    "value",
-    "low",
-    "high",
-    "n",
-    "parsed",
-    "asked",
-    "why",
-)
+_SHOWN = 5
+_RECORD = ("metric", "of", "value", "low", "high", "n", "parsed", "asked", "why")
 """Columns of a table with one line per metric; `why` is the reason for a missing value."""
 
 
@@ -32,7 +22,7 @@ def print_condition_scorecards(scores: "Sequence[ConditionScore]", form: Form = 
         if score.n_not_asked:
             print_message(f"  {score.n_not_asked} questions have not been sent yet")
         print_answer_counts(score.scorecard)
-        if form == "text":
+        if form == "text" and score.scorecard.n_answered:
             print_scorecard_metrics(score.scorecard)
     if form != "text":
         print_scorecard_table("condition", {str(s.condition): s.scorecard for s in scores}, form)
@@ -50,23 +40,27 @@ def build_condition_scorecard_rows(scores: "Iterable[ConditionScore]") -> list[d
     ]
 
 
-def print_answer_counts(card: Scorecard) -> None:
+def print_answer_counts(scorecard: Scorecard) -> None:
     """Print the number of answered questions, and the reasons for missing answers."""
-    print_message(f"{card.instrument}: {card.n_answered} of {card.n_questions} questions answered")
-    for what, counts in (("failed", card.failures), ("unreadable", card.unparsed)):
+    print_message(
+        f"{scorecard.instrument}: {scorecard.n_answered} of {scorecard.n_questions} questions answered"
+    )
+    for what, counts in (("failed", scorecard.failures), ("unreadable", scorecard.unparsed)):
         for reason, n in counts.items():
             print_message(f"  {what}: {n} {reason}")
-    for name, n in card.answered_by.items():
+    for name, n in scorecard.answered_by.items():
         print_message(f"  answered by another model: {n} {name}")
-    if card.confusion:
-        print_message("  clips: " + ", ".join(f"{n} {what}" for what, n in card.confusion.items()))
+    if scorecard.confusion:
+        print_message(
+            "  clips: " + ", ".join(f"{n} {what}" for what, n in scorecard.confusion.items())
+        )
 
 
-def explain_empty_scorecards(cards: Sequence[Scorecard]) -> str:
-    """Return the reason why no scorecard in `cards` has a measured metric; "" if one has."""
-    if not any(card.n_answered for card in cards):
+def explain_empty_scorecards(scorecards: Sequence[Scorecard]) -> str:
+    """Return the reason why no scorecard in `scorecards` has a measured metric; "" if one has."""
+    if not any(card.n_answered for card in scorecards):
         return "no question was answered, so nothing was measured"
-    if any(metric.coverage.parsed for card in cards for metric in card.metrics):
+    if any(metric.coverage.parsed for card in scorecards for metric in card.metrics):
         return ""
     return "no answer could be read, so nothing was measured; `unreel score RUN --parser lenient` reads more"
 
@@ -89,17 +83,17 @@ def print_scorecard_table(what: str, cards: Mapping[str, Scorecard], form: Form)
     print_table((what, *_RECORD), rows, form=form)
 
 
-def print_scorecard_metrics(card: Scorecard, form: Form = "text") -> None:
+def print_scorecard_metrics(scorecard: Scorecard, form: Form = "text") -> None:
     """Print each metric of a scorecard with its interval, count and coverage.
 
     In the format "text", metrics of single creators and parts of the benchmark are separate tables,
     and metrics without questions are omitted.
     """
     if form != "text":
-        print_table(_RECORD, [*map(_build_metric_record, card.metrics)], form=form)
+        print_table(_RECORD, [*map(_build_metric_record, scorecard.metrics)], form=form)
         return
-    groups = _group_metrics_by_creator_or_part(card.metrics)
-    headline = [m for m in groups.pop("", {}).values() if m.coverage.asked or not card.n_answered]
+    groups = _group_metrics_by_creator_or_part(scorecard.metrics)
+    headline = [m for m in groups.pop("", {}).values() if m.coverage.asked]
     print_table(
         ("metric", "value", "95 % interval", "n", "parsed"), [*map(_build_metric_row, headline)]
     )
@@ -109,7 +103,16 @@ def print_scorecard_metrics(card: Scorecard, form: Form = "text") -> None:
         if names:
             print_table(
                 (kind, *names),
-                [{kind: group, **_build_metric_cells(m, names)} for group, m in by_group.items()],
+                [
+                    {
+                        kind: group,
+                        **{
+                            name: format_metric_cell(m[name].value) if name in m else ""
+                            for name in names
+                        },
+                    }
+                    for group, m in by_group.items()
+                ],
             )
 
 
@@ -148,9 +151,3 @@ def format_metric_cell(value: Measured) -> str:
     if isinstance(value, Unmeasured):
         return ""
     return f"{value.value:.1f} [{value.low:.0f}, {value.high:.0f}] n={value.n}"
-
-
-def _build_metric_cells(metrics: Mapping[str, Metric], names: Sequence[str]) -> dict[str, object]:
-    return {
-        name: format_metric_cell(metrics[name].value) if name in metrics else "" for name in names
-    }

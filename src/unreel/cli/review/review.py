@@ -6,16 +6,16 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from unreel.cli.clip_arguments import ClipBatch, ClipPathParamType, collect_clip_batch
-from unreel.cli.completion import list_model_completions
 from unreel.cli.options import (
     ProtocolParamType,
     condition_option,
     frame_sampling_options,
+    list_model_completions,
     model_input_options,
     parse_condition_options,
 )
@@ -24,7 +24,7 @@ from unreel.cli.review.review_job import ReviewCommandOptions, ReviewCommandSess
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_environment_settings
 
-_WRITTEN: Final = ("annotated.mp4", "evidence-clip.mp4", "evidence-clip.webm")
+_WRITTEN = ("annotated.mp4", "evidence-clip.mp4", "evidence-clip.webm")
 """Names of the videos that evidence contains."""
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -36,7 +36,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "models",
     multiple=True,
     shell_complete=list_model_completions,
-    help="Model to ask: provider/name, provider/name@URL, local/FOLDER, recorded (see --recorded), or a baseline: coin, always-real, always-generated. Repeatable.",
+    help="Model to ask: provider/name, provider/name@URL, local (the first model on this computer that sees pictures), local/FOLDER, recorded (see --recorded), or a baseline: coin, always-real, always-generated. Repeatable.  [default: none, only the file is examined]",
 )
 @click.option(
     "--protocol",
@@ -77,9 +77,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Output folder for the page evidence.html, the video annotated.mp4, still images and result.json.",
 )
 @click.option(
-    "--pdf",
-    is_flag=True,
-    help="Also write the page as evidence.pdf. Requires --out and Chromium.",
+    "--pdf", is_flag=True, help="Also write the page as evidence.pdf. Requires --out and Chromium."
 )
 @click.option(
     "--record",
@@ -108,7 +106,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @trusted_option
 @json_option
-def review(  # noqa: PLR0913  one parameter for each option
+def review(
     *,
     clips: tuple[Path, ...],
     condition: str | None,
@@ -120,7 +118,10 @@ def review(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
     **typed: Any,
 ) -> None:
-    """Ask AI models about CLIPS: real or generated, where, when and why.
+    """Examine CLIPS, and ask AI models about them: real or generated, where, when and why.
+
+    Without --model, only the files are examined: tags, Content Credentials, and words and logos over the
+    picture. Then model servers that run on this computer are looked for, and the command to ask them is printed.
 
     CLIPS are video files, or folders whose videos are all reviewed. With --out and several clips, an
     index.html lists them, those that need attention first.
@@ -128,6 +129,11 @@ def review(  # noqa: PLR0913  one parameter for each option
     Stores nothing except with --out. Exits with status 1 if a clip cannot be read, a model does not
     answer, or an answer is unreadable.
     """
+    if "local" in typed["models"]:
+        from unreel.reviewers.endpoint.local_models import require_local_model
+
+        local = require_local_model()
+        typed["models"] = tuple(local if model == "local" else model for model in typed["models"])
     conditions = parse_condition_options([condition] if condition else [], nframe=nframe, fps=fps)
     ask = ReviewCommandOptions(condition=conditions[0] if conditions else {}, **typed)
     _require_valid_options(clips, ask)
@@ -136,8 +142,11 @@ def review(  # noqa: PLR0913  one parameter for each option
     outputs = {(out / name).resolve(): name for name in _WRITTEN} if out is not None else {}
     for clip in batch.files:
         if name := outputs.get(clip.resolve()):
-            option, problem = "--out", f"a clip in it would be overwritten by the output {name}"
-            raise InvalidSettingError(option, problem, "Name another folder")
+            raise InvalidSettingError(
+                "--out",
+                f"a clip in it would be overwritten by the output {name}",
+                "Name another folder",
+            )
     from unreel.media.access import open_media_reader
 
     settings = read_environment_settings()
@@ -147,25 +156,34 @@ def review(  # noqa: PLR0913  one parameter for each option
             ask, settings=settings, reader=reader, out=out, browser=browser, quiet=as_json
         )
         rows = asyncio.run(desk.review_all(sampled))
+    if not ask.models and not ask.sample:
+        from unreel.cli.contacted_services import print_local_models
+
+        print_local_models(clips)
     if as_json:
         print_json({"note": desk.note, "skipped_links": batch.n_skipped_links, "clips": rows})
     sys.exit(0 if desk.is_complete else 1)
 
 
-def _require_valid_options(clips: Sequence[Path], ask: ReviewCommandOptions) -> None:
-    if ask.sample and (clips or ask.models):
-        option, remedy = "--sample", "Leave out the clips and --model, or leave out --sample"
-        raise InvalidSettingError(option, "brings its own clip and answers", remedy)
-    if ask.sample and ask.perturb:
-        option, problem = "--perturb", "the sample's answers are recorded only for its own clip"
-        raise InvalidSettingError(option, problem, "Leave it out, or name a clip and --model")
-    if not ask.sample and not clips:
-        argument, remedy = "CLIPS", "Name a video file, or try `unreel review --sample`"
-        raise InvalidSettingError(argument, "missing", remedy)
-    if not ask.sample and not ask.models:
-        option = "--model"
-        remedy = "Name a model, such as --model openai/gpt-5, or try --sample, which works offline"
-        raise InvalidSettingError(option, "missing", remedy)
+def _require_valid_options(clips: Sequence[Path], options: ReviewCommandOptions) -> None:
+    if options.sample and (clips or options.models):
+        raise InvalidSettingError(
+            "--sample",
+            "brings its own clip and answers",
+            "Leave out the clips and --model, or leave out --sample",
+        )
+    if options.sample and options.perturb:
+        raise InvalidSettingError(
+            "--perturb",
+            "the sample's answers are recorded only for its own clip",
+            "Leave it out, or name a clip and --model",
+        )
+    if not options.sample and not clips:
+        raise InvalidSettingError(
+            "CLIPS", "missing", "Name a video file, or try `unreel review --sample`"
+        )
+    if options.perturb and not options.models:
+        raise InvalidSettingError("--perturb", "no model is named to ask again", "Add --model")
 
 
 def _require_pdf_browser(out: Path | None) -> str:
@@ -177,18 +195,20 @@ def _require_pdf_browser(out: Path | None) -> str:
         raise InvalidSettingError(option, "needs a folder", "Name one with --out FOLDER")
     browser = find_chromium_browser()
     if browser is None:
-        problem = "no Chromium, Chrome or Edge is installed here"
-        remedy = "Install one, or leave out --pdf and print evidence.html from any browser"
-        raise InvalidSettingError(option, problem, remedy)
+        raise InvalidSettingError(
+            option,
+            "no Chromium, Chrome or Edge is installed here",
+            "Install one, or leave out --pdf and print evidence.html from any browser",
+        )
     if lacks_browser_sandbox():
         print_message("--pdf: Chromium shows the clip without its sandbox, because you are root")
     return browser
 
 
 @contextmanager
-def _open_clip_batch(batch: ClipBatch, ask: ReviewCommandOptions) -> Iterator[ClipBatch]:
+def _open_clip_batch(batch: ClipBatch, options: ReviewCommandOptions) -> Iterator[ClipBatch]:
     """Yield the clips of `batch`; with `--sample`, yield one synthesised clip instead."""
-    if not ask.sample:
+    if not options.sample:
         yield batch
         return
     from unreel.evaluation.sample_review import write_sample_clip

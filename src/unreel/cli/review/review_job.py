@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from unreel.cli.clip_arguments import ClipBatch
 from unreel.cli.output import print_message
@@ -17,9 +18,11 @@ from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import make_safe_file_name
 from unreel.core.settings import EnvironmentSettings
+from unreel.media.messages import INCOMPLETE
 from unreel.protocols.protocol import REVIEWED
 
 if TYPE_CHECKING:
+    from unreel.asking.asker import Asker
     from unreel.cli.progress import ProgressMeter
     from unreel.core.clip import Clip
     from unreel.core.trace import Trace
@@ -30,15 +33,13 @@ if TYPE_CHECKING:
     from unreel.protocols.protocol import Mode
     from unreel.report.review.file_origin import FileOriginChecks
     from unreel.report.review.index_page import ReviewIndexPageClip
-    from unreel.report.review.reviewer_accuracy import ReviewerAccuracyRecord
-    from unreel.reviewers.ask import ReviewDispatcher
+    from unreel.report.review.review_result import ReviewerAccuracyRecord
     from unreel.reviewers.factory import ReviewerFactory, ReviewerWithPrices
     from unreel.reviewers.message_parts import Showing
 
-_FIRST_ASK_S: Final = 0.2
-_LATE_S: Final = 1.0
+_LATE_S = 1.0
 """Seconds after which an answer is reported immediately, while others are pending."""
-_PIPE_WIDTH: Final = 110
+_PIPE_WIDTH = 110
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ class ReviewCommandSession:
 
     def __init__(
         self,
-        ask: ReviewCommandOptions,
+        options: ReviewCommandOptions,
         *,
         settings: EnvironmentSettings,
         reader: "MediaReader",
@@ -73,7 +74,7 @@ class ReviewCommandSession:
         browser: str,
         quiet: bool,
     ) -> None:
-        self._ask, self._settings, self._reader = ask, settings, reader
+        self._ask, self._settings, self._reader = options, settings, reader
         self._out, self._browser, self._quiet = out, browser, quiet
         self.is_complete = True
         self.note = ""
@@ -93,9 +94,11 @@ class ReviewCommandSession:
             loop.run_in_executor(None, probe_clip_file, file, self._reader) for file in files
         ]
         inquiry, factories = self._describe()
+        if self._out is not None:  # refused before any question is sent
+            OutputDirectory(self._out, published=True).make()
         self._records = _read_reviewer_records(self._ask.runs, self._settings, self._ask.parser)
+        from unreel.asking.asker import Asker
         from unreel.evaluation.opinion import format_perturbed_question_count
-        from unreel.reviewers.ask import ReviewDispatcher
         from unreel.reviewers.factory import ReviewerPool
 
         if self.note:
@@ -107,46 +110,48 @@ class ReviewCommandSession:
         try:
             async with ReviewerPool() as pool:
                 reviewers = [pool.open(factory) for factory in factories]
-                desk = ReviewDispatcher(self._reader)
-                pairs = zip(files, surveys, strict=True)
-                for i, (file, survey) in enumerate(pairs, start=1):
-                    name = f"{i:03d}-{make_safe_file_name(file.stem)}" if batch.has_index else ""
-                    ask = partial(self._ask_about, reviewers=reviewers, inquiry=inquiry, desk=desk)
-                    rows.append(await self._row_of(file, survey, ask=ask, name=name))
+                with closing(Asker(self._reader)) as asker:
+                    ask = partial(
+                        self._ask_about, reviewers=reviewers, questions=inquiry, asker=asker
+                    )
+                    pairs = zip(files, surveys, strict=True)
+                    for i, (file, survey) in enumerate(pairs, start=1):
+                        stem = make_safe_file_name(file.stem)
+                        name = f"{i:03d}-{stem}" if batch.has_index else ""
+                        rows.append(await self._row_of(file, survey, ask=ask, name=name))
         finally:
             if self._entries:
-                self._write_index(batch)
+                from unreel.report.review.index_page import (
+                    ReviewIndexPageNotes,
+                    format_attention_count,
+                    write_review_index_page,
+                )
+
+                if batch.n_skipped_links:
+                    print_message(f"symbolic links that were skipped: {batch.n_skipped_links}")
+                print_message(format_attention_count(self._entries))
+                if self._out is not None:
+                    notes = ReviewIndexPageNotes(
+                        made_at=datetime.now(UTC),
+                        n_skipped_links=batch.n_skipped_links,
+                        n_left=len(batch.files) - len(self._entries),
+                        note=self.note,
+                    )
+                    print_message(
+                        f"index in {write_review_index_page(self._entries, self._out, notes)}"
+                    )
         if not self._quiet:
-            from unreel.report.review.opinion_text import NO_PROOF, PARSERS
+            from unreel.report.review.opinion_text import FILE_ONLY, NO_PROOF, PARSERS
 
-            print_message(PARSERS[inquiry.mode], NO_PROOF)
+            print_message(*([PARSERS[inquiry.mode], NO_PROOF] if factories else [FILE_ONLY]))
         return rows
-
-    def _write_index(self, batch: ClipBatch) -> None:
-        from unreel.report.review.index_page import (
-            ReviewIndexPageNotes,
-            format_attention_count,
-            write_review_index_page,
-        )
-
-        if batch.n_skipped_links:
-            print_message(f"symbolic links that were skipped: {batch.n_skipped_links}")
-        print_message(format_attention_count(self._entries))
-        if self._out is not None:
-            notes = ReviewIndexPageNotes(
-                made_at=datetime.now(UTC),
-                n_skipped_links=batch.n_skipped_links,
-                n_left=len(batch.files) - len(self._entries),
-                note=self.note,
-            )
-            print_message(f"index in {write_review_index_page(self._entries, self._out, notes)}")
 
     async def _row_of(
         self,
         file: Path,
         survey: "Awaitable[Clip | Failure]",
         *,
-        ask: "Callable[[Clip], Coroutine[Any, Any, Review]]",
+        ask: "Callable[[Clip], Awaitable[tuple[Review, FileOriginChecks]]]",
         name: str,
     ) -> dict[str, object]:
         """Review one file and return its JSON row, also for a failure, which does not stop the review."""
@@ -155,22 +160,10 @@ class ReviewCommandSession:
         try:
             clip = await survey
             if not isinstance(clip, Failure):
-                task = asyncio.create_task(ask(clip))
-                # Send the question first: reading the origin starts a process that slows it down.
-                await asyncio.wait([task], timeout=_FIRST_ASK_S)
                 from unreel.cli.progress import ProgressMeter
-                from unreel.report.review.file_origin import check_file_origin
 
                 with ProgressMeter() as self._meter:
-                    self._tell_waiting(file)
-                    origin = await asyncio.to_thread(
-                        check_file_origin,
-                        clip,
-                        reader=self._reader,
-                        without_seccomp=bool(self._settings.media_without_seccomp),
-                        drawn=self._ask.sample,
-                    )
-                    review = await task
+                    review, origin = await ask(clip)
                 return self._report(review, origin, name)
         except (MachineError, SandboxError):
             raise
@@ -182,7 +175,8 @@ class ReviewCommandSession:
             from unreel.report.review.index_page import build_failed_index_page_clip
 
             self._entries.append(build_failed_index_page_clip(file, clip))
-        return {"file": str(file), "attention": "failure", "failure": clip}
+        attention = "incomplete" if INCOMPLETE in clip.detail else "failure"
+        return {"file": str(file), "attention": attention, "failure": clip}
 
     def _tell_waiting(self, file: Path) -> None:
         if self._meter is not None:
@@ -235,9 +229,9 @@ class ReviewCommandSession:
         clip: "Clip",
         *,
         reviewers: "Sequence[ReviewerWithPrices]",
-        inquiry: "ReviewQuestions",
-        desk: "ReviewDispatcher",
-    ) -> "Review":
+        questions: "ReviewQuestions",
+        asker: "Asker",
+    ) -> "tuple[Review, FileOriginChecks]":
         from unreel.evaluation.long_clip_review import (
             WindowSearchOpinion,
             format_window_search_cost,
@@ -245,15 +239,15 @@ class ReviewCommandSession:
             needs_window_search,
             select_frame_reviewers,
         )
-        from unreel.evaluation.review import review_clip
+        from unreel.report.review.file_review import review_file
 
         scanners = select_frame_reviewers(reviewers)
-        if inquiry.scan is not None and scanners and needs_window_search(clip, inquiry.scan):
-            print_message(format_window_search_plan(clip, len(scanners), inquiry.scan))
+        if questions.scan is not None and scanners and needs_window_search(clip, questions.scan):
+            print_message(format_window_search_plan(clip, len(scanners), questions.scan))
         asked_s = time.monotonic()
 
         self._waited = dict.fromkeys(
-            (opened.reviewer.name, name) for name in inquiry.protocols for opened in reviewers
+            (opened.reviewer.name, name) for name in questions.protocols for opened in reviewers
         )
 
         def tell(opinion: "Opinion") -> None:
@@ -265,22 +259,21 @@ class ReviewCommandSession:
                 protocol = opinion.question.instrument.protocol
                 print_message(f"{opinion.reviewer}, {protocol}: {opinion.headline}")
 
-        review = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=tell)
-        if not self._ask.perturb:
-            return review
-        from unreel.evaluation.perturbation import review_clip_variants
-
         def tell_variant(variant: "ClipVariant") -> None:
             print_message(f"asks again, {variant.name}: {variant}")
             if self._meter is not None:
                 self._meter.tell(f"waiting for answers about the {variant.name} clip")
 
-        return await review_clip_variants(
-            review,
+        self._tell_waiting(Path(clip.location))
+        return await review_file(
+            clip,
             reviewers,
-            inquiry=inquiry,
-            desk=desk,
+            questions,
             reader=self._reader,
+            asker=asker,
+            drawn=self._ask.sample,
+            perturb=self._ask.perturb,
+            on_opinion=tell,
             on_variant=tell_variant,
         )
 
@@ -340,7 +333,7 @@ class ReviewCommandSession:
                     review,
                     folder,
                     reader=self._reader,
-                    background=background,
+                    context=background,
                     on_page=lambda page: print_message(f"evidence in {page}"),
                     on_frames=on_frames,
                 )
@@ -355,7 +348,11 @@ class ReviewCommandSession:
             "page": str(evidence.page),
             **self._print(evidence.page),
             "result": str(evidence.result),
-            "annotated": _format_path_or_failure(evidence.annotated),
+            "annotated": (
+                str(evidence.annotated)
+                if isinstance(evidence.annotated, Path)
+                else evidence.annotated
+            ),
             **evidence.stills.to_json(),
         }
 
@@ -378,11 +375,7 @@ def _read_reviewer_records(
     if not runs:
         return ()
     from unreel.evaluation.run_lookup import open_named_run
-    from unreel.report.review.reviewer_accuracy import read_reviewer_records
+    from unreel.report.review.review_result import read_reviewer_records
 
     opened = [open_named_run(run, settings) for run in runs]
     return tuple(record for run in opened for record in read_reviewer_records(run, mode))
-
-
-def _format_path_or_failure(written: Path | Failure) -> object:
-    return str(written) if isinstance(written, Path) else written

@@ -1,7 +1,7 @@
 """`unreel reward serve`: serve rewards of clips over HTTP."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -9,9 +9,6 @@ from unreel.cli.options import box_space_option, condition_option, parse_conditi
 from unreel.cli.output import SILENCE, print_message, trusted_option
 from unreel.cli.process_signals import StopSignalReceived
 from unreel.protocols.protocol import REVIEWED
-
-if TYPE_CHECKING:
-    from unreel.rewards.service.settings import RewardServiceSettings
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -170,9 +167,22 @@ def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -
     """
     from unreel.rewards.service.app import create_reward_app
     from unreel.rewards.service.serving import require_tokens_if_exposed, run_ray_replicas
+    from unreel.rewards.service.settings import RewardServiceSettings
     from unreel.webapp.server import run_app
+    from unreel.webapp.tokens import read_tokens
 
-    settings = _build_reward_service_settings(options)
+    keys = ("recorded", "box_space")
+    condition, max_mb, tokens = (options.pop(key) for key in ("condition", "max_mb", "tokens"))
+    conditions = parse_condition_options([condition] if condition else [], nframe=None, fps=None)
+    settings = RewardServiceSettings(
+        reviewer={key: value for key in keys if (value := options.pop(key)) is not None},
+        condition=conditions[0] if conditions else {},
+        tokens=read_tokens(tokens) if tokens else (),
+        roots=tuple(root.resolve() for root in options.pop("roots")),
+        max_request_bytes=max_mb << 20,
+        deadline_s=options.pop("deadline"),
+        **options,
+    )
     require_tokens_if_exposed(settings, host, port)
 
     def announce(address: str) -> None:
@@ -187,21 +197,3 @@ def serve(*, host: str, port: int, engine: str, replicas: int, **options: Any) -
             run_app(app, host=host, port=port, on_start=announce, stop_s=stop_s)
     except StopSignalReceived:
         print_message("unreel reward: stopped")
-
-
-def _build_reward_service_settings(options: dict[str, Any]) -> "RewardServiceSettings":
-    from unreel.rewards.service.settings import RewardServiceSettings
-    from unreel.webapp.tokens import read_tokens
-
-    keys = ("recorded", "box_space")
-    condition, max_mb, tokens = (options.pop(key) for key in ("condition", "max_mb", "tokens"))
-    conditions = parse_condition_options([condition] if condition else [], nframe=None, fps=None)
-    return RewardServiceSettings(
-        reviewer={key: value for key in keys if (value := options.pop(key)) is not None},
-        condition=conditions[0] if conditions else {},
-        tokens=read_tokens(tokens) if tokens else (),
-        roots=tuple(root.resolve() for root in options.pop("roots")),
-        max_request_bytes=max_mb << 20,
-        deadline_s=options.pop("deadline"),
-        **options,
-    )

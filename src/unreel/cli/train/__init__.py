@@ -1,7 +1,7 @@
 """`unreel train`: training of a reviewer on human judgements, and the options that its commands share."""
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -47,22 +47,21 @@ def training_clip_options(command: F) -> F:
     return leak(allow_outside_option(trusted_option(json_option(command))))
 
 
-_WORDS: Final = {
+_WORDS = {
     "run": LazyCommand(
-        LazyImport("unreel.cli.train.run:run"), "Train a model, or resume a training."
+        LazyImport("unreel.cli.train.commands:run"), "Train a model, or resume a training."
     ),
-    "card": LazyCommand(LazyImport("unreel.cli.train.run:card"), "Print the card of a checkpoint."),
+    "card": LazyCommand(
+        LazyImport("unreel.cli.train.commands:card"), "Print the card of a checkpoint."
+    ),
     "recipes": LazyCommand(
-        LazyImport("unreel.cli.train.examples:recipes"), "List the recipes of unreel."
-    ),
-    "plan": LazyCommand(
-        LazyImport("unreel.cli.train.run:plan"), "Estimate memory, hours and cost of a training."
+        LazyImport("unreel.cli.train.commands:recipes"), "List the recipes of unreel."
     ),
     "examples": LazyCommand(
-        LazyImport("unreel.cli.train.examples:examples"), "Write a page with training examples."
+        LazyImport("unreel.cli.train.commands:examples"), "Write a page with training examples."
     ),
     "export": LazyCommand(
-        LazyImport("unreel.cli.train.export:export"),
+        LazyImport("unreel.cli.train.commands:export"),
         "Export the training data for another trainer.",
     ),
     "compare": LazyCommand(

@@ -3,7 +3,7 @@
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,7 @@ from unreel.core.safe_names import make_safe_file_name
 if TYPE_CHECKING:
     from unreel.reviewers.local.input_format import CheckpointInputSpec
 
-_ASKED_WRONGLY: Final = 2
+_ASKED_WRONGLY = 2
 
 
 @click.command()
@@ -81,16 +81,14 @@ def _evaluate_if_checkpoint(
     checkpoint = Path(name)
     if not any((checkpoint / file).is_file() for file in (FILE, CONFIG, ADAPTER)):
         return name
-    taught = read_checkpoint_input_spec(checkpoint)
+    input_spec = read_checkpoint_input_spec(checkpoint)
     if benchmark is None:
-        option, problem = (
+        raise InvalidSettingError(
             "--benchmark",
             f"{name} is a checkpoint, and no benchmark is named",
+            "Name the benchmark, or two runs of `unreel eval`",
         )
-        raise InvalidSettingError(
-            option, problem, "Name the benchmark, or two runs of `unreel eval`"
-        )
-    asked["protocol"] = asked["protocol"] or _require_single_trained_protocol(name, taught)
+    asked["protocol"] = asked["protocol"] or _require_single_trained_protocol(name, input_spec)
     print_message(f"asking {name}")
     try:
         # Its scorecard goes to stderr, because stdout is for the comparison.
@@ -109,9 +107,12 @@ def _evaluate_if_checkpoint(
     return out
 
 
-def _require_single_trained_protocol(name: str, taught: "CheckpointInputSpec | None") -> str:
-    known = [] if taught is None else [each.protocol for each in taught.instruments]
+def _require_single_trained_protocol(name: str, input_spec: "CheckpointInputSpec | None") -> str:
+    known = [] if input_spec is None else [each.protocol for each in input_spec.instruments]
     if len(known) == 1:
         return known[0]
-    option, problem = "--protocol", f"{name} was trained on {' and '.join(known) or 'no protocol'}"
-    raise InvalidSettingError(option, problem, "Name the protocol for both")
+    raise InvalidSettingError(
+        "--protocol",
+        f"{name} was trained on {' and '.join(known) or 'no protocol'}",
+        "Name the protocol for both",
+    )

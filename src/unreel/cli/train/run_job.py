@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,12 +22,15 @@ from unreel.cli.process_signals import (
 )
 from unreel.cli.progress import ProgressMeter
 from unreel.core.errors import InvalidSettingError
-from unreel.engine.progress import Progress
+from unreel.engine.progress import Progress, format_duration
 from unreel.training.accelerate_config import LAUNCHED, write_accelerate_config
 from unreel.training.manifest import TrainingResult
 from unreel.training.recipe import TrainRecipe
 from unreel.training.run import TrainingCallbacks, TrainingProcessInfo, read_training_process_info
-from unreel.training.sft.early_stopping import EarlyStoppingState
+from unreel.training.sft.validation import EarlyStoppingState
+
+MEASURED_STEPS = 10
+"""Number of steps after which the measured rate is printed."""
 
 
 def train_from_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
@@ -35,7 +39,7 @@ def train_from_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
     recipe, folder = prepare_training(**named)
     process = read_training_process_info()
     _start_device_processes(recipe, folder, process)
-    with _TrainingProgressDisplay(folder, process) as display:
+    with _TrainingProgressDisplay(recipe, folder, process) as display:
         trained = train_checked_recipe(
             recipe,
             folder,
@@ -64,14 +68,13 @@ def _start_device_processes(
     if process.n == n:
         return
     if process.n_devices < devices.count:
-        setting = "devices.count"
-        problem = f"{devices.count} are named and {process.n_devices} are here"
-        remedy = (
+        raise InvalidSettingError(
+            "devices.count",
+            f"{devices.count} are named and {process.n_devices} are here",
             "To train on one, with as many examples in a step: --set devices.strategy=single --set "
             f"devices.count=1 --set devices.nodes=1 --set optimise.accumulate="
-            f"{recipe.optimise.accumulate * n}"
+            f"{recipe.optimise.accumulate * n}",
         )
-        raise InvalidSettingError(setting, problem, remedy)
     launch = write_accelerate_config(devices, recipe.model, folder, typed=tuple(sys.argv[3:]))
     if devices.nodes > 1:
         print_message(
@@ -88,11 +91,13 @@ def _start_device_processes(
 class _TrainingProgressDisplay:
     """Progress display of a training; a stop signal ends the training after its current step."""
 
-    def __init__(self, folder: Path, process: TrainingProcessInfo) -> None:
+    def __init__(self, recipe: TrainRecipe, folder: Path, process: TrainingProcessInfo) -> None:
         self._folder, self._process = folder, process
         self._open, self._meter = ExitStack(), ProgressMeter()
         self._asked: list[int] = []
-        self._start = 0
+        self._start, self._n_steps = 0, 0
+        self._per_step = recipe.optimise.batch_size * recipe.optimise.accumulate * process.n
+        self._first_step_s: float | None = None
 
     def __enter__(self) -> "_TrainingProgressDisplay":
         if self._process.is_first:
@@ -109,6 +114,9 @@ class _TrainingProgressDisplay:
         """Return the callbacks that show the progress of a training and stop it after a signal."""
         return TrainingCallbacks(
             on_reading=self._meter.step,
+            on_examples=lambda n, tokens: print_message(
+                f"an epoch has {n:,} examples with about {tokens:,} tokens"
+            ),
             on_start=self._begin,
             on_step=self._step,
             should_stop=lambda: bool(self._asked),
@@ -122,15 +130,25 @@ class _TrainingProgressDisplay:
             raise stopped
 
     def _begin(self, start: int, n_steps: int) -> None:
-        self._start = start
+        self._start, self._n_steps = start, n_steps
         self._asked = self._open.enter_context(defer_first_stop_signal())
         self._meter.expect(STEPS, n_steps - start)
 
-    def _step(self, step: int, loss: float, vigil: EarlyStoppingState) -> None:
+    def _step(self, step: int, loss: float, state: EarlyStoppingState) -> None:
         if not self._process.is_first:
             return
-        progress = Progress(done=step - self._start, note=describe_training_step(loss, vigil))
+        progress = Progress(done=step - self._start, note=describe_training_step(loss, state))
         self._meter.step(STEPS, progress)
+        if self._first_step_s is None:
+            self._first_step_s = time.monotonic()
+        elif progress.done == MEASURED_STEPS:
+            # The first step is not measured: it also loads and compiles.
+            rate = (MEASURED_STEPS - 1) / max(time.monotonic() - self._first_step_s, 1e-6)
+            left = format_duration((self._n_steps - step) / rate)
+            print_message(
+                f"{rate:.2g} steps/s ({rate * self._per_step:.2g} examples/s) measured over "
+                f"{MEASURED_STEPS} steps; {left} left without validation"
+            )
 
 
 def _print_training_report(trained: TrainingResult, *, as_json: bool) -> None:

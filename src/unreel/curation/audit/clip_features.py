@@ -6,23 +6,152 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
 
 from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure
 from unreel.curation.audit.cross_fit import Mask
-from unreel.curation.audit.frame_features import compute_frame_features
-from unreel.curation.watermark.regions_and_ocr import (
-    ReadText,
-    WatermarkRegion,
-    WatermarkSearchResult,
-)
+from unreel.curation.watermark.detection import ReadText, WatermarkRegion, WatermarkSearchResult
+from unreel.media.decode import Rgb
 from unreel.media.reader import MediaReader
 from unreel.reviewers.baselines.fitting import Features
 from unreel.reviewers.baselines.metadata import compute_metadata_features
 from unreel.stats.row_sample import Array
+
+Floats = NDArray[np.float32]
+
+SIDE = 512
+"""Side in pixels of the central square, at full scale, for the measurement of spectrum and noise."""
+_FLOOR = 1e-4
+_OCTAVES = 4
+_DARK = 20
+_BRIGHT = 250
+
+
+def compute_frame_features(rgb: Rgb) -> Features:
+    """Compute the features in the module's table for one frame at its own size; ratios are logarithms."""
+    planes = rgb.astype(np.float32)
+    red, green, blue = planes[..., 0], planes[..., 1], planes[..., 2]
+    grey = 0.299 * red + 0.587 * green + 0.114 * blue
+    return (
+        _measure_noise(_crop_middle(grey))
+        | _measure_colour_noise(_crop_middle(red - grey), _crop_middle(blue - grey))
+        | _measure_blockiness(grey)
+        | _measure_spectrum(_crop_middle(grey))
+        | _measure_sharpness(grey)
+        | _measure_colour(planes, grey)
+        | _measure_borders(grey)
+    )
+
+
+def _crop_middle(plane: Floats) -> Floats:
+    height, width = plane.shape
+    top, left = max(0, (height - SIDE) // 2), max(0, (width - SIDE) // 2)
+    return plane[top : top + SIDE, left : left + SIDE]
+
+
+def _compute_floored_log(value: float | np.floating) -> float:
+    return math.log(max(float(value), 0.0) + _FLOOR)
+
+
+def _measure_noise(grey: Floats) -> dict[str, float]:
+    noise = grey - ndimage.median_filter(grey, size=3)
+    return {
+        "noise": _compute_floored_log(noise.std()),
+        "noise tails": _compute_floored_log(_compute_kurtosis(noise)) if noise.any() else 0.0,
+        "noise across": _compute_correlation(noise[:, 1:], noise[:, :-1]),
+        "noise down": _compute_correlation(noise[1:], noise[:-1]),
+    }
+
+
+def _compute_kurtosis(noise: Floats) -> float:
+    """Return the kurtosis of the noise. It is computed here because scipy.stats loads slowly."""
+    squares = (noise - noise.mean()) ** 2
+    return float((squares**2).mean() / squares.mean() ** 2)
+
+
+def _compute_correlation(some: Floats, others: Floats) -> float:
+    return float((some * others).mean() / ((some**2).mean() + _FLOOR))
+
+
+def _measure_colour_noise(red: Floats, blue: Floats) -> dict[str, float]:
+    spread = [(plane - ndimage.uniform_filter(plane, size=3)).std() for plane in (red, blue)]
+    return {"colour noise": _compute_floored_log(np.mean(spread))}
+
+
+def _measure_blockiness(grey: Floats) -> dict[str, float]:
+    across = np.abs(np.diff(grey, axis=1)).mean(axis=0)
+    down = np.abs(np.diff(grey, axis=0)).mean(axis=1)
+    found = {}
+    for size in (8, 16):
+        steps = [
+            _compute_floored_log(line[size - 1 :: size].mean())
+            - _compute_floored_log(np.delete(line, np.s_[size - 1 :: size]).mean())
+            for line in (across, down)
+            if len(line) >= 2 * size
+        ]
+        found[f"blocks {size}"] = float(np.mean(steps)) if steps else 0.0
+    return found
+
+
+def _measure_spectrum(grey: Floats) -> dict[str, float]:
+    height, width = grey.shape
+    window = np.hanning(height)[:, None] * np.hanning(width)[None]
+    power = np.abs(np.fft.rfft2((grey - grey.mean()) * window)) ** 2
+    away = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width)[None])
+    total = power.sum() + _FLOOR
+    found = {}
+    for octave in range(_OCTAVES):
+        inside = (away <= 0.5 / 2**octave) & (away > 0.25 / 2**octave)
+        found[f"spectrum {octave}"] = _compute_floored_log(power[inside].sum() / total * 1e3)
+    fine = power[(away <= 0.5) & (away > 0.2)]  # noqa: PLR2004  where pictures hold little
+    peak = (
+        _compute_floored_log(fine.max()) - _compute_floored_log(np.median(fine))
+        if fine.size
+        else 0.0
+    )
+    return found | {"spectrum peak": peak}
+
+
+def _measure_sharpness(grey: Floats) -> dict[str, float]:
+    half = ndimage.zoom(grey, 0.5, order=1)
+    full_edges, half_edges = (
+        np.hypot(ndimage.sobel(plane, 0), ndimage.sobel(plane, 1)).mean() for plane in (grey, half)
+    )
+    return {
+        "sharpness": _compute_floored_log(full_edges),
+        "sharpness lost": _compute_floored_log(full_edges) - _compute_floored_log(half_edges),
+    }
+
+
+def _measure_colour(planes: Floats, grey: Floats) -> dict[str, float]:
+    means = planes.mean(axis=(0, 1))
+    top = planes.max(axis=2)
+    return {
+        "brightness": float(grey.mean()),
+        "contrast": float(grey.std()),
+        "saturation": float(((top - planes.min(axis=2)) / (top + 1)).mean()),
+        "cast red": float(means[0] - means[1]),
+        "cast blue": float(means[2] - means[1]),
+        "black share": float((grey < _DARK / 4).mean()),
+        "white share": float((grey > _BRIGHT).mean()),
+    }
+
+
+def _measure_borders(grey: Floats) -> dict[str, float]:
+    return {
+        "border across": _compute_dark_border_share(grey.max(axis=0)),
+        "border down": _compute_dark_border_share(grey.max(axis=1)),
+    }
+
+
+def _compute_dark_border_share(lines: Floats) -> float:
+    """Return the fraction of lines before the first and after the last bright line; 1 if all are dark."""
+    bright = np.flatnonzero(lines > _DARK)
+    return 1 - (bright[-1] - bright[0] + 1) / len(lines) if bright.size else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,25 +170,6 @@ class ClipAuditData:
     watermarks: WatermarkSearchResult | Failure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowAuditData:
-    """Input data of a temporal audit for one window of a clip."""
-
-    clip: str
-    """Unique name of the window: name of the clip and start of the window."""
-    creator: str | None
-    """`SEGMENT` for a window of which half or more is generated; `None` for a real one."""
-    group: str
-    """Scene or source that the window shares with others."""
-    pair: str
-    """Pair of parts of a clip, one with a segment and one without, with the same number of windows each."""
-    features: Features
-
-
-SEGMENT: Final = "segment"
-"""Creator of windows inside generated segments."""
-
-
 def read_clip_audit_data(
     path: Path,
     *,
@@ -74,7 +184,7 @@ def read_clip_audit_data(
     Text in frames is recognised only if `read_text` is given.
     """
     middle = reader.frames(path, sampling="uniform-1", encoding="rgb24")
-    from unreel.curation.watermark.clip_watermarks import find_clip_watermarks  # loads scipy.signal
+    from unreel.curation.watermark.step import find_clip_watermarks  # loads scipy.signal
 
     return ClipAuditData(
         clip=clip,
@@ -88,8 +198,8 @@ def read_clip_audit_data(
     )
 
 
-N_BINS: Final = 5
-LEAST_HOLDERS: Final = 3
+N_BINS = 5
+LEAST_HOLDERS = 3
 """Minimum number of clips with a nonzero value of a feature; rarer features are omitted."""
 
 
@@ -153,11 +263,9 @@ class AuditFeatureSet(StrEnum):
     METADATA = "metadata"
     FRAME = "frame"
     WATERMARK = "watermark"
-    WINDOW = "window"
-    """Features of windows of long clips, not of whole clips."""
 
 
-_FAMILIES: Final[Mapping[str, str]] = {
+_FAMILIES: Mapping[str, str] = {
     "log seconds": "length",
     "length": "length",
     "frames": "length",
@@ -189,22 +297,18 @@ def get_feature_property(feature: str) -> str:
 
 
 def get_audit_features(
-    observation: ClipAuditData | WindowAuditData, view: AuditFeatureSet
+    clip_data: ClipAuditData, feature_set: AuditFeatureSet
 ) -> Features | Failure:
-    """Return the clip's features of the feature set `view`, or the failure to read them."""
-    if isinstance(observation, WindowAuditData):
-        return observation.features
-    match view:
+    """Return the clip's features of the feature set `feature_set`, or the failure to read them."""
+    match feature_set:
         case AuditFeatureSet.METADATA:
-            facts = observation.facts
+            facts = clip_data.facts
             return facts if isinstance(facts, Failure) else compute_audit_metadata_features(facts)
         case AuditFeatureSet.FRAME:
-            return observation.frame
+            return clip_data.frame
         case AuditFeatureSet.WATERMARK:
-            marks = observation.watermarks
+            marks = clip_data.watermarks
             return marks if isinstance(marks, Failure) else dict(_iter_watermark_features(marks))
-        case AuditFeatureSet.WINDOW:
-            return {}
 
 
 def compute_audit_metadata_features(facts: ClipFacts) -> Features:
@@ -220,20 +324,20 @@ def compute_audit_metadata_features(facts: ClipFacts) -> Features:
     return {**compute_metadata_features(facts), **exact, **tags, **words}
 
 
-def _iter_watermark_features(marks: WatermarkSearchResult) -> Iterator[tuple[str, float]]:
-    yield "marks", float(bool(marks.found))
-    yield "marked texts", float(any(mark.text for mark in marks.found))
-    yield "suspected texts", float(bool(marks.suspected))
-    yield "roaming texts", float(bool(marks.roaming))
-    yield "any overlay", float(bool(marks.found or marks.suspected or marks.roaming))
-    for mark in (*marks.found, *marks.suspected):
+def _iter_watermark_features(watermarks: WatermarkSearchResult) -> Iterator[tuple[str, float]]:
+    yield "marks", float(bool(watermarks.found))
+    yield "marked texts", float(any(mark.text for mark in watermarks.found))
+    yield "suspected texts", float(bool(watermarks.suspected))
+    yield "roaming texts", float(bool(watermarks.roaming))
+    yield "any overlay", float(bool(watermarks.found or watermarks.suspected or watermarks.roaming))
+    for mark in (*watermarks.found, *watermarks.suspected):
         yield f"place={_format_watermark_position(mark)}", 1.0
         if mark.text:
             yield f"says={mark.text.casefold()}", 1.0
 
 
-def _format_watermark_position(mark: WatermarkRegion) -> str:
-    box = mark.box
+def _format_watermark_position(region: WatermarkRegion) -> str:
+    box = region.box
     across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
     column = ("left", "middle", "right")[min(2, int(across * 3))]
     row = ("top", "middle", "bottom")[min(2, int(down * 3))]

@@ -9,24 +9,22 @@ and a real clip of one fold is scored by one model that was fitted without both.
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.reviewers.baselines.folds import ClipCreatorAndScene, FoldAssignment, Numbers
 from unreel.stats.proportion import central_normal_quantile, mid_p_interval
 from unreel.stats.row_sample import Array
 
 Mask = NDArray[np.bool_]
-RELABELLINGS: Final = 199
+RELABELLINGS = 199
 """Number of permutations, exact for p = 0.05 with a resolution of 0.005."""
 
 
 def permute_labels_by_scene(
-    owners: Sequence[ClipCreatorAndScene], folding: FoldAssignment, *, seed: int
+    creators_and_scenes: Sequence[ClipCreatorAndScene], folding: FoldAssignment, *, seed: int
 ) -> Numbers:
     """Return random permutations of the clip labels, for the distribution of the AUC under chance.
 
@@ -34,14 +32,14 @@ def permute_labels_by_scene(
     each clip, the index of the clip whose label it gets.
     """
     scenes: defaultdict[str, list[int]] = defaultdict(list)
-    for index, own in enumerate(owners):
+    for index, own in enumerate(creators_and_scenes):
         scenes[own.scene].append(index)
     members = [np.array(own) for own in scenes.values()]
     mixed = [own for own in members if len(set(folding.made[own].tolist())) > 1]
     lone = [own for own in members if len(set(folding.made[own].tolist())) == 1]
     by_fold = [[own for own in lone if folding.folds[own[0]] == f] for f in range(folding.n_folds)]
     rng = np.random.default_rng(seed)
-    labels = np.tile(np.arange(len(owners)), (RELABELLINGS, 1))
+    labels = np.tile(np.arange(len(creators_and_scenes)), (RELABELLINGS, 1))
     for donors in labels:
         for scene in mixed:
             donors[scene] = rng.permutation(scene)
@@ -66,44 +64,29 @@ def _exchange_labels_between_scenes(
         donors[own] = labels[np.arange(len(own)) % len(labels)]
 
 
-def swap_labels_of_pairs(pairs: Sequence[str], made: Mask, *, seed: int) -> Numbers:
-    """Return random permutations that swap the labels of complete pairs of blocks.
-
-    Windows of one block are correlated, so a block keeps one label. Each row is one permutation, as
-    of `permute_labels_by_scene`.
-
-    Args:
-        pairs: Name of the pair of each window.
-        made: Whether the label of each window is generated.
-        seed: Seed of the permutations.
-
-    Raises:
-        InvalidValueError: A pair has more windows of one label than of the other.
-    """
-    names, pair_of = np.unique(pairs, return_inverse=True)
-    order = np.lexsort((np.arange(len(pairs)), pair_of))
-    generated, real = order[made[order]], order[~made[order]]
-    if not np.array_equal(pair_of[generated], pair_of[real]):
-        msg = "a pair has more windows of one label than of the other. Give as many of both"
-        raise InvalidValueError(msg)
-    swapped = np.random.default_rng(seed).random((RELABELLINGS, len(names))) < _CHANCE
-    labels = np.tile(np.arange(len(pairs)), (RELABELLINGS, 1))
-    mask = swapped[:, pair_of[generated]]
-    labels[:, generated] = np.where(mask, real, generated)
-    labels[:, real] = np.where(mask, generated, real)
-    return labels
-
-
-LEAST_CREATORS: Final = 6
+LEAST_CREATORS = 6
 """Minimum number of creators to estimate their variance; with fewer, the interval uses scenes alone."""
-_LEVEL: Final = 0.95
-_CHANCE: Final = 0.5
-_DIGITS: Final = 9
+_LEVEL = 0.95
+_CHANCE = 0.5
+_DIGITS = 9
 """Decimals to which scores are rounded, so that equal clips get equal scores in any order of summation."""
-_BLOCK: Final = 2**18
+_BLOCK = 2**18
 """Number of values that are processed at once for several permutations."""
-_TINY: Final = 1e-300
-_ROUNDING: Final = 1e-9
+_TINY = 1e-300
+_ROUNDING = 1e-9
+"""Mean differences below this are 0: sums are computed by subtraction, which leaves rounding errors."""
+
+
+LEAST_CREATORS = 6
+"""Minimum number of creators to estimate their variance; with fewer, the interval uses scenes alone."""
+_LEVEL = 0.95
+_CHANCE = 0.5
+_DIGITS = 9
+"""Decimals to which scores are rounded, so that equal clips get equal scores in any order of summation."""
+_BLOCK = 2**18
+"""Number of values that are processed at once for several permutations."""
+_TINY = 1e-300
+_ROUNDING = 1e-9
 """Mean differences below this are 0: sums are computed by subtraction, which leaves rounding errors."""
 
 
@@ -144,7 +127,9 @@ class CrossFitPairWins:
         share: Array = self.won / np.maximum(self.met, 1)
         return np.where(self.met == 0, 0.0, np.where(self.made, share, 1 - share))
 
-    def auc(self, owners: Sequence[ClipCreatorAndScene], *, null: Array | None = None) -> Measured:
+    def auc(
+        self, creators_and_scenes: Sequence[ClipCreatorAndScene], *, null: Array | None = None
+    ) -> Measured:
         """Return the AUC with its confidence interval; `null` contains the AUCs of permuted labels.
 
         The interval is that of a proportion with an effective number of trials. That number comes from
@@ -154,33 +139,37 @@ class CrossFitPairWins:
         judged = self.met > 0
         if not judged.any():
             return Unmeasured("without the scene of a clip, no clips are left for fitting")
-        n_trials = min(self._trials(owners), self._trials_by_null(null, owners))
+        n_trials = min(
+            self._trials(creators_and_scenes), self._trials_by_null(null, creators_and_scenes)
+        )
         low, high = mid_p_interval(self.value, n_trials, level=_LEVEL)
         return Estimate(value=self.value, low=low, high=high, n=int(judged.sum()))
 
-    def _trials(self, owners: Sequence[ClipCreatorAndScene]) -> float:
+    def _trials(self, creators_and_scenes: Sequence[ClipCreatorAndScene]) -> float:
         share = self.value
         influence = 2 * (self.won - share * self.met) / self.met.sum()
-        scenes = [own.scene for own in owners]
+        scenes = [own.scene for own in creators_and_scenes]
         variance = _estimate_cluster_variance(influence, scenes)
-        n_creators = len({own.creator for own in owners} - {None})
+        n_creators = len({own.creator for own in creators_and_scenes} - {None})
         if self.creators_held_out and n_creators >= LEAST_CREATORS:
-            makers = [own.creator or f"\0{own.scene}" for own in owners]
-            both = [f"{own.creator}\0{own.scene}" for own in owners]
+            creators = [own.creator or f"\0{own.scene}" for own in creators_and_scenes]
+            both = [f"{own.creator}\0{own.scene}" for own in creators_and_scenes]
             variance = max(
                 variance,
                 variance
-                + _estimate_cluster_variance(influence, makers)
+                + _estimate_cluster_variance(influence, creators)
                 - _estimate_cluster_variance(influence, both),
             )
         return share * (1 - share) / variance if variance > 0 else np.inf
 
-    def _trials_by_null(self, null: Array | None, owners: Sequence[ClipCreatorAndScene]) -> float:
+    def _trials_by_null(
+        self, null: Array | None, creators_and_scenes: Sequence[ClipCreatorAndScene]
+    ) -> float:
         spread = 0.0 if null is None else float(np.mean((null - _CHANCE) ** 2))
         if spread > 0:
             return _CHANCE**2 / spread
         made, real = (
-            len({own.scene for own in owners if (own.creator is None) is real})
+            len({own.scene for own in creators_and_scenes if (own.creator is None) is real})
             for real in (False, True)
         )
         return 3 * made * real / (made + real + 1)  # as in the rank test, under chance

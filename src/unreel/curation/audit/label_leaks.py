@@ -5,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from unreel.curation.audit.clip_features import (
     AuditFeatureSet,
     ClipAuditData,
     FeatureTable,
-    WindowAuditData,
     build_feature_table,
     describe_property_by_label,
     get_audit_features,
@@ -28,7 +26,6 @@ from unreel.curation.audit.cross_fit import (
     compute_permuted_aucs,
     count_cross_fit_wins,
     permute_labels_by_scene,
-    swap_labels_of_pairs,
 )
 from unreel.reviewers.baselines.folds import (
     ClipCreatorAndScene,
@@ -39,22 +36,21 @@ from unreel.reviewers.baselines.folds import (
 from unreel.stats.bootstrap import ROUNDING
 from unreel.stats.row_sample import Array
 
-LEAK_FROM: Final = 0.60
-"""AUC above which labels leak; see docs/decisions/0019-alarms-by-relabelling.md."""
-ALARM_RATE: Final = 0.05
+LEAK_FROM = 0.60
+"""AUC above which labels leak; see docs/decisions/0019-audit-thresholds-by-permutation.md."""
+ALARM_RATE = 0.05
 """Maximum rate of false alarms: share of sets with meaningless labels in which any view is called leaking."""
-CLEAN_BELOW: Final = 0.70
+CLEAN_BELOW = 0.70
 """Upper bound of the confidence interval of a clean set."""
-CHANCE: Final = 0.50
-LEAST_PER_SIDE: Final = 20
+CHANCE = 0.50
+LEAST_PER_SIDE = 20
 """Minimum number of clips of each label; with fewer the finding is inconclusive."""
-TOLD_FROM: Final = 0.95
+TOLD_FROM = 0.95
 """Minimum fraction of the other label's clips from which a revealing clip is separated."""
-MOST_LEAKS: Final = 8
-MOST_GIVEAWAYS: Final = 10
-MOST_REASONS: Final = 3
-CLIP_VIEWS: Final = (AuditFeatureSet.METADATA, AuditFeatureSet.FRAME, AuditFeatureSet.WATERMARK)
-MOST_PER_SIDE: Final = 1_000
+MOST_LEAKS = 8
+MOST_GIVEAWAYS = 10
+MOST_REASONS = 3
+MOST_PER_SIDE = 1_000
 """Maximum number of clips of each label: the interval is then 0.03 wide, and the cost is bounded."""
 
 
@@ -128,37 +124,27 @@ class LabelLeakAudit:
     grouped: bool = True
     """Whether any two clips share a scene; if none do, scenes may be undeclared."""
 
-    def __getitem__(self, view: AuditFeatureSet) -> FeatureSetAudit:
-        return next(own for own in self.views if own.view is view)
+    def __getitem__(self, feature_set: AuditFeatureSet) -> FeatureSetAudit:
+        return next(own for own in self.views if own.view is feature_set)
 
 
-def audit_label_leaks(
-    observations: Iterable[ClipAuditData | WindowAuditData],
-    *,
-    seed: int,
-    views: Sequence[AuditFeatureSet] = CLIP_VIEWS,
-) -> LabelLeakAudit:
+def audit_label_leaks(clips_data: Iterable[ClipAuditData], *, seed: int) -> LabelLeakAudit:
     """Test for each feature set whether a model can predict the labels of the clips from it.
 
     The same observations and seed give the same audit.
     """
-    chosen = _sample_clips_by_label(observations, seed=seed)
+    chosen = _sample_clips_by_label(clips_data, seed=seed)
     owners = [
         ClipCreatorAndScene.of(seen.clip, creator=seen.creator, group=seen.group) for seen in chosen
     ]
     folding = assign_clip_folds(owners, seed=seed)
-    sights = [_build_feature_set_table(chosen, view) for view in views]
+    sights = [_build_feature_set_table(chosen, view) for view in AuditFeatureSet]
     if isinstance(folding, Unmeasured):
         counted = tuple(
             replace(_build_inconclusive_audit(sight, folding), transfer=folding) for sight in sights
         )
         return LabelLeakAudit(finding=LabelLeakFinding.INCONCLUSIVE, views=counted, seed=seed)
-    pairs = [seen.pair for seen in chosen if isinstance(seen, WindowAuditData)]
-    labels = (
-        swap_labels_of_pairs(pairs, folding.made, seed=seed)
-        if pairs
-        else permute_labels_by_scene(owners, folding, seed=seed)
-    )
+    labels = permute_labels_by_scene(owners, folding, seed=seed)
     deciding = folding.without_parts()
     fits = [_FeatureSetFit.of(sight, owners, deciding) for sight in sights]
     nulls = [compute_permuted_aucs(own.scaled, deciding, own.sight.rows, labels) for own in fits]
@@ -167,25 +153,15 @@ def audit_label_leaks(
         replace(_audit_feature_set(own, null, chance), transfer=own.transfer(folding))
         for own, null, chance in zip(fits, nulls, chances, strict=True)
     )
+    findings = {own.finding for own in judged if own.view is not AuditFeatureSet.FRAME}
+    ranked = (LabelLeakFinding.LEAKS, LabelLeakFinding.INCONCLUSIVE, LabelLeakFinding.CLEAN)
     return LabelLeakAudit(
-        finding=_combine_findings(judged),
+        finding=next(finding for finding in ranked if finding in findings),
         views=judged,
         seed=seed,
         n_relabelled=len(labels),
         grouped=len({own.scene for own in owners}) < len(owners),
     )
-
-
-def add_window_audit(clips: LabelLeakAudit, windows: LabelLeakAudit) -> LabelLeakAudit:
-    """Return the audit of clips with that of windows of the same clips as a further view."""
-    views = (*clips.views, *windows.views)
-    return replace(clips, finding=_combine_findings(views), views=views)
-
-
-def _combine_findings(views: Sequence[FeatureSetAudit]) -> LabelLeakFinding:
-    findings = {own.finding for own in views if own.view is not AuditFeatureSet.FRAME}
-    ranked = (LabelLeakFinding.LEAKS, LabelLeakFinding.INCONCLUSIVE, LabelLeakFinding.CLEAN)
-    return next(f for f in ranked if f in findings)
 
 
 def judge_label_leak(
@@ -210,19 +186,18 @@ def judge_label_leak(
 
 
 def _sample_clips_by_label(
-    observations: Iterable[ClipAuditData | WindowAuditData], *, seed: int
-) -> list[ClipAuditData | WindowAuditData]:
+    clips_data: Iterable[ClipAuditData], *, seed: int
+) -> list[ClipAuditData]:
     """Sample at most `MOST_PER_SIDE` clips of each label, sorted by name.
 
-    The sample is chosen by a hash of `seed` and name, or pair of windows: pairs stay complete.
+    The sample is chosen by a hash of `seed` and name.
     """
-    sides: dict[bool, list[tuple[int, int, ClipAuditData | WindowAuditData]]]
+    sides: dict[bool, list[tuple[int, int, ClipAuditData]]]
     sides = {True: [], False: []}
-    for number, seen in enumerate(observations):
+    for number, seen in enumerate(clips_data):
         side = sides[seen.creator is None]
         # The heap's root is the largest kept digest, so only the chosen clips are kept in memory.
-        unit = seen.pair if isinstance(seen, WindowAuditData) else seen.clip
-        item = (-int(digest("audit", str(seed), unit), 16), -number, seen)
+        item = (-int(digest("audit", str(seed), seen.clip), 16), -number, seen)
         keep = heapq.heappush if len(side) < MOST_PER_SIDE else heapq.heappushpop
         keep(side, item)
     chosen = [seen for side in sides.values() for _, _, seen in side]
@@ -234,7 +209,7 @@ class _FeatureSetTable:
     """Values of one feature set for all clips whose features could be read."""
 
     view: AuditFeatureSet
-    shown: tuple[ClipAuditData | WindowAuditData, ...]
+    shown: tuple[ClipAuditData, ...]
     rows: Numbers
     """Indices of the shown clips among all clips."""
     table: FeatureTable
@@ -242,14 +217,14 @@ class _FeatureSetTable:
 
 
 def _build_feature_set_table(
-    observations: Sequence[ClipAuditData | WindowAuditData], view: AuditFeatureSet
+    clips_data: Sequence[ClipAuditData], feature_set: AuditFeatureSet
 ) -> _FeatureSetTable:
-    seen = [get_audit_features(one, view) for one in observations]
+    seen = [get_audit_features(one, feature_set) for one in clips_data]
     read = [(i, own) for i, own in enumerate(seen) if not isinstance(own, Failure)]
     rows = np.array([i for i, _ in read], dtype=np.int64)
     table = build_feature_table([features for _, features in read])
     return _FeatureSetTable(
-        view, tuple(observations[i] for i in rows), rows, table, len(seen) - len(read)
+        feature_set, tuple(clips_data[i] for i in rows), rows, table, len(seen) - len(read)
     )
 
 
@@ -266,11 +241,14 @@ class _FeatureSetFit:
 
     @classmethod
     def of(
-        cls, sight: _FeatureSetTable, owners: Sequence[ClipCreatorAndScene], folding: FoldAssignment
+        cls,
+        table: _FeatureSetTable,
+        creators_and_scenes: Sequence[ClipCreatorAndScene],
+        folding: FoldAssignment,
     ) -> "_FeatureSetFit":
-        scaled = sight.table.scaled
-        own = tuple(owners[i] for i in sight.rows)
-        return cls(sight, own, folding, scaled, count_cross_fit_wins(scaled, folding, sight.rows))
+        scaled = table.table.scaled
+        own = tuple(creators_and_scenes[i] for i in table.rows)
+        return cls(table, own, folding, scaled, count_cross_fit_wins(scaled, folding, table.rows))
 
     def transfer(self, folding: FoldAssignment) -> Measured:
         """Return the AUC on unseen creators: a clip's model was fitted without its scene and its creator."""
@@ -321,18 +299,18 @@ def _audit_feature_set(fit: _FeatureSetFit, null: Array, p_value: float) -> Feat
     )
 
 
-def _build_inconclusive_audit(sight: _FeatureSetTable, auc: Measured) -> FeatureSetAudit:
+def _build_inconclusive_audit(table: _FeatureSetTable, auc: Measured) -> FeatureSetAudit:
     """Return an inconclusive audit of a feature set, with its AUC and numbers of clips and creators."""
-    creators = Counter(seen.creator for seen in sight.shown)
+    creators = Counter(seen.creator for seen in table.shown)
     n_real = creators.pop(None, 0)
     return FeatureSetAudit(
-        view=sight.view,
+        view=table.view,
         finding=LabelLeakFinding.INCONCLUSIVE,
-        auc=auc if sight.shown else Unmeasured("no clip could be read"),
+        auc=auc if table.shown else Unmeasured("no clip could be read"),
         n_real=n_real,
         n_generated=creators.total(),
         n_creators=len(creators),
-        n_unread=sight.n_unread,
+        n_unread=table.n_unread,
     )
 
 
@@ -358,21 +336,21 @@ def _measure_property_leaks(fit: _FeatureSetFit) -> tuple[PropertyLeak, ...]:
     return tuple(leaks)
 
 
-def _add_revealing_clips(outcome: FeatureSetAudit, fit: _FeatureSetFit) -> FeatureSetAudit:
-    shares = fit.judged.told_from()
+def _add_revealing_clips(audit: FeatureSetAudit, fit: _FeatureSetFit) -> FeatureSetAudit:
+    proportions = fit.judged.told_from()
     shown = fit.sight.shown
-    every = [i for i in range(len(shown)) if shares[i] >= TOLD_FROM]
-    every.sort(key=lambda i: (-shares[i], shown[i].clip))
+    every = [i for i in range(len(shown)) if proportions[i] >= TOLD_FROM]
+    every.sort(key=lambda i: (-proportions[i], shown[i].clip))
     listed = tuple(
         LabelRevealingClip(
             clip=shown[i].clip,
             label=Label.REAL if shown[i].creator is None else Label.GENERATED,
-            told_from=float(shares[i]),
+            told_from=float(proportions[i]),
             because=_list_revealing_properties(i, fit),
         )
         for i in every[:MOST_GIVEAWAYS]
     )
-    return replace(outcome, giveaways=listed, n_giveaways=len(every))
+    return replace(audit, giveaways=listed, n_giveaways=len(every))
 
 
 def _list_revealing_properties(row: int, fit: _FeatureSetFit) -> tuple[str, ...]:

@@ -4,46 +4,170 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from unreel.core.clip import Generated
 from unreel.core.content_ids import digest
-from unreel.core.estimate import Estimate
+from unreel.core.estimate import Estimate, Measured
 from unreel.core.failure import Failure
-from unreel.core.span import TimeSpan
-from unreel.curation.audit.audit_report import format_auc, format_p_value, iter_audit_notes
-from unreel.curation.audit.clip_features import AuditFeatureSet, ClipAuditData, WindowAuditData
-from unreel.curation.audit.frame_features import compute_frame_features
+from unreel.core.safe_text import sanitise_line
+from unreel.curation.audit.clip_features import (
+    AuditFeatureSet,
+    ClipAuditData,
+    compute_frame_features,
+)
 from unreel.curation.audit.label_leaks import (
+    ALARM_RATE,
+    CHANCE,
+    LEAK_FROM,
     FeatureSetAudit,
     LabelLeakAudit,
     LabelLeakFinding,
-    add_window_audit,
     audit_label_leaks,
 )
-from unreel.curation.audit.windows import read_window_features
 from unreel.curation.recipe import AuditRecipeSection
 from unreel.curation.segment import ClipSegment
-from unreel.curation.segment_table import ReiterableStream, SegmentTable
-from unreel.curation.splice.step import SPLICE, get_part_spans
+from unreel.curation.segment_table import ReiterableStream
 from unreel.curation.state import AuditSummary, CurationJob, CurationState
 from unreel.curation.step_execution import (
-    CurationContext,
     CurationStepRequest,
     Given,
     VersionedCurationStep,
     format_canonical_json,
     to_json_values,
 )
-from unreel.curation.watermark.clip_watermarks import find_clip_watermarks
-from unreel.curation.watermark.regions_and_ocr import WatermarkSearchResult
-from unreel.curation.watermark.step import WATERMARK, load_ocr_reader
+from unreel.curation.watermark.detection import WatermarkSearchResult
+from unreel.curation.watermark.step import WATERMARK, find_clip_watermarks, load_ocr_reader
 from unreel.media.reader import MediaReader
 
-AUDIT: Final = "audit"
-_DIGITS: Final = 6
+AUDIT_JSON = TypeAdapter(LabelLeakAudit)
+"""Serialiser of audits: `dump_json` stores an audit, `validate_json` restores it."""
+
+_SIGHTS = {
+    AuditFeatureSet.METADATA: "file properties: container, codec, bit rate, resolution, frame rate, length, sound, tags",
+    AuditFeatureSet.FRAME: "low-level properties of one frame",
+    AuditFeatureSet.WATERMARK: "detected overlays",
+}
+_SENTENCES = {
+    LabelLeakFinding.LEAKS: "The labels leak: a model that does not analyse the scene can separate real from generated clips.",
+    LabelLeakFinding.CLEAN: "No leak was found in metadata or overlays.",
+    LabelLeakFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or audit more clips of both labels.",
+}
+
+ALARMS = (
+    "p is the fraction of datasets ({n} of the same clips with labels permuted by source, and this one) in which any model "
+    "reaches the same AUC. A model is reported as leaking only at {rate} or less, so at most {rate:.0%} of datasets whose "
+    "files are independent of their labels give a false alarm."
+)
+"""Explanation of p on the data card."""
+QUESTIONS = (
+    "AUC answers two questions: can a reviewer that knows these creators predict the label of a new scene from this input alone "
+    "(seen creators; this decides), and does that generalise to unknown creators (unseen creators; this does not decide). "
+    "0.5 is chance. Below 0.5, properties that predict the label for some creators mislead for others: no leak."
+)
+UNGROUPED = (
+    "No two clips share a `group`. If some show one scene or come from one source, set `group`: of simulated datasets without a "
+    "leak and without `group` for scenes of two or five clips, {alarms} gave a false alarm."
+)
+UNGROUPED_ALARMS = "6 and 27 of 100"
+"""False alarms for undeclared scenes of two and of five clips, by `benchmarks/audit_alarms.py --sizes`."""
+
+
+def format_audit_markdown(audit: LabelLeakAudit) -> str:
+    """Format the audit as a Markdown section of a data card."""
+    return "\n".join(_iter_audit_lines(audit)) + "\n"
+
+
+def _iter_audit_lines(audit: LabelLeakAudit) -> Iterator[str]:
+    both = has_separate_creator_aucs(audit)
+    aucs = "AUC, seen creators | AUC, unseen creators" if both else "AUC"
+    yield f"**{audit.finding.value}.** {_SENTENCES[audit.finding]}"
+    yield ""
+    yield f"| model input | {aucs} | p | real | generated | creators | unread | finding |"
+    yield "|---" * (9 if both else 8) + "|"
+    for view in audit.views:
+        counts = f"{view.n_real} | {view.n_generated} | {view.n_creators} | {view.n_unread}"
+        finding = view.finding.value
+        if view.view is AuditFeatureSet.FRAME and view.finding is LabelLeakFinding.LEAKS:
+            finding = "warning"
+        auc = format_auc(view.auc) + (f" | {format_auc(view.transfer)}" if view.transfer else "")
+        yield f"| {_SIGHTS[view.view]} | {auc} | {format_p_value(view.p_value)} | {counts} | {finding} |"
+    for note in iter_audit_notes(audit):
+        yield ""
+        yield note
+    for view in audit.views:
+        if view.leaks:
+            yield ""
+            yield f"Strongest single properties in **{view.view.value}**:"
+            yield ""
+            yield "| property | AUC | generated | real |"
+            yield "|---|---|---|---|"
+            for leak in view.leaks:
+                sides = f"{_escape_table_cell(leak.generated)} | {_escape_table_cell(leak.real)}"
+                yield f"| {_escape_table_cell(leak.feature)} | {format_auc(leak.auc)} | {sides} |"
+        if view.giveaways:
+            yield ""
+            yield f"{view.n_giveaways} clips are identifiable by **{view.view.value}**, for example:"
+            yield ""
+            for giveaway in view.giveaways:
+                because = ", ".join(giveaway.because) or "no single property"
+                yield sanitise_line(f"- `{giveaway.clip}` ({giveaway.label.value}): {because}")
+
+
+def has_separate_creator_aucs(audit: LabelLeakAudit) -> bool:
+    """Return whether the audit has two AUCs for each feature set: for seen and for unseen creators.
+
+    Older audits have only one.
+    """
+    return all(view.transfer is not None for view in audit.views)
+
+
+def iter_audit_notes(audit: LabelLeakAudit) -> Iterator[str]:
+    """Yield the remarks that a data card prints below the table of the audit, one paragraph each."""
+    if has_separate_creator_aucs(audit):
+        yield QUESTIONS
+    if audit.n_relabelled:
+        yield ALARMS.format(n=audit.n_relabelled, rate=ALARM_RATE)
+    for view in audit.views:
+        if view.n_unjudged:
+            yield (
+                f"{view.n_unjudged} clips could not be audited by **{view.view.value}**: without their scenes, no clips "
+                "are left for fitting. Add scenes."
+            )
+        if (
+            view.finding is LabelLeakFinding.CLEAN
+            and isinstance(view.auc, Estimate)
+            and view.auc.low > CHANCE
+        ):
+            yield (
+                f"**{view.view.value}** is clean but slightly predictive: {format_auc(view.auc)} is above 0.5. A reviewer without other input ranks a "
+                f"generated clip above a real one in {view.auc.value:.0%} of pairs; up to {LEAK_FROM:.0%} is not reported as a leak."
+            )
+    if not audit.grouped:
+        yield UNGROUPED.format(alarms=UNGROUPED_ALARMS)
+
+
+def format_p_value(p_value: float | None) -> str:
+    """Format the p-value as a table cell; "—" for `None`."""
+    return "—" if p_value is None else f"{p_value:.3f}"
+
+
+def format_auc(auc: Measured) -> str:
+    """Format the AUC with its confidence interval as a table cell, or the reason why it is missing."""
+    if not isinstance(auc, Estimate):
+        return _escape_table_cell(str(auc))
+    return f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]"
+
+
+def _escape_table_cell(text: str) -> str:
+    """Escape untrusted text for a table cell, so that it cannot end the cell or start markup."""
+    return "".join("\\" + c if c in "\\|`*_[]<>#" else c for c in sanitise_line(text))
+
+
+AUDIT = "audit"
+_DIGITS = 6
 """Number of significant digits of stored features: further digits depend on the number of threads."""
 
 
@@ -61,141 +185,85 @@ class AuditFrameFeaturesWithWatermarks(MiddleFrameAuditFeatures):
     marks: WatermarkSearchResult
 
 
-_MARKS: Final = TypeAdapter(WatermarkSearchResult)
-_SEEN: Final[TypeAdapter[MiddleFrameAuditFeatures]] = TypeAdapter(
+_MARKS = TypeAdapter(WatermarkSearchResult)
+_SEEN: TypeAdapter[MiddleFrameAuditFeatures] = TypeAdapter(
     AuditFrameFeaturesWithWatermarks | MiddleFrameAuditFeatures
 )
-_SUMMARY: Final = TypeAdapter(AuditSummary)
+_SUMMARY = TypeAdapter(AuditSummary)
 
 
 def run_audit_step(
-    section: AuditRecipeSection, work: CurationJob, state: CurationState
+    section: AuditRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Test whether the labels of the segments can be predicted without watching the clips.
 
     Watermarks from an earlier step are reused; other clips are searched for watermarks now.
     """
     state.require_pieces(AUDIT)
-    pieces, seed, bench = state.pieces, work.recipe.seed, work.bench
+    segments, seed, context = state.segments, job.recipe.seed, job.context
     step = VersionedCurationStep(
         name=AUDIT, version=1, settings={"texts": section.texts}, finds=_SEEN
     )
-    subjects = ReiterableStream(lambda: map(_build_audit_request, pieces))
+    subjects = ReiterableStream(lambda: map(_build_audit_request, segments))
     look = partial(_read_audit_frame_features, texts=section.texts)
-    bench.ask(step, subjects, look)
+    context.ask(step, subjects, look)
 
     def observed() -> Iterator[tuple[ClipSegment, ClipAuditData]]:
-        seen = bench.recall(step, subjects)
-        for piece, found in zip(pieces, seen, strict=True):
-            yield piece, _build_clip_audit_data(piece, found)
+        seen = context.recall(step, subjects)
+        for segment, found in zip(segments, seen, strict=True):
+            origin = segment.entry.origin
+            yield (
+                segment,
+                ClipAuditData(
+                    clip=segment.entry.name,
+                    creator=origin.creator if isinstance(origin, Generated) else None,
+                    group=segment.entry.group or segment.family or segment.source,
+                    facts=segment.clip.facts,
+                    frame=found if isinstance(found, Failure) else found.frame,
+                    watermarks=found
+                    if isinstance(found, Failure)
+                    else _get_watermarks(segment, found),
+                ),
+            )
 
     whole = VersionedCurationStep(
         name=f"{AUDIT}-verdict", version=4, settings={"seed": seed}, finds=_SUMMARY
     )
     members = ReiterableStream(
         lambda: (
-            piece.subject(observed=_compute_audit_data_digest(seen), **_get_window_request(piece))
-            for piece, seen in observed()
+            segment.subject(observed=_compute_audit_data_digest(seen))
+            for segment, seen in observed()
         )
     )
-    windows = _SplicedWindows(bench, pieces)
-    windows.read()
 
     def judged() -> LabelLeakAudit:
-        clips = audit_label_leaks((seen for _, seen in observed()), seed=seed)
-        return windows.add_audit(clips, seed=seed)
+        return audit_label_leaks((seen for _, seen in observed()), seed=seed)
 
     return replace(
-        state, audit=bench.conclude(whole, members, lambda: _build_audit_summary(judged()))
+        state, audit=context.conclude(whole, members, lambda: _build_audit_summary(judged()))
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplicedVideoWindowFeatures:
-    """Features of windows of one spliced video."""
-
-    windows: tuple[WindowAuditData, ...]
+def _build_audit_request(segment: ClipSegment) -> CurationStepRequest:
+    return segment.subject(marked=WATERMARK in segment.notes)
 
 
-class _SplicedWindows:
-    """Windows of all spliced videos among the segments."""
-
-    def __init__(self, bench: CurationContext, pieces: SegmentTable) -> None:
-        self._bench = bench
-        self._step = VersionedCurationStep(
-            name=f"{AUDIT}-windows", version=3, finds=TypeAdapter(SplicedVideoWindowFeatures)
-        )
-        self._subjects = ReiterableStream(
-            lambda: (
-                piece.subject(**request)
-                for piece in pieces
-                if (request := _get_window_request(piece))
-            )
-        )
-
-    def read(self) -> None:
-        """Read the windows of the videos that have no stored result."""
-        self._bench.ask(self._step, self._subjects, _read_windows)
-
-    def add_audit(self, clips: LabelLeakAudit, *, seed: int) -> LabelLeakAudit:
-        """Return `clips` with the audit of the windows; unchanged if no segment is spliced."""
-        if not any(True for _ in self._subjects):
-            return clips
-        found = self._bench.recall(self._step, self._subjects)
-        windows = [
-            one
-            for own in found
-            if isinstance(own, SplicedVideoWindowFeatures)
-            for one in own.windows
-        ]
-        judged = audit_label_leaks(windows, seed=seed, views=[AuditFeatureSet.WINDOW])
-        return add_window_audit(clips, judged)
-
-
-def _get_window_request(piece: ClipSegment) -> dict[str, Any]:
-    if SPLICE not in piece.notes:
-        return {}
-    spans = [[trace.span.start_us, trace.span.end_us] for trace in piece.entry.traces]
-    parts = [[part.start_us, part.end_us] for part in get_part_spans(piece)]
-    return {
-        "name": piece.entry.name,
-        "group": piece.entry.group,
-        "parts": parts,
-        "segments": spans,
-    }
-
-
-def _read_windows(
-    reader: MediaReader, file: Path, given: Given
-) -> SplicedVideoWindowFeatures | Failure:
-    windows = read_window_features(
-        file,
-        clip=given["name"],
-        group=given["group"],
-        parts=[TimeSpan(*ends) for ends in given["parts"]],
-        segments=[TimeSpan(*ends) for ends in given["segments"]],
-        reader=reader,
-    )
-    if isinstance(windows, Failure):
-        return windows
-    rounded = [replace(own, features=_round_floats(dict(own.features))) for own in windows]
-    return SplicedVideoWindowFeatures(windows=tuple(rounded))
-
-
-def _build_audit_request(piece: ClipSegment) -> CurationStepRequest:
-    return piece.subject(marked=WATERMARK in piece.notes)
-
-
-def _build_audit_summary(judged: LabelLeakAudit) -> AuditSummary:
+def _build_audit_summary(audit: LabelLeakAudit) -> AuditSummary:
+    rows = "\n".join(map(_format_feature_set_row, audit.views))
+    remarks = " ".join(iter_audit_notes(audit))
     return AuditSummary(
-        text=_format_audit_card_section(judged),
-        document=_round_floats(to_json_values(judged)),
-        leaks=judged.finding is LabelLeakFinding.LEAKS,
+        text=(
+            f"{_WORDS[audit.finding]}\n\n| model input | finding | AUC, seen creators [95 % interval] | unseen creators | p | strongest properties |\n"
+            f"| --- | --- | --- | --- | --- | --- |\n{rows}\n\n{remarks} A frame shows the scene, so it warns and does not decide. "
+            "`audit.json` contains the details."
+        ),
+        document=_round_floats(to_json_values(audit)),
+        leaks=audit.finding is LabelLeakFinding.LEAKS,
     )
 
 
-def _compute_audit_data_digest(observation: ClipAuditData) -> str:
-    return digest(format_canonical_json(to_json_values(observation)))
+def _compute_audit_data_digest(clip_data: ClipAuditData) -> str:
+    return digest(format_canonical_json(to_json_values(clip_data)))
 
 
 def _read_audit_frame_features(
@@ -217,24 +285,12 @@ def _read_audit_frame_features(
     )
 
 
-def _build_clip_audit_data(
-    piece: ClipSegment, found: MiddleFrameAuditFeatures | Failure
-) -> ClipAuditData:
-    origin = piece.entry.origin
-    return ClipAuditData(
-        clip=piece.entry.name,
-        creator=origin.creator if isinstance(origin, Generated) else None,
-        group=piece.entry.group or piece.family or piece.source,
-        facts=piece.clip.facts,
-        frame=found if isinstance(found, Failure) else found.frame,
-        watermarks=found if isinstance(found, Failure) else _get_watermarks(piece, found),
-    )
-
-
-def _get_watermarks(piece: ClipSegment, found: MiddleFrameAuditFeatures) -> WatermarkSearchResult:
-    if isinstance(found, AuditFrameFeaturesWithWatermarks):
-        return found.marks
-    return _MARKS.validate_python(piece.notes[WATERMARK])
+def _get_watermarks(
+    segment: ClipSegment, features: MiddleFrameAuditFeatures
+) -> WatermarkSearchResult:
+    if isinstance(features, AuditFrameFeaturesWithWatermarks):
+        return features.marks
+    return _MARKS.validate_python(segment.notes[WATERMARK])
 
 
 def _round_floats(value: Any) -> Any:
@@ -249,27 +305,16 @@ def _round_floats(value: Any) -> Any:
             return value
 
 
-def _format_audit_card_section(judged: LabelLeakAudit) -> str:
-    """Format the label audit as a Markdown section of the data card."""
-    rows = "\n".join(map(_format_feature_set_row, judged.views))
-    remarks = " ".join(iter_audit_notes(judged))
-    return (
-        f"{_WORDS[judged.finding]}\n\n| model input | finding | AUC, seen creators [95 % interval] | unseen creators | p | strongest properties |\n"
-        f"| --- | --- | --- | --- | --- | --- |\n{rows}\n\n{remarks} A frame shows the scene, so it warns and does not decide. "
-        "`audit.json` contains the details."
-    )
-
-
-_WORDS: Final = {
+_WORDS = {
     LabelLeakFinding.LEAKS: "**The labels leak**: a score on this benchmark may come from file properties alone.",
     LabelLeakFinding.CLEAN: "No leak was found.",
     LabelLeakFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or clips of both labels.",
 }
 
 
-def _format_feature_set_row(view: FeatureSetAudit) -> str:
+def _format_feature_set_row(audit: FeatureSetAudit) -> str:
     cells = " | ".join(
-        format_auc(auc) if isinstance(auc, Estimate) else "—" for auc in (view.auc, view.transfer)
+        format_auc(auc) if isinstance(auc, Estimate) else "—" for auc in (audit.auc, audit.transfer)
     )
-    tells = ", ".join(leak.feature for leak in view.leaks[:3]) or "—"
-    return f"| {view.view.value} | {view.finding.value} | {cells} | {format_p_value(view.p_value)} | {tells} |"
+    tells = ", ".join(leak.feature for leak in audit.leaks[:3]) or "—"
+    return f"| {audit.view.value} | {audit.finding.value} | {cells} | {format_p_value(audit.p_value)} | {tells} |"

@@ -6,7 +6,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from unreel.core.table_formats import build_markdown_table
 from unreel.curation.recipe import SPLITS, CitationRecipeSection
 from unreel.curation.segment import SegmentExclusions
 
-_UNSAID: Final = CitationRecipeSection()
-_NOTHING: Final = "not stated"
+_UNSAID = CitationRecipeSection()
+_NOTHING = "not stated"
 
 
 def list_missing_citation_keys(citation: CitationRecipeSection | None) -> list[str]:
@@ -96,9 +96,9 @@ def _format_yaml_string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-_NONE: Final = "—"
-_LENGTHS_S: Final = (2, 4, 6, 8, 10, 20)
-_SHOWN_SIZES: Final = 3
+_NONE = "—"
+_LENGTHS_S = (2, 4, 6, 8, 10, 20)
+_SHOWN_SIZES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,16 +223,16 @@ def _format_citation(card: BenchmarkCard) -> str:
     return f"{block}\n\nNot stated yet: {keys}. Set them in the recipe under `[freeze.citation]`."
 
 
-def _format_splits_table(tally: ManifestStats) -> str:
-    present = {split for split, _ in tally.clips}
+def _format_splits_table(stats: ManifestStats) -> str:
+    present = {split for split, _ in stats.clips}
     return build_markdown_table(
         ("split", "real", "generated", "source videos"),
         (
             (
                 split,
-                tally.clips[split, "real"],
-                tally.clips[split, "generated"],
-                tally.n_sources(split),
+                stats.clips[split, "real"],
+                stats.clips[split, "generated"],
+                stats.n_sources(split),
             )
             for split in SPLITS
             if split in present
@@ -277,12 +277,12 @@ def _format_length_range(lengths_us: "array[int]") -> str:
     return ", ".join(_format_seconds(int(us)) for us in summary)
 
 
-def _format_lengths_table(tally: ManifestStats) -> str:
+def _format_lengths_table(stats: ManifestStats) -> str:
     names = [*(f"under {s} s" for s in _LENGTHS_S), f"{_LENGTHS_S[-1]} s and more"]
     return build_markdown_table(
         ("length", "real", "generated"),
         (
-            (name, tally.lengths[index, "real"], tally.lengths[index, "generated"])
+            (name, stats.lengths[index, "real"], stats.lengths[index, "generated"])
             for index, name in enumerate(names)
         ),
     )
@@ -292,11 +292,11 @@ def _compute_length_bin(duration_us: int) -> int:
     return sum(duration_us >= s * MICROSECONDS for s in _LENGTHS_S)
 
 
-def _format_categories(tally: ManifestStats) -> str:
-    n_traces = sum(origin.n_traces for origin in tally.origins.values())
+def _format_categories(stats: ManifestStats) -> str:
+    n_traces = sum(origin.n_traces for origin in stats.origins.values())
     if not n_traces:
         return "No clip has traces."
-    lines = build_markdown_table(("category", "traces"), _sort_by_count(tally.categories))
+    lines = build_markdown_table(("category", "traces"), _sort_by_count(stats.categories))
     return f"{n_traces} traces; one may have several categories.\n\n{lines}"
 
 

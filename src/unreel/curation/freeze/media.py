@@ -1,32 +1,142 @@
-"""Media files of a frozen benchmark: published names, parallel copies, and first frames as JPEG."""
+"""Media files of a frozen benchmark: published names, parallel copies, first frames as JPEG, and the manifest."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import IO, Any
 
 from pydantic import TypeAdapter
 
-from unreel.core.clip import ClipId
+from unreel.benchmarks.entry import DeclaredFacts
+from unreel.benchmarks.table_entries import convert_entry_to_record
+from unreel.core.clip import Clip, ClipId
 from unreel.core.content_ids import compute_bytes_clip_id, compute_clip_id
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
-from unreel.core.safe_names import read_clip_id
-from unreel.curation.freeze.manifest import build_first_frame_path, get_manifest_file_name
+from unreel.core.safe_names import get_safe_suffix, read_clip_id
+from unreel.core.span import convert_to_microseconds
 from unreel.curation.recipe import FreezeRecipeSection
 from unreel.curation.segment import ClipSegment, FileToPublish, build_hashed_path, filter_segments
 from unreel.curation.state import CurationJob, CurationState
-from unreel.curation.step_execution import CurationContext, Given, VersionedCurationStep
+from unreel.curation.step_execution import (
+    CurationContext,
+    Given,
+    VersionedCurationStep,
+    format_canonical_json,
+    to_json_values,
+)
 from unreel.curation.working_table import merge_sorted_runs
 from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row, Stage, WorkerResources, convert_to_failed_row, is_failed_row
 from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
 from unreel.media.reader import MediaReader, SampledFrame
 
-FIRST_FRAME: Final = "first_frame"
-FIRST_FRAME_PLAN: Final = "fps-1/86400"
+METADATA = "metadata.parquet"
+_AS_JSON = ("traces", "ratings", "votes")
+_TYPED: dict[str, type] = {
+    "score": int,
+    "width": int,
+    "height": int,
+    "n_frames": int,
+    "duration_us": int,
+    "size_bytes": int,
+    "has_sound": bool,
+}
+_GROUP = 10_000
+"""Number of rows of a Parquet row group, which a reader loads at once."""
+
+
+def build_media_path(clip: Clip) -> str:
+    """Return the path of the clip's file below the folder of its split; its content hash is its name."""
+    return f"media/{build_hashed_path(clip.id, get_safe_suffix(clip.location))}"
+
+
+def get_manifest_file_name(clip: Clip, *, in_place: bool) -> str:
+    """Return the clip's path in the split's folder or, with `in_place`, the original file's location."""
+    return clip.location if in_place else build_media_path(clip)
+
+
+def build_first_frame_path(segment: ClipSegment) -> str:
+    """Return the path of the clip's first frame below the folder of its split; "" if none is stored."""
+    picture = segment.first_frame
+    return "" if picture is None else f"first_frames/{build_hashed_path(segment.clip.id, '.jpg')}"
+
+
+def build_manifest_row(
+    segment: ClipSegment, split: str, *, in_place: bool = False
+) -> dict[str, Any]:
+    """Return the manifest row of the segment: declared fields, measurements, and results of steps."""
+    facts = segment.clip.facts
+    video = facts.video
+    measured = DeclaredFacts(
+        width=video.width,
+        height=video.height,
+        rate=video.average_rate,
+        n_frames=video.n_frames,
+        duration_us=convert_to_microseconds(video.duration_s),
+    )
+    copy, picture = segment.cleaned, segment.first_frame
+    cleaned = None if copy is None else get_manifest_file_name(copy, in_place=in_place)
+    entry = replace(segment.entry, split=split, facts=measured, cleaned=cleaned)
+    record = convert_entry_to_record(
+        entry, file_name=get_manifest_file_name(segment.clip, in_place=in_place)
+    )
+    for name in _AS_JSON:
+        record[name] = format_canonical_json(record[name])
+    return record | {
+        "sha256": segment.clip.id,
+        "size_bytes": facts.size_bytes,
+        "codec": video.codec,
+        "has_sound": bool(facts.audio),
+        "first_frame": picture.location
+        if picture and in_place
+        else build_first_frame_path(segment),
+        "source_video": segment.source,
+        "family": segment.family,
+        "notes": format_canonical_json(
+            {step: to_json_values(note) for step, note in segment.notes.items()}
+        ),
+    }
+
+
+class ManifestWriter:
+    """Writer of manifest rows as a Parquet file into `sink`; rows must be sorted by name."""
+
+    def __init__(self, sink: IO[bytes]) -> None:
+        self._sink, self._rows = sink, list[dict[str, Any]]()
+        self._writer: Any = None
+
+    def add(self, row: dict[str, Any]) -> None:
+        self._rows.append(row)
+        if len(self._rows) == _GROUP:
+            self._put_down()
+
+    def end(self) -> None:
+        """Write the remaining manifest rows and close the writer; at least one row must have been added."""
+        if self._rows:
+            self._put_down()
+        self._writer.close()
+
+    def _put_down(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self._writer is None:
+            kinds = {int: pa.int64(), bool: pa.bool_()}
+            fields = [
+                (name, kinds.get(_TYPED.get(name, str), pa.string())) for name in self._rows[0]
+            ]
+            self._writer = pq.ParquetWriter(self._sink, pa.schema(fields), compression="zstd")
+        self._writer.write_table(
+            pa.Table.from_pylist(self._rows, schema=self._writer.schema), row_group_size=_GROUP
+        )
+        self._rows = []
+
+
+FIRST_FRAME = "first_frame"
+FIRST_FRAME_PLAN = "fps-1/86400"
 """Sampling of one frame per day, which is the first frame of any clip."""
 
 
@@ -40,17 +150,17 @@ class StoredFirstFrame:
 
 
 def run_first_frames_step(
-    _section: FreezeRecipeSection, work: CurationJob, state: CurationState
+    _section: FreezeRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Store the first frame of every segment as a full-size JPEG, and add it to the segment."""
     step = VersionedCurationStep(name=FIRST_FRAME, version=1, finds=TypeAdapter(StoredFirstFrame))
-    media = work.bench.media
-    look = partial(_store_first_frame, media=media)
-    frames = work.bench.ask(step, state.pieces.subjects(), look)
+    media = job.context.media
+    look = partial(_store_first_frame, media_location=media)
+    frames = job.context.ask(step, state.segments.subjects(), look)
     pictured = filter_segments(
-        FIRST_FRAME, state.pieces, frames, partial(_add_first_frame, media=media)
+        FIRST_FRAME, state.segments, frames, partial(_add_first_frame, media_location=media)
     )
-    return state.after(work.shelf.sift(FIRST_FRAME, pictured))
+    return state.after(job.directory.write(FIRST_FRAME, pictured))
 
 
 def read_first_frame(reader: MediaReader, path: Path) -> SampledFrame | Failure:
@@ -60,45 +170,48 @@ def read_first_frame(reader: MediaReader, path: Path) -> SampledFrame | Failure:
 
 
 def _store_first_frame(
-    reader: MediaReader, file: Path, _given: Given, *, media: StorageLocation
+    reader: MediaReader, file: Path, _given: Given, *, media_location: StorageLocation
 ) -> StoredFirstFrame | Failure:
     frame = read_first_frame(reader, file)
     if isinstance(frame, Failure):
         return frame
     sha256 = compute_bytes_clip_id(frame.data)
     name = build_hashed_path(sha256, ".jpg")
-    media.put(name, frame.data)
+    media_location.put(name, frame.data)
     return StoredFirstFrame(sha256=sha256, name=name, bytes=len(frame.data))
 
 
 def _add_first_frame(
-    piece: ClipSegment, picture: StoredFirstFrame, *, media: StorageLocation
+    segment: ClipSegment, frame: StoredFirstFrame, *, media_location: StorageLocation
 ) -> ClipSegment:
-    sha256 = read_clip_id(picture.sha256, FIRST_FRAME)
-    location = (media / build_hashed_path(sha256, ".jpg")).uri
-    file = FileToPublish(sha256=sha256, location=location, size_bytes=picture.bytes)
-    return replace(piece, first_frame=file)
+    sha256 = read_clip_id(frame.sha256, FIRST_FRAME)
+    location = (media_location / build_hashed_path(sha256, ".jpg")).uri
+    file = FileToPublish(sha256=sha256, location=location, size_bytes=frame.bytes)
+    return replace(segment, first_frame=file)
 
 
-COPY: Final = "copy"
-_AT_ONCE: Final = 4
+COPY = "copy"
+_AT_ONCE = 4
 """Number of files that one worker copies at once."""
-_CHANGED: Final = "the file is not the one that was ingested"
+_CHANGED = "the file is not the one that was ingested"
 
 
 def iter_published_files(
-    piece: ClipSegment, split: str, *, in_place: bool
+    segment: ClipSegment, split: str, *, in_place: bool
 ) -> Iterator[tuple[str, FileToPublish]]:
     """Yield the files of a segment with their published names: clip, cleaned copy and first frame."""
-    for clip in (piece.clip, piece.cleaned):
+    for clip in (segment.clip, segment.cleaned):
         if clip is not None:
             size_bytes = clip.facts.size_bytes
             file = FileToPublish(sha256=clip.id, location=clip.location, size_bytes=size_bytes)
             name = get_manifest_file_name(clip, in_place=in_place)
             yield name if in_place else f"{split}/{name}", file
-    picture = piece.first_frame
+    picture = segment.first_frame
     if picture is not None:
-        yield picture.location if in_place else f"{split}/{build_first_frame_path(piece)}", picture
+        yield (
+            picture.location if in_place else f"{split}/{build_first_frame_path(segment)}",
+            picture,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +240,9 @@ class BenchmarkMedia:
 
 
 def copy_benchmark_media(
-    media: BenchmarkMedia, target: StorageLocation, context: CurationContext
+    media: BenchmarkMedia, location: StorageLocation, context: CurationContext
 ) -> None:
-    """Let workers copy all media files of the benchmark to `target`; existing files are skipped.
+    """Let workers copy all media files of the benchmark to `location`; existing files are skipped.
 
     Raises:
         UnreadableSourceError: A file cannot be copied, or differs from the ingested file; later
@@ -145,7 +258,7 @@ def copy_benchmark_media(
         }
         for name, file in media
     )
-    context.put_through(COPY, rows, FileCopyStage(target, context.access), _require_file_copied)
+    context.put_through(COPY, rows, FileCopyStage(location, context.access), _require_file_copied)
 
 
 def _require_file_copied(row: Row) -> None:
@@ -162,8 +275,8 @@ class FileCopyStage(Stage):
 
     resources = WorkerResources(in_flight=_AT_ONCE)
 
-    def __init__(self, target: StorageLocation, access: ClipAccessSettings) -> None:
-        self._target, self._access = target, access
+    def __init__(self, location: StorageLocation, access: ClipAccessSettings) -> None:
+        self._target, self._access = location, access
 
     def __call__(self, row: Row) -> Row:
         name = row["key"]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,7 @@ def _format_missing_label_remedy(
 
 
 Numbers = NDArray[np.intp]
-_AT_ONCE: Final = 1 << 16
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,17 +88,17 @@ class LinkedClipBundles:
 
 
 def assign_splits(
-    members: Sequence[SplitCandidate], *, shares: Mapping[str, int], seed: int
+    candidates: Sequence[SplitCandidate], *, shares: Mapping[str, int], seed: int
 ) -> dict[str, str]:
     """Assign a split to each clip and return the splits by clip id, close to `shares` for each label.
 
     Linked clips form a bundle and get one split. The largest bundles are placed first; `seed`
     shuffles bundles of equal size. Each bundle goes to the split that lacks its labels most. The
-    order of `members` does not matter.
+    order of `candidates` does not matter.
     """
-    clips = [member.clip for member in members]
-    labels = np.unique([member.label for member in members], return_inverse=True)[1]
-    ties = [(index, tie) for index, member in enumerate(members) for tie in member.ties]
+    clips = [member.clip for member in candidates]
+    labels = np.unique([member.label for member in candidates], return_inverse=True)[1]
+    ties = [(index, tie) for index, member in enumerate(candidates) for tie in member.ties]
     codes = np.unique([tie for _, tie in ties], return_inverse=True)[1]
     pairs = _link_clips_with_equal_codes(np.array([index for index, _ in ties], np.intp), codes)
     bundles = bundle_linked_clips(np.array(clips), labels, [pairs])
@@ -201,7 +201,7 @@ class SplitAssignment:
 
 
 def assign_segment_splits(
-    context: CurationContext, pieces: SegmentTable, *, shares: Sequence[int], seed: int
+    context: CurationContext, segments: SegmentTable, *, shares: Sequence[int], seed: int
 ) -> NDArray[np.int8]:
     """Assign a split to each segment; return its index in `SPLITS`. Stored results are reused."""
     settings = {"shares": shares, "seed": seed}
@@ -211,26 +211,26 @@ def assign_segment_splits(
     by_split = dict(zip(SPLITS, shares, strict=True))
 
     def decide() -> Callable[[int], SplitAssignment]:
-        clips = pieces.rows.digests("clip")
-        labels = pieces.codes("label")[0]
-        bundles = bundle_linked_clips(clips, labels, _iter_related_pairs(pieces))
+        clips = segments.rows.digests("clip")
+        labels = segments.codes("label")[0]
+        bundles = bundle_linked_clips(clips, labels, _iter_related_pairs(segments))
         chosen = assign_bundles_to_splits(
             bundles, lambda index: format_digest_hex(clips[index]), shares=by_split, seed=seed
         )
         splits = [split for split, share in by_split.items() if share]
         return lambda index: SplitAssignment(split=splits[chosen[index]])
 
-    subjects = pieces.subjects(_build_split_step_input, ("label", "source", "family", "group"))
-    results = context.settle(step, subjects, decide)
+    subjects = segments.subjects(_build_split_step_input, ("label", "source", "family", "group"))
+    results = context.run_cached(step, subjects, decide)
     return np.fromiter((SPLITS.index(_require_split_name(row.split)) for row in results), np.int8)
 
 
-def _iter_related_pairs(pieces: SegmentTable) -> Iterator[tuple[Numbers, Numbers]]:
+def _iter_related_pairs(segments: SegmentTable) -> Iterator[tuple[Numbers, Numbers]]:
     """Yield pairs of segment indices with the same bytes, source video, family or group."""
     for name in ("clip", "source"):
-        yield _link_clips_with_equal_codes(np.arange(len(pieces)), pieces.rows.digests(name))
+        yield _link_clips_with_equal_codes(np.arange(len(segments)), segments.rows.digests(name))
     for name in ("family", "group"):
-        codes, values = pieces.codes(name)
+        codes, values = segments.codes(name)
         named = np.flatnonzero(codes != values.index("").as_py())
         yield _link_clips_with_equal_codes(named, codes[named])
 
@@ -251,5 +251,8 @@ def _require_split_name(name: str) -> str:
     """
     if name in SPLITS:
         return name
-    source, problem = "steps/splits.lance", f"{name!a} is no split of a benchmark"
-    raise UnreadableSourceError(source, problem, "Another program wrote this: make it again")
+    raise UnreadableSourceError(
+        "steps/splits.lance",
+        f"{name!a} is no split of a benchmark",
+        "Another program wrote this: make it again",
+    )

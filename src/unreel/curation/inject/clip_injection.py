@@ -1,39 +1,339 @@
 """Injection of a trace into a video file: decode, change the frames, encode with the sound."""
 
-from collections.abc import Iterator, Sequence
+import colorsys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
+from unreel.core.box import Box
+from unreel.core.content_ids import digest
+from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
-from unreel.core.span import convert_to_microseconds
-from unreel.core.trace import Category, Trace
-from unreel.curation.inject.frame_injection import UnsuitableClip, inject_trace_into_frames
+from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
+from unreel.core.trace import BoxAt, Category, Trace
+from unreel.curation.inject.effects import (
+    EFFECTS,
+    TraceEffect,
+    TraceEffectContext,
+    iter_trace_effects,
+)
+from unreel.curation.inject.shot_analysis import (
+    AnalysedShot,
+    Mask,
+    PixelWindow,
+    analyse_shot,
+    pad_pixel_window,
+)
+from unreel.curation.inject.tracked_regions import compute_squared_radius, cut_out_region
 from unreel.media.decode import Rgb
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
 from unreel.media.reader import MediaReader, SampledFrame
 from unreel.media.sound import ClipSound, NoSound
 
-LONGEST_SIDE: Final = 1280
+_SENTENCES = {
+    Category.SUDDEN_BLURRING: "{Thing} {place} turns blurred from one moment to the next while all around it stays sharp.",
+    Category.OBJECT_DISTORTION: "{Thing} {place} twists and wobbles as if it were made of rubber.",
+    Category.OBJECT_DISAPPEARANCE: "{Thing} {place} vanishes while it should still be there.",
+    Category.REDUNDANT_OBJECT: "A second copy of {thing} appears {place} and moves in step with the first.",
+    Category.OBJECT_MERGING: "{Thing} {place} and what is beside it are drawn together and melt into one.",
+    Category.OBJECT_SPLITTING: "{Thing} {place} splits into two copies that drift apart.",
+    Category.OBJECT_TRAJECTORY: "{Thing} {place} leaves its path and jumps from side to side as it moves.",
+    Category.BACKGROUND_DISTORTION: "The background {place} bends and ripples although nothing touches it.",
+    Category.UNEXPECTED_MOVE: "A part of the scene {place} moves {direction} by itself, without any cause, while all around it stays.",
+}
+_GREY = 0.18
+_DARK = 0.22
+_BRIGHT = 0.8
+_HUES = (
+    (0.04, "red"),
+    (0.11, "orange"),
+    (0.18, "yellow"),
+    (0.45, "green"),
+    (0.53, "turquoise"),
+    (0.7, "blue"),
+    (0.8, "purple"),
+    (0.94, "pink"),
+    (1.0, "red"),
+)
+
+
+def format_trace_explanation(
+    category: Category, *, box: Box, noun: str, towards: tuple[int, int]
+) -> str:
+    """Return one sentence that describes a trace of `category` in `box`."""
+    return _SENTENCES[category].format(
+        thing=noun,
+        Thing=noun.capitalize(),
+        place=format_box_position(box),
+        direction=format_direction(towards),
+    )
+
+
+def format_box_position(box: Box) -> str:
+    """Return the name of the position of `box`: the ninth of the picture that contains its centre."""
+    across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    column = ("left", "middle", "right")[min(2, int(3 * across))]
+    row = ("top", "middle", "bottom")[min(2, int(3 * down))]
+    if (row, column) == ("middle", "middle"):
+        return "in the middle"
+    if row == "middle":
+        return f"on the {column}"
+    return f"at the {row}" if column == "middle" else f"at the {row} {column}"
+
+
+def format_direction(towards: tuple[int, int]) -> str:
+    """Return a phrase for the direction of the offset `towards`: left, right, up or down."""
+    across, down = towards
+    if abs(across) >= abs(down):
+        return "to the right" if across > 0 else "to the left"
+    return "down" if down > 0 else "up"
+
+
+def name_median_colour(pixels: Rgb) -> str:
+    """Return the name of the median colour of `pixels`, an array of RGB values."""
+    red, green, blue = (float(level) / 255 for level in np.median(pixels.reshape(-1, 3), axis=0))
+    hue, saturation, value = colorsys.rgb_to_hsv(red, green, blue)
+    if value < _DARK:
+        return "dark"
+    if saturation < _GREY:
+        return "bright" if value > _BRIGHT else "grey"
+    return next(name for limit, name in _HUES if hue <= limit)
+
+
+CATEGORIES = tuple(EFFECTS)
+VISIBLE = 10
+"""Minimum difference of a changed pixel, in levels of 255 of the channel that differs most."""
+PLAIN = 24
+"""Minimum difference of a plainly changed pixel, above the errors of a codec."""
+SHORTEST = 6
+"""Minimum number of frames: a shorter trace would be a flash."""
+LONGEST = 72
+"""Maximum number of frames: all of them are kept in memory."""
+SMALLEST_SIDE = 64
+
+_SHORTEST_S = 0.4
+_LONGEST_S = (1.5, 1.5, 1.0, 0.7, 0.4)
+"""Maximum length of the span in each attempt; if no effect suits a span, another one is tried, later a shorter one."""
+_LEAST_SHARE = 0.0006
+"""Minimum fraction of plainly changed pixels in a frame that shows the trace."""
+_LEAST_PIXELS = 30
+_LEAST_FILL = 0.05
+"""Minimum plainly changed fraction of the box."""
+_CORE = 0.2
+"""Squared radius of the inner part of an ellipse, which surely shows the object whose colour is named."""
+_LEAST_KEPT = 0.6
+"""Minimum fraction of the planned frames that must show the trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsuitableClip:
+    """Clip into which no trace of `category` can be injected, with the reason."""
+
+    category: Category
+    why: str
+
+    def __str__(self) -> str:
+        return f"no {self.category.value} can be put into this clip: {self.why}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InjectedFrames:
+    """Result of an injection: the changed frames by index, their changed pixels, and the trace."""
+
+    frames: Mapping[int, Rgb]
+    changed: Mapping[int, Mask]
+    """Mask of the visibly changed pixels in each of these frames."""
+    trace: Trace
+
+
+def inject_trace_into_frames(
+    frames: Sequence[Rgb],
+    *,
+    instants_us: Sequence[int],
+    category: Category,
+    seed: int,
+    strength: float = 0.7,
+) -> InjectedFrames | UnsuitableClip:
+    """Inject a trace of `category` into `frames`; the result is deterministic for the same `seed`.
+
+    The box of each frame touches its outermost changed pixels; no pixel differs before and after
+    the span.
+
+    Args:
+        frames: Frames of a clip; they may decode on demand, because a few are read at a time.
+        instants_us: Timestamps of the frames.
+        category: Category of the trace.
+        seed: Seed of the random choices.
+        strength: Visibility of the trace, above 0 and at most 1.
+    """
+    if category not in EFFECTS:
+        raise InvalidValueError(
+            f"{category.value!r} cannot be injected. Use one of: {', '.join(EFFECTS)}"
+        )
+    if not 0 < strength <= 1:
+        raise InvalidValueError(
+            f"strength must lie above 0 and not above 1, got {strength}. The usual one is 0.7"
+        )
+    if len(frames) != len(instants_us):
+        raise InvalidValueError(
+            f"{len(instants_us)} instants for {len(frames)} frames. Give one for each"
+        )
+    if len(frames) < SHORTEST + 2:
+        return UnsuitableClip(category, f"it has {len(frames)} frames, fewer than {SHORTEST + 2}")
+    if min(frames[0].shape[:2]) < SMALLEST_SIDE:
+        return UnsuitableClip(category, f"it is less than {SMALLEST_SIDE} pixels wide or high")
+    rng = np.random.default_rng([seed, int(digest(category.value)[:8], 16)])
+    for longest_s in _LONGEST_S:
+        first, n = _choose_trace_span(instants_us, rng, longest_s=longest_s)
+        shot = analyse_shot(frames, first=first, n=n)
+        if shot is None:
+            continue
+        for idea in iter_trace_effects(category, TraceEffectContext(shot, rng, strength)):
+            injected = _render_trace_effect(idea, shot, category, instants_us)
+            if injected is not None:
+                return injected
+    return UnsuitableClip(category, _WANTED[category])
+
+
+_MOTION = "no object moves clearly enough against what is behind it, with room around it"
+_WANTED: Mapping[Category, str] = {
+    Category.SUDDEN_BLURRING: "nothing in it has detail to lose and can be followed",
+    Category.OBJECT_DISTORTION: "nothing in it has detail to bend and can be followed",
+    Category.OBJECT_DISAPPEARANCE: _MOTION,
+    Category.REDUNDANT_OBJECT: _MOTION,
+    Category.OBJECT_MERGING: "no moving object stays close to something else with detail",
+    Category.OBJECT_SPLITTING: _MOTION,
+    Category.OBJECT_TRAJECTORY: _MOTION,
+    Category.BACKGROUND_DISTORTION: "no place with detail stays apart from what moves",
+    Category.UNEXPECTED_MOVE: "no place with detail stays apart from what moves",
+}
+
+
+def find_changed_pixels(before: Rgb, after: Rgb, *, levels: int = VISIBLE) -> Mask:
+    """Return a mask of pixels that differ by `levels` or more in any channel."""
+    apart = np.abs(before.astype(np.int16) - after.astype(np.int16)).max(axis=2)
+    changed: Mask = apart >= levels
+    return changed
+
+
+def find_mask_bounds(changed: Mask) -> PixelWindow | None:
+    """Return the smallest window around all true pixels of the mask; `None` if there are none."""
+    rows, columns = np.nonzero(changed.any(axis=1))[0], np.nonzero(changed.any(axis=0))[0]
+    if not len(rows):
+        return None
+    return PixelWindow(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
+
+
+def _choose_trace_span(
+    instants_us: Sequence[int], rng: np.random.Generator, *, longest_s: float
+) -> tuple[int, int]:
+    """Choose a random first frame and number of frames; one frame or more stays unchanged on both sides."""
+    step_us = (instants_us[-1] - instants_us[0]) / (len(instants_us) - 1)
+    n_wanted = round(rng.uniform(_SHORTEST_S, longest_s) * MICROSECONDS / max(1.0, step_us))
+    n_most = min(LONGEST, len(instants_us) - 2)
+    n = int(min(max(SHORTEST, n_wanted), n_most))
+    return int(rng.integers(1, len(instants_us) - n)), n
+
+
+def _render_trace_effect(
+    effect: TraceEffect, shot: AnalysedShot, category: Category, instants_us: Sequence[int]
+) -> InjectedFrames | None:
+    """Render the effect on its frames and build its trace; `None` if it is not visible enough."""
+    run = effect.run or range(shot.n)
+    if len(run) < SHORTEST or _render_visible_change(effect, shot, run[len(run) // 2]) is None:
+        return None
+    changes = ((index, _render_visible_change(effect, shot, index)) for index in run)
+    visible = {index: change for index, change in changes if change is not None}
+    if len(visible) < _LEAST_KEPT * len(run) or max(visible) - min(visible) >= len(visible):
+        return None
+    frames = {shot.first + index: change.frame for index, change in visible.items()}
+    changed = {shot.first + index: change.changed for index, change in visible.items()}
+    trace = _build_injected_trace(effect, shot, category, changed=changed, instants_us=instants_us)
+    return InjectedFrames(frames, changed, trace)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ChangedFrame:
+    frame: Rgb
+    changed: Mask
+
+
+def _render_visible_change(
+    effect: TraceEffect, shot: AnalysedShot, index: int
+) -> _ChangedFrame | None:
+    """Render the effect on one frame of the shot; `None` if too few pixels change visibly."""
+    clean, frame = shot.picture(index), effect.paint(index)
+    changed = find_changed_pixels(clean, frame)
+    box, n_plain = (
+        find_mask_bounds(changed),
+        int(find_changed_pixels(clean, frame, levels=PLAIN).sum()),
+    )
+    if box is None or n_plain < max(_LEAST_PIXELS, _LEAST_SHARE * changed.size):
+        return None
+    return _ChangedFrame(frame, changed) if n_plain >= _LEAST_FILL * box.area else None
+
+
+def _build_injected_trace(
+    effect: TraceEffect,
+    shot: AnalysedShot,
+    category: Category,
+    *,
+    changed: Mapping[int, Mask],
+    instants_us: Sequence[int],
+) -> Trace:
+    """Build the ground-truth trace of the injected effect from the changed pixels."""
+    width, height = shot.size
+    track = []
+    for index, mask in changed.items():
+        box = find_mask_bounds(mask)
+        if box is not None:
+            marked = pad_pixel_window(box, 1, frame=shot.size).as_box(width, height)
+            track.append(BoxAt(instants_us[index], marked))
+    middle = len(track) // 2
+    cut = cut_out_region(shot, effect.about, min(changed) + middle - shot.first)
+    if effect.about.silhouettes is None:
+        solid = cut.patch[compute_squared_radius(cut.window) < _CORE].astype(np.uint8)
+    else:
+        solid = cut.patch[cut.alpha[..., 0] > 0.5].astype(np.uint8)  # noqa: PLR2004  more than half
+    return Trace(
+        span=TimeSpan(instants_us[min(changed)], instants_us[max(changed) + 1]),
+        track=tuple(track),
+        categories=frozenset({category}),
+        explanation=format_trace_explanation(
+            category,
+            box=track[middle].box,
+            noun=_format_region_name(effect, solid if len(solid) else cut.patch.astype(np.uint8)),
+            towards=effect.towards,
+        ),
+    )
+
+
+def _format_region_name(effect: TraceEffect, pixels: Rgb) -> str:
+    kind = "object" if effect.about.is_object else "part of the picture"
+    return f"the {name_median_colour(pixels)} {kind}"
+
+
+LONGEST_SIDE = 1280
 """Maximum side of a frame in pixels, because the changed frames of a span are kept in memory."""
-LONGEST_S: Final = 3600
+LONGEST_S = 3600
 """Maximum length as in `MAX_SAMPLES`, because the sound of the whole clip is kept in memory."""
-_EVERY_FRAME: Final = "fps-1000"
-_JPEG_QUALITY: Final = 95
+_EVERY_FRAME = "fps-1000"
+_JPEG_QUALITY = 95
 """JPEG quality with which all frames of a clip fit into memory and hardly differ."""
-_AT_HAND: Final = 4
+_AT_HAND = 4
 """Number of decoded frames in the cache: effects read a frame several times."""
-_FINE: Final = Fraction(1, 90_000)
+_FINE = Fraction(1, 90_000)
 # One quantiser for all frames and key frames at fixed distances: changed frames neither affect the
 # coding of the others, nor cause a key frame at the start of the trace.
-_CODING: Final = {"qp": "16", "preset": "veryfast", "bf": "0", "g": "48", "sc_threshold": "0"}
+_CODING = {"qp": "16", "preset": "veryfast", "bf": "0", "g": "48", "sc_threshold": "0"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,11 +397,7 @@ def inject_trace_into_clip(
     if isinstance(clip, Failure):
         return clip
     injected = inject_trace_into_frames(
-        clip.pictures,
-        instants_us=clip.instants_us,
-        category=category,
-        seed=seed,
-        strength=strength,
+        clip.pictures, instants_us=clip.instants_us, category=category, seed=seed, strength=strength
     )
     if isinstance(injected, UnsuitableClip):
         return injected
@@ -181,7 +477,7 @@ def align_clip_sound(sound: ClipSound, *, end_s: Fraction) -> NDArray[np.int16]:
     )
     samples = np.zeros((int(end_s * SOUND_RATE_HZ), 1), np.int16)
     start = round(sound.start_s * SOUND_RATE_HZ)
-    piece = finer[max(0, -start) : len(samples) - start]
+    segment = finer[max(0, -start) : len(samples) - start]
     begin = max(0, start)
-    samples[begin : begin + len(piece), 0] = np.clip(np.rint(piece), -32_768, 32_767)
+    samples[begin : begin + len(segment), 0] = np.clip(np.rint(segment), -32_768, 32_767)
     return samples

@@ -1,26 +1,14 @@
-"""Effects that inject the nine categories of traces into a shot, most suitable first."""
+"""Effects that inject the nine categories of traces into a shot, most suitable first, and their image operations."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import Final
 
 import numpy as np
 from scipy import ndimage
 
 from unreel.core.trace import Category
-from unreel.curation.inject.image_operations import (
-    blend_patches,
-    build_pinch_field,
-    build_ripple_field,
-    build_swirl_field,
-    compute_effect_strength,
-    erase_region,
-    paste_cutout,
-    paste_patch,
-    warp_ellipse,
-)
 from unreel.curation.inject.shot_analysis import (
     AnalysedShot,
     Floats,
@@ -29,25 +17,141 @@ from unreel.curation.inject.shot_analysis import (
     pad_pixel_window,
 )
 from unreel.curation.inject.tracked_regions import (
+    RegionCutout,
     TrackedRegion,
     build_ellipse_mask,
+    compute_squared_radius,
     cut_out_region,
     iter_moving_objects,
     iter_textured_regions,
 )
 from unreel.media.decode import Rgb
 
+Field = Callable[[Floats, Floats], tuple[Floats, Floats]]
+"""Function from columns and rows (-1 to 1 across a window) to the source columns and rows of the warp."""
+
+
+def compute_effect_strength(index: int, n: int, *, rise: int) -> float:
+    """Return the strength at frame `index`: 0 outside the span, 1 inside, smooth over `rise` frames."""
+    part = min(1.0, (index + 1) / (rise + 1), (n - index) / (rise + 1))
+    return part * part * (3 - 2 * part)
+
+
+def warp_ellipse(frame: Rgb, window: PixelWindow, field: Field) -> Rgb:
+    """Return `frame` with the ellipse in `window` warped by `field`; the edge of the ellipse is fixed."""
+    across = (np.arange(window.width, dtype=np.float32) + 0.5) / window.width * 2 - 1
+    down = (np.arange(window.height, dtype=np.float32) + 0.5) / window.height * 2 - 1
+    columns, rows = (grid.astype(np.float32) for grid in np.meshgrid(across, down))
+    to_column, to_row = field(columns, rows)
+    inner = np.clip(1 - compute_squared_radius(window), 0, 1) ** 2
+    coordinates = (
+        (rows + inner * (to_row - rows) + 1) / 2 * window.height - 0.5,
+        (columns + inner * (to_column - columns) + 1) / 2 * window.width - 0.5,
+    )
+    patch = frame[window.slices].astype(np.float32)
+    bent = np.stack(
+        [
+            ndimage.map_coordinates(patch[..., channel], coordinates, order=1, mode="nearest")
+            for channel in range(3)
+        ],
+        axis=-1,
+    )
+    return paste_patch(frame, window, np.where(inner[..., None] > 0, bent, patch))
+
+
+def blend_patches(below: Floats, above: Floats, alpha: Floats | float) -> Floats:
+    """Return the patch `above` blended over the patch `below` with the opacity `alpha`."""
+    blended: Floats = (below + (above - below) * alpha).astype(np.float32)
+    return blended
+
+
+def paste_patch(frame: Rgb, window: PixelWindow, patch: Floats) -> Rgb:
+    """Return a copy of `frame` with `patch` pasted into `window`."""
+    picture = frame.copy()
+    picture[window.slices] = np.clip(np.rint(patch), 0, 255).astype(np.uint8)
+    return picture
+
+
+def erase_region(frame: Rgb, cutout: RegionCutout, much: float = 1.0) -> Rgb:
+    """Return `frame` with a cut-out region replaced by its background; `much` is the opacity."""
+    return paste_patch(
+        frame, cutout.window, blend_patches(cutout.patch, cutout.behind, cutout.cover * much)
+    )
+
+
+def paste_cutout(
+    frame: Rgb, cutout: RegionCutout, offset: tuple[int, int], much: float = 1.0
+) -> Rgb:
+    """Paste a cutout at its position plus `offset` (columns, rows) with opacity `much`; clip it at the edges."""
+    height, width, _ = frame.shape
+    left, top = cutout.window.left + offset[0], cutout.window.top + offset[1]
+    rows = slice(max(0, -top), min(cutout.window.height, height - top))
+    columns = slice(max(0, -left), min(cutout.window.width, width - left))
+    if rows.start >= rows.stop or columns.start >= columns.stop:
+        return frame
+    window = PixelWindow(
+        left + columns.start, top + rows.start, left + columns.stop, top + rows.stop
+    )
+    below = frame[window.slices].astype(np.float32)
+    alpha = cutout.alpha[rows, columns] * much
+    return paste_patch(frame, window, blend_patches(below, cutout.patch[rows, columns], alpha))
+
+
+def build_swirl_field(turn: float, bulge: float, phase: float) -> Field:
+    """Return a warp field that turns the window by `turn` radians and bends it in waves."""
+
+    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        cos, sin = np.cos(turn), np.sin(turn)
+        bent = columns + bulge * np.sin(4 * rows + phase)
+        return cos * bent - sin * rows, sin * bent + cos * rows
+
+    return field
+
+
+def build_ripple_field(waves: Floats, pushes: Floats, phases: Floats) -> Field:
+    """Return a warp field that adds sine waves of the given directions, heights and phases."""
+
+    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        ridges = [
+            np.sin(wave[0] * columns + wave[1] * rows + phase)
+            for wave, phase in zip(waves, phases, strict=True)
+        ]
+        return (
+            columns + sum(push[0] * ridge for push, ridge in zip(pushes, ridges, strict=True)),
+            rows + sum(push[1] * ridge for push, ridge in zip(pushes, ridges, strict=True)),
+        )
+
+    return field
+
+
+def build_pinch_field(
+    window: PixelWindow, first_window: PixelWindow, second_window: PixelWindow, pull: float
+) -> Field:
+    """Return a warp field that pulls both ends of the line between two windows to its middle."""
+    axis = np.subtract(second_window.centre, first_window.centre) / (
+        window.width / 2,
+        window.height / 2,
+    )
+    axis = axis / np.linalg.norm(axis)
+
+    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        along = columns * axis[0] + rows * axis[1]
+        return columns + pull * along * axis[0], rows + pull * along * axis[1]
+
+    return field
+
+
 Offset = tuple[int, int]
 
-_MOST_OBJECTS: Final = 4
-_DIRECTIONS: Final = 16
-_LEAST_INSIDE: Final = 0.7
+_MOST_OBJECTS = 4
+_DIRECTIONS = 16
+_LEAST_INSIDE = 0.7
 """Minimum fraction of a moved region that stays in the picture."""
-_NEAREST: Final = 0.6
-_FARTHEST: Final = 1.5
-_FARTHEST_OBJECTS: Final = 2.6
+_NEAREST = 0.6
+_FARTHEST = 1.5
+_FARTHEST_OBJECTS = 2.6
 """Maximum distance of two objects that merge, in units of their mean size."""
-_LARGEST_PAIR: Final = 0.25
+_LARGEST_PAIR = 0.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,16 +190,16 @@ class TraceEffectContext:
         return iter_textured_regions(self.shot, self.rng, fraction=fraction, apart=apart)
 
 
-def iter_trace_effects(category: Category, canvas: TraceEffectContext) -> Iterator[TraceEffect]:
+def iter_trace_effects(category: Category, context: TraceEffectContext) -> Iterator[TraceEffect]:
     """Yield effects that put a trace of `category` into the shot; none if the shot is unsuitable."""
-    return EFFECTS[category](canvas)
+    return EFFECTS[category](context)
 
 
-def _iter_blur_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
-    shot = canvas.shot
-    for region in chain(canvas.objects(), canvas.places(fraction=0.4)):
+def _iter_blur_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
+    shot = context.shot
+    for region in chain(context.objects(), context.places(fraction=0.4)):
         windows = _pad_region_windows(region, 0.1, shot)
-        spread = (0.05 + 0.1 * canvas.strength) * min(windows[0].width, windows[0].height)
+        spread = (0.05 + 0.1 * context.strength) * min(windows[0].width, windows[0].height)
 
         def paint(
             index: int, windows: Sequence[PixelWindow] = windows, spread: float = spread
@@ -111,13 +215,13 @@ def _iter_blur_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
         yield TraceEffect(paint, region)
 
 
-def _iter_distortion_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
-    shot, rng = canvas.shot, canvas.rng
-    for region in chain(canvas.objects(), canvas.places(fraction=0.4)):
+def _iter_distortion_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
+    shot, rng = context.shot, context.rng
+    for region in chain(context.objects(), context.places(fraction=0.4)):
         windows = _pad_region_windows(region, 0.15, shot)
-        turn = rng.choice((-1, 1)) * (0.6 + 1.0 * canvas.strength)
+        turn = rng.choice((-1, 1)) * (0.6 + 1.0 * context.strength)
         phase, speed = rng.uniform(0, 6.28), rng.uniform(0.15, 0.3)
-        bulge = 0.12 + 0.16 * canvas.strength
+        bulge = 0.12 + 0.16 * context.strength
 
         def paint(
             index: int,
@@ -132,10 +236,10 @@ def _iter_distortion_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect
         yield TraceEffect(paint, region)
 
 
-def _iter_background_distortions(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
-    shot, rng = canvas.shot, canvas.rng
-    amplitude = 0.1 + 0.14 * canvas.strength
-    candidates = (canvas.places(fraction=fraction, apart=True) for fraction in (0.6, 0.45, 0.3))
+def _iter_background_distortions(context: TraceEffectContext) -> Iterator[TraceEffect]:
+    shot, rng = context.shot, context.rng
+    amplitude = 0.1 + 0.14 * context.strength
+    candidates = (context.places(fraction=fraction, apart=True) for fraction in (0.6, 0.45, 0.3))
     for region in chain.from_iterable(candidates):
         waves, pushes = rng.normal(size=(2, 4, 2)).astype(np.float32)
         phases = rng.uniform(0, 6.28, 4).astype(np.float32)
@@ -155,9 +259,9 @@ def _iter_background_distortions(canvas: TraceEffectContext) -> Iterator[TraceEf
         yield TraceEffect(paint, region)
 
 
-def _iter_disappearance_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
-    shot = canvas.shot
-    for region in canvas.objects():
+def _iter_disappearance_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
+    shot = context.shot
+    for region in context.objects():
 
         def paint(index: int, region: TrackedRegion = region) -> Rgb:
             much = compute_effect_strength(index, shot.n, rise=3)
@@ -166,11 +270,14 @@ def _iter_disappearance_effects(canvas: TraceEffectContext) -> Iterator[TraceEff
         yield TraceEffect(paint, region)
 
 
-def _iter_duplicate_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
-    shot = canvas.shot
-    for region in canvas.objects():
-        for offset in _iter_valid_offsets(canvas, region, parts=(1.15, 1.5, 2.2), signs=(1,)):
-            if any(_has_self_overlap(window, offset) for window in region.windows):
+def _iter_duplicate_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
+    shot = context.shot
+    for region in context.objects():
+        for offset in _iter_valid_offsets(context, region, parts=(1.15, 1.5, 2.2), signs=(1,)):
+            if any(
+                (abs(offset[0]) < window.width and abs(offset[1]) < window.height)
+                for window in region.windows
+            ):
                 continue
 
             def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
@@ -183,10 +290,10 @@ def _iter_duplicate_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]
             break
 
 
-def _iter_merge_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
-    shot = canvas.shot
-    objects = canvas.objects()
-    candidates = [*objects, *canvas.places(fraction=0.25)]
+def _iter_merge_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
+    shot = context.shot
+    objects = context.objects()
+    candidates = [*objects, *context.places(fraction=0.25)]
     for region in objects:
         for other in candidates:
             pairs = tuple(zip(region.windows, other.windows, strict=True))
@@ -199,42 +306,42 @@ def _iter_merge_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
             run = _find_longest_true_run(close)
             paint = _draw_melt_frame if both_seen else _draw_squeeze_frame
             if run:
-                yield TraceEffect(partial(paint, canvas, (region, other), run), region, run=run)
+                yield TraceEffect(partial(paint, context, (region, other), run), region, run=run)
 
 
 def _draw_melt_frame(
-    canvas: TraceEffectContext, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
+    context: TraceEffectContext, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
 ) -> Rgb:
     """Return the frame with two objects moved into each other, the second object half transparent."""
-    shot = canvas.shot
+    shot = context.shot
     much = compute_effect_strength(index - run.start, len(run), rise=max(3, len(run) // 3))
     first, second = (cut_out_region(shot, region, index) for region in pair)
     gap = np.subtract(second.window.centre, first.window.centre)
-    step = np.rint(gap * much * (0.3 + 0.15 * canvas.strength)).astype(int)
+    step = np.rint(gap * much * (0.3 + 0.15 * context.strength)).astype(int)
     bare = erase_region(erase_region(shot.picture(index), first), second)
     picture = paste_cutout(bare, first, (int(step[0]), int(step[1])))
     return paste_cutout(picture, second, (-int(step[0]), -int(step[1])), 1 - 0.45 * much)
 
 
 def _draw_squeeze_frame(
-    canvas: TraceEffectContext, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
+    context: TraceEffectContext, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
 ) -> Rgb:
     """Return the frame with two regions pulled towards each other by a warp."""
-    shot = canvas.shot
+    shot = context.shot
     first, second = (region.windows[index] for region in pair)
     window = merge_pixel_windows((first, second))
     margin = round(0.12 * max(window.width, window.height))
     window = pad_pixel_window(window, margin, frame=shot.size)
     much = compute_effect_strength(index - run.start, len(run), rise=max(3, len(run) // 3))
-    pull = much * (0.7 + 0.5 * canvas.strength)
+    pull = much * (0.7 + 0.5 * context.strength)
     return warp_ellipse(shot.picture(index), window, build_pinch_field(window, first, second, pull))
 
 
-def _iter_split_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
-    shot = canvas.shot
-    for region in canvas.objects():
+def _iter_split_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
+    shot = context.shot
+    for region in context.objects():
         for offset in _iter_valid_offsets(
-            canvas, region, parts=(0.4 + 0.3 * canvas.strength,), signs=(1, -1)
+            context, region, parts=(0.4 + 0.3 * context.strength,), signs=(1, -1)
         ):
 
             def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
@@ -249,17 +356,17 @@ def _iter_split_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
             break
 
 
-def _iter_trajectory_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
-    shot, rng = canvas.shot, canvas.rng
-    part = 0.5 + 0.4 * canvas.strength
-    for region in canvas.objects():
+def _iter_trajectory_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
+    shot, rng = context.shot, context.rng
+    part = 0.5 + 0.4 * context.strength
+    for region in context.objects():
         both_ways = (
             (offset, -1.0)
-            for offset in _iter_valid_offsets(canvas, region, parts=(part,), signs=(1, -1))
+            for offset in _iter_valid_offsets(context, region, parts=(part,), signs=(1, -1))
         )
         one_way = (
             (offset, 0.4)
-            for offset in _iter_valid_offsets(canvas, region, parts=(part,), signs=(1,))
+            for offset in _iter_valid_offsets(context, region, parts=(part,), signs=(1,))
         )
         for offset, other_end in islice(chain(both_ways, one_way), 1):
             path = _build_jump_path(shot.n, rng, other_end=other_end)
@@ -277,11 +384,11 @@ def _iter_trajectory_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect
             yield TraceEffect(paint, region, offset)
 
 
-def _iter_move_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
-    shot = canvas.shot
-    for region in canvas.places(fraction=0.3, apart=True):
+def _iter_move_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
+    shot = context.shot
+    for region in context.places(fraction=0.3, apart=True):
         for offset in _iter_valid_offsets(
-            canvas, region, parts=(0.35 + 0.3 * canvas.strength,), signs=(1,)
+            context, region, parts=(0.35 + 0.3 * context.strength,), signs=(1,)
         ):
 
             def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
@@ -294,7 +401,7 @@ def _iter_move_effects(canvas: TraceEffectContext) -> Iterator[TraceEffect]:
             break
 
 
-EFFECTS: Final[Mapping[Category, Callable[[TraceEffectContext], Iterator[TraceEffect]]]] = {
+EFFECTS: Mapping[Category, Callable[[TraceEffectContext], Iterator[TraceEffect]]] = {
     Category.SUDDEN_BLURRING: _iter_blur_effects,
     Category.OBJECT_DISTORTION: _iter_distortion_effects,
     Category.OBJECT_DISAPPEARANCE: _iter_disappearance_effects,
@@ -318,7 +425,7 @@ def _pad_region_windows(
 
 
 def _iter_valid_offsets(
-    canvas: TraceEffectContext,
+    context: TraceEffectContext,
     region: TrackedRegion,
     *,
     parts: Sequence[float],
@@ -327,12 +434,12 @@ def _iter_valid_offsets(
     """Yield offsets of `parts` region sizes that, times each of `signs`, keep the region mostly in the picture."""
     width = max(window.width for window in region.windows)
     height = max(window.height for window in region.windows)
-    start = canvas.rng.uniform(0, 2 * np.pi)
+    start = context.rng.uniform(0, 2 * np.pi)
     for part in parts:
         for turn in np.linspace(start, start + 2 * np.pi, _DIRECTIONS, endpoint=False):
             offset = (round(part * width * np.cos(turn)), round(part * height * np.sin(turn)))
             if all(
-                _is_mostly_inside(window, (sign * offset[0], sign * offset[1]), canvas.shot.size)
+                _is_mostly_inside(window, (sign * offset[0], sign * offset[1]), context.shot.size)
                 for window in region.windows
                 for sign in signs
             ):
@@ -347,17 +454,18 @@ def _is_mostly_inside(window: PixelWindow, offset: Offset, size: tuple[int, int]
     return min(width, height) > 0 and width * height >= _LEAST_INSIDE * window.area
 
 
-def _has_self_overlap(window: PixelWindow, offset: Offset) -> bool:
-    return abs(offset[0]) < window.width and abs(offset[1]) < window.height
-
-
 def _is_close_pair(
-    first: PixelWindow, second: PixelWindow, shot: AnalysedShot, *, farthest: float
+    first_window: PixelWindow, second_window: PixelWindow, shot: AnalysedShot, *, farthest: float
 ) -> bool:
     """Return whether two windows are close, do not overlap much and cover a small part of the picture."""
-    distance = float(np.hypot(*np.subtract(first.centre, second.centre)))
-    sizes = (max(first.width, first.height) + max(second.width, second.height)) / 2
-    fraction = merge_pixel_windows((first, second)).area / (shot.size[0] * shot.size[1])
+    distance = float(np.hypot(*np.subtract(first_window.centre, second_window.centre)))
+    sizes = (
+        max(first_window.width, first_window.height)
+        + max(second_window.width, second_window.height)
+    ) / 2
+    fraction = merge_pixel_windows((first_window, second_window)).area / (
+        shot.size[0] * shot.size[1]
+    )
     return _NEAREST * sizes < distance < farthest * sizes and fraction < _LARGEST_PAIR
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,22 +24,20 @@ class PixelWindow:
 
     def __post_init__(self) -> None:
         if not (0 <= self.left < self.right and 0 <= self.top < self.bottom):
-            msg = f"a window needs a column and a row, got {self}. Clip it to the frame first"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"a window needs a column and a row, got {self}. Clip it to the frame first"
+            )
 
     @property
     def width(self) -> int:
-        """Return the width of the window in pixels."""
         return self.right - self.left
 
     @property
     def height(self) -> int:
-        """Return the height of the window in pixels."""
         return self.bottom - self.top
 
     @property
     def area(self) -> int:
-        """Return the number of pixels in the window."""
         return self.width * self.height
 
     @property
@@ -92,15 +89,15 @@ def pad_pixel_window(window: PixelWindow, by: int, *, frame: tuple[int, int]) ->
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
-SMALL: Final = 160
+SMALL = 160
 """Longest side in pixels of the scaled-down frames in which regions are searched."""
-_PLATE_FRAMES: Final = 9
-_DIFFERS: Final = 14
+_PLATE_FRAMES = 9
+_DIFFERS = 14
 """Difference from the background, in levels of 255, above which a pixel is moving."""
-_STILL_SHARE: Final = 0.35
+_STILL_SHARE = 0.35
 """Maximum moving fraction of the picture of a still camera."""
-_STILL_LEVELS: Final = 4
-_CUT_LEVELS: Final = 40
+_STILL_LEVELS = 4
+_CUT_LEVELS = 40
 """Mean difference of two consecutive frames above which there is a cut."""
 
 

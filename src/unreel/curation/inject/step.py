@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,11 @@ from unreel.core.content_ids import digest
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.trace import Category, Trace
-from unreel.curation.inject.clip_injection import inject_trace_into_clip, write_clean_twin
-from unreel.curation.inject.frame_injection import UnsuitableClip
+from unreel.curation.inject.clip_injection import (
+    UnsuitableClip,
+    inject_trace_into_clip,
+    write_clean_twin,
+)
 from unreel.curation.normalise import (
     SegmentRenderSettings,
     StoredClip,
@@ -40,10 +43,10 @@ from unreel.curation.working_table import format_digest_hex
 from unreel.engine.location import StorageLocation
 from unreel.media.reader import MediaReader
 
-INJECT: Final = "inject"
-CREATOR: Final = "injected"
+INJECT = "inject"
+CREATOR = "injected"
 """Creator of clips with an injected trace."""
-_WHOLE: Final = 1 << 32
+_WHOLE = 1 << 32
 
 
 def _serialise_sorted_categories(trace: Trace, write: SerializerFunctionWrapHandler) -> Any:
@@ -71,7 +74,7 @@ class UninjectedClip:
     trace: None = None
 
 
-_FINDS: Final[TypeAdapter[StoredInjectedTwin | UninjectedClip]] = TypeAdapter(
+_FINDS: TypeAdapter[StoredInjectedTwin | UninjectedClip] = TypeAdapter(
     StoredInjectedTwin | UninjectedClip
 )
 
@@ -85,18 +88,18 @@ class InjectionSettings:
 
 
 def run_inject_step(
-    section: InjectRecipeSection, work: CurationJob, state: CurationState
+    section: InjectRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Add, for the fraction of real segments in the recipe, a twin with one injected trace.
 
     A clip and its twin share a group, so that they stay in one split and can be shown as a pair.
     The clip itself is encoded again like its twin, so that only the trace distinguishes them.
     """
-    injection = InjectionSettings(section=section, seed=work.recipe.seed)
-    context, pieces = work.bench, state.pieces
-    selected = _select_segments_to_inject(pieces, injection)
+    injection = InjectionSettings(section=section, seed=job.recipe.seed)
+    context, segments = job.context, state.segments
+    selected = _select_segments_to_inject(segments, injection)
     cut = render_segments(
-        work, pieces.where(selected), SegmentRenderSettings(form=None, step="inject-cut")
+        job, segments.where(selected), SegmentRenderSettings(form=None, step="inject-cut")
     )
     settings = {
         "categories": [category.value for category in section.categories],
@@ -104,54 +107,64 @@ def run_inject_step(
         "seed": injection.seed,
     }
     step = VersionedCurationStep(name=INJECT, version=1, settings=settings, finds=_FINDS)
-    look = partial(_inject_first_category, injection=injection, media=context.media)
-    requests = ReiterableStream(lambda: map(_build_inject_request, cut.pieces))
+    look = partial(_inject_first_category, injection=injection, media_location=context.media)
+    requests = ReiterableStream(lambda: map(_build_inject_request, cut.segments))
     results = context.ask(step, requests, look)
-    unchanged: Iterable[ClipSegment] = pieces.where(~selected)
-    twinned = _iter_segments_with_twins(zip(cut.pieces, results, strict=True), context.media)
-    sifted = work.shelf.sift(INJECT, chain(unchanged, twinned))
+    unchanged: Iterable[ClipSegment] = segments.where(~selected)
+    twinned = _iter_segments_with_twins(zip(cut.segments, results, strict=True), context.media)
+    sifted = job.directory.write(INJECT, chain(unchanged, twinned))
     # Files that differ only in their tags have the same encoding.
-    once, doubled = deduplicate_segments(sifted.pieces.by_name(), step=INJECT)
-    excluded = cut.left_out + sifted.left_out + work.shelf.leave(f"{INJECT}-same", doubled)
-    return state.after(CurationStepResult(pieces=once, left_out=excluded))
+    once, doubled = deduplicate_segments(sifted.segments.by_name(), step=INJECT)
+    excluded = (
+        cut.left_out + sifted.left_out + job.directory.write_exclusions(f"{INJECT}-same", doubled)
+    )
+    return state.after(CurationStepResult(segments=once, left_out=excluded))
 
 
 def _select_segments_to_inject(
-    pieces: SegmentTable, injection: InjectionSettings
+    segments: SegmentTable, injection: InjectionSettings
 ) -> NDArray[np.bool_]:
     """Return a mask of the real segments that get a twin, sampled by content hash and seed."""
-    selected: NDArray[np.bool_] = pieces.strings("label") == Label.REAL.value
+    selected: NDArray[np.bool_] = segments.strings("label") == Label.REAL.value
     limit = injection.section.share * _WHOLE
-    clips = pieces.rows.digests("clip")
+    clips = segments.rows.digests("clip")
     for index in np.flatnonzero(selected):
-        number = _compute_sampling_number(format_digest_hex(clips[index]), injection.seed)
+        number = int(digest(INJECT, str(injection.seed), format_digest_hex(clips[index]))[:8], 16)
         selected[index] = number < limit
     return selected
 
 
-def _build_inject_request(piece: ClipSegment) -> CurationStepRequest:
-    return piece.subject(draw=piece.clip.id)
+def _build_inject_request(segment: ClipSegment) -> CurationStepRequest:
+    return segment.subject(draw=segment.clip.id)
 
 
 def _iter_segments_with_twins(
     results: Iterable[tuple[ClipSegment, StoredInjectedTwin | UninjectedClip | Failure]],
-    media: StorageLocation,
+    media_location: StorageLocation,
 ) -> Iterator[ClipSegment | ExcludedSegment]:
     """Yield each selected segment and its twin with a trace, if any; exclude segments with a failure."""
-    for piece, result in results:
+    for segment, result in results:
         match result:
             case Failure():
-                yield piece.left_out(INJECT, result.reason.value, result.detail)
+                yield segment.left_out(INJECT, result.reason.value, result.detail)
             case UninjectedClip():
-                yield piece
+                yield segment
             case _:
-                clean = piece.remade(result.clean.below(media))
-                yield replace(clean, entry=_add_default_group(piece))
-                yield _build_injected_twin(piece, result, media)
-
-
-def _compute_sampling_number(clip: str, seed: int) -> int:
-    return int(digest(INJECT, str(seed), clip)[:8], 16)
+                clean = segment.remade(result.clean.below(media_location))
+                yield replace(clean, entry=_add_default_group(segment))
+                category = result.category.value
+                entry = replace(
+                    _add_default_group(segment),
+                    name=f"{segment.entry.name}+{category}",
+                    origin=Generated(creator=CREATOR, setting=category),
+                    traces=(result.trace,),
+                    rating=None,
+                    ratings=(),
+                    votes=(),
+                )
+                yield replace(segment, entry=entry, cleaned=None).remade(
+                    result.below(media_location)
+                )
 
 
 def _inject_first_category(
@@ -160,7 +173,7 @@ def _inject_first_category(
     inputs: Given,
     *,
     injection: InjectionSettings,
-    media: StorageLocation,
+    media_location: StorageLocation,
 ) -> StoredInjectedTwin | UninjectedClip | Failure:
     """Inject a trace of the first suitable category, in a random order for the clip, and store it."""
     draw = digest(str(injection.seed), inputs["draw"])
@@ -180,11 +193,11 @@ def _inject_first_category(
                 return trace
             if isinstance(trace, UnsuitableClip):
                 continue
-            stored = store_clip_by_hash(into.read_bytes(), media, reader=reader)
+            stored = store_clip_by_hash(into.read_bytes(), media_location, reader=reader)
             if isinstance(stored, Failure):
                 return stored
             failure = write_clean_twin(file, reader=reader, into=into)
-            clean = failure or store_clip_by_hash(into.read_bytes(), media, reader=reader)
+            clean = failure or store_clip_by_hash(into.read_bytes(), media_location, reader=reader)
             if isinstance(clean, Failure):
                 return clean
             return StoredInjectedTwin(
@@ -198,21 +211,5 @@ def _inject_first_category(
     return UninjectedClip()
 
 
-def _add_default_group(piece: ClipSegment) -> Entry:
-    return replace(piece.entry, group=piece.entry.group or piece.entry.name)
-
-
-def _build_injected_twin(
-    piece: ClipSegment, twin: StoredInjectedTwin, media: StorageLocation
-) -> ClipSegment:
-    category = twin.category.value
-    entry = replace(
-        _add_default_group(piece),
-        name=f"{piece.entry.name}+{category}",
-        origin=Generated(creator=CREATOR, setting=category),
-        traces=(twin.trace,),
-        rating=None,
-        ratings=(),
-        votes=(),
-    )
-    return replace(piece, entry=entry, cleaned=None).remade(twin.below(media))
+def _add_default_group(segment: ClipSegment) -> Entry:
+    return replace(segment.entry, group=segment.entry.group or segment.entry.name)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -19,29 +18,29 @@ from unreel.curation.inject.shot_analysis import (
     shrink_frame,
 )
 
-_SMALLEST_SHARE: Final = 0.004
-_LARGEST_SHARE: Final = 0.2
-_LONGEST_SHAPE: Final = 4.0
+_SMALLEST_SHARE = 0.004
+_LARGEST_SHARE = 0.2
+_LONGEST_SHAPE = 4.0
 """Maximum ratio of the sides of a region."""
-_MIN_SIDE: Final = 20
+_MIN_SIDE = 20
 """Minimum side of a region in pixels of the frame: coding removes smaller regions."""
-_LIKENESS: Final = 0.7
+_LIKENESS = 0.7
 """Minimum correlation of a tracked patch with its earlier pixels."""
-_SEARCH: Final = 5
-_MIN_PATH: Final = 0.3
+_SEARCH = 5
+_MIN_PATH = 0.3
 """Minimum path of a moving object, in units of its size."""
-_FEATHER: Final = 0.3
+_FEATHER = 0.3
 """Outer part of the radius of an ellipse over which its opacity falls to 0."""
-_CLEAR_OF_ITSELF: Final = 1.5
+_CLEAR_OF_ITSELF = 1.5
 """Minimum travel of an object before a moving camera, in units of its size: after less, the median of the
 frames shows parts of it, so its outline is incomplete and it would vanish only partly."""
-_ROOM: Final = 0.25
+_ROOM = 0.25
 """Margin on each side of an object's box, relative to its size, for the ellipse around it."""
-_TEXTURE_LEVELS: Final = 6
-_DEEPEST_SHADOW: Final = 0.4
-_NO_LIGHTER: Final = 1.03
-_SAME_LIGHT: Final = 0.12
-_ABOVE_NOISE: Final = 10
+_TEXTURE_LEVELS = 6
+_DEEPEST_SHADOW = 0.4
+_NO_LIGHTER = 1.03
+_SAME_LIGHT = 0.12
+_ABOVE_NOISE = 10
 """Difference from the background, in levels, above which a pixel belongs to an object."""
 
 
@@ -341,8 +340,8 @@ def _enlarge_mask(shape: Mask, shot: AnalysedShot, window: PixelWindow) -> Mask:
     grown = ndimage.binary_dilation(shape, iterations=2)
     rows = np.minimum(np.arange(window.top, window.bottom) / shot.scale, shape.shape[0] - 1)
     columns = np.minimum(np.arange(window.left, window.right) / shot.scale, shape.shape[1] - 1)
-    piece: Mask = grown[np.ix_(rows.astype(int), columns.astype(int))]
-    return piece
+    segment: Mask = grown[np.ix_(rows.astype(int), columns.astype(int))]
+    return segment
 
 
 def _compute_object_mask(patch: Floats, behind: Floats, area: Mask) -> Mask:

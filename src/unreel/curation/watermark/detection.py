@@ -1,10 +1,11 @@
-"""Detection of watermarks in frames: edges that stay in place while the picture moves."""
+"""Detection of watermarks in frames: edges that stay in place while the picture moves; text recognition."""
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from enum import StrEnum
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,32 +13,130 @@ from scipy import ndimage
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
-from unreel.curation.watermark.regions_and_ocr import (
-    OcrTextLine,
-    ReadText,
-    WatermarkKind,
-    WatermarkRegion,
-    WatermarkSearchResult,
-)
+from unreel.core.registry import LazyImport
 from unreel.media.decode import Rgb
+from unreel.media.picture import scale_down_picture
+
+LONGEST_SIDE = 1280
+LEAST_CONFIDENCE = 0.6
+LEAST_LINE_LETTERS = 2
+"""Minimum number of letters of a line: single letters are mostly edges that look like one."""
+
+_ENGINE = LazyImport("rapidocr:RapidOCR", extra="review")
+_QUIET_AND_SINGLE = {
+    "Global.log_level": "critical",
+    "Global.use_cls": False,  # no mark is upside down
+    # One core per clip: several clips are processed in parallel.
+    "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+    "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OcrTextLine:
+    """Line of text that was recognised in a picture, with its box and its confidence from 0 to 1."""
+
+    text: str
+    box: Box
+    confidence: float
+
+
+ReadText = Callable[[Rgb], tuple[OcrTextLine, ...]]
+"""Function that recognises the lines of text in a picture, in reading order."""
+
+
+def build_ocr_reader(*, detect_side: int | None = None) -> ReadText:
+    """Build a text recognition function with rapidocr; nothing is downloaded.
+
+    Build one per process: loading takes about a second. The function has no state between pictures.
+    With `detect_side`, lines are detected in a picture of that longest side and read at full size.
+    """
+    small = {"Det.limit_type": "max", "Det.limit_side_len": detect_side} if detect_side else {}
+    engine = _ENGINE.load()(params=_QUIET_AND_SINGLE | small)
+
+    def read(picture: Rgb) -> tuple[OcrTextLine, ...]:
+        small = scale_down_picture(picture, LONGEST_SIDE)
+        # The engine expects OpenCV's order of colours.
+        result: Any = engine(np.ascontiguousarray(small[..., ::-1]))
+        if result.boxes is None or result.txts is None or result.scores is None:
+            return ()
+        lines = (
+            _build_ocr_line(text, corners, float(score), shape=small.shape)
+            for text, corners, score in zip(result.txts, result.boxes, result.scores, strict=True)
+        )
+        return tuple(line for line in lines if line is not None)
+
+    return read
+
+
+def _build_ocr_line(
+    text: str, corners: NDArray[np.float32], confidence: float, *, shape: tuple[int, ...]
+) -> OcrTextLine | None:
+    """Return the recognised line with its upright box; `None` if it is too short or unreliable."""
+    line = " ".join(text.split())
+    height, width = shape[:2]
+    x0, y0 = (float(v) for v in np.clip(corners.min(axis=0) / (width, height), 0, 1))
+    x1, y1 = (float(v) for v in np.clip(corners.max(axis=0) / (width, height), 0, 1))
+    if (
+        sum(map(str.isalnum, line)) < LEAST_LINE_LETTERS
+        or confidence < LEAST_CONFIDENCE
+        or x0 >= x1
+        or y0 >= y1
+    ):
+        return None
+    return OcrTextLine(text=line, box=Box(x0, y0, x1, y1), confidence=min(1.0, confidence))
+
+
+class WatermarkKind(StrEnum):
+    """Kind of a watermark: text or logo. The values are stored in tables: add, never rename."""
+
+    TEXT = "text"
+    LOGO = "logo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkRegion:
+    """Watermark in a clip: an overlay that stays in place while the scene behind it moves."""
+
+    box: Box
+    kind: WatermarkKind
+    text: str | None = None
+    """Recognised text; `None` for a logo."""
+    stability: float
+    """Mean fraction of the sampled frames in which an edge pixel of the mark is visible: 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkSearchResult:
+    """Result of a search for watermarks in a clip: certain, suspected and moving ones."""
+
+    found: tuple[WatermarkRegion, ...] = ()
+    """Fixed marks, the largest first."""
+    suspected: tuple[WatermarkRegion, ...] = ()
+    """Texts near the border in a still part of the picture: marks, or texts of the scene."""
+    roaming: tuple[str, ...] = ()
+    """Texts that were read at several positions of the picture, one at a time."""
+    inconclusive: str | None = None
+    """Reason why marks may have been missed; `None` if the search was conclusive."""
+
 
 Floats = NDArray[np.float32]
 Levels = NDArray[np.int16]
 Mask = NDArray[np.bool_]
 Number = TypeVar("Number", np.uint8, np.int16)
 
-LEAST_FRAMES: Final = 6
+LEAST_FRAMES = 6
 """Minimum number of frames: with fewer, edges that coincide by chance look fixed."""
 
-_LEAST_EDGE: Final = 3.0
+_LEAST_EDGE = 3.0
 """Minimum slope of an edge in grey levels per pixel: less is noise of the coding."""
-_SEEN_FROM: Final = 0.5
+_SEEN_FROM = 0.5
 """Minimum fraction of an edge's usual height in a frame that shows the edge."""
-_LEAST_SEEN: Final = 0.8
-_CROWD_SIDE: Final = 5
-_LEAST_CROWD: Final = 6
+_LEAST_SEEN = 0.8
+_CROWD_SIDE = 5
+_LEAST_CROWD = 6
 """Minimum number of edge pixels in a neighbourhood: fewer agree by chance and are dropped."""
-_MOVES_FROM: Final = 4.0
+_MOVES_FROM = 4.0
 """Mean deviation over time, in grey levels, from which a pixel is moving."""
 
 
@@ -63,11 +162,10 @@ class StaticMotionSeparation:
 def detect_static_frame_parts(frames: Sequence[Rgb]) -> StaticMotionSeparation:
     """Detect static parts of equally large frames; raise `InvalidValueError` if too few or unequal."""
     if len(frames) < LEAST_FRAMES or len({frame.shape for frame in frames}) != 1:
-        msg = (
+        raise InvalidValueError(
             f"a search for marks needs {LEAST_FRAMES} frames of one size, got "
             f"{[frame.shape for frame in frames]}. Sample more frames of the clip"
         )
-        raise InvalidValueError(msg)
     grey = [_convert_to_grey(frame) for frame in frames]
     edges, fractions = _detect_common_edges(grey)
     usual = compute_pixel_median(grey)
@@ -124,19 +222,19 @@ def _detect_common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
     return agreed & (crowd >= _LEAST_CROWD - 0.5), fractions
 
 
-N_FRAMES: Final = 4
+N_FRAMES = 4
 """Number of frames in which text is recognised: each takes about a second of one core."""
-LEAST_LETTERS: Final = 3
-_APART: Final = 0.1
+LEAST_LETTERS = 3
+_APART = 0.1
 """Minimum distance of two positions, as a fraction of the diagonal: less may be a shaking camera."""
-_SAME_HEIGHT: Final = 1.25
+_SAME_HEIGHT = 1.25
 
 
 def find_roaming_texts(
-    frames: Sequence[Rgb], read_text: ReadText, *, fixed: Iterable[OcrTextLine]
+    frames: Sequence[Rgb], read_text: ReadText, *, text_line: Iterable[OcrTextLine]
 ) -> tuple[str, ...]:
     """Find one-size texts at several positions, never twice in a frame; a hint, as passed signs match too."""
-    known = {_normalise_text(line.text) for line in fixed}
+    known = {_normalise_text(line.text) for line in text_line}
     step = max(1, len(frames) // N_FRAMES)
     by_text: dict[str, list[tuple[int, Box]]] = defaultdict(list)
     for index in range(step // 2, len(frames), step):
@@ -161,25 +259,25 @@ def _has_position_jump(sightings: Sequence[tuple[int, Box]]) -> bool:
     return any(first.centre_distance(box) >= _APART for _, box in sightings[1:])
 
 
-LEAST_MOVING: Final = 0.5
+LEAST_MOVING = 0.5
 """Minimum moving fraction of the picture; with less, the search is inconclusive."""
 
-_LEAST_EDGE_PIXELS: Final = 60
-_LEAST_SIDE_PIXELS: Final = 8
-_LEAST_FILL: Final = 0.35
+_LEAST_EDGE_PIXELS = 60
+_LEAST_SIDE_PIXELS = 8
+_LEAST_FILL = 0.35
 """Minimum fraction of its box that the edges of a mark cover. Marks have 0.36 to 0.71; still
 objects of a scene in front of motion mostly have less."""
-_LEAST_STABILITY: Final = 0.9
-_LARGEST: Final = 0.1
-_WIDEST: Final = 0.9
-_TALLEST: Final = 0.35
-_LETTER_GAP: Final = 0.012
+_LEAST_STABILITY = 0.9
+_LARGEST = 0.1
+_WIDEST = 0.9
+_TALLEST = 0.35
+_LETTER_GAP = 0.012
 """Maximum distance of edges of one mark, as a fraction of the picture's diagonal."""
-_LEAST_INNER_STABILITY: Final = 0.93
+_LEAST_INNER_STABILITY = 0.93
 """Minimum stability of text away from the border: a sign that shakes with the camera has less."""
-_SPANS_LINE: Final = 0.7
-_SIDE_MOVES_FROM: Final = 0.5
-_NEAR_BORDER: Final = 0.25
+_SPANS_LINE = 0.7
+_SIDE_MOVES_FROM = 0.5
+_NEAR_BORDER = 0.25
 """Maximum distance of a mark's middle from the border, as a fraction of the picture; text may be farther."""
 
 
@@ -234,33 +332,33 @@ def find_watermarks(
     return WatermarkSearchResult(
         found=tuple(regions),
         suspected=tuple(suspected),
-        roaming=find_roaming_texts(frames, read_text, fixed=lines) if read_text else (),
+        roaming=find_roaming_texts(frames, read_text, text_line=lines) if read_text else (),
         inconclusive=_format_inconclusive_reason(still),
     )
 
 
-def _format_inconclusive_reason(still: StaticMotionSeparation) -> str | None:
-    if still.share_moving >= LEAST_MOVING:
+def _format_inconclusive_reason(separation: StaticMotionSeparation) -> str | None:
+    if separation.share_moving >= LEAST_MOVING:
         return None
-    stands = 1 - still.share_moving
+    stands = 1 - separation.share_moving
     return f"{stands:.0%} of the picture is still: a mark there cannot be separated from the scene"
 
 
-def _list_edge_rectangles(still: StaticMotionSeparation) -> list[_PixelRectangle]:
+def _list_edge_rectangles(separation: StaticMotionSeparation) -> list[_PixelRectangle]:
     """Return the rectangles of groups of static edges with the size and density of a watermark."""
-    gap = max(2, round(_LETTER_GAP * float(np.hypot(*still.edges.shape))))
+    gap = max(2, round(_LETTER_GAP * float(np.hypot(*separation.edges.shape))))
     # Edges that are dilated by half the gap on each side touch their neighbours.
-    joined = ndimage.maximum_filter(still.edges, size=(gap // 2 * 2 + 1, gap * 2 + 1))
+    joined = ndimage.maximum_filter(separation.edges, size=(gap // 2 * 2 + 1, gap * 2 + 1))
     labels, _ = ndimage.label(joined)
-    labels[~still.edges] = 0
+    labels[~separation.edges] = 0
     rects = []
     for index, box in enumerate(ndimage.find_objects(labels), start=1):
         mask = labels[box] == index
         rect = _PixelRectangle(box[1].start, box[0].start, box[1].stop, box[0].stop)
         if (
-            _has_watermark_size(mask, still.edges.shape)
-            and still.seen[box][mask].mean() >= _LEAST_STABILITY
-            and _is_near_border(rect, still.edges.shape)
+            _has_watermark_size(mask, separation.edges.shape)
+            and separation.seen[box][mask].mean() >= _LEAST_STABILITY
+            and _is_near_border(rect, separation.edges.shape)
         ):
             rects.append(rect)
     return rects
@@ -294,29 +392,31 @@ def _build_watermark_candidates(
 
 
 def _compute_text_outline(
-    line: _PixelRectangle, edges: Sequence[_PixelRectangle]
+    rectangle: _PixelRectangle, edges: Sequence[_PixelRectangle]
 ) -> _PixelRectangle:
     """Return a text line's rectangle: that of its edges if they span it, else the union of both."""
     if not edges:
-        return line
+        return rectangle
     outline = functools.reduce(_PixelRectangle.joined, edges)
-    spans = outline.x1 - outline.x0 >= _SPANS_LINE * (line.x1 - line.x0)
-    return outline if spans else outline.joined(line)
+    spans = outline.x1 - outline.x0 >= _SPANS_LINE * (rectangle.x1 - rectangle.x0)
+    return outline if spans else outline.joined(rectangle)
 
 
-def _is_certain_watermark(candidate: _WatermarkCandidate, still: StaticMotionSeparation) -> bool:
+def _is_certain_watermark(
+    candidate: _WatermarkCandidate, separation: StaticMotionSeparation
+) -> bool:
     """Return whether the picture moves around the candidate, and text off the border stays in position."""
     rect = candidate.place
-    exact = _compute_edge_stability(rect, still) >= _LEAST_INNER_STABILITY
-    return _has_motion_around(still.moves, rect) and (
-        exact or _is_near_border(rect, still.moves.shape)
+    exact = _compute_edge_stability(rect, separation) >= _LEAST_INNER_STABILITY
+    return _has_motion_around(separation.moves, rect) and (
+        exact or _is_near_border(rect, separation.moves.shape)
     )
 
 
-def _compute_edge_stability(rect: _PixelRectangle, still: StaticMotionSeparation) -> float:
+def _compute_edge_stability(rect: _PixelRectangle, separation: StaticMotionSeparation) -> float:
     inside = (slice(rect.y0, rect.y1), slice(rect.x0, rect.x1))
-    edges = still.edges[inside]
-    return float(still.seen[inside][edges].mean()) if edges.any() else 0.0
+    edges = separation.edges[inside]
+    return float(separation.seen[inside][edges].mean()) if edges.any() else 0.0
 
 
 def _has_motion_around(moves: NDArray[np.bool_], rect: _PixelRectangle) -> bool:
@@ -332,15 +432,15 @@ def _has_motion_around(moves: NDArray[np.bool_], rect: _PixelRectangle) -> bool:
 
 
 def _build_watermark_region(
-    candidate: _WatermarkCandidate, still: StaticMotionSeparation
+    candidate: _WatermarkCandidate, separation: StaticMotionSeparation
 ) -> WatermarkRegion:
     rect = candidate.place
-    height, width = still.edges.shape
+    height, width = separation.edges.shape
     return WatermarkRegion(
         box=Box(rect.x0 / width, rect.y0 / height, rect.x1 / width, rect.y1 / height),
         kind=WatermarkKind.TEXT if candidate.text else WatermarkKind.LOGO,
         text=candidate.text,
-        stability=_compute_edge_stability(rect, still),
+        stability=_compute_edge_stability(rect, separation),
     )
 
 

@@ -9,18 +9,23 @@
       event.preventDefault();
       form.classList.toggle("over", over);
     };
-    form.addEventListener("dragover", (event) => mark(event, true));
-    form.addEventListener("dragleave", (event) => mark(event, false));
-    form.addEventListener("drop", (event) => {
+    const status = document.getElementById("uploading");
+    document.addEventListener("dragover", (event) => mark(event, true));
+    document.addEventListener("dragleave", (event) => mark(event, false));
+    document.addEventListener("drop", (event) => {
       mark(event, false);
-      if (event.dataTransfer.files.length) {
+      const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry());
+      const folder = entries.find((entry) => entry?.isDirectory);
+      if (folder) {
+        status.textContent = `“${folder.name}” is a folder. Open it, and drop the video files in it.`;
+      } else if (event.dataTransfer.files.length) {
         field.files = event.dataTransfer.files;
         form.requestSubmit();
       }
     });
     form.addEventListener("submit", () => {
       const n = field.files.length;
-      document.getElementById("uploading").textContent =
+      status.textContent =
         n === 1 ? "Uploading 1 clip …" : `Uploading ${n} clips …`;
     });
   }
@@ -28,7 +33,7 @@
   const source = document.querySelector("[data-events]");
   if (!source || !document.querySelector("[data-case]")) return;
   const show = (element, row) => {
-    const isEnded = ["done", "failed"].includes(row.stage);
+    const isEnded = ["done", "failed", "damaged"].includes(row.stage);
     const progress = element.querySelector(".progress");
     if (progress) progress.textContent = isEnded ? "" : row.text;
     const sentence = element.querySelector(".sentence");

@@ -5,14 +5,13 @@ The watchdog of a program loads this file by its path.
 
 import ctypes
 import os
-from typing import Final
 
-_PR_CAPBSET_DROP: Final = 24
-_NO_NEW_PRIVS: Final = 38
-_PR_CAP_AMBIENT: Final = 47
-_CLEAR_ALL: Final = 4
-_VERSION: Final = 0x20080522
-_MOST: Final = 64
+_PR_CAPBSET_DROP = 24
+_NO_NEW_PRIVS = 38
+_PR_CAP_AMBIENT = 47
+_CLEAR_ALL = 4
+_VERSION = 0x20080522
+_MOST = 64
 
 
 class _CapabilityHeader(ctypes.Structure):

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
@@ -46,12 +46,10 @@ class FileDescriptorReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         origins = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}
         if whence not in origins:
-            msg = f"whence must be 0, 1 or 2, got {whence}"
-            raise ValueError(msg)
+            raise ValueError(f"whence must be 0, 1 or 2, got {whence}")
         target = origins[whence] + offset
         if target < 0:
-            msg = f"a position must not be negative, got {target}"
-            raise ValueError(msg)
+            raise ValueError(f"a position must not be negative, got {target}")
         self._position = target
         return target
 
@@ -59,13 +57,13 @@ class FileDescriptorReader(io.RawIOBase):
         return self._position
 
 
-PROTECTION_TASK: Final = "protection"
+PROTECTION_TASK = "protection"
 """Built-in task that reads nothing and reports the active layers."""
 
-NO_TASKS: Final[Mapping[str, Task]] = {}
+NO_TASKS: Mapping[str, Task] = {}
 """Empty table of tasks, for callers that need only `PROTECTION_TASK`: no module has to be loaded."""
 
-_OUT_OF_MEMORY: Final = Failure(FailureReason.OUT_OF_MEMORY, "the memory limit was reached")
+_OUT_OF_MEMORY = Failure(FailureReason.OUT_OF_MEMORY, "the memory limit was reached")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,28 +79,34 @@ class ChildDescriptors:
 
 
 def serve_sandbox_request(
-    tasks: Mapping[str, Task], layers: ConfinementLayers, *, ends: ChildDescriptors, parent: int
+    tasks: Mapping[str, Task],
+    layers: ConfinementLayers,
+    *,
+    descriptors: ChildDescriptors,
+    parent: int,
 ) -> NoReturn:
     """Run the one requested task in this child, send the reply, and exit, also after an error."""
     exit_code = 1
     try:
         os.setpgid(0, 0)
         die_with_parent(layers.libc, parent=parent)
-        _write_descriptor(ends.reply, _build_task_reply(tasks, layers, ends))
+        _write_descriptor(descriptors.reply, _build_task_reply(tasks, layers, descriptors))
         exit_code = 0
     finally:
         os._exit(exit_code)
 
 
 def _build_task_reply(
-    tasks: Mapping[str, Task], layers: ConfinementLayers, ends: ChildDescriptors
+    tasks: Mapping[str, Task], layers: ConfinementLayers, descriptors: ChildDescriptors
 ) -> Sequence[bytes]:
     # Encoded now, because a child without free memory cannot encode it.
     out_of_memory = encode_sandbox_reply(_OUT_OF_MEMORY)
     try:
-        request = json.loads(_read_descriptor(ends.request))
-        _close_other_descriptors({0, 1, 2, ends.file, ends.reply})
-        file = FileDescriptorReader(ends.file)
+        request = json.loads(
+            os.pread(descriptors.request, os.fstat(descriptors.request).st_size, 0)
+        )
+        _close_other_descriptors({0, 1, 2, descriptors.file, descriptors.reply})
+        file = FileDescriptorReader(descriptors.file)
         effective = confine_process(layers, SandboxLimits(**request["limits"]))
         if request["task"] == PROTECTION_TASK:
             return encode_sandbox_reply(TaskReplyPayload(header={"layers": effective}))
@@ -111,7 +115,7 @@ def _build_task_reply(
             deliver_task_result(
                 result,
                 lambda part: _write_descriptor(
-                    ends.reply, encode_sandbox_reply(SandboxReplyPart(part))
+                    descriptors.reply, encode_sandbox_reply(SandboxReplyPart(part))
                 ),
             )
         )
@@ -130,10 +134,6 @@ def _is_memory_failure(error: BaseException) -> bool:
     return any(
         isinstance(cause, MemoryError) or _is_memory_failure(cause) for cause in causes if cause
     )
-
-
-def _read_descriptor(descriptor: int) -> bytes:
-    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
 
 def _write_descriptor(descriptor: int, pieces: Sequence[bytes]) -> None:

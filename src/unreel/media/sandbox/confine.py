@@ -11,12 +11,12 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.media.sandbox.capabilities import has_capabilities
 from unreel.media.sandbox.protection import MIB, SandboxLimits
 
-ALLOWED: Final = (
+ALLOWED = (
     # The file and the pipe. No `open`, no `stat`, no `lseek`, no `ioctl`, no `fcntl`.
     "close",
     "pread64",
@@ -52,7 +52,7 @@ ALLOWED: Final = (
     "nanosleep",
 )
 
-ADVICES: Final = (mmap.MADV_DONTNEED, mmap.MADV_FREE)
+ADVICES = (mmap.MADV_DONTNEED, mmap.MADV_FREE)
 """Allowed `madvise` values: the C library frees memory with them. No others are needed; some were attack vectors."""
 
 
@@ -78,15 +78,15 @@ def build_sandbox_syscall_filter(seccomp: Any) -> Any:
     return rules
 
 
-_PR_SET_PDEATHSIG: Final = 1
-_PR_SET_DUMPABLE: Final = 4
-_PR_SET_NO_NEW_PRIVS: Final = 38
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_SET_NO_NEW_PRIVS = 38
 
-_NET_ABI: Final = 4
-_SCOPE_ABI: Final = 6
+_NET_ABI = 4
+_SCOPE_ABI = 6
 
-_STACK_BYTES: Final = 8 * MIB
-_UNBACKED_BYTES: Final = 32 * MIB
+_STACK_BYTES = 8 * MIB
+_UNBACKED_BYTES = 32 * MIB
 """Allowance for address space without memory, such as what an allocator reserves in advance."""
 
 
@@ -135,7 +135,11 @@ def add_process_memory_sizes(layers: ConfinementLayers) -> ConfinementLayers:
 
 
 def _measure_memory_sizes() -> dict[str, Any]:
-    sizes = _read_status_kilobytes()
+    sizes = {
+        name: int(value.split()[0])
+        for name, value in _read_status_fields().items()
+        if value.endswith(" kB")
+    }
     return {
         "mapped_bytes": sizes["VmSize"] * 1024,
         "data_bytes": sizes["VmData"] * 1024,
@@ -162,8 +166,7 @@ def confine_process(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[s
     _call_prctl(layers.libc, _PR_SET_NO_NEW_PRIVS, 1)
     _call_prctl(layers.libc, _PR_SET_DUMPABLE, 0)
     if has_capabilities(layers.libc):
-        msg = "capabilities were given up and are there"
-        raise ConfinementError(msg)
+        raise ConfinementError("capabilities were given up and are there")
     effective = ["no-new-privileges", "no-capabilities", "undumpable"]
     _limit_resources(layers, limits)
     if layers.landlock_abi:
@@ -233,10 +236,8 @@ def _expect_denial(layer: str, code: int, attempt: Callable[[], None]) -> None:
     except OSError as error:
         if error.errno == code:
             return
-        msg = f"{layer} answered an attempt with {error}"
-        raise ConfinementError(msg) from error
-    msg = f"{layer} let an attempt pass"
-    raise ConfinementError(msg)
+        raise ConfinementError(f"{layer} answered an attempt with {error}") from error
+    raise ConfinementError(f"{layer} let an attempt pass")
 
 
 def _get_landlock_abi() -> int:
@@ -261,18 +262,9 @@ def _find_syscall_filter() -> Any | None:
 
 def _call_prctl(libc: ctypes.CDLL, option: int, value: int) -> None:
     if libc.prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3) != 0:
-        msg = f"prctl {option} failed: {os.strerror(ctypes.get_errno())}"
-        raise ConfinementError(msg)
+        raise ConfinementError(f"prctl {option} failed: {os.strerror(ctypes.get_errno())}")
 
 
 def _read_status_fields() -> dict[str, str]:
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
-
-
-def _read_status_kilobytes() -> dict[str, int]:
-    return {
-        name: int(value.split()[0])
-        for name, value in _read_status_fields().items()
-        if value.endswith(" kB")
-    }

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from unreel.core.errors import SandboxError, UnknownNameError, raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
@@ -24,9 +24,9 @@ from unreel.media.sandbox.sandbox_call import ChildNotStartedError, SandboxCall,
 from unreel.media.sandbox.zygote_process import ZygoteProcess
 
 # O_NONBLOCK: a path swapped for a FIFO after the check must not hang the caller.
-_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
-_KINDS: Final = {
+_KINDS = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a FIFO",
@@ -69,8 +69,8 @@ def _format_error(error: OSError | ValueError) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
-_KIND: Final = "media task"
-_ATTEMPTS: Final = 2
+_KIND = "media task"
+_ATTEMPTS = 2
 
 
 class FileSandbox:
@@ -149,8 +149,7 @@ class FileSandbox:
         finally:
             os.close(nothing)
         if isinstance(outcome.result, Failure):
-            problem = f"no file can be opened safely here: {outcome.result}"
-            raise SandboxError(problem)
+            raise SandboxError(f"no file can be opened safely here: {outcome.result}")
         return SandboxProtectionReport(frozenset(outcome.result.header["layers"]))
 
     def close(self) -> None:
@@ -200,8 +199,8 @@ class FileSandbox:
             raise
         return zygote
 
-    def _forget(self, lost: ZygoteProcess) -> None:
+    def _forget(self, process: ZygoteProcess) -> None:
         with self._lock:
-            if self._zygote is lost:
+            if self._zygote is process:
                 self._zygote = None
-        lost.end()
+        process.end()

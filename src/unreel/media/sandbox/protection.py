@@ -4,12 +4,11 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from unreel.core.errors import InvalidValueError, SandboxError
 
-MIB: Final = 1024 * 1024
-SMALLEST_MB: Final = 256
+MIB = 1024 * 1024
+SMALLEST_MB = 256
 """Minimum memory limit in MiB: a warm child maps about 250 MB before it reads a byte, so less decodes nothing."""
 
 
@@ -26,11 +25,10 @@ class SandboxLimits:
 
     def __post_init__(self) -> None:
         if self.seconds <= 0 or self.memory_mb < SMALLEST_MB or self.reply_bytes <= 0:
-            msg = (
+            raise InvalidValueError(
                 f"limits must be seconds > 0, memory_mb >= {SMALLEST_MB} and reply_bytes > 0, got "
                 f"{self.seconds}, {self.memory_mb} and {self.reply_bytes}. Raise the one that is too low"
             )
-            raise InvalidValueError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,26 +40,19 @@ class SandboxChildUsage:
     cpu_seconds: float
 
 
-LAYERS: Final = (
-    "no-new-privileges",
-    "no-capabilities",
-    "undumpable",
-    "rlimits",
-    "landlock",
-    "seccomp",
-)
+LAYERS = ("no-new-privileges", "no-capabilities", "undumpable", "rlimits", "landlock", "seccomp")
 """Names of all confinement layers between a child and this machine."""
 
-REMEDIES: Final[Mapping[str, str]] = {
+REMEDIES: Mapping[str, str] = {
     "landlock": "Use a kernel of 5.13 or later with Landlock switched on, and pip install landlock",
     "seccomp": "Install libseccomp2, for example apt-get install libseccomp2, and pip install pyseccomp",
 }
 """Advice for each layer that a machine may lack."""
 
-NEEDED: Final = "seccomp"
+NEEDED = "seccomp"
 """Required layer: without it, only one other layer restricts a file that takes over its child."""
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +81,7 @@ class _OneTimeWarner:
                 _LOG.warning("%s", text)
 
 
-_CRIER: Final = _OneTimeWarner()
+_CRIER = _OneTimeWarner()
 
 
 def require_sandbox_layers(layers: Sequence[str], *, without_seccomp: bool) -> None:
@@ -100,11 +91,10 @@ def require_sandbox_layers(layers: Sequence[str], *, without_seccomp: bool) -> N
         SandboxError: The machine lacks seccomp, and `without_seccomp` is false.
     """
     if NEEDED in layers and not without_seccomp:
-        problem = (
+        raise SandboxError(
             "seccomp, which keeps a hostile file from the rest of this machine, is missing here. "
             f"{REMEDIES[NEEDED]}, or do without it by UNREEL_MEDIA_WITHOUT_SECCOMP=1"
         )
-        raise SandboxError(problem)
     for layer in layers:
         _CRIER.say(
             f"unreel: untrusted files are opened without {layer}, which this machine lacks: protection "

@@ -16,29 +16,29 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.safe_text import sanitise_line
 from unreel.media.messages import TaskReplyPayload
 
-MAGIC: Final = b"UNRL"
-MOST_HEADER_BYTES: Final = 1 << 18
+MAGIC = b"UNRL"
+MOST_HEADER_BYTES = 1 << 18
 """Maximum size of a header. The longest valid one, of a clip with 1,000 sound tracks, has 90 kB; others below 20 kB."""
-MOST_BLOBS: Final = 64
+MOST_BLOBS = 64
 """Maximum number of blobs in a reply. A scan sends up to 23, all others at most one."""
-_MOST_OPENINGS: Final = 4096
+_MOST_OPENINGS = 4096
 """Maximum number of objects and lists in a header; the longest valid one has 1,100."""
-_DEEPEST: Final = 32
+_DEEPEST = 32
 """Maximum nesting depth of a header; below 8 in valid ones. Python's own limit is not used, as any code may set it."""
-_MOST_DIGITS: Final = 40
-_PREFIX: Final = struct.Struct(">4sI")
-_LONGEST_DETAIL: Final = 300
-_ESCAPES: Final = re.compile(r"\\.")
-_TEXTS: Final = re.compile(r'"[^"]*"')
-_STEPS: Final = re.compile(r"[\[{}\]]")
+_MOST_DIGITS = 40
+_PREFIX = struct.Struct(">4sI")
+_LONGEST_DETAIL = 300
+_ESCAPES = re.compile(r"\\.")
+_TEXTS = re.compile(r'"[^"]*"')
+_STEPS = re.compile(r"[\[{}\]]")
 
-_REASONS: Final = frozenset(
+_REASONS = frozenset(
     {
         FailureReason.NOT_A_FILE,
         FailureReason.FORMAT_REFUSED,
@@ -133,8 +133,7 @@ def _parse_json_header(data: bytes) -> dict[str, Any]:
         if "\\u" in text:  # A lone surrogate would pass here and fail later, when it is stored.
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        msg = "its header is not JSON"
-        raise MalformedSandboxReplyError(msg) from error
+        raise MalformedSandboxReplyError("its header is not JSON") from error
     _require_valid_reply(isinstance(body, dict), "its header is not an object")
     return dict(body)
 
@@ -147,23 +146,20 @@ def _measure_nesting_depth(text: str) -> int:
 def _parse_finite_number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        msg = "a number without an end is not JSON"
-        raise ValueError(msg)
+        raise ValueError("a number without an end is not JSON")
     return value
 
 
 def _parse_short_integer(text: str) -> int:
     if len(text) > _MOST_DIGITS:
-        msg = "no field of a header takes a number of that length"
-        raise ValueError(msg)
+        raise ValueError("no field of a header takes a number of that length")
     return int(text)
 
 
 def _build_unique_fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        msg = "a field comes twice"
-        raise ValueError(msg)
+        raise ValueError("a field comes twice")
     return fields
 
 
@@ -181,8 +177,7 @@ def _parse_reply_failure(fields: Any) -> Failure:
     try:
         reason, detail = FailureReason(fields["reason"]), fields["detail"]
     except (KeyError, TypeError, ValueError) as error:
-        msg = "the failure reason is unknown"
-        raise MalformedSandboxReplyError(msg) from error
+        raise MalformedSandboxReplyError("the failure reason is unknown") from error
     _require_valid_reply(reason in _REASONS, "this failure reason is not allowed for a file")
     _require_valid_reply(isinstance(detail, str), "its detail is not text")
     return Failure(reason, sanitise_reply_text(detail))

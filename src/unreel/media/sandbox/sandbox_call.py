@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from unreel.core.errors import raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
@@ -26,14 +26,14 @@ from unreel.media.sandbox.reply_format import (
 from unreel.media.sandbox.zygote import LONGEST_MESSAGE, STARTED
 from unreel.media.sandbox.zygote_process import ZygoteProcess
 
-_START_SECONDS: Final = 60
+_START_SECONDS = 60
 """Timeout for the start of a child. It takes milliseconds, or less than a second if the task is warmed up first."""
-_DEATH_SECONDS: Final = 1
+_DEATH_SECONDS = 1
 """Timeout for the exit of a child that has closed its pipe; a hostile one may keep running."""
-_KILL_SECONDS: Final = 5
+_KILL_SECONDS = 5
 """Timeout for the exit of a killed child, which exits at once unless the kernel is stuck in a read."""
-_PIPE_BYTES: Final = MIB
-_LONGEST_STEP_S: Final = 1.0
+_PIPE_BYTES = MIB
+_LONGEST_STEP_S = 1.0
 
 
 class ChildNotStartedError(Exception):
@@ -154,8 +154,7 @@ class SandboxCall:
             if not isinstance(reply, SandboxReplyPart):
                 return reply
             if on_part is None:
-                msg = "it has parts that were not requested"
-                raise MalformedSandboxReplyError(msg)
+                raise MalformedSandboxReplyError("it has parts that were not requested")
             on_part(reply.payload)
 
     def _await_start(self) -> None:
@@ -165,11 +164,11 @@ class SandboxCall:
         if self._hear() != STARTED:
             raise ChildNotStartedError
 
-    def _take(self, size: int, watch: _CallTimer) -> bytes:
+    def _take(self, size: int, timer: _CallTimer) -> bytes:
         # Grows as bytes arrive: a size that a child announces takes no memory.
         buffer = io.BytesIO()
         while left := size - buffer.tell():
-            watch.wait_for(self._reply)
+            timer.wait_for(self._reply)
             piece = os.read(self._reply, min(left, _PIPE_BYTES))
             if not piece:
                 raise _ChildEndedEarlyError
@@ -239,7 +238,7 @@ def _format_signal_name(number: int) -> str:
 
 def _wait_until_readable(descriptor: int, deadline: float) -> bool:
     """Wait until `descriptor` has bytes or is closed; return `False` if `deadline` passes first."""
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
+    scoring_input = select.poll()
+    scoring_input.register(descriptor, select.POLLIN)
     left_ms = math.ceil(max(0.0, deadline - time.monotonic()) * 1000)
-    return bool(poll.poll(left_ms))
+    return bool(scoring_input.poll(left_ms))

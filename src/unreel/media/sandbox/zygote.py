@@ -19,7 +19,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.registry import LazyImport
 from unreel.media.messages import Task, TaskReplyPayload, deliver_task_result
@@ -31,19 +31,16 @@ from unreel.media.sandbox.confine import (
     detect_confinement_layers,
 )
 
-_CLIPS: Final = Path(__file__).parent / "clips"
-_CLIP: Final = "clip.mp4"
+_CLIPS = Path(__file__).parent / "clips"
+_CLIP = "clip.mp4"
 """Name of the test clip with sound and rotation."""
-_TRANSPORT: Final = "clip.ts"
+_TRANSPORT = "clip.ts"
 """Name of the test clip with a service name, whose character set the C library loads."""
 
-_FORM: Final = {"width": 32, "height": 16, "rate": "12/1", "crf": 40, "sound": "kept"}
-_REQUESTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
+_FORM = {"width": 32, "height": 16, "rate": "12/1", "crf": 40, "sound": "kept"}
+_REQUESTS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "probe": ({},),
-    "frames": (
-        {"sampling": "uniform-2", "longest_side": 32},
-        {"sampling": "fps-5-max-3"},
-    ),
+    "frames": ({"sampling": "uniform-2", "longest_side": 32}, {"sampling": "fps-5-max-3"}),
     "sound": ({},),
     "normalise": (_FORM,),
     "render": (
@@ -90,15 +87,15 @@ def warm_up_task(name: str, task: Task) -> None:
             )
 
 
-def _discard_reply_part(_part: TaskReplyPayload) -> None:
+def _discard_reply_part(_payload: TaskReplyPayload) -> None:
     """Do nothing: callback for the parts of a warm-up's reply, which are not needed."""
 
 
-STARTED: Final = b"started"
-LONGEST_MESSAGE: Final = 65536
+STARTED = b"started"
+LONGEST_MESSAGE = 65536
 
-_CARRIED: Final = 4
-_CHECK_PARENT_MS: Final = 1000
+_CARRIED = 4
+_CHECK_PARENT_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +177,7 @@ class ForkServer:
             return  # The caller sees that the call's socket closes without a start.
         if pid == 0:
             ends = ChildDescriptors(file=file, request=request, reply=reply)
-            serve_sandbox_request(self._tasks, self._layers, ends=ends, parent=zygote)
+            serve_sandbox_request(self._tasks, self._layers, descriptors=ends, parent=zygote)
         child = _ForkedChild(pid, os.pidfd_open(pid), socket.socket(fileno=os.dup(call)))
         self._by_watch[child.watch] = child
         self._by_call[child.call.fileno()] = child

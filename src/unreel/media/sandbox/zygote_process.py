@@ -9,23 +9,23 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import SandboxError
 from unreel.media.sandbox.zygote import LONGEST_MESSAGE
 
-_START_SECONDS: Final = 60
-_END_SECONDS: Final = 5
+_START_SECONDS = 60
+_END_SECONDS = 5
 
 # Isolated mode ignores PYTHON* variables and the working folder, so the search path is passed on:
 # the zygote imports the same modules as its caller.
-_BOOT: Final = (
+_BOOT = (
     "import sys; sys.path[:] = sys.argv[5:]; "
     "from unreel.media.sandbox.zygote import main; "
     "main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4].split(','))"
 )
 
-_ENVIRONMENT: Final = {
+_ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",  # ldconfig, which finds libseccomp
     # One thread and one heap: a fork keeps only the thread that called it, and reserved address
@@ -49,14 +49,20 @@ class ZygoteProcess:
 
     def __init__(self, target: str, names: Iterable[str]) -> None:
         if platform.system() != "Linux":
-            problem = "untrusted files are opened on Linux only"
-            raise SandboxError(problem)
+            raise SandboxError("untrusted files are opened on Linux only")
         self.owner = os.getpid()
         self._control, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with child_end:
             arguments = [str(child_end.fileno()), str(self.owner), target, ",".join(names)]
             self._process = subprocess.Popen(  # noqa: S603  our own interpreter and code
-                [sys.executable, "-I", "-c", _BOOT, *arguments, *_list_import_paths()],
+                [
+                    sys.executable,
+                    "-I",
+                    "-c",
+                    _BOOT,
+                    *arguments,
+                    *[entry for entry in sys.path if Path(entry).is_absolute()],
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -111,10 +117,5 @@ class ZygoteProcess:
         self._control.settimeout(None)
         if "tasks" not in message:
             problem = message.get("problem", "it ended immediately")
-            msg = f"the process that opens media files did not start: {problem}"
-            raise SandboxError(msg)
+            raise SandboxError(f"the process that opens media files did not start: {problem}")
         return dict(message)
-
-
-def _list_import_paths() -> list[str]:
-    return [entry for entry in sys.path if Path(entry).is_absolute()]

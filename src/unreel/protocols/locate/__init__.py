@@ -10,8 +10,6 @@ Where to look:
     `scorer.py`: the scorecard.
 """
 
-from typing import Final
-
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import LocateVerdict
 from unreel.protocols.locate.ground_truth import LocateTruth, build_locate_truths
@@ -20,7 +18,7 @@ from unreel.protocols.locate.prompts import PROMPTS
 from unreel.protocols.locate.verdict_texts import WORDING
 from unreel.protocols.protocol import Protocol, ProtocolGroundTruth
 
-LOCATE: Final[Protocol[LocateTruth, LocateVerdict]] = Protocol(
+LOCATE: Protocol[LocateTruth, LocateVerdict] = Protocol(
     instrument=INSTRUMENT,
     title="Every generated segment",
     prompts=PROMPTS,

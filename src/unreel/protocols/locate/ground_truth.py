@@ -24,15 +24,14 @@ class LocateTruth:
 
 
 def build_locate_truths(
-    shown: Sequence[ClipGroundTruth], *, duration_us: int | None
+    ground_truth: Sequence[ClipGroundTruth], *, duration_us: int | None
 ) -> tuple[LocateTruth, ...]:
     """Return the ground truth of the clip of a question, as a tuple of one.
 
     Raises:
         InvalidValueError: The clip is generated, but no segment is annotated.
     """
-    (clip,) = shown
+    (clip,) = ground_truth
     if clip.label is Label.GENERATED and not clip.traces:
-        msg = "no segment of this generated clip is marked. Add a traces column"
-        raise InvalidValueError(msg)
+        raise InvalidValueError("no segment of this generated clip is marked. Add a traces column")
     return (LocateTruth(traces=clip.traces, duration_us=duration_us),)

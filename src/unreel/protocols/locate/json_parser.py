@@ -6,40 +6,42 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import LocatedSegment, Unparsed, UnparsedReason
-from unreel.protocols.answer_text import build_unparsed_result, choose_first_parsed_result
+from unreel.protocols.answer_text import (
+    build_unparsed_result,
+    choose_first_parsed_result,
+    is_refusal_or_error,
+)
 from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.protocol import Mode
 from unreel.protocols.trace.onset_parser import parse_trace_onset
 
 Segments = tuple[LocatedSegment, ...]
 
-MAX_SEGMENTS: Final = 1_000
+MAX_SEGMENTS = 1_000
 """Maximum number of segments of one answer."""
-MAX_BOXES: Final = 10_000
+MAX_BOXES = 10_000
 """Maximum number of boxes of one segment."""
-MAX_SECONDS: Final = 10_000_000
-_LONGEST: Final = 4_000_000
+MAX_SECONDS = 10_000_000
+_LONGEST = 4_000_000
 """Maximum number of characters of an answer."""
-_TRIES: Final = 8
-_PAIR: Final = 2
-_CORNERS: Final = 4
-_OPENING: Final = re.compile(r"[\[{]")
-_LISTS: Final = (
-    "segments",
-    "fake_segments",
-    "generated_segments",
-    "anomalies",
-    "traces",
-    "results",
+_TRIES = 8
+_PAIR = 2
+_CORNERS = 4
+_OPENING = re.compile(r"[\[{]")
+_OTHER_UNIT = re.compile(
+    r"[\"'](?:time_?)?units?[\"']\s{0,3}:\s{0,3}[\"'](?!s(?:ec(?:ond)?s?)?[\"'])[^\"']{0,20}",
+    re.IGNORECASE,
 )
-_NAMES: Final = frozenset({"start", "end", "boxes", "category", "confidence", "reason"})
-_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
+"""Field that declares a unit of time other than seconds."""
+_LISTS = ("segments", "fake_segments", "generated_segments", "anomalies", "traces", "results")
+_NAMES = frozenset({"start", "end", "boxes", "category", "confidence", "reason"})
+_ALIASES: Mapping[str, tuple[str, ...]] = {
     "start": ("start", "start_time", "start_s", "start_seconds", "from", "begin", "onset"),
     "end": ("end", "end_time", "end_s", "end_seconds", "to", "stop"),
     "boxes": ("boxes", "box", "bbox", "bbox_2d", "track", "region"),
@@ -70,11 +72,17 @@ def parse_json_segments(body: str, mode: Mode, space: BoxSpace) -> Segments | Un
     if mode == "strict":
         value = _decode_json_list(body.strip())
         return value if isinstance(value, Unparsed) else _parse_segment_list(value, mode, space)
-    best: list[Segments | Unparsed] = [
-        _parse_segment_list(value, mode, space) for value in _iter_segment_lists(body)
-    ]
-    full = [segments for segments in best if segments and not isinstance(segments, Unparsed)]
-    return choose_first_parsed_result(full or best)
+    if is_refusal_or_error(body):
+        return build_unparsed_result(UnparsedReason.MISSING, body)
+    if other_unit := _OTHER_UNIT.search(body):
+        return build_unparsed_result(UnparsedReason.AMBIGUOUS, other_unit[0])
+    results = [_parse_segment_list(value, mode, space) for value in _iter_segment_lists(body)]
+    lists = [segments for segments in results if not isinstance(segments, Unparsed)]
+    while len(lists) > 1 and not lists[0]:  # empty brackets in the text before the list
+        lists.pop(0)
+    if len(set(lists)) > 1:  # one of them may be withdrawn in the text between
+        return build_unparsed_result(UnparsedReason.AMBIGUOUS, f"{len(lists)} lists of segments")
+    return choose_first_parsed_result([*lists, *results])
 
 
 def _decode_json_list(text: str) -> Any:
@@ -89,8 +97,7 @@ def _decode_json_list(text: str) -> Any:
 
 
 def _reject_json_constant(name: str) -> float:
-    msg = f"{name} is no number"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is no number")
 
 
 def _iter_segment_lists(body: str) -> Iterator[Any]:
@@ -265,13 +272,10 @@ def _parse_timed_box(value: object, mode: Mode, space: BoxSpace, span: TimeSpan)
     at_us = _parse_time_us(value.get("time"), mode)
     if not span.start_us <= at_us < span.end_us:
         raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, value)
-    return BoxAt(at_us, _parse_corners(value.get("box"), space))
-
-
-def _parse_corners(corners: object, space: BoxSpace) -> Any:
+    corners = value.get("box")
     if not isinstance(corners, list) or len(corners) != _CORNERS:
         raise UnreadableSegmentError(UnparsedReason.MALFORMED, corners)
-    return build_segment_box([_require_number(corner) for corner in corners], space)
+    return BoxAt(at_us, build_segment_box([_require_number(corner) for corner in corners], space))
 
 
 def build_segment_box(corners: Sequence[float], space: BoxSpace) -> Any:

@@ -6,14 +6,13 @@ package avdeepfake1m 0.0.4. docs/locate.md lists the differences.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from unreel.protocols.locate.metrics import AVERAGED
 from unreel.stats.row_sample import Array, BoolArray, IntArray
 
-_MOST_PER_CLIP: Final = 100
+_MOST_PER_CLIP = 100
 """Number of segments per clip, on average, that ActivityNet's recall considers."""
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
 from unreel.core.question import Instrument
 from unreel.protocols.metric_definitions import (
@@ -14,11 +13,11 @@ from unreel.protocols.metric_definitions import (
     ProtocolMetrics,
 )
 
-INSTRUMENT: Final = Instrument("locate", 1)
-AVERAGED: Final = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
+INSTRUMENT = Instrument("locate", 1)
+AVERAGED = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
 """Thresholds of tIoU over which recall, and ActivityNet's mAP, are averaged: 0.5, 0.55, ... 0.95."""
-THRESHOLDS: Final = (0.3, 0.35, 0.4, 0.45, *AVERAGED)
-RECALLS: Final = (0.3, 0.5, 0.7)
+THRESHOLDS = (0.3, 0.35, 0.4, 0.45, *AVERAGED)
+RECALLS = (0.3, 0.5, 0.7)
 """Thresholds of tIoU at which recall is measured."""
 
 
@@ -33,7 +32,7 @@ class SegmentMatchingConvention:
     """Number of answered segments per clip that recall considers, by metric."""
 
 
-ACTIVITYNET: Final = SegmentMatchingConvention(
+ACTIVITYNET = SegmentMatchingConvention(
     "activitynet",
     {
         "map-activitynet": AVERAGED,
@@ -42,7 +41,7 @@ ACTIVITYNET: Final = SegmentMatchingConvention(
     },
     {f"ar-{n}-activitynet": n for n in (10, 20, 50, 100)},
 )
-AVDEEPFAKE1M: Final = SegmentMatchingConvention(
+AVDEEPFAKE1M = SegmentMatchingConvention(
     "avdeepfake1m",
     {f"ap-{t:g}-avdeepfake1m": (t,) for t in (0.5, 0.75, 0.9, 0.95)},
     {f"ar-{n}-avdeepfake1m": n for n in (5, 10, 20, 50, 100)},
@@ -87,7 +86,7 @@ def _define_convention_metrics(
     )
 
 
-FIGURES: Final = ProtocolMetrics(
+FIGURES = ProtocolMetrics(
     declared=(
         MetricDefinition(
             metric="segment-f1",

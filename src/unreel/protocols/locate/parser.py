@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import convert_to_microseconds
@@ -28,18 +27,18 @@ from unreel.protocols.locate.prompts import TAGGED_PROMPTS
 from unreel.protocols.protocol import AnswerContext, Mode
 from unreel.protocols.trace.box_parser import NUMBER
 
-_NUMBERS: Final = rf"\[\s{{0,3}}(-?{NUMBER}(?:\s{{0,3}},\s{{0,3}}-?{NUMBER}){{1,3}})\s{{0,3}}\]"
-_STRICT: Final = re.compile(
+_NUMBERS = rf"\[\s{{0,3}}(-?{NUMBER}(?:\s{{0,3}},\s{{0,3}}-?{NUMBER}){{1,3}})\s{{0,3}}\]"
+_STRICT = re.compile(
     rf"<type>(?P<type>[^<>]{{1,100}})</type> in <t>{_NUMBERS}</t>(?: at <bbox>{_NUMBERS}</bbox>)?"
 )
-_LENIENT: Final = re.compile(
+_LENIENT = re.compile(
     rf"<type>(?P<type>[^<>]{{0,100}})</type>[^<>]{{0,60}}<t>[^<>\[\]]{{0,20}}{_NUMBERS}[^<>\[\]]{{0,20}}</t>"
     rf"(?:[^<>]{{0,60}}<bbox>[^<>\[\]]{{0,20}}{_NUMBERS}[^<>\[\]]{{0,20}}</bbox>)?",
     re.IGNORECASE | re.ASCII,
 )
-_TIMES: Final = 2
-_CORNERS: Final = 4
-_OPENS: Final = "<type>"
+_TIMES = 2
+_CORNERS = 4
+_OPENS = "<type>"
 
 
 def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
@@ -120,20 +119,21 @@ def _iter_listed_numbers(piece: str) -> Iterator[float]:
     return (float(number) for number in piece.split(","))
 
 
-def parse_locate_answer(text: str, reading: AnswerContext) -> LocateVerdict:
-    """Parse the segments in an answer: JSON or tags, as `reading.prompt` requests.
+def parse_locate_answer(text: str, context: AnswerContext) -> LocateVerdict:
+    """Parse the segments in an answer: JSON or tags, as `context.prompt` requests.
 
     `lenient` accepts either format. Times are seconds from the start of the clip. A segment that ends
     before it starts, a number too large for any clip and a box without area are out of range; NaN and
-    infinity are not numbers. Boxes are in `reading.space` and are clipped to the frame.
+    infinity are not numbers. Boxes are in `context.space` and are clipped to the frame.
 
     Raises:
-        InvalidValueError: `reading.space` is missing.
+        InvalidValueError: `context.space` is missing.
     """
-    space = reading.space
+    space = context.space
     if space is None:
-        msg = "the boxes of a segment need their space. Declare it: AnswerContext(space=parse_box_space(...))"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "the boxes of a segment need their space. Declare it: AnswerContext(space=parse_box_space(...))"
+        )
     body = strip_thinking(text)
 
     def read(style: str, mode: Mode) -> Segments | Unparsed:
@@ -143,8 +143,8 @@ def parse_locate_answer(text: str, reading: AnswerContext) -> LocateVerdict:
             else parse_json_segments(body, mode, space)
         )
 
-    styles = ["tagged", "json"] if reading.prompt in TAGGED_PROMPTS else ["json", "tagged"]
+    styles = ["tagged", "json"] if context.prompt in TAGGED_PROMPTS else ["json", "tagged"]
     attempts = [read(styles[0], "strict")]
-    if reading.mode == "lenient":
+    if context.mode == "lenient":
         attempts += [read(style, "lenient") for style in styles]
     return LocateVerdict(segments=choose_first_parsed_result(attempts))

@@ -1,25 +1,14 @@
 """Scorecard of the protocol `locate`."""
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from unreel.core.estimate import (
-    Coverage,
-    Estimate,
-    Measured,
-    Metric,
-    RowCluster,
-    Scorecard,
-    Unmeasured,
-)
+from unreel.core.estimate import Coverage, Measured, Metric, RowCluster, Scorecard, Unmeasured
 from unreel.core.judgement import Label
 from unreel.protocols.group_metrics import add_benchmark_part_metrics
 from unreel.protocols.locate.average_precision import AveragePrecisionSample
 from unreel.protocols.locate.matching_conventions import (
-    ClipSegmentOverlaps,
     compute_recall_activitynet,
     compute_recall_avdeepfake1m,
     count_kept_segments_activitynet,
@@ -48,10 +37,12 @@ from unreel.protocols.metric_estimates import (
     measure_mean_percent,
 )
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
-from unreel.stats.row_sample import Array, BoolArray, ClusterIds, RowSample, weighted_sum
+from unreel.stats.jackknife_values import get_jackknife_groups
+from unreel.stats.proportion import estimate_event_rate
+from unreel.stats.row_sample import Array, ClusterIds, RowSample, weighted_sum
 
-_HOUR_US: Final = 3_600_000_000
-_NOTHING_MARKED: Final = Unmeasured("no answered clip has a marked segment")
+_HOUR_US = 3_600_000_000
+_NOTHING_MARKED = Unmeasured("no answered clip has a marked segment")
 Clips = Sequence[ClipSegmentComparison]
 
 
@@ -224,17 +215,16 @@ def build_average_precision_sample(
     marked = [clip.cluster for clip in compared.clips for _ in clip.truth.traces]
     return AveragePrecisionSample.of(
         ranks,
-        np.concatenate([_match_at_all_thresholds(clip, match) for clip in overlaps]),
+        np.concatenate(
+            [
+                np.stack([match(clip.tious, threshold) for threshold in THRESHOLDS], axis=1)
+                for clip in overlaps
+            ]
+        ),
         [*clusters, *marked],
         n_marked=len(marked),
         loses_first=in_file_order,
     )
-
-
-def _match_at_all_thresholds(
-    clip: ClipSegmentOverlaps, match: Callable[[Array, float], BoolArray]
-) -> Any:
-    return np.stack([match(clip.tious, threshold) for threshold in THRESHOLDS], axis=1)
 
 
 def compute_average_recalls(
@@ -287,24 +277,25 @@ def _measure_onset_error(located: Clips, *, seed: int) -> Metric:
 
 
 def _measure_false_alarms(clean: Clips, *, seed: int) -> Metric:
-    """Measure segments per hour of clean clips; without one, the upper end is a Poisson rate's."""
+    """Measure segments per hour of clean clips, with a Poisson interval by scene."""
     timed = [clip for clip in clean if clip.is_readable and clip.truth.duration_us]
     coverage = Coverage(parsed=len(timed), asked=len(clean))
     hours = np.array([(clip.truth.duration_us or 0) / _HOUR_US for clip in timed])
     alarms = np.array([len(clip.answered) for clip in timed], np.float64)
     value: Measured = Unmeasured("no readable answer is about a clean clip of known length")
-    if timed:
-        ties = ClusterIds.of(_list_clip_clusters(timed), len(timed))
-        sample = RowSample.of((alarms, hours), ties)
+    if timed and get_jackknife_groups() is not None and alarms.any():  # for a paired difference
+        sample = RowSample.of(
+            (alarms, hours), ClusterIds.of(_list_clip_clusters(timed), len(timed))
+        )
         counts, lengths = sample.columns
-        if alarms.any():
-            value = bootstrap(
-                lambda weights: weighted_sum(weights, counts) / weighted_sum(weights, lengths),
-                sample,
-                seed=seed,
-            )
-        else:
-            high = -math.log(0.025) / float(hours.sum())
-            n, n_clusters = len(timed), sample.n_clusters
-            value = Estimate(value=0.0, low=0.0, high=high, n=n, n_clusters=n_clusters)
+        value = bootstrap(
+            lambda weights: weighted_sum(weights, counts) / weighted_sum(weights, lengths),
+            sample,
+            seed=seed,
+        )
+    elif timed:
+        _, scene = np.unique([clip.cluster.scene for clip in timed], return_inverse=True)
+        value = estimate_event_rate(
+            np.bincount(scene, alarms), np.bincount(scene, hours), n=len(timed)
+        )
     return Metric(name="false-alarms", value=value, coverage=coverage)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from unreel.protocols.protocol import ScoredQuestion
 from unreel.stats.row_sample import Array
 
 LocateRow = ScoredQuestion[LocateTruth, LocateVerdict]
-PAIRED: Final = 0.5
+PAIRED = 0.5
 """Minimum tIoU of a pair of an answered and an annotated segment, for F1 scores."""
 
 

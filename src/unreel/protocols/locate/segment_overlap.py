@@ -5,7 +5,6 @@ last box they are constant.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from unreel.stats.row_sample import Array
 
 Corners = npt.NDArray[np.float64]
 """Box corners x0, y0, x1, y1 at each of several instants."""
-INSTANTS: Final = 100
+INSTANTS = 100
 """Number of equally spaced instants of the shared time at which the boxes of two tubes are compared."""
 
 
@@ -37,10 +36,10 @@ def compute_box_ious(a: Corners, b: Corners) -> Array:
     return overlaps
 
 
-def compute_temporal_ious(answered: Sequence[Trace], marked: Sequence[Trace]) -> Array:
+def compute_temporal_ious(answered_trace: Sequence[Trace], marked_trace: Sequence[Trace]) -> Array:
     """Compute the temporal IoU of each answered segment (rows) with each annotated segment (columns)."""
-    starts, ends = _get_start_and_end_times(answered)
-    true_starts, true_ends = _get_start_and_end_times(marked)
+    starts, ends = _get_start_and_end_times(answered_trace)
+    true_starts, true_ends = _get_start_and_end_times(marked_trace)
     shared = np.minimum.outer(ends, true_ends) - np.maximum.outer(starts, true_starts)
     shared = np.clip(shared, 0, None)
     union = np.add.outer(ends - starts, true_ends - true_starts) - shared
@@ -55,27 +54,28 @@ def _get_start_and_end_times(
     return ends[:, 0], ends[:, 1]
 
 
-def compute_tube_iou(answered: Trace, marked: Trace) -> float:
+def compute_tube_iou(answered_trace: Trace, marked_trace: Trace) -> float:
     """Compute mean box IoU over the shared time, times temporal IoU; 0 if a trace has no boxes."""
-    start, shared = _get_shared_time(answered, marked)
-    if not shared or not answered.track or not marked.track:
+    start, shared = _get_shared_time(answered_trace, marked_trace)
+    if not shared or not answered_trace.track or not marked_trace.track:
         return 0.0
     instants = start + (np.arange(INSTANTS) + 0.5) * (shared / INSTANTS)
     overlaps = compute_box_ious(
-        interpolate_trace_boxes(answered, instants), interpolate_trace_boxes(marked, instants)
+        interpolate_trace_boxes(answered_trace, instants),
+        interpolate_trace_boxes(marked_trace, instants),
     )
-    return float(overlaps.mean()) * answered.span.iou(marked.span)
+    return float(overlaps.mean()) * answered_trace.span.iou(marked_trace.span)
 
 
-def is_pointing_hit(answered: Trace, marked: Trace) -> bool:
+def is_pointing_hit(answered_trace: Trace, marked_trace: Trace) -> bool:
     """Return whether the centre of the answered box is inside the marked box, in the middle of the shared time."""
-    start, shared = _get_shared_time(answered, marked)
-    if not shared or not answered.track or not marked.track:
+    start, shared = _get_shared_time(answered_trace, marked_trace)
+    if not shared or not answered_trace.track or not marked_trace.track:
         return False
     middle = [start + shared / 2]
     (box,), (marked_box,) = (
-        interpolate_trace_boxes(answered, middle),
-        interpolate_trace_boxes(marked, middle),
+        interpolate_trace_boxes(answered_trace, middle),
+        interpolate_trace_boxes(marked_trace, middle),
     )
     centre = (box[:2] + box[2:]) / 2
     return bool((marked_box[:2] <= centre).all() and (centre <= marked_box[2:]).all())

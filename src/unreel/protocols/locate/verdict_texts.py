@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.safe_text import sanitise_line
@@ -12,7 +12,7 @@ from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.locate.ground_truth import LocateTruth
 from unreel.protocols.protocol import EVEN, ProtocolTexts, format_label
 
-UNIT: Final = BoxSpace("unit", 1, 1)
+UNIT = BoxSpace("unit", 1, 1)
 
 
 def format_segments_json(segments: Iterable[LocatedSegment], space: BoxSpace = UNIT) -> str:
@@ -45,8 +45,9 @@ def _format_correct_answer(truth: LocateTruth) -> str:
 def _format_training_answer(truth: LocateTruth, _prompt: str, space: BoxSpace | None) -> str:
     """Return the training answer for a clip: its annotated segments, without a confidence."""
     if space is None:
-        msg = "a box is taught in units. Declare their space, for example permille"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "a box is taught in units. Declare their space, for example permille"
+        )
     return format_segments_json(map(LocatedSegment, truth.traces), space)
 
 
@@ -82,7 +83,7 @@ def describe_located_segment(segment: LocatedSegment) -> str:
     return ", ".join(parts) + reason
 
 
-WORDING: Final[ProtocolTexts[LocateTruth, LocateVerdict]] = ProtocolTexts(
+WORDING: ProtocolTexts[LocateTruth, LocateVerdict] = ProtocolTexts(
     decides="label",
     say=format_label,
     right=_format_correct_answer,

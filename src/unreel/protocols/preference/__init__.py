@@ -1,7 +1,6 @@
 """The protocol `preference`: which of two clips is real (Video Reality Test)."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.registry import LazyImport
@@ -12,15 +11,15 @@ from unreel.protocols.protocol import ClipGroundTruth, Protocol, ProtocolGroundT
 
 
 def _get_true_positions(
-    shown: Sequence[ClipGroundTruth],
+    ground_truth: Sequence[ClipGroundTruth],
     *,
     duration_us: int | None,  # noqa: ARG001
 ) -> tuple[Position, ...]:
-    first, _ = shown
+    first, _ = ground_truth
     return (Position.FIRST if first.label is Label.REAL else Position.SECOND,)
 
 
-PREFERENCE: Final[Protocol[Position, PreferenceVerdict]] = Protocol(
+PREFERENCE: Protocol[Position, PreferenceVerdict] = Protocol(
     instrument=INSTRUMENT,
     title="Which of two is real",
     prompts=PROMPTS,

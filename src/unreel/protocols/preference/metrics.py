@@ -1,17 +1,16 @@
 """Metrics of the protocol `preference`: accuracy over both presentation orders, and position bias."""
 
-from typing import Final
-
 from unreel.core.question import Instrument
 from unreel.protocols.metric_definitions import (
+    ALL_PAIRS,
     HABIT,
     PART_VARIANTS,
     MetricDefinition,
     ProtocolMetrics,
 )
 
-INSTRUMENT: Final = Instrument("preference", 1)
-FIGURES: Final = ProtocolMetrics(
+INSTRUMENT = Instrument("preference", 1)
+FIGURES = ProtocolMetrics(
     declared=(
         MetricDefinition(
             metric="accuracy",
@@ -58,10 +57,7 @@ FIGURES: Final = ProtocolMetrics(
     by_creator=("pooled",),
     variants=(
         *PART_VARIANTS,
-        (
-            "-all-pairs",
-            "over every queried pair: one that failed or cannot be read is wrong",
-        ),
+        (ALL_PAIRS, "over every queried pair: one that failed or cannot be read is wrong"),
     ),
     by_part=("accuracy",),
 )

@@ -5,7 +5,6 @@
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
@@ -20,26 +19,27 @@ from unreel.protocols.answer_text import (
     strip_markup,
     strip_thinking,
 )
+from unreel.protocols.claim_words import DOUBTS, QUALIFIES
 from unreel.protocols.field_parser import get_field_kind, parse_answer_fields, parse_markdown_tables
 from unreel.protocols.label_claim_parser import is_generated_field_name, parse_claimed_label
 from unreel.protocols.preference.prompts import TAGGED_PROMPTS
 from unreel.protocols.protocol import AnswerContext
 
-_NOT_OF_CLIPS: Final = r"(?!\s(?:frames?|half|few|glance|impression|thing|time|place|sight|look|thought|hand|later|mark|seconds?|of\sall|guess|instinct|\d{1,9})\b)"
-_FIRST: Final = (
+_NOT_OF_CLIPS = r"(?!\s(?:frames?|half|few|glance|impression|thing|time|place|sight|look|thought|hand|later|mark|seconds?|of\sall|guess|instinct|\d{1,9})\b)"
+_FIRST = (
     r"(?<!at\s)(?:first|1st|former|premi(?:er|ère)|primer[oa]?|primeir[oa]|erste[nrsm]?|prim[oa]|перв\w{2,3}|ال[أا]ول[ىي]?)(?![a-z])"
     + _NOT_OF_CLIPS
 )
-_SECOND: Final = (
+_SECOND = (
     r"(?<!\ba\s)(?<!per\s)(?<!one\s)(?<!on\s)(?:second[aeo]?|2nd|latter|deuxième|segund[oa]|zweite[nrsm]?|втор\w{2,3}|الثاني\w?)(?![a-z])"
     + _NOT_OF_CLIPS
 )
-_FIRST_GLYPHS: Final = r"第一[个個段]?|1番目|1つ目|1本目|一つ目|前者|最初の(?=動画|映像)|첫\s?번째|1번(?=\s?(?:영상|비디오|이|가|은))"
-_SECOND_GLYPHS: Final = (
+_FIRST_GLYPHS = r"第一[个個段]?|1番目|1つ目|1本目|一つ目|前者|最初の(?=動画|映像)|첫\s?번째|1번(?=\s?(?:영상|비디오|이|가|은))"
+_SECOND_GLYPHS = (
     r"第二[个個段]?|2番目|2つ目|2本目|二つ目|后者|後者|두\s?번째|2번(?=\s?(?:영상|비디오|이|가|은))"
 )
-_CLIP: Final = r"(?:clip|vid[eé]o|vídeo|recording|footage|option|number|видео|ролик|(?:ال)?فيديو|视频|視頻|影片|片段|動画|영상|비디오)"
-_POSITIONS: Final = {
+_CLIP = r"(?:clip|vid[eé]o|vídeo|recording|footage|option|number|видео|ролик|(?:ال)?فيديو|视频|視頻|影片|片段|動画|영상|비디오)"
+_POSITIONS = {
     "1": Position.FIRST,
     "first": Position.FIRST,
     "1st": Position.FIRST,
@@ -47,9 +47,9 @@ _POSITIONS: Final = {
     "2": Position.SECOND,
     "second": Position.SECOND,
 }
-_PLAIN: Final = re.compile(r"[\"']?(?P<said>[12])[\"']?\.?")
+_PLAIN = re.compile(r"[\"']?(?P<said>[12])[\"']?\.?")
 # Examples: (1), Answer: 1, Video 1, the first video, The first video is real.
-_LOOSE: Final = re.compile(
+_LOOSE = re.compile(
     r"[#\"'*(\[\s]{0,5}(?:answer\s{0,3}(?::|=|is)[\"'*\s]{0,5})?"
     r"(?:(?:the\s{1,3})?(?:(?:video|clip|option)\s{0,3}#?)?(?P<said>1st|2nd|1|2|first|second)(?:\s{1,3}(?:video|clip|one))?)"
     r"(?:\s{1,3}(?:is|looks|appears|seems)(?:\s{1,3}(?:the|to\s{1,3}be))?\s{1,3}real(?:\s{1,3}(?:video|clip|one))?)?"
@@ -57,11 +57,11 @@ _LOOSE: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 # "1. Its motion ..." and "1: ..." begin with the answer; "2 errors" does not.
-_LEADING: Final = re.compile(
+_LEADING = re.compile(
     r"[\"'*(\[]{0,5}(?P<said>[12])[\"'*)\]]{0,5}(?:[.,:;]\s|\s{0,3}\n|\s[-\u2013\u2014]\s)"
 )
 # "clip one", "video 2", "the latter", "le premier clip", "the other one"; a digit only before a verb.
-_NAMED: Final = re.compile(
+_NAMED = re.compile(
     rf"(?<![A-Za-z0-9_\u00c0-\u04ff])(?:{_CLIP}\s{{0,3}}(?:number\s|no\.\s?|#)?(?:(?P<first>1|one|一|(?-i:A)|{_FIRST})|(?P<second>2|two|二|(?-i:B)|{_SECOND}))(?![A-Za-z0-9_])"
     rf"|(?:(?P<first_word>{_FIRST})|(?P<second_word>{_SECOND}))(?:\s(?:{_CLIP}|one)(?!\w))?"
     rf"|(?:the|das|die|l['\u2019]|el|la|o|a)\s?(?P<other>other|andere|autre|otr[oa]|altr[oa]|outr[oa])(?:\s(?:{_CLIP}|one)(?!\w))?"
@@ -69,61 +69,52 @@ _NAMED: Final = re.compile(
     rf"|(?:{_CLIP})?(?:(?P<first_glyphs>{_FIRST_GLYPHS})|(?P<second_glyphs>{_SECOND_GLYPHS}))(?:の)?\s?(?:{_CLIP})?",
     re.IGNORECASE,
 )
-_PICKS: Final = re.compile(
+_PICKS = re.compile(
     r"(?:\b(?:it(?:\sis|['\u2019]s)|has\sto\sbe|must\sbe|definitely|probably|clearly|likely|certainly|obviously|choose|pick|go(?:ing)?\swith|select|opt\sfor|vote\sfor|bet\son|say|answer(?:\sis)?|choice(?:\sis)?|pick\sis|answer\smust\sbe|wähle|elijo|choisis|scelgo|escolho|выбираю|أختار)"
     r"|我选择?|选择?|答案是|選び?|선택)\W{0,4}(?:it\sis\s|it['\u2019]s\s)?(?:the\s|das\s|die\s|el\s|la\s|le\s|il\s|o\s)?\W{0,3}$",
     re.IGNORECASE,
 )
-_CLOSING: Final = re.compile(
+_CLOSING = re.compile(
     r"(?:\b(?:so|therefore|hence|thus|answer|choose|pick|choice|verdict|go(?:ing)?\swith|settl(?:e|ing)\son|stick\swith)\b|答案|所以|因此)[^.\n\w]{0,5}(?:is\s|it\sis\s|是|为)?[\"'*]{0,3}(?P<said>[12])[\"'*.!。\s]{0,5}$",
     re.IGNORECASE,
 )
-_MORE_REAL: Final = re.compile(
-    r"\b(?:more|most)\s(?:realistic|natural|authentic|genuine|believable|plausible|lifelike|organic)\b|\bless\s(?:fake|artificial|synthetic|unnatural|suspicious)\b|更(?:真实|自然)",
+_THAN = r"\b(?:\sthan\b[^.;\n]{0,60})?"
+_MORE_REAL = re.compile(
+    rf"\b(?:(?:more|most)\s(?:realistic|natural|authentic|genuine|believable|plausible|lifelike|organic)"
+    rf"|less\s(?:fake|artificial|synthetic|unnatural|suspicious)){_THAN}|更(?:真实|自然)",
     re.IGNORECASE,
 )
-_LESS_REAL: Final = re.compile(
-    r"\b(?:less|least)\s(?:realistic|natural|authentic|genuine|believable|plausible|lifelike|real)\b|\bmore\s(?:artificial|synthetic|unnatural|suspicious)\b",
+_LESS_REAL = re.compile(
+    rf"\b(?:(?:less|least)\s(?:realistic|natural|authentic|genuine|believable|plausible|lifelike|real)"
+    rf"|more\s(?:artificial|synthetic|unnatural|suspicious)){_THAN}",
     re.IGNORECASE,
 )
-_ALIKE: Final = re.compile(
-    r"\b(?:both|neither|beide|ambos|ambas|les\sdeux|entramb[ie]|оба)\b|两个都|都是|両方|どちらも|둘\s?다",
+_ALIKE = re.compile(
+    r"\b(?:both|n?either|nor|too|also|as\swell|so\sis|as\s(?:is|was)|no\s(?:less|more)\s\w+\sthan|as\s\w+\sas"
+    r"|beide|auch|ambos|ambas|también|tampoco|les\sdeux|aussi|non\splus|entramb[ie]|anche|neanche|também|оба|тоже)\b"
+    r"|两个都|都是|両方|どちらも|둘\s?다",
     re.IGNORECASE,
 )
-_ALSO: Final = re.compile(
-    r"\b(?:too|as\swell|either|también|tampoco|auch|aussi|non\splus|anche|neanche|também|тоже)\W{0,3}$",
-    re.IGNORECASE,
-)
-_BESIDE: Final = re.compile(
-    r"\b(?:unlike|compared\s(?:to|with)|than|as\sopposed\sto|rather\sthan|in\scontrast\sto|anders\sals|als|contrairement\sà|a\sdiferencia\sde|чем)\s(?:the\s|das\s|la\s|le\s|el\s|il\s|o\s)?$",
-    re.IGNORECASE,
-)
-_QUALITY: Final = r"(?:real|fake|generated|artificial|synthetic|realistic|unrealistic|natural|unnatural|authentic|genuine|believable|plausible|lifelike|convincing|suspicious)"
-# "so is the second", "nor does the second", "as fake as the second", "no more real than the second".
-_LIKEWISE: Final = re.compile(
-    r"(?:\b(?:so|neither|nor|as)\s(?:is|was|are|does|do|did|can|could|would|must|may|might|looks|seems)"
-    rf"|(?<!not\s)(?<!n['\u2019]t\s)(?<!nearly\s)(?<!near\s)\bas\s{_QUALITY}\sas|\b(?:no|not\sany)\s(?:more|less)\s{_QUALITY}\sthan)\s(?:the\s)?$",
-    re.IGNORECASE,
-)
-_ASIDE: Final = re.compile(r"\s{0,3}\([^()]{0,60}\)\W{0,3}$")
-_AND: Final = re.compile(
+"""Words that say the same about both clips, so that a claim about one of them is no choice."""
+_ASIDE = re.compile(r"\s{0,3}\([^()]{0,60}\)\W{0,3}$")
+_AND = re.compile(
     r"\W{0,3}(?:and|n?or|und|noch|oder|y|et|e|n[ieé]|nem|ou|и|ни|или|和|と|와|&)?\W{0,3}(?:the|la|le|el|das|die|o|a|il)?\W{0,3}",
     re.IGNORECASE,
 )
-_BEHIND: Final = re.compile(r"[\s*_]{0,5}(?::|\s[-\u2013\u2014]\s|\u2192)[\s*_]{0,5}")
-_ENDS: Final = re.compile(r"\s{0,3}(?:$|[.,;:!()\u2013\u2014-]|because\b|since\b|as\b)")
-_SENTENCE: Final = re.compile(r"(?:\.(?=[0-9])|[^.!?;。\n])+[.!?;。]?")
-_BREAK: Final = re.compile(
+_BEHIND = re.compile(r"[\s*_]{0,5}(?::|\s[-\u2013\u2014]\s|\u2192)[\s*_]{0,5}")
+_ENDS = re.compile(r"\s{0,3}(?:$|[.,;:!()\u2013\u2014-]|because\b|since\b|as\b)")
+_SENTENCE = re.compile(r"(?:\.(?=[0-9])|[^.!?;。\n])+[.!?;。]?")
+_BREAK = re.compile(
     r"[,()]|\s[-\u2013\u2014]\s|\b(?:but|while|whereas|because|and|aber|während|pero|mais|ma|mas|а|но)\b",
     re.IGNORECASE,
 )
-_OTHER: Final = {Position.FIRST: Position.SECOND, Position.SECOND: Position.FIRST}
-_READ: Final = 10_000
+_OTHER = {Position.FIRST: Position.SECOND, Position.SECOND: Position.FIRST}
+_READ = 10_000
 """Number of characters that are parsed at the start of a longer text."""
-_EITHER: Final = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
+_EITHER = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
 
 
-def parse_preference_answer(text: str, reading: AnswerContext) -> PreferenceVerdict:
+def parse_preference_answer(text: str, context: AnswerContext) -> PreferenceVerdict:
     """Parse which clip an answer calls real: 1 is the first clip shown, 2 the second.
 
     `strict` accepts only the digit, besides thoughts; if the prompt asks for a tag, in the last
@@ -132,16 +123,16 @@ def parse_preference_answer(text: str, reading: AnswerContext) -> PreferenceVerd
     is real", a digit before an explanation that does not contain the other digit, and claims in
     prose. A refusal or an error message is no answer.
     """
-    return PreferenceVerdict(real=choose_first_parsed_result(_iter_parsed_positions(text, reading)))
+    return PreferenceVerdict(real=choose_first_parsed_result(_iter_parsed_positions(text, context)))
 
 
-def _iter_parsed_positions(text: str, reading: AnswerContext) -> Iterator[Position | Unparsed]:
+def _iter_parsed_positions(text: str, context: AnswerContext) -> Iterator[Position | Unparsed]:
     body = strip_thinking(text).strip()
     pieces_asked = (
-        find_tag_contents(body, "answer", "strict") if reading.prompt in TAGGED_PROMPTS else [body]
+        find_tag_contents(body, "answer", "strict") if context.prompt in TAGGED_PROMPTS else [body]
     )
     yield _parse_short_position(pieces_asked[-1] if pieces_asked else "", _PLAIN)
-    if reading.mode == "lenient" and not is_refusal_or_error(body):
+    if context.mode == "lenient" and not is_refusal_or_error(body):
         plain = strip_markup(body).strip()
         if pieces := find_tag_contents(plain, "answer", "lenient"):
             yield _parse_loose_position(pieces[-1])
@@ -243,27 +234,18 @@ def _parse_prose_position(body: str) -> Position | Unparsed:
     real = set(_iter_claimed_positions(body))
     if closing := _CLOSING.search(body.rstrip()[-SHORT:]):
         real = {_POSITIONS[closing["said"]]}
-    if len(real) == 1:
+    if len(real) == 1 and not _ALIKE.search(body):
         return real.pop()
     return build_unparsed_result(UnparsedReason.AMBIGUOUS if real else UnparsedReason.MISSING, body)
 
 
 def _iter_claimed_positions(body: str) -> Iterator[Position]:
     last: Position | None = None
-    for full in _SENTENCE.findall(body):
-        also = _ALSO.search(full)
-        sentence = full[: also.start()] if also else full
-        names = [*_NAMED.finditer(sentence)]
-        named = [name for name in names if not _is_named_for_comparison(name)]
-        if (
-            named
-            and _ALIKE.search(sentence)
-            and not isinstance(parse_claimed_label(sentence), Unparsed)
-        ):
-            yield from _OTHER
-        for piece, name in (
-            () if is_hypothetical_clause(sentence) else _iter_named_pieces(sentence, named)
-        ):
+    for sentence in _SENTENCE.findall(body):
+        is_qualified = any(map(QUALIFIES.match, re.split(r"[,;]", sentence)[1:]))
+        if is_qualified or is_hypothetical_clause(sentence):
+            continue
+        for piece, name in _iter_named_pieces(sentence, list(_NAMED.finditer(sentence))):
             position = _find_named_position(name, last)
             if position is None:
                 continue
@@ -271,8 +253,6 @@ def _iter_claimed_positions(body: str) -> Iterator[Position]:
             claim = _find_piece_claim(piece)
             if claim is not None:
                 yield position if claim is Label.REAL else _OTHER[position]
-                if also or any(_shares_other_claim(other) for other in names):
-                    yield from _OTHER
 
 
 def _iter_named_pieces(
@@ -299,16 +279,6 @@ def _iter_named_pieces(
         start = cut
 
 
-def _is_named_for_comparison(name: re.Match[str]) -> bool:
-    """Return whether an answer names a clip only for comparison, as in `unlike the first`."""
-    return _BESIDE.search(name.string, max(0, name.start() - SHORT // 4), name.start()) is not None
-
-
-def _shares_other_claim(name: re.Match[str]) -> bool:
-    """Return whether the claim about the other clip also applies to this one: `so is the second`."""
-    return _LIKEWISE.search(name.string, max(0, name.start() - SHORT), name.start()) is not None
-
-
 def _find_named_position(name: re.Match[str], last: Position | None) -> Position | None:
     if name["other"]:
         return _OTHER[last] if last else None
@@ -322,8 +292,5 @@ def _find_piece_claim(piece: str) -> Label | None:
     claim = parse_claimed_label(sentence)
     if isinstance(claim, Label):
         return claim
-    is_picked = (
-        _PICKS.search(before) and not is_first_impression_clause(before) and _ENDS.match(after)
-    )
-    picked = parse_claimed_label(f"{before} it is real") if is_picked else None
-    return picked if isinstance(picked, Label) else None
+    is_picked = _PICKS.search(before) and _ENDS.match(after) and not DOUBTS.search(before)
+    return Label.REAL if is_picked and not is_first_impression_clause(before) else None

@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
 
 from unreel.core.verdict import Position, PreferenceVerdict
 from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.protocol import EVEN, ProtocolPrompt, ProtocolTexts
 
-SOURCE: Final = "Video Reality Test, arXiv 2512.13281"
+SOURCE = "Video Reality Test, arXiv 2512.13281"
 
-_PRINTED: Final = (
+_PRINTED = (
     "<video><video>Based on the previous two videos, please identify which one is real. Respond "
     'with "1" if the first video is real and "2" if the second video is real. First, think about '
     "the reasoning process, and then provide the answer. The reasoning process should be "
@@ -19,16 +18,16 @@ _PRINTED: Final = (
     "<think>reasoning process here </think><answer>answer here </answer>."
 )
 # Asks about one video, although two are shown.
-_PRINTED_DIRECT: Final = (
+_PRINTED_DIRECT = (
     "<video><video>Given the following video, please determine if the video is real or fake. "
     'Respond with "1" for real and "0" for fake. Provide the answer directly within '
     "<answer></answer>tags, like this: <answer>answer here </answer>."
 )
-_CONTRADICTION: Final = 'Respond with "1" for real and "0" for fake. '
+_CONTRADICTION = 'Respond with "1" for real and "0" for fake. '
 """Printed sentence that asks for 1 or 0, although the prompt has asked for 1 or 2 before."""
-_MARKS: Final = "<video><video>"
+_MARKS = "<video><video>"
 
-PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
+PROMPTS: Mapping[str, ProtocolPrompt] = MappingProxyType(
     {
         "paper": ProtocolPrompt(
             text=_PRINTED.removeprefix(_MARKS).partition(" First, think")[0],
@@ -42,20 +41,20 @@ PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
         "as-printed-direct": ProtocolPrompt(text=_PRINTED_DIRECT, source=SOURCE),
     }
 )
-TAGGED_PROMPTS: Final = frozenset({"reasoning", "as-printed", "as-printed-direct"})
+TAGGED_PROMPTS = frozenset({"reasoning", "as-printed", "as-printed-direct"})
 """Variants answered in a tag; the others are answered by the digit alone."""
 
 
-_TAUGHT: Final = frozenset({"paper"})
+_TAUGHT = frozenset({"paper"})
 """Prompts for training; the others ask for reasoning, which no truth has, or for 1 or 0 about two clips."""
 
 
-def _format_position(real: Position) -> str:
-    return f"the {real.value} is real"
+def _format_position(real_position: Position) -> str:
+    return f"the {real_position.value} is real"
 
 
-def _format_correct_answer(truth: Position) -> str:
-    return "1" if truth is Position.FIRST else "2"
+def _format_correct_answer(true_position: Position) -> str:
+    return "1" if true_position is Position.FIRST else "2"
 
 
 def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -> str:
@@ -65,11 +64,11 @@ def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -
     return f"<answer>{digit}</answer>" if prompt in TAGGED_PROMPTS else digit
 
 
-def _format_training_answer(truth: Position, _prompt: str, _space: BoxSpace | None) -> str:
-    return _format_correct_answer(truth)
+def _format_training_answer(true_position: Position, _prompt: str, _space: BoxSpace | None) -> str:
+    return _format_correct_answer(true_position)
 
 
-WORDING: Final[ProtocolTexts[Position, PreferenceVerdict]] = ProtocolTexts(
+WORDING: ProtocolTexts[Position, PreferenceVerdict] = ProtocolTexts(
     decides="real",
     say=_format_position,
     right=_format_correct_answer,

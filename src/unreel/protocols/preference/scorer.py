@@ -81,7 +81,7 @@ def _iter_preference_metrics(
 
 
 def _iter_creator_metrics(rows: Sequence[PreferenceRow], *, seed: int) -> Iterator[Metric]:
-    for name in sorted({maker for row in rows for maker in row.makers}):
+    for name in sorted({creator for row in rows for creator in row.makers}):
         answered = [
             row for row in rows if name in row.makers and not isinstance(row.outcome, Failure)
         ]
@@ -99,11 +99,14 @@ def _build_pooled_mean(rows: Sequence[PreferenceRow]) -> WeightedMean:
     )
 
 
-def _build_order_mean(rows: Sequence[PreferenceRow], real: Position, factor: float) -> WeightedMean:
+def _build_order_mean(
+    rows: Sequence[PreferenceRow], real_position: Position, factor: float
+) -> WeightedMean:
     right = [
-        float(_find_chosen_position(row) is real) if row.truth is real else None for row in rows
+        float(_find_chosen_position(row) is real_position) if row.truth is real_position else None
+        for row in rows
     ]
-    return WeightedMean.of(f"pairs with the real clip {real.value}", factor, right)
+    return WeightedMean.of(f"pairs with the real clip {real_position.value}", factor, right)
 
 
 def _find_chosen_position(row: PreferenceRow) -> Position | None:
@@ -120,8 +123,7 @@ def _list_row_clusters(rows: Sequence[PreferenceRow]) -> list[RowCluster]:
 
 def _get_real_clip(row: PreferenceRow) -> str:
     if not isinstance(row.subject, Pair):
-        msg = (
+        raise InvalidValueError(
             f"a preference is asked about a pair, got the clip {row.subject}. Use `reality` for it"
         )
-        raise InvalidValueError(msg)
     return row.subject.first if row.truth is Position.FIRST else row.subject.second

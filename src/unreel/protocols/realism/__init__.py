@@ -1,7 +1,6 @@
 """The protocol `realism`: a realism score from 1 to 5 with its reasons (VideoRealBench)."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Rating
@@ -13,18 +12,17 @@ from unreel.protocols.realism.prompts import PROMPTS, WORDING
 
 
 def _get_true_ratings(
-    shown: Sequence[ClipGroundTruth],
+    ground_truth: Sequence[ClipGroundTruth],
     *,
     duration_us: int | None,  # noqa: ARG001
 ) -> tuple[Rating, ...]:
-    (clip,) = shown
+    (clip,) = ground_truth
     if clip.rating is None:
-        msg = "no rating. Add a score column, or choose another protocol"
-        raise InvalidValueError(msg)
+        raise InvalidValueError("no rating. Add a score column, or choose another protocol")
     return (clip.rating,)
 
 
-REALISM: Final[Protocol[Rating, RealismVerdict]] = Protocol(
+REALISM: Protocol[Rating, RealismVerdict] = Protocol(
     instrument=INSTRUMENT,
     title="How realistic, 1 to 5",
     prompts=PROMPTS,

@@ -1,7 +1,5 @@
 """Metrics of the protocol `realism`: agreement of scores and reasons with people's."""
 
-from typing import Final
-
 from unreel.core.question import Instrument
 from unreel.protocols.metric_definitions import (
     PART_VARIANTS,
@@ -10,10 +8,10 @@ from unreel.protocols.metric_definitions import (
     build_detection_metric_definitions,
 )
 
-INSTRUMENT: Final = Instrument("realism", 2)
-_CORRELATION: Final = (-1.0, 1.0)
-_PLACES: Final = 3
-FIGURES: Final = ProtocolMetrics(
+INSTRUMENT = Instrument("realism", 2)
+_CORRELATION = (-1.0, 1.0)
+_PLACES = 3
+FIGURES = ProtocolMetrics(
     declared=(
         MetricDefinition(
             metric="plcc",

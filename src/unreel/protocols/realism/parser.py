@@ -4,7 +4,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Literal
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import ErrorFamily, Rating
@@ -41,10 +41,10 @@ from unreel.protocols.realism.prompts import (
 
 Reason = Literal["problem", "adherence"]
 
-_INTEGERS: Final = {str(score): score for score in range(1, 6)}
-_TERMS: Final = {term: score for score, term in enumerate(TERMS, start=1)}
-_TERM: Final = "|".join(TERMS)
-_SAME: Final = {
+_INTEGERS = {str(score): score for score in range(1, 6)}
+_TERMS = {term: score for score, term in enumerate(TERMS, start=1)}
+_TERM = "|".join(TERMS)
+_SAME = {
     word: score
     for score, words in enumerate(
         (
@@ -58,70 +58,70 @@ _SAME: Final = {
     )
     for word in words.split()
 } | {term.lower(): score for term, score in _TERMS.items()}
-_STARS: Final = re.compile(r"(?P<full>[\u2605\u2b50]\ufe0f?){1,5}\u2606{0,4}")
-_UNIT: Final = r"(?:\s?(?:分|点|點|星|점|stars?|points?|punkten?|puntos?|punti|pontos?|étoiles?|балл\w{0,2}|درجات?|نقاط))"
-_SCALE: Final = re.compile(
+_STARS = re.compile(r"(?P<full>[\u2605\u2b50]\ufe0f?){1,5}\u2606{0,4}")
+_UNIT = r"(?:\s?(?:分|点|點|星|점|stars?|points?|punkten?|puntos?|punti|pontos?|étoiles?|балл\w{0,2}|درجات?|نقاط))"
+_SCALE = re.compile(
     rf"(?:/|\b(?:out\sof|of|von|de|sur|sobre|su|em|из|من)\b)\s{{0,3}}5{_UNIT}?(?!\w|\.[0-9])|满分\s?5\s?分|5\s?点満点(?:中|で)?|5점\s?만점에?"
     r"|\b(?:on|using|auf)\s(?:a|the|your|einer)?\s?(?:scale|skala)\s(?:of|from|von)\s1\s?(?:-|\u2013|to|bis)\s?5|[(\[]?\b1\s?[-\u2013]\s?5\b[)\]]?(?=\s?scale|[)\]])",
     re.IGNORECASE,
 )
-_OTHER_SCALE: Final = re.compile(
+_OTHER_SCALE = re.compile(
     r"(?:/|\b(?:out\sof|von|sur|su|из|من)\b)\s{0,3}(?:[0-46-9]\b|[0-9]{2,4})|%|percent|点満点|점\s?만점",
     re.IGNORECASE,
 )
 # "3", "3.0", "3\u5206", "Normal"; the 5 of "3/5" and "out of 5" is the scale.
-_SCORE: Final = re.compile(
+_SCORE = re.compile(
     rf"(?<![A-Za-z0-9_.,-])(?:(?P<digit>[1-5])(?:[.,]0{{1,3}})?(?![0-9A-Za-z_]|[.,][0-9]|\s?[-\u2013~/+:]\s?[0-9]){_UNIT}?|(?P<term>{_TERM})\b)",
     re.IGNORECASE,
 )
-_BARE: Final = re.compile(
+_BARE = re.compile(
     r"[\W_]{0,20}(?:\b(?:final|score|rating|answer|overall|is|the|a|my|i|would|rate|give|it|this|video|clip|say|as|at|about)\b[\W_]{0,5}){0,8}[\W_]{0,10}",
     re.IGNORECASE,
 )
-_GIVES: Final = re.compile(
+_GIVES = re.compile(
     r"(?:\b(?:score[sd]?|rating|rat(?:e[sd]?|ing)|giv(?:e|es|en|ing)|grade[sd]?|mark|award|assign(?:s|ed)?|deserves?|earns?|gets?|merits?|worth|go(?:ing)?\s(?:with|for)|settl(?:e|ed|ing)\s(?:on|for)|level|category|class"
     r"|land(?:s|ing)?\s(?:on|at)|opt\sfor|choose|pick|call\sit|makes?\s(?:it|this)|comes?\s(?:to|out\s(?:at|as))|put\s(?:it|this)\sat|stick\swith|so|hence|therefore|thus|answer|verdict|final(?:ly)?"
     r"|it(?:\sis|['\u2019]s)|bewert\w{0,3}|vergebe|gebe|wertung|also|daher|note|nota|puntuación|doy|califico|otorgo|donne|attribue|mets|donc|assegno|quindi|dou|ставлю|оцениваю|оценка)\b"
     r"|评分|得分|打分|打|给|評価|点数|スコア|점수|평점|平分|评为|أعطي|التقييم|الدرجة)",
     re.IGNORECASE,
 )
-_TAIL: Final = re.compile(
+_TAIL = re.compile(
     r"[\s*\"'_]{0,5}(?:(?:it\sis|overall|here|in\stotal|altogether|then|for|to|due|given|as|on|at|and|from)\b.{0,200})?[\W_]{0,5}",
     re.IGNORECASE | re.DOTALL,
 )
-_ANY_NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
-_NOT_BUT: Final = re.compile(r"\bnot\s(?:an?\s)?\w{1,10}\sbut\b", re.IGNORECASE)
-_DENIED: Final = re.compile(
+_ANY_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+_NOT_BUT = re.compile(r"\bnot\s(?:an?\s)?\w{1,10}\sbut\b", re.IGNORECASE)
+_DENIED = re.compile(
     r"\b(?:not|no|neither|nor|between|never|or|to|than|nicht|kein\w{0,2}|zwischen|oder|entre|ni|tra|о|между|или|не)\b|n['\u2019]t\b|[不没或到至]|~",
     re.IGNORECASE,
 )
-_SUPPOSED: Final = re.compile(
+_SUPPOSED = re.compile(
     r"\b(?:would(?!\s(?:\w{1,10}\s)?(?:be|rate|give|score|say|go|call|put|assign|settle|award|grade))|could|might|may|if|unless|almost|nearly|below|above|under|over|least|most|short\sof|requires?|reserved?|means|stands"
     r"|instead\sof|rather\sthan|more|less|better|worse|higher|lower|cannot|can['\u2019]t|either)\b",
     re.IGNORECASE,
 )
-_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}")
-_SENTENCE_END: Final = re.compile(r"[.!。]\s|[;。\n]|(?:,|\s[-\u2013\u2014])\s(?=not\b)")
-_OF_FIVE: Final = re.compile(
+_NUMBER = re.compile(r"[-+]?[0-9]{1,12}")
+_SENTENCE_END = re.compile(r"[.!。]\s|[;。\n]|(?:,|\s[-\u2013\u2014])\s(?=not\b)")
+_OF_FIVE = re.compile(
     r"(?:^|(?<=[.!\n]\s)|(?<=\n))[\s*_\"']{0,5}(?P<digit>[1-5])(?:\.0)?[*_]{0,2}\s?(?:/|out\sof|von|sur|su|из)\s?5(?=\s{0,3}(?:$|[.,:;!\n*\u2013\u2014-]|because|since|due|for|stars|points))",
     re.IGNORECASE,
 )
-_ASIDE: Final = re.compile(r"\([^()0-9]{0,30}\)")
+_ASIDE = re.compile(r"\([^()0-9]{0,30}\)")
 # "3 (Normal)." opens an answer; "5 (Excellent) would need" and a legend of several do not.
-_LEADING: Final = re.compile(
+_LEADING = re.compile(
     rf"(?P<digit>[1-5])\s?[-\u2013:(]?\s?(?P<term>{_TERM})\b\)?(?P<ends>\s{{0,3}}(?:$|[.:;,\n\u2013\u2014-]))?",
     re.IGNORECASE,
 )
 # "3\uc810\uc744 \uc8fc\uaca0\uc2b5\ub2c8\ub2e4", "3\u70b9\u3067\u3059": the unit marks the number as a score.
-_WITH_UNIT: Final = re.compile(
+_WITH_UNIT = re.compile(
     r"(?<![0-9.])(?P<digit>[1-5])\s?(?:점(?=을|이|으로|\W|$)|点(?=です|を|と|だ|に|\W|$)|分(?![钟鐘之别析为成]))"
 )
-_READ: Final = 10_000
+_READ = 10_000
 """Number of characters that are parsed at the end of a longer text; a leading score is searched at its start."""
-_NEAR: Final = 40
+_NEAR = 40
 """Maximum number of characters between a word such as `rating` and the score that follows it."""
 
-_HEADS: Final = {
+_HEADS = {
     "strict": re.compile(r"(?P<problem>Problem Description:)|(?P<adherence>Standard Adherence:)"),
     "lenient": re.compile(
         r"(?:#{1,4}\s)?[*_]{0,3}(?:(?P<problem>problem\s{1,3}description)|(?P<adherence>standard\s{1,3}adherence))"
@@ -130,19 +130,16 @@ _HEADS: Final = {
     ),
 }
 Family = ErrorFamily | Literal["none"]
-_KNOWN: Final[dict[str, Family]] = {
-    "none": "none",
-    **{family.value: family for family in ErrorFamily},
-}
-_LETTERS: Final = re.compile(r"[a-z]+")
-_FAMILY: Final = re.compile(
+_KNOWN: dict[str, Family] = {"none": "none", **{family.value: family for family in ErrorFamily}}
+_LETTERS = re.compile(r"[a-z]+")
+_FAMILY = re.compile(
     r"<\s{0,3}family\s{0,3}>[^<]{0,200}(?:<\s{0,3}/\s{0,3}family\s{0,3}>)?",
     re.IGNORECASE | re.ASCII,
 )
-_REASONS_END: Final = re.compile(r"</think>|<answer>", re.IGNORECASE | re.ASCII)
+_REASONS_END = re.compile(r"</think>|<answer>", re.IGNORECASE | re.ASCII)
 
 
-def parse_realism_answer(text: str, reading: AnswerContext) -> RealismVerdict:
+def parse_realism_answer(text: str, context: AnswerContext) -> RealismVerdict:
     """Parse the realism score in the last `<answer>`, and the two reasons after their headings.
 
     `strict` accepts an integer from 1 to 5, or one of the five terms if the prompt variant is
@@ -150,14 +147,14 @@ def parse_realism_answer(text: str, reading: AnswerContext) -> RealismVerdict:
     prose. A number outside 1 to 5 is out of range. A fraction is malformed; it is never rounded. If
     the prompt asks for thoughts without headings, the whole thought is taken as the problem.
     """
-    asks = reading.prompt in FAMILY_PROMPTS
+    asks = context.prompt in FAMILY_PROMPTS
     return RealismVerdict(
         score=choose_first_parsed_result(
-            _iter_parsed_scores(_FAMILY.sub("", text) if asks else text, reading)
+            _iter_parsed_scores(_FAMILY.sub("", text) if asks else text, context)
         ),
-        problem=choose_first_parsed_result(_iter_parsed_problems(text, reading)),
-        adherence=choose_first_parsed_result(_iter_parsed_reasons(text, "adherence", reading.mode)),
-        family=choose_first_parsed_result(_iter_parsed_error_families(text, reading.mode))
+        problem=choose_first_parsed_result(_iter_parsed_problems(text, context)),
+        adherence=choose_first_parsed_result(_iter_parsed_reasons(text, "adherence", context.mode)),
+        family=choose_first_parsed_result(_iter_parsed_error_families(text, context.mode))
         if asks
         else None,
     )
@@ -180,8 +177,8 @@ def _parse_error_family(piece: str) -> Family | Unparsed:
     return _KNOWN.get(piece, build_unparsed_result(UnparsedReason.MALFORMED, piece))
 
 
-def _iter_parsed_scores(text: str, reading: AnswerContext) -> Iterator[int | Unparsed]:
-    scores = _TERMS if reading.prompt in VERBAL_PROMPTS else _INTEGERS
+def _iter_parsed_scores(text: str, context: AnswerContext) -> Iterator[int | Unparsed]:
+    scores = _TERMS if context.prompt in VERBAL_PROMPTS else _INTEGERS
     body = strip_thinking(text).strip()
     if is_answer_corrected(body):
         yield build_unparsed_result(UnparsedReason.AMBIGUOUS, body)
@@ -192,7 +189,7 @@ def _iter_parsed_scores(text: str, reading: AnswerContext) -> Iterator[int | Unp
         if pieces
         else _build_unparsed_score(pieces)
     )
-    if reading.mode == "lenient":
+    if context.mode == "lenient":
         plain = strip_markup(body).strip()
         if pieces := find_tag_contents(plain, "answer", "lenient"):
             yield _parse_loose_score(pieces[-1])
@@ -202,7 +199,7 @@ def _iter_parsed_scores(text: str, reading: AnswerContext) -> Iterator[int | Unp
 
 def _iter_untagged_scores(plain: str) -> Iterator[int | Unparsed]:
     stated = [
-        _parse_loose_score(_extract_first_sentence(value))
+        _parse_loose_score(_SENTENCE_END.split(value, maxsplit=1)[0])
         for value in get_field_values(parse_answer_fields(plain), "score")
     ]
     stated = stated or [
@@ -215,21 +212,15 @@ def _iter_untagged_scores(plain: str) -> Iterator[int | Unparsed]:
     yield from scores
     lines = [line.strip() for line in plain[-_READ:].splitlines() if line.strip()]
     for line in (lines[0], lines[-1]) if lines else ():
-        if len(line) <= SHORT and _BARE.fullmatch(_remove_scores(line)):
+        if len(line) <= SHORT and _BARE.fullmatch(
+            _ASIDE.sub("", _SCORE.sub("", _SCALE.sub("", replace_number_words(line))))
+        ):
             yield _parse_loose_score(line)
     yield _parse_leading_score(plain[:_READ])
     scaled = {int(match["digit"]) for match in _OF_FIVE.finditer(plain[-_READ:])}
     if len(scaled) == 1:
         yield from scaled
     yield _parse_prose_score(plain[-_READ:])
-
-
-def _extract_first_sentence(value: str) -> str:
-    return _SENTENCE_END.split(value, maxsplit=1)[0]
-
-
-def _remove_scores(line: str) -> str:
-    return _ASIDE.sub("", _SCORE.sub("", _SCALE.sub("", replace_number_words(line))))
 
 
 def _parse_leading_score(plain: str) -> int | Unparsed:
@@ -314,10 +305,10 @@ def _get_score_value(score: re.Match[str]) -> int:
     return int(score["digit"]) if score["digit"] else _TERMS[score["term"].capitalize()]
 
 
-def _iter_parsed_problems(text: str, reading: AnswerContext) -> Iterator[str | Unparsed]:
-    yield from _iter_parsed_reasons(text, "problem", reading.mode)
+def _iter_parsed_problems(text: str, context: AnswerContext) -> Iterator[str | Unparsed]:
+    yield from _iter_parsed_reasons(text, "problem", context.mode)
     ends = _REASONS_END.search(text)
-    if reading.prompt in FREE_PROMPTS and ends:
+    if context.prompt in FREE_PROMPTS and ends:
         thought = text[: ends.start()].strip().removeprefix("<think>").strip()
         yield thought or Unparsed(UnparsedReason.MISSING)
 
@@ -343,47 +334,49 @@ def _parse_reason(text: str, reason: Reason, mode: Mode) -> str | Unparsed:
     return content or Unparsed(UnparsedReason.MISSING)
 
 
-_FLAWLESS: Final = len(TERMS)
+_FLAWLESS = len(TERMS)
 
 
-def format_realism_training_answer(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
+def format_realism_training_answer(
+    true_rating: Rating, prompt: str, _space: BoxSpace | None
+) -> str:
     """Return the training answer for a realism rating: the reasons if requested, then the score.
 
     If the prompt asks for thoughts without headings, the thought is the problem, because the parser
     reads such answers this way.
     """
-    score = TERMS[truth.score - 1] if prompt in VERBAL_PROMPTS else str(truth.score)
+    score = TERMS[true_rating.score - 1] if prompt in VERBAL_PROMPTS else str(true_rating.score)
     answer = f"<answer>{score}</answer>"
     if not PROMPTS[prompt].asks_to_think:
         return answer
-    problem, adherence = collapse_whitespace(truth.problem), collapse_whitespace(truth.adherence)
+    problem, adherence = (
+        collapse_whitespace(true_rating.problem),
+        collapse_whitespace(true_rating.adherence),
+    )
     if not problem or (prompt not in FREE_PROMPTS and not adherence):
-        msg = "no reason with the score. Train a prompt that asks for the score only: score-only"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "no reason with the score. Train a prompt that asks for the score only: score-only"
+        )
     headed = f"Problem Description: {problem}\nStandard Adherence: {adherence}"
     thought = problem if prompt in FREE_PROMPTS else headed
-    family = _get_error_family(truth) if prompt in FAMILY_PROMPTS else None
+    family = _get_error_family(true_rating) if prompt in FAMILY_PROMPTS else None
     named = "" if family is None else f"<family>{family}</family>\n"
     text = f"<think>{thought}</think>\n{named}{answer}"
     verdict = parse_realism_answer(text, AnswerContext(prompt=prompt))
     adherence_read = None if isinstance(verdict.adherence, Unparsed) else verdict.adherence
     require_training_answer_parses_back(
         said=(verdict.score, verdict.problem, adherence_read, verdict.family),
-        meant=(
-            truth.score,
-            problem,
-            None if prompt in FREE_PROMPTS else adherence,
-            family,
-        ),
+        meant=(true_rating.score, problem, None if prompt in FREE_PROMPTS else adherence, family),
     )
     return text
 
 
-def _get_error_family(truth: Rating) -> str:
+def _get_error_family(true_rating: Rating) -> str:
     """Return the error family, or `none` for a best score; raise `InvalidValueError` without both."""
-    if truth.family is not None:
-        return truth.family.value
-    if truth.score == _FLAWLESS:
+    if true_rating.family is not None:
+        return true_rating.family.value
+    if true_rating.score == _FLAWLESS:
         return "none"
-    msg = "no family of errors with the score. Train a prompt that does not ask for it: paper"
-    raise InvalidValueError(msg)
+    raise InvalidValueError(
+        "no family of errors with the score. Train a prompt that does not ask for it: paper"
+    )

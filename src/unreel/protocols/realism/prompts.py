@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
 
 from unreel.core.judgement import ErrorFamily, Rating
 from unreel.core.registry import LazyImport
@@ -10,18 +9,18 @@ from unreel.core.safe_text import sanitise_lines
 from unreel.core.verdict import RealismVerdict
 from unreel.protocols.protocol import ProtocolPrompt, ProtocolTexts, format_verdict_part
 
-SOURCE: Final = "VideoRealBench, CVPR 2026"
-TERMS: Final = ("Bad", "Poor", "Normal", "Good", "Excellent")
+SOURCE = "VideoRealBench, CVPR 2026"
+TERMS = ("Bad", "Poor", "Normal", "Good", "Excellent")
 """Verbal forms of the scores 1 to 5, in order."""
 
-_TASK: Final = (
+_TASK = (
     "You are video authority evaluation expert in physics and video content analysis, carefully "
     "observe all frames of the provided video and evaluate whether its content strictly adheres "
     "to universal physical laws (including but not limited to mechanics, gravity, motion "
     "dynamics, material properties, and spatial logic).\n"
     "\n"
 )
-_INTEGERS: Final = (
+_INTEGERS = (
     "Rate the video using only one of the following five integer (do not use any other "
     "expressions or modify the score term):\n"
     "\n"
@@ -39,15 +38,15 @@ _INTEGERS: Final = (
     "\n"
     "5(Excellent): The whole video is fully realistic and flawless"
 )
-_STRUCTURE: Final = (
+_STRUCTURE = (
     "Show your thought process within <think> </think> following the Response Structure:  \n"
     " Problem Description:[Describe the unrealistic elements in the video]  \n"
     " Standard Adherence:[Use language specific to the score criteria to explain how these "
     "issues align with the scoring standards].\n"
     "\n"
 )
-_THOUGHT: Final = "Show your thought process within <think> </think>.\n\n"
-_SCORE: Final = "Finally, provide the final score within <answer> </answer>."
+_THOUGHT = "Show your thought process within <think> </think>.\n\n"
+_SCORE = "Finally, provide the final score within <answer> </answer>."
 
 
 def _replace_scores_by_terms(integers: str) -> str:
@@ -58,24 +57,24 @@ def _replace_scores_by_terms(integers: str) -> str:
 
 
 # The scale ends with a full stop in figure 3 only; `score-only` is figure 4 without thoughts.
-_ENDINGS: Final = {
+_ENDINGS = {
     "paper": f".\n\n{_STRUCTURE}{_SCORE}",
     "no-structure": f"\n\n{_THOUGHT}{_SCORE}",
     "score-only": f"\n\n{_SCORE}",
 }
-_FAMILIES: Final = (
+_FAMILIES = (
     "Then say within <family> </family> what the errors are about, using only one of the following "
     f"terms: {', '.join(family.value for family in ErrorFamily)}, none.\n\n"
 )
-FAMILY_PROMPTS: Final = frozenset({"families"})
+FAMILY_PROMPTS = frozenset({"families"})
 """Variants that ask which of the three families of errors the clip shows."""
-_PRINTED: Final = frozenset({"paper", "no-structure"})
-VERBAL_PROMPTS: Final = frozenset(f"{name}-verbal" for name in _ENDINGS)
+_PRINTED = frozenset({"paper", "no-structure"})
+VERBAL_PROMPTS = frozenset(f"{name}-verbal" for name in _ENDINGS)
 """Variants answered by a word of `TERMS`; the others are answered by an integer."""
-FREE_PROMPTS: Final = frozenset({"no-structure", "no-structure-verbal"})
+FREE_PROMPTS = frozenset({"no-structure", "no-structure-verbal"})
 """Variants that ask for thoughts without headings; all thoughts together are the reason."""
 
-PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
+PROMPTS: Mapping[str, ProtocolPrompt] = MappingProxyType(
     {
         **{
             name: ProtocolPrompt(
@@ -102,15 +101,15 @@ PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
 )
 
 
-_SCORES: Final = len(TERMS)
+_SCORES = len(TERMS)
 
 
 def _format_score(score: int) -> str:
     return f"{score} of {_SCORES} ({TERMS[score - 1].lower()})"
 
 
-def _format_correct_answer(truth: Rating) -> str:
-    return str(truth.score)
+def _format_correct_answer(true_rating: Rating) -> str:
+    return str(true_rating.score)
 
 
 def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -> str:
@@ -125,7 +124,7 @@ def _iter_verdict_details(verdict: RealismVerdict) -> Iterator[tuple[str, str]]:
         yield "errors", format_verdict_part(verdict.family, str)
 
 
-WORDING: Final[ProtocolTexts[Rating, RealismVerdict]] = ProtocolTexts(
+WORDING: ProtocolTexts[Rating, RealismVerdict] = ProtocolTexts(
     decides="score",
     say=_format_score,
     right=_format_correct_answer,

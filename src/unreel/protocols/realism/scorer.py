@@ -1,7 +1,6 @@
 """Scorecard of the protocol `realism`."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
 
 import numpy as np
 
@@ -23,12 +22,12 @@ from unreel.protocols.realism.metrics import FIGURES, INSTRUMENT
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import pair_consistency, plcc, srocc
 
-MIDDLE: Final = 3
+MIDDLE = 3
 """Score that replaces an unreadable score in the `-impute-3` metrics."""
 
 RealismRow = ScoredQuestion[Rating, RealismVerdict]
 Answered = tuple[RealismRow, RealismVerdict]
-_FIGURES: Final[tuple[tuple[str, Callable[..., Measured]], ...]] = (
+_FIGURES: tuple[tuple[str, Callable[..., Measured]], ...] = (
     ("plcc", plcc),
     ("srocc", srocc),
     ("pcr", pair_consistency),
@@ -104,8 +103,9 @@ def _measure_text_similarity(answered: Sequence[Answered], *, seed: int) -> Metr
         return Metric(name="sts", value=nothing, coverage=coverage)
     clips, values = zip(*scored, strict=True)
     if not all(-1 <= value <= 1 for value in values):
-        msg = f"a similarity must be between -1 and 1, got {max(values, key=abs)}. Give cosines"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"a similarity must be between -1 and 1, got {max(values, key=abs)}. Give cosines"
+        )
     value = bootstrap_mean(values, seed=seed, clusters=clips, bounds=(-1, 1))
     return Metric(name="sts", value=value, coverage=coverage)
 

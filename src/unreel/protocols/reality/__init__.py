@@ -1,7 +1,6 @@
 """The protocol `reality`: is a clip real or generated (Video Reality Test)."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from unreel.core.clip import Origin
 from unreel.core.registry import LazyImport
@@ -12,15 +11,15 @@ from unreel.protocols.reality.prompts import PROMPTS, WORDING
 
 
 def _get_true_origins(
-    shown: Sequence[ClipGroundTruth],
+    ground_truth: Sequence[ClipGroundTruth],
     *,
     duration_us: int | None,  # noqa: ARG001
 ) -> tuple[Origin, ...]:
-    (clip,) = shown
+    (clip,) = ground_truth
     return (clip.origin,)
 
 
-REALITY: Final[Protocol[Origin, RealityVerdict]] = Protocol(
+REALITY: Protocol[Origin, RealityVerdict] = Protocol(
     instrument=INSTRUMENT,
     title="Real or generated",
     prompts=PROMPTS,

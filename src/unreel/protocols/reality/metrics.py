@@ -1,7 +1,6 @@
 """Metrics of the protocol `reality`: accuracies on real clips and per creator, detection rates."""
 
 from dataclasses import replace
-from typing import Final
 
 from unreel.core.question import Instrument
 from unreel.protocols.metric_definitions import (
@@ -16,8 +15,8 @@ from unreel.protocols.metric_definitions import (
     build_detection_metric_definitions,
 )
 
-INSTRUMENT: Final = Instrument("reality", 2)
-FIGURES: Final = ProtocolMetrics(
+INSTRUMENT = Instrument("reality", 2)
+FIGURES = ProtocolMetrics(
     declared=(
         MetricDefinition(
             metric="balanced",
@@ -93,10 +92,7 @@ FIGURES: Final = ProtocolMetrics(
         *PART_VARIANTS,
         (": X", "of creator X alone; for a mean over creators, of X against all real clips"),
         (": X/SETTING", "the same for the clips that X made in one setting"),
-        (
-            ALL_CLIPS,
-            "over every queried clip: one that failed or cannot be read is wrong",
-        ),
+        (ALL_CLIPS, "over every queried clip: one that failed or cannot be read is wrong"),
     ),
     by_part=("accuracy", "balanced", "f1", "fake-accuracy", "real-accuracy"),
 )

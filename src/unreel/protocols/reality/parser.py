@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
@@ -25,36 +24,37 @@ from unreel.protocols.label_claim_parser import (
 from unreel.protocols.protocol import AnswerContext, Mode
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 
-_PLACEHOLDER: Final = "answer here"
+_PLACEHOLDER = "answer here"
 """Placeholder of the prompt's example, which some models repeat."""
-_DIGITS: Final = {"1": Label.REAL, "0": Label.GENERATED}
+_DIGITS = {"1": Label.REAL, "0": Label.GENERATED}
 # "1", "1.", "(1)", "Answer: 1", "so the answer is 0", "1 (real)": digits that state an answer.
-_DIGIT: Final = re.compile(
-    r"(?:^|(?<=\n)(?=\W{0,8}[01]\W{0,5}$)|\b(?:so|hence|thus|therefore)\b(?=\W{0,3}[01]\W{0,3}$)|\b(?:answer|verdict|label|result|prediction)\b[\"'*\s]{0,5}(?:is\s?:|:|=|is)?)[\"'*(\[\s]{0,8}(?P<digit>[01])"
-    r"(?![\w%/]|[.,:-]\d)",
+_DIGIT = re.compile(
+    r"(?:^|(?<=\n)(?=\W{0,8}[01]\W{0,5}$)|\b(?:so|hence|thus|therefore)\b(?=\W{0,3}[01]\W{0,3}$)"
+    r"|\b(?:answer|verdict|label|result|prediction)\b[\"'*\s]{0,5}(?:is\s?:|:|=|is))[\"'*(\[\s]{0,8}(?P<digit>[01])"
+    r"(?=[\"'*)\]\s]{0,5}(?:$|\n|[.,;:(]|[-\u2013\u2014]|because|since|as\s|\(|=))(?![\w%/]|[.,:-]\d)",
     re.IGNORECASE | re.ASCII,
 )
-_ANY_DIGIT: Final = re.compile(r"(?<![\w.])[01](?![\w%]|\.\d)", re.ASCII)
-_CERTAIN: Final = 100
-_AMOUNT: Final = r"(?P<sure>[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?)"
-_PLAIN: Final = re.compile(_AMOUNT, re.ASCII)
-_LOOSE: Final = re.compile(
+_ANY_DIGIT = re.compile(r"(?<![\w.])[01](?![\w%]|\.\d)", re.ASCII)
+_CERTAIN = 100
+_AMOUNT = r"(?P<sure>[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?)"
+_PLAIN = re.compile(_AMOUNT, re.ASCII)
+_LOOSE = re.compile(
     rf"[\"'*(\[\s]{{0,8}}{_AMOUNT}\s{{0,3}}(?:%|percent|(?:/|out\sof)\s{{0,3}}100)?[\"'*)\].\s]{{0,8}}",
     re.IGNORECASE | re.ASCII,
 )
-_STATED: Final = re.compile(
+_STATED = re.compile(
     rf"\bconfidence\b[\"'*\s]{{0,5}}(?::|=|is)?[\"'*(\s]{{0,8}}{_AMOUNT}(?![\w]|\.\d)",
     re.IGNORECASE | re.ASCII,
 )
-_CONFIDENCE: Final = re.compile(
+_CONFIDENCE = re.compile(
     r"<\s{0,3}confidence\s{0,3}>[^<]{0,200}(?:<\s{0,3}/\s{0,3}confidence\s{0,3}>)?",
     re.IGNORECASE | re.ASCII,
 )
 """Confidence tag, which is removed before the label is parsed: a confidence of 1 or 0 is no label."""
-_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?")
+_NUMBER = re.compile(r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
-def parse_reality_answer(text: str, reading: AnswerContext) -> RealityVerdict:
+def parse_reality_answer(text: str, context: AnswerContext) -> RealityVerdict:
     """Parse the label in the last `<answer>` of an answer: 1 is real, 0 is generated.
 
     Thoughts are ignored. `lenient` also accepts words for the label, in other languages too,
@@ -64,9 +64,9 @@ def parse_reality_answer(text: str, reading: AnswerContext) -> RealityVerdict:
     1, such as 0.9, is ambiguous.
     """
     body = strip_thinking(text).strip()
-    asks = reading.prompt in CONFIDENCE_PROMPTS
+    asks = context.prompt in CONFIDENCE_PROMPTS
     read = _read_often if len(body) <= SHORT else _parse_reality_verdict
-    return read(body, reading.mode, asks=asks)
+    return read(body, context.mode, asks=asks)
 
 
 def _parse_reality_verdict(body: str, mode: Mode, *, asks: bool) -> RealityVerdict:
@@ -81,7 +81,7 @@ def _parse_reality_verdict(body: str, mode: Mode, *, asks: bool) -> RealityVerdi
     )
 
 
-_read_often: Final = lru_cache(maxsize=4096)(_parse_reality_verdict)
+_read_often = lru_cache(maxsize=4096)(_parse_reality_verdict)
 """Cached parser of answers without their thoughts, which often have equal texts."""
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
 
 from unreel.core.clip import Origin, Real
 from unreel.core.verdict import RealityVerdict
@@ -15,24 +14,24 @@ from unreel.protocols.protocol import (
     format_verdict_part,
 )
 
-SOURCE: Final = "Video Reality Test, arXiv 2512.13281"
+SOURCE = "Video Reality Test, arXiv 2512.13281"
 
 # The paper prints the opening tag in place of the closing one.
-_PAPER: Final = (
+_PAPER = (
     "Given the following video, please determine if the video is real or fake. First, think "
     "about the reasoning process, and then provide the answer. The reasoning process should be "
     "enclosed within <think></think> tags, and the answer should be enclosed within "
     "<answer></answer> tags. Respond with “1” for real and “0” for fake. For example: "
     "<think>reasoning process here <think><answer>answer here </answer>. <video >"
 )
-_DIRECT: Final = (
+_DIRECT = (
     "Given the following video, please determine if the video is real or fake. Respond with “1” "
     "for real and “0” for fake. Provide the answer directly within <answer></answer> tags, like "
     "this: <answer>answer here </answer>.\n"
     "\n"
     "<video >"
 )
-_DETAILED: Final = (
+_DETAILED = (
     "You are given the frames evenly sampled from an ASMR video.\n"
     "\n"
     "<video>\n"
@@ -67,7 +66,7 @@ _DETAILED: Final = (
     "where **0** = generated (fake), **1** = real (authentic human-captured video)."
 )
 
-_CONFIDENCE: Final = (
+_CONFIDENCE = (
     "Given the following video, please determine if the video is real or fake. Respond with “1” "
     "for real and “0” for fake. Provide the answer directly within <answer></answer> tags, and "
     "within <confidence></confidence> tags how likely it is that your answer is right, as a "
@@ -76,10 +75,10 @@ _CONFIDENCE: Final = (
     "\n"
     "<video >"
 )
-CONFIDENCE_PROMPTS: Final = frozenset({"confidence"})
+CONFIDENCE_PROMPTS = frozenset({"confidence"})
 """Variants that ask for the reviewer's confidence."""
 
-PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
+PROMPTS: Mapping[str, ProtocolPrompt] = MappingProxyType(
     {
         "paper": ProtocolPrompt(text=_PAPER, source=SOURCE),
         "direct": ProtocolPrompt(text=_DIRECT, source=SOURCE),
@@ -88,7 +87,7 @@ PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
     }
 )
 
-STORYBOARD: Final = ProtocolPrompt(
+STORYBOARD = ProtocolPrompt(
     text=(
         "Given 8 frames evenly sampled from an ASMR video, describe the overall scene in a "
         "single, continuous paragraph. Integrate information about the visual environment "
@@ -103,7 +102,7 @@ STORYBOARD: Final = ProtocolPrompt(
 """Prompt that turns 8 frames of a real clip into a text prompt for creators."""
 
 
-_TAUGHT: Final = frozenset({"direct"})
+_TAUGHT = frozenset({"direct"})
 """Prompts for training; the others ask for reasoning or a confidence, which no ground truth has."""
 
 
@@ -128,7 +127,7 @@ def _format_training_answer(truth: Origin, _prompt: str, _space: BoxSpace | None
     return f"<answer>{_format_correct_answer(truth)}</answer>"
 
 
-WORDING: Final[ProtocolTexts[Origin, RealityVerdict]] = ProtocolTexts(
+WORDING: ProtocolTexts[Origin, RealityVerdict] = ProtocolTexts(
     decides="label",
     say=format_label,
     right=_format_correct_answer,

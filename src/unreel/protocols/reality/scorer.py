@@ -4,7 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ from unreel.stats.row_sample import Array, BoolArray, ClusterIds
 RealityRow = ScoredQuestion[Origin, RealityVerdict]
 _NOT_ASKED, _UNTOLD = -2.0, -1.0
 """Values instead of a probability that was not requested, or that could not be read."""
-_KINDS_KEPT: Final = 4096
+_KINDS_KEPT = 4096
 """Maximum number of cached outcomes; most answers are equal to one of a few."""
 
 
@@ -79,7 +79,7 @@ class ClipAnswerColumns:
     @property
     def makers(self) -> list[str]:
         """Return the names of all creators, and of creators with setting, sorted."""
-        return sorted({maker for makers in self.kinds for maker in makers})
+        return sorted({creator for creators in self.kinds for creator in creators})
 
     @property
     def creators(self) -> list[str]:
@@ -88,7 +88,7 @@ class ClipAnswerColumns:
 
     def made_by(self, maker: str | None) -> BoolArray:
         """Return a mask of the clips of the creator `maker`; of the real clips if it is `None`."""
-        matches = [maker in makers if maker else not makers for makers in self.kinds]
+        matches = [maker in creators if maker else not creators for creators in self.kinds]
         chosen: BoolArray = np.array(matches, np.bool_)[self.kind]
         return chosen
 
@@ -145,15 +145,17 @@ class RealityScorecardData:
 def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
     """Build scorecard columns from `rows` in one pass; count failures and unreadable parts."""
     tying, kinds = ClusterIdBuilder(), dict[tuple[str, ...], int]()
-    kind, calls, answered, belief = array("i"), array("b"), bytearray(), array("d")
+    kind, calls, answered, posterior = array("i"), array("b"), bytearray(), array("d")
     failures, unparsed = Counter[str](), Counter[str]()
     origins: dict[Origin, tuple[str, int]] = {}
     outcomes: dict[Any, tuple[int, float, tuple[str, ...]]] = {}
     for row in rows:
         truth, outcome = row.truth, row.outcome
         if truth not in origins:
-            makers = list_creator_names(get_first_creator(truth), get_first_creator_setting(truth))
-            origins[truth] = get_first_creator(truth), kinds.setdefault(makers, len(kinds))
+            creators = list_creator_names(
+                get_first_creator(truth), get_first_creator_setting(truth)
+            )
+            origins[truth] = get_first_creator(truth), kinds.setdefault(creators, len(kinds))
         creator, number = origins[truth]
         tying.add(row.cluster.scene, row.creator or creator)
         kind.append(number)
@@ -161,7 +163,7 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
         if isinstance(outcome, Failure):
             failures[outcome.reason.value] += 1
             calls.append(CALLS[None])
-            belief.append(_NOT_ASKED)
+            posterior.append(_NOT_ASKED)
             continue
         if outcome not in outcomes:
             if len(outcomes) >= _KINDS_KEPT:
@@ -176,14 +178,14 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
         if unread:
             unparsed.update(unread)
         calls.append(call)
-        belief.append(p)
+        posterior.append(p)
     columns = ClipAnswerColumns(
         ties=tying.ties(),
         kinds=tuple(kinds),
         kind=np.frombuffer(kind, np.int32),
         said=np.frombuffer(calls, np.int8),
         answered=np.frombuffer(answered, np.bool_),
-        belief=_read_probability_column(belief),
+        belief=_read_probability_column(posterior),
     )
     return RealityScorecardData(asked=columns, failures=failures, unparsed=unparsed)
 
@@ -240,11 +242,11 @@ def compute_reality_scorecard(rows: Sequence[RealityRow], *, seed: int) -> Score
         n_questions=len(rows),
         n_answered=len(answered.said),
         metrics=(
-            *_iter_accuracy_metrics("", asked=answered, counted=valid, seed=seed),
-            *_iter_accuracy_metrics(ALL_CLIPS, asked=asks, counted=asks, seed=seed),
+            *_iter_accuracy_metrics("", asked_columns=answered, counted_columns=valid, seed=seed),
+            *_iter_accuracy_metrics(ALL_CLIPS, asked_columns=asks, counted_columns=asks, seed=seed),
             *_iter_rate_metrics(answered, seed=seed),
-            *_iter_label_metrics("", asked=answered, counted=valid, seed=seed),
-            *_iter_label_metrics(ALL_CLIPS, asked=asks, counted=asks, seed=seed),
+            *_iter_label_metrics("", asked_columns=answered, counted_columns=valid, seed=seed),
+            *_iter_label_metrics(ALL_CLIPS, asked_columns=asks, counted_columns=asks, seed=seed),
             *_iter_confidence_metrics(answered, seed=seed),
         ),
         failures=dict(sorted(count.failures.items())),
@@ -254,12 +256,12 @@ def compute_reality_scorecard(rows: Sequence[RealityRow], *, seed: int) -> Score
 
 
 def _iter_label_metrics(
-    suffix: str, *, asked: ClipAnswerColumns, counted: ClipAnswerColumns, seed: int
+    suffix: str, *, asked_columns: ClipAnswerColumns, counted_columns: ClipAnswerColumns, seed: int
 ) -> Iterator[Metric]:
-    right = measure_mean_percent(counted.right, clips=counted.ties, seed=seed)
-    yield Metric(name="accuracy" + suffix, value=right, coverage=asked.coverage)
-    value = measure_label_f1(counted.calls, seed=seed)
-    yield Metric(name="f1" + suffix, value=value, coverage=asked.coverage)
+    right = measure_mean_percent(counted_columns.right, clips=counted_columns.ties, seed=seed)
+    yield Metric(name="accuracy" + suffix, value=right, coverage=asked_columns.coverage)
+    value = measure_label_f1(counted_columns.calls, seed=seed)
+    yield Metric(name="f1" + suffix, value=value, coverage=asked_columns.coverage)
 
 
 def _iter_confidence_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Metric]:
@@ -278,37 +280,41 @@ def _iter_confidence_metrics(answered: ClipAnswerColumns, *, seed: int) -> Itera
 
 
 def _iter_accuracy_metrics(
-    suffix: str, *, asked: ClipAnswerColumns, counted: ClipAnswerColumns, seed: int
+    suffix: str, *, asked_columns: ClipAnswerColumns, counted_columns: ClipAnswerColumns, seed: int
 ) -> Iterator[Metric]:
-    creators, makers, right = asked.creators, asked.makers, counted.right
+    creators, makers, right = asked_columns.creators, asked_columns.makers, counted_columns.right
     for metric, parts_of in (("pooled", _build_pooled_means), ("balanced", _build_balanced_means)):
-        parts = {name: parts_of(counted, name, right) for name in makers}
+        parts = {name: parts_of(counted_columns, name, right) for name in makers}
         average = [
             WeightedMean(part.name, part.factor / len(creators), part.values, part.held, creator)
             for creator in creators
             for part in parts[creator]
         ]
-        value = measure_weighted_sum_percent(average, clips=counted.ties, seed=seed)
-        yield Metric(name=metric + suffix, value=value, coverage=asked.coverage)
+        value = measure_weighted_sum_percent(average, clips=counted_columns.ties, seed=seed)
+        yield Metric(name=metric + suffix, value=value, coverage=asked_columns.coverage)
         for name, against in parts.items():
-            value = measure_weighted_sum_percent(against, clips=counted.ties, seed=seed)
-            coverage = asked.only(asked.made_by(None) | asked.made_by(name)).coverage
+            value = measure_weighted_sum_percent(against, clips=counted_columns.ties, seed=seed)
+            coverage = asked_columns.only(
+                asked_columns.made_by(None) | asked_columns.made_by(name)
+            ).coverage
             yield Metric(name=f"{metric}{suffix}: {name}", value=value, coverage=coverage)
 
 
-def _build_pooled_means(counted: ClipAnswerColumns, maker: str, right: Array) -> list[WeightedMean]:
-    parts = _build_balanced_means(counted, maker, right)
+def _build_pooled_means(
+    counted_columns: ClipAnswerColumns, maker: str, right: Array
+) -> list[WeightedMean]:
+    parts = _build_balanced_means(counted_columns, maker, right)
     if any(part.is_empty for part in parts):
         return parts  # unmeasured; the empty part's name gives the reason
     return [WeightedMean(maker, 1, right, np.logical_or(*(part.held for part in parts)))]
 
 
 def _build_balanced_means(
-    counted: ClipAnswerColumns, maker: str, right: Array
+    counted_columns: ClipAnswerColumns, maker: str, right: Array
 ) -> list[WeightedMean]:
     return [
-        WeightedMean("real clips", 1 / 2, right, counted.made_by(None)),
-        WeightedMean(f"clips of {maker}", 1 / 2, right, counted.made_by(maker)),
+        WeightedMean("real clips", 1 / 2, right, counted_columns.made_by(None)),
+        WeightedMean(f"clips of {maker}", 1 / 2, right, counted_columns.made_by(maker)),
     ]
 
 
@@ -325,7 +331,9 @@ def _iter_rate_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Me
         yield _measure_label_rate(f"caught: {name}", Label.GENERATED, clips, seed=seed)
 
 
-def _measure_label_rate(name: str, label: Label, asked: ClipAnswerColumns, *, seed: int) -> Metric:
-    valid = asked.only(asked.valid)
+def _measure_label_rate(
+    name: str, label: Label, asked_columns: ClipAnswerColumns, *, seed: int
+) -> Metric:
+    valid = asked_columns.only(asked_columns.valid)
     value = measure_mean_percent(valid.said == CALLS[label], clips=valid.ties, seed=seed)
-    return Metric(name=name, value=value, coverage=asked.coverage)
+    return Metric(name=name, value=value, coverage=asked_columns.coverage)

@@ -1,7 +1,5 @@
 """The protocol `trace`: where, when and why a clip looks generated (DeepTraceReward)."""
 
-from typing import Final
-
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import TraceVerdict
 from unreel.protocols.protocol import Protocol, ProtocolGroundTruth
@@ -9,7 +7,7 @@ from unreel.protocols.trace.ground_truth import TraceTruth, build_trace_truths
 from unreel.protocols.trace.metrics import FIGURES, INSTRUMENT
 from unreel.protocols.trace.prompts import PROMPTS, WORDING
 
-TRACE: Final[Protocol[TraceTruth, TraceVerdict]] = Protocol(
+TRACE: Protocol[TraceTruth, TraceVerdict] = Protocol(
     instrument=INSTRUMENT,
     title="Where, when and why",
     prompts=PROMPTS,

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.verdict import Unparsed, UnparsedReason
@@ -12,26 +11,26 @@ from unreel.protocols.box_space import PERMILLE, BoxSpace
 from unreel.protocols.protocol import Mode
 
 # Bounded, so that no number overflows 64 bits, and long runs of digits are cheap.
-NUMBER: Final = r"[0-9]{1,12}(?:\.[0-9]{1,12})?"
-_CORNER: Final = rf"\s*(-?{NUMBER})\s*"
-_EXACT: Final = re.compile(rf"\[{_CORNER},{_CORNER},{_CORNER},{_CORNER}\]")
-_ANY_NUMBER: Final = re.compile(rf"(?<![\w.])[-+]?{NUMBER}(?!\w|\.[0-9])")
-_GROUP: Final = re.compile(r"\[[^\[\]]{1,100}\]|\([^()]{1,100}\)")
-_POINTS: Final = re.compile(
+NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,12})?"
+_CORNER = rf"\s*(-?{NUMBER})\s*"
+_EXACT = re.compile(rf"\[{_CORNER},{_CORNER},{_CORNER},{_CORNER}\]")
+_ANY_NUMBER = re.compile(rf"(?<![\w.])[-+]?{NUMBER}(?!\w|\.[0-9])")
+_GROUP = re.compile(r"\[[^\[\]]{1,100}\]|\([^()]{1,100}\)")
+_POINTS = re.compile(
     r"\(([^()]{1,40})\)\W{0,3}(?:(?:to|and|-)\W{0,3})?(?:[a-z -]{0,20})\(([^()]{1,40})\)"
 )
-_AXIS: Final = r"(?:_?(?:min|max|left|right|top|bottom|start|end|tl|br|cent(?:er|re)|[0-2c]))?"
-_NAME: Final = rf"(?:[xy]{_AXIS}|c_?[xy]|cent(?:er|re)[_\s]?[xy]|(?:box_)?(?:w|h|width|height)|left|top|right|bottom)"
-_NAMED: Final = re.compile(
+_AXIS = r"(?:_?(?:min|max|left|right|top|bottom|start|end|tl|br|cent(?:er|re)|[0-2c]))?"
+_NAME = rf"(?:[xy]{_AXIS}|c_?[xy]|cent(?:er|re)[_\s]?[xy]|(?:box_)?(?:w|h|width|height)|left|top|right|bottom)"
+_NAMED = re.compile(
     rf"(?<![a-z0-9-])(?P<name>{_NAME})[\"']?(?:\s{{0,3}}(?:[:=]|is\b|at\b)|(?=\s))\s{{0,3}}(?P<number>[-+]?{NUMBER})(?!\w|\.[0-9])",
     re.IGNORECASE,
 )
-_ORDER: Final = re.compile(
+_ORDER = re.compile(
     rf"(?<![a-z0-9-])({_NAME})[\"']?[,;\s/|]{{1,4}}[\"']?({_NAME})[\"']?[,;\s/|]{{1,4}}[\"']?({_NAME})[\"']?[,;\s/|]{{1,4}}[\"']?({_NAME})(?![a-z0-9])"
     r"|\b(?P<short>xyxy|xywh|yxyx|ltrb|ltwh|tlbr|cxcywh)\b",
     re.IGNORECASE,
 )
-_SHORT_ORDERS: Final = {
+_SHORT_ORDERS = {
     "xyxy": ("x0", "y0", "x1", "y1"),
     "ltrb": ("x0", "y0", "x1", "y1"),
     "yxyx": ("y0", "x0", "y1", "x1"),
@@ -40,45 +39,45 @@ _SHORT_ORDERS: Final = {
     "ltwh": ("x", "y", "w", "h"),
     "cxcywh": ("cx", "cy", "w", "h"),
 }
-_RANGES: Final = re.compile(
+_RANGES = re.compile(
     rf"\b(?P<first>[xy])\b[^0-9xy]{{0,12}}({NUMBER})\s{{0,3}}(?:-|\u2013|to|\.\.|until|and)\s{{0,3}}({NUMBER})"
     rf"[^0-9]{{0,12}}\b(?P<second>[xy])\b[^0-9xy]{{0,12}}({NUMBER})\s{{0,3}}(?:-|\u2013|to|\.\.|until|and)\s{{0,3}}({NUMBER})",
     re.IGNORECASE,
 )
-_CORNERS: Final = re.compile(
+_CORNERS = re.compile(
     rf"\b(?P<y>top|bottom|upper|lower)[\s-]?(?P<x>left|right)[^0-9-]{{0,20}}({NUMBER})[^0-9-]{{1,5}}({NUMBER})",
     re.IGNORECASE,
 )
-_BY_SIZE: Final = re.compile(
+_BY_SIZE = re.compile(
     r"\b(?:cent(?:er|re)\w{0,2}|middle|width|height|size|wide|tall|radius)\b|中心|宽|高",
     re.IGNORECASE,
 )
-_BY_CENTRE: Final = re.compile(r"\b(?:cent(?:er|re)\w{0,2}|middle)\b|中心", re.IGNORECASE)
-_ELSEWHERE: Final = re.compile(r"(?<![a-z])box_2d\b", re.IGNORECASE)
+_BY_CENTRE = re.compile(r"\b(?:cent(?:er|re)\w{0,2}|middle)\b|中心", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"(?<![a-z])box_2d\b", re.IGNORECASE)
 """Gemini's own form: y first, in parts of a thousand, regardless of the declared space."""
-_PERMILLE: Final = re.compile(
+_PERMILLE = re.compile(
     r"0\s?(?:-|\u2013|to)\s?1,?000\b|per\s?mille?|\u2030|/\s?1,?000\b", re.IGNORECASE
 )
-_UNIT: Final = re.compile(
+_UNIT = re.compile(
     r"\b(?:normali[sz]\w{0,6}|normiert\w{0,2}|normalizad\w{0,2}|normalizzat\w|fractions?|relative|ratios?|нормализ\w{0,8})\b(?:\sof\s(?:the\s)?(?:frame|image|video|width\sand\sheight|size))?|归一化|正規化|정규화"
     r"|[\[(]?\b0(?:\.0)?\s?(?:-|\u2013|to|\.\.)\s?1(?:\.0)?\b(?![.,]?\s?[0-9])[\])]?"
     r"|[\[(]0(?:\.0)?\s?,\s?1(?:\.0)?[\])]",
     re.IGNORECASE,
 )
-_PIXELS: Final = re.compile(r"(?<=[0-9])\s?(?:px|pixels?|像素)\b|(?<=[0-9])像素", re.IGNORECASE)
-_COMMAS: Final = re.compile(r"(?<=[0-9]),(?=[0-9])")
-_N: Final = 4
-_PERCENT: Final = BoxSpace("percent", 100, 100)
-_PARTS: Final = BoxSpace("unit", 1, 1)
-_THOUSANDTHS: Final = BoxSpace("permille", PERMILLE, PERMILLE)
-_LEFT: Final = ("x0", "xmin", "left", "xleft", "xstart", "xtl", "x")
-_TOP: Final = ("y0", "ymin", "top", "ytop", "ystart", "ytl", "y")
-_RIGHT: Final = ("x2", "xmax", "right", "xright", "xend", "xbr")
-_BOTTOM: Final = ("y2", "ymax", "bottom", "ybottom", "yend", "ybr")
-_WIDTH: Final = ("width", "w", "boxw", "boxwidth")
-_HEIGHT: Final = ("height", "h", "boxh", "boxheight")
-_X_CENTRE: Final = ("cx", "xc", "xcenter", "xcentre", "centerx", "centrex")
-_Y_CENTRE: Final = ("cy", "yc", "ycenter", "ycentre", "centery", "centrey")
+_PIXELS = re.compile(r"(?<=[0-9])\s?(?:px|pixels?|像素)\b|(?<=[0-9])像素", re.IGNORECASE)
+_COMMAS = re.compile(r"(?<=[0-9]),(?=[0-9])")
+_N = 4
+_PERCENT = BoxSpace("percent", 100, 100)
+_PARTS = BoxSpace("unit", 1, 1)
+_THOUSANDTHS = BoxSpace("permille", PERMILLE, PERMILLE)
+_LEFT = ("x0", "xmin", "left", "xleft", "xstart", "xtl", "x")
+_TOP = ("y0", "ymin", "top", "ytop", "ystart", "ytl", "y")
+_RIGHT = ("x2", "xmax", "right", "xright", "xend", "xbr")
+_BOTTOM = ("y2", "ymax", "bottom", "ybottom", "yend", "ybr")
+_WIDTH = ("width", "w", "boxw", "boxwidth")
+_HEIGHT = ("height", "h", "boxh", "boxheight")
+_X_CENTRE = ("cx", "xc", "xcenter", "xcentre", "centerx", "centrex")
+_Y_CENTRE = ("cy", "yc", "ycenter", "ycentre", "centery", "centrey")
 
 
 def parse_trace_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
@@ -128,8 +127,8 @@ def find_box_texts(text: str) -> list[str]:
     return [group for group in groups if len(_ANY_NUMBER.findall(group)) == _N]
 
 
-def _parse_loose_box(piece: str, declared: BoxSpace) -> Box | Unparsed:
-    space = _find_box_space(piece, declared)
+def _parse_loose_box(piece: str, box_space: BoxSpace) -> Box | Unparsed:
+    space = _find_box_space(piece, box_space)
     corners = None if space is None else _find_corners(_remove_unit_words(piece))
     if space is None or corners is None:
         return build_unparsed_result(UnparsedReason.MALFORMED, piece)
@@ -138,8 +137,8 @@ def _parse_loose_box(piece: str, declared: BoxSpace) -> Box | Unparsed:
     return _build_box_in_space(corners, space, piece)
 
 
-def _find_box_space(piece: str, declared: BoxSpace) -> BoxSpace | None:
-    """Return a box's named space, else `declared`; `None` for unknown pixels or Gemini's `box_2d`."""
+def _find_box_space(piece: str, box_space: BoxSpace) -> BoxSpace | None:
+    """Return a box's named space, else `box_space`; `None` for unknown pixels or Gemini's `box_2d`."""
     if _ELSEWHERE.search(piece):
         return None
     if "%" in piece:
@@ -148,8 +147,8 @@ def _find_box_space(piece: str, declared: BoxSpace) -> BoxSpace | None:
         return _THOUSANDTHS
     if _UNIT.search(piece):
         return _PARTS
-    counts = declared.name not in {_PARTS.name, _THOUSANDTHS.name}
-    return declared if counts or not _PIXELS.search(piece) else None
+    counts = box_space.name not in {_PARTS.name, _THOUSANDTHS.name}
+    return box_space if counts or not _PIXELS.search(piece) else None
 
 
 def _remove_unit_words(piece: str) -> str:

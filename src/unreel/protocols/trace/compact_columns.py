@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.box import Box
 from unreel.core.failure import Failure
@@ -12,9 +12,9 @@ from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import TraceVerdict, Unparsed
 from unreel.protocols.trace.ground_truth import TraceTruth
 
-_WORDS: Final = "..."
+_WORDS = "..."
 """Placeholder for the text of an explanation, which is not stored."""
-_CORNERS: Final = 4
+_CORNERS = 4
 
 
 def create_compact_trace_columns() -> "tuple[TraceTruthColumn, TraceVerdictColumn]":

@@ -1,7 +1,6 @@
 """Judge that scores explanations in answers of `trace`: its prompt, and the parser of its scores."""
 
 import re
-from typing import Final
 
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.answer_text import build_unparsed_result
@@ -9,7 +8,7 @@ from unreel.protocols.presentation import quote_text_for_prompt
 from unreel.protocols.protocol import ProtocolPrompt
 from unreel.protocols.trace.prompts import SOURCE
 
-JUDGE: Final = ProtocolPrompt(
+JUDGE = ProtocolPrompt(
     text=(
         "You will receive a ground-truth explanation and a model-predicted explanation.\n"
         "Rate the predicted explanation on a scale of 0, 0.5, or 1 based on:\n"
@@ -36,12 +35,12 @@ JUDGE: Final = ProtocolPrompt(
 )
 """Prompt of the paper with its three examples; the pair to rate follows in the same layout."""
 
-_SCORE: Final = re.compile(
+_SCORE = re.compile(
     r"[*_`\"'\s]{0,8}(?:(?:score|answer|rating)[*_`\s]{0,8}[:=][*_`\"'\s]{0,8})?"
     r"(?P<score>0?\.50{0,3}|[01](?:\.0{1,3})?)[*_`\"'\s]{0,8}\.?[*_`\"'\s]{0,8}",
     re.IGNORECASE | re.ASCII,
 )
-_LABEL: Final = re.compile(
+_LABEL = re.compile(
     r"(ground[\s_-]*truth|predict(?:ion|ed)|(?:score|answer)(?=(?:\s*:)+\s*[01]))(?:\s*:)+",
     re.IGNORECASE,
 )

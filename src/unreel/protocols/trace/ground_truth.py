@@ -24,11 +24,13 @@ class TraceTruth:
 
     def __post_init__(self) -> None:
         if self.duration_us <= 0:
-            msg = f"a clip lasts longer than {self.duration_us} us. Read its duration from the file"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                f"a clip lasts longer than {self.duration_us} us. Read its duration from the file"
+            )
         if self.label is Label.REAL and self.trace is not None:
-            msg = "a real clip has no trace of generation. Drop the trace or correct the label"
-            raise InvalidValueError(msg)
+            raise InvalidValueError(
+                "a real clip has no trace of generation. Drop the trace or correct the label"
+            )
 
     @property
     def box(self) -> Box | None:
@@ -47,7 +49,7 @@ class TraceTruth:
 
 
 def build_trace_truths(
-    shown: Sequence[ClipGroundTruth], *, duration_us: int | None
+    ground_truth: Sequence[ClipGroundTruth], *, duration_us: int | None
 ) -> tuple[TraceTruth, ...]:
     """Build the ground truths of a clip for `trace`: one per annotation row.
 
@@ -56,10 +58,11 @@ def build_trace_truths(
     Raises:
         InvalidValueError: The duration of the clip is unknown.
     """
-    (clip,) = shown
+    (clip,) = ground_truth
     if duration_us is None:
-        msg = "no duration declared. Add a duration_s column, or read it from the file"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "no duration declared. Add a duration_s column, or read it from the file"
+        )
     return tuple(
         TraceTruth(label=clip.label, duration_us=duration_us, trace=trace)
         for trace in clip.traces or (None,)

@@ -1,7 +1,6 @@
 """Metrics of the protocol `trace`: labels, explanations, boxes and onsets."""
 
 from dataclasses import replace
-from typing import Final
 
 from unreel.core.question import Instrument
 from unreel.protocols.metric_definitions import (
@@ -15,10 +14,10 @@ from unreel.protocols.metric_definitions import (
     ProtocolMetrics,
 )
 
-INSTRUMENT: Final = Instrument("trace", 1)
-WHOLE_FRAME: Final = 0.95
+INSTRUMENT = Instrument("trace", 1)
+WHOLE_FRAME = 0.95
 """Minimum area of a box, as a fraction of the frame, that counts as the whole frame."""
-FIGURES: Final = ProtocolMetrics(
+FIGURES = ProtocolMetrics(
     declared=(
         MetricDefinition(
             metric="overall",

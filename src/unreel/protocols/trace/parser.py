@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
@@ -18,6 +18,7 @@ from unreel.protocols.answer_text import (
     strip_thinking,
 )
 from unreel.protocols.box_space import BoxSpace
+from unreel.protocols.claim_words import CORRECTS
 from unreel.protocols.field_parser import parse_answer_fields
 from unreel.protocols.label_claim_parser import parse_claimed_label, parse_label_field
 from unreel.protocols.protocol import (
@@ -31,21 +32,21 @@ from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.protocols.trace.onset_parser import find_onset_texts, parse_trace_onset
 from unreel.protocols.trace.prompts import SENTENCE_PROMPTS, asks_onset_time
 
-_LABELS: Final = {"real": Label.REAL, "fake": Label.GENERATED}
-_WORD: Final = r"(?P<word>REAL|FAKE)"
-_CAPITAL: Final = re.compile(r"(?<![\w-])(?:REAL|FAKE)(?![\w-])")
+_LABELS = {"real": Label.REAL, "fake": Label.GENERATED}
+_WORD = r"(?P<word>REAL|FAKE)"
+_CAPITAL = re.compile(r"(?<![\w-])(?:REAL|FAKE)(?![\w-])")
 # Answers: "FAKE.", "'REAL'", "FAKE <coordinates>"; none: "REAL or FAKE", "FAKE?", "REAL people".
-_OPENING: Final = re.compile(
+_OPENING = re.compile(
     rf"[\W_]{{0,20}}{_WORD}(?![\w-])(?=['\"*`_)\s]{{0,5}}(?:$|[.,;:!<(\n]|[-\u2013\u2014]\s|(?P=word)))"
 )
-_STATEMENT: Final = re.compile(
+_STATEMENT = re.compile(
     r"(?:^|(?<=[.!\n:]))['\"*`\s]{0,5}"
     r"(?:(?:(?:[Tt]he|[Tt]his)\s(?:video|clip|footage)|[Ii]t)\s(?:is|looks|appears\sto\sbe)\s(?:a\s)?)?"
     rf"['\"*`]{{0,3}}{_WORD}(?=['\"*`\s]{{0,5}}(?:$|[.!\n<(]))"
 )
-_NO_WORDS: Final = re.compile(r"(?:[\s\[\]0-9.,]|</?(?:coordinates|start_time)>)*", re.ASCII)
+_NO_WORDS = re.compile(r"(?:[\s\[\]0-9.,]|</?(?:coordinates|start_time)>)*", re.ASCII)
 """Box and time in the requested form, which contain no claim about the label."""
-_BEFORE_REASON: Final = re.compile(r"<\s{0,3}explanation\b|\bthe reason is\b", re.IGNORECASE)
+_BEFORE_REASON = re.compile(r"<\s{0,3}explanation\b|\bthe reason is\b", re.IGNORECASE)
 
 
 def parse_trace_label(body: str, mode: Mode) -> Label | Unparsed:
@@ -76,7 +77,8 @@ def _parse_opening_label(claim: str) -> Label | Unparsed:
     if _NO_WORDS.fullmatch(behind):
         return label
     claimed = parse_claimed_label(behind)
-    if isinstance(claimed, Label) and claimed is not label:
+    is_corrected = CORRECTS.search(behind) is not None
+    if is_corrected or (isinstance(claimed, Label) and claimed is not label):
         return build_unparsed_result(UnparsedReason.AMBIGUOUS, claim)
     return label
 
@@ -105,11 +107,11 @@ def _iter_lenient_labels(claim: str) -> Iterator[Label | Unparsed]:
 R = TypeVar("R")
 Part = Literal["place", "time", "reason"]
 
-_TAGS: Final = {"place": "coordinates", "time": "start_time", "reason": "explanation"}
-_Y_FIRST: Final = "box_2d"
-_LONGEST: Final = 20_000
+_TAGS = {"place": "coordinates", "time": "start_time", "reason": "explanation"}
+_Y_FIRST = "box_2d"
+_LONGEST = 20_000
 """Maximum number of characters of a text that is searched for a box and a time in no known form."""
-_PLACE_AND_TIME: Final = {
+_PLACE_AND_TIME = {
     "strict": re.compile(
         r"The unnatural part is at (?P<place>\[[^\[\]]{0,100}\])"
         r"(?: starting (?P<time>\S{1,30}) seconds)?"
@@ -122,7 +124,7 @@ _PLACE_AND_TIME: Final = {
         re.IGNORECASE | re.ASCII,
     ),
 }
-_REASON: Final = {
+_REASON = {
     "strict": re.compile(r"The reason is because (?P<reason>.+)", re.DOTALL),
     "lenient": re.compile(
         r"\bthe\s{1,3}reason\s{1,3}is\s{1,3}(?:because|that)\s{1,3}(?P<reason>.+)",
@@ -131,38 +133,39 @@ _REASON: Final = {
 }
 
 
-def parse_trace_answer(text: str, reading: AnswerContext) -> TraceVerdict:
+def parse_trace_answer(text: str, context: AnswerContext) -> TraceVerdict:
     """Parse the label, box, onset and explanation of an answer; thoughts are ignored.
 
-    `strict` requires the format of `reading.prompt`: tags, or the trained sentences. A part with
+    `strict` requires the format of `context.prompt`: tags, or the trained sentences. A part with
     two different contents is ambiguous. `lenient` reads all that `strict` reads, else either format
-    with its usual errors, and the first of several contents. Boxes are read in `reading.space` and
+    with its usual errors, and the first of several contents. Boxes are read in `context.space` and
     clipped to the frame. Times are seconds from the clip's start: a negative time is out of range,
     and a time after the clip's end is not changed, because the scorer limits the distance.
 
     Raises:
-        InvalidValueError: `reading.space` is missing.
+        InvalidValueError: `context.space` is missing.
     """
-    space = reading.space
+    space = context.space
     if space is None:
-        msg = "the boxes of a trace need their space. Declare it: AnswerContext(space=parse_box_space(...))"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "the boxes of a trace need their space. Declare it: AnswerContext(space=parse_box_space(...))"
+        )
     body = strip_thinking(text)
     parse = partial(parse_trace_box, space=space)
-    label = parse_trace_label(body, reading.mode)
-    tells_more = reading.mode == "lenient" and label is Label.GENERATED
+    label = parse_trace_label(body, context.mode)
+    tells_more = context.mode == "lenient" and label is Label.GENERATED
     prose = strip_markup(body) if tells_more and len(body) <= _LONGEST else ""
     return TraceVerdict(
         label=label,
         box=_parse_prose_fallback(
-            _parse_part(body, "place", reading=reading, read=parse), find_box_texts(prose), parse
+            _parse_part(body, "place", context=context, read=parse), find_box_texts(prose), parse
         ),
         start_us=_parse_prose_fallback(
-            _parse_part(body, "time", reading=reading, read=parse_trace_onset),
+            _parse_part(body, "time", context=context, read=parse_trace_onset),
             find_onset_texts(prose),
             parse_trace_onset,
         ),
-        explanation=_parse_part(body, "reason", reading=reading, read=lambda piece, _mode: piece),
+        explanation=_parse_part(body, "reason", context=context, read=lambda piece, _mode: piece),
     )
 
 
@@ -179,22 +182,22 @@ def _parse_prose_fallback(
 
 
 def _parse_part(
-    body: str, part: Part, *, reading: AnswerContext, read: Callable[[str, Mode], R | Unparsed]
+    body: str, part: Part, *, context: AnswerContext, read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
     return choose_first_parsed_result(
         _parse_single_piece(pieces, mode, read=read)
-        for mode, pieces in _iter_part_pieces(body, part, reading)
+        for mode, pieces in _iter_part_pieces(body, part, context)
     )
 
 
 def _iter_part_pieces(
-    body: str, part: Part, reading: AnswerContext
+    body: str, part: Part, context: AnswerContext
 ) -> Iterator[tuple[Mode, list[str]]]:
     listers = [_list_tag_pieces, _list_sentence_pieces]
-    if reading.prompt in SENTENCE_PROMPTS:
+    if context.prompt in SENTENCE_PROMPTS:
         listers.reverse()
     yield "strict", listers[0](body, part, "strict")
-    if reading.mode == "lenient":
+    if context.mode == "lenient":
         for list_pieces in (*listers, _list_field_pieces):
             yield "lenient", list_pieces(body, part, "lenient")
 
@@ -227,8 +230,8 @@ def _parse_single_piece(
     return read(pieces[0], mode)
 
 
-_NO_EXPLANATION: Final = frozenset({"fine-tuning-no-explanation", "fine-tuning-no-both"})
-_COARSEST: Final = 2
+_NO_EXPLANATION = frozenset({"fine-tuning-no-explanation", "fine-tuning-no-both"})
+_COARSEST = 2
 """Minimum width and height of a space in units; with fewer, every box in whole units is the whole frame."""
 
 
@@ -244,13 +247,13 @@ def format_trace_training_answer(truth: TraceTruth, prompt: str, space: BoxSpace
             answer cannot be parsed back.
     """
     if space is None or min(space.width, space.height) < _COARSEST:
-        msg = "a box is taught in whole units. Declare a space that has them, for example permille"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "a box is taught in whole units. Declare a space that has them, for example permille"
+        )
     if truth.label is Label.REAL:
         return "REAL. The video is real. There is no unnatural part."
     if truth.start_us is not None and truth.start_us >= truth.duration_us:
-        msg = "its trace begins after the clip's end. Correct the row"
-        raise InvalidValueError(msg)
+        raise InvalidValueError("its trace begins after the clip's end. Correct the row")
     reason = "" if prompt in _NO_EXPLANATION else collapse_whitespace(truth.explanation)
     sentences = ["FAKE. The video is AI-generated."]
     if truth.box is not None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.judgement import Label
@@ -20,34 +19,34 @@ from unreel.protocols.protocol import (
 from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.protocols.trace.metrics import WHOLE_FRAME
 
-SOURCE: Final = "DeepTraceReward, arXiv 2509.22646"
-VIDEO_MARK: Final = "<video> "
+SOURCE = "DeepTraceReward, arXiv 2509.22646"
+VIDEO_MARK = "<video> "
 """Position of the video in the fine-tuning prompts; to be removed for chat templates that place the video."""
 
 # Printed as six quoted strings, one below the other; we join them with single spaces.
-_ZERO_SHOT: Final = (
+_ZERO_SHOT = (
     "Decide whether the video is AI-generated or real. If you think it is real, reply 'REAL'. "
     "Otherwise, reply 'FAKE' and provide the area coordinates in [x0, y0, x1, y1] format, the "
     "starting time of when you think it becomes fake, and an explanation. Encapsulate your answers "
     "using <coordinates> </coordinates>, <start_time> </start_time>, and <explanation> "
     "</explanation>."
 )
-_FINE_TUNING: Final = (
+_FINE_TUNING = (
     "<video> Decide whether the video is AI-generated or real by detecting unnatural parts. If you "
     "don't detect any unnatural parts and think the video is real, reply with REAL. Otherwise, if "
     "you detect any, reply with FAKE, and provide the coordinates of the unnatural parts in "
     "[x0, y0, x1, y1] format, the starting time of them, and an explanation."
 )
-_WITHOUT: Final[Mapping[str, str]] = MappingProxyType(
+_WITHOUT: Mapping[str, str] = MappingProxyType(
     {
         "fine-tuning-no-time": "[x0, y0, x1, y1] format, and an explanation.",
         "fine-tuning-no-explanation": "[x0, y0, x1, y1] format, and the starting time of them.",
         "fine-tuning-no-both": "[x0, y0, x1, y1] format.",
     }
 )
-_STEM: Final = _FINE_TUNING.partition("[x0, y0, x1, y1]")[0]
+_STEM = _FINE_TUNING.partition("[x0, y0, x1, y1]")[0]
 
-PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
+PROMPTS: Mapping[str, ProtocolPrompt] = MappingProxyType(
     {
         "paper": ProtocolPrompt(text=_ZERO_SHOT, source=SOURCE),
         "fine-tuning": ProtocolPrompt(text=_FINE_TUNING, source=SOURCE, wording="derived"),
@@ -57,9 +56,9 @@ PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
         },
     }
 )
-SENTENCE_PROMPTS: Final = frozenset({"fine-tuning", *_WITHOUT})
+SENTENCE_PROMPTS = frozenset({"fine-tuning", *_WITHOUT})
 """Variants answered in sentences; the others are answered in tags."""
-_NO_TIME: Final = frozenset({"fine-tuning-no-time", "fine-tuning-no-both"})
+_NO_TIME = frozenset({"fine-tuning-no-time", "fine-tuning-no-both"})
 
 
 def asks_onset_time(variant: str) -> bool:
@@ -91,7 +90,7 @@ def _iter_verdict_details(verdict: TraceVerdict) -> Iterator[tuple[str, str]]:
         yield "because", format_verdict_part(verdict.explanation, sanitise_lines)
 
 
-WORDING: Final[ProtocolTexts[TraceTruth, TraceVerdict]] = ProtocolTexts(
+WORDING: ProtocolTexts[TraceTruth, TraceVerdict] = ProtocolTexts(
     decides="label",
     say=format_label,
     right=_format_correct_answer,

@@ -4,7 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from unreel.stats.clusters import ClusterIdBuilder, LabelNumbering
 from unreel.stats.row_sample import Array, BoolArray, ClusterIds, IntArray
 
 TraceRow = ScoredQuestion[TraceTruth, TraceVerdict]
-FIGURES: Final = ("accuracy", "explanation", "box-iou", "box-distance", "time-distance")
+FIGURES = ("accuracy", "explanation", "box-iou", "box-distance", "time-distance")
 """Names of the metrics with a value for each unit."""
 _ABSENT, _UNSCORED = -2.0, -1.0
 """Values for units to which the metric does not apply, and for units that no judge has scored."""
@@ -125,16 +125,16 @@ def _index_clips_in_order(clip: IntArray) -> tuple[IntArray, IntArray]:
     return first[order], rank[number]
 
 
-def _compute_clip_means(point: MetricValueColumn, number: IntArray, n: int) -> MetricValueColumn:
-    applies, scored = point.asked, point.scored
+def _compute_clip_means(column: MetricValueColumn, number: IntArray, n: int) -> MetricValueColumn:
+    applies, scored = column.asked, column.scored
     counts = np.bincount(number[scored], minlength=n)
-    sums = np.bincount(number[scored], weights=point.values[scored], minlength=n)
+    sums = np.bincount(number[scored], weights=column.values[scored], minlength=n)
     values = np.full(n, _ABSENT)
     values[number[applies]] = _UNSCORED
     values[counts > 0] = sums[counts > 0] / counts[counts > 0]
     read = np.zeros(n, np.bool_)
     units = np.flatnonzero(applies)[::-1]
-    read[number[units]] = point.read[units]  # the first unit of a clip is decisive
+    read[number[units]] = column.read[units]  # the first unit of a clip is decisive
     return MetricValueColumn(values, read)
 
 
@@ -182,7 +182,10 @@ def build_trace_columns(rows: Sequence[TraceRow]) -> TraceScorecardData:
     first, number = _index_clips_in_order(clip) if len(clip) else (clip, clip)
     clip_hash = np.frombuffer(hashes, np.int64)
     if (differs := np.flatnonzero(clip_hash != clip_hash[first][number])).size:
-        _raise_conflicting_rows(rows[int(differs[0])])
+        raise InvalidValueError(
+            f"clip {rows[int(differs[0])].subject} has rows with different answers or labels. "
+            "Score one answer per clip, and join its annotation rows to it"
+        )
     kind = np.frombuffer(kinds, np.int32)
     counts = np.bincount(kind[first], minlength=len(known)).tolist()
     failures, unparsed = Counter[str](), Counter[str]()
@@ -203,14 +206,6 @@ def build_trace_columns(rows: Sequence[TraceRow]) -> TraceScorecardData:
         answered=is_first[answered],
         whole_frame=np.frombuffer(columns.whole_frame, np.int8),
     )
-
-
-def _raise_conflicting_rows(row: TraceRow) -> None:
-    msg = (
-        f"clip {row.subject} has rows with different answers or labels. "
-        "Score one answer per clip, and join its annotation rows to it"
-    )
-    raise InvalidValueError(msg)
 
 
 def _iter_unparsed_parts(verdict: TraceVerdict) -> Iterator[str]:
@@ -266,11 +261,11 @@ class _ScoredUnitColumnsBuilder:
         self._values[metric].append(value)
         self._read[metric].append(read)
 
-    def units(self, clip: IntArray, ties: ClusterIds) -> ScoredUnitColumns:
+    def units(self, clip: IntArray, cluster_ids: ClusterIds) -> ScoredUnitColumns:
         """Return the columns of all added rows."""
         return ScoredUnitColumns(
             clip=clip,
-            ties=ties,
+            ties=cluster_ids,
             generated=np.frombuffer(self._generated, np.bool_),
             said=np.frombuffer(self._said, np.int8),
             points={
@@ -287,6 +282,7 @@ def _get_judge_score(row: TraceRow) -> float:
     if row.text_score is None:
         return _UNSCORED
     if not 0 <= row.text_score <= 1:
-        msg = f"a judge's score must be between 0 and 1, got {row.text_score}. Parse it with parse_judge_score"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"a judge's score must be between 0 and 1, got {row.text_score}. Parse it with parse_judge_score"
+        )
     return row.text_score

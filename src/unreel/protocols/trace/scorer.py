@@ -1,7 +1,6 @@
 """Scorecard of the protocol `trace`."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import numpy as np
 
@@ -25,8 +24,8 @@ from unreel.protocols.trace.scorecard_columns import (
 )
 from unreel.stats.row_sample import Array, BoolArray, ClusterIds
 
-_PLACED: Final = ("explanation", "box-iou", "box-distance", "time-distance")
-_OVERALL: Final = ("accuracy", "explanation", "box-iou", "time-distance")
+_PLACED = ("explanation", "box-iou", "box-distance", "time-distance")
+_OVERALL = ("accuracy", "explanation", "box-iou", "time-distance")
 
 
 @add_benchmark_part_metrics(FIGURES)
@@ -82,15 +81,19 @@ class _MeanEstimateCache:
         self.seed = seed
         self._known: dict[str, list[tuple[Array, ClusterIds, Measured]]] = {}
 
-    def percent(self, metric: str, values: Array, ties: ClusterIds) -> Measured:
+    def percent(self, metric: str, values: Array, cluster_ids: ClusterIds) -> Measured:
         """Return the mean of `values` in percent with its confidence interval, from the cache if known."""
         known = self._known.setdefault(metric, [])
         for before, tied, estimate in known:
-            same = (before, values), (tied.scene, ties.scene), (tied.creator, ties.creator)
+            same = (
+                (before, values),
+                (tied.scene, cluster_ids.scene),
+                (tied.creator, cluster_ids.creator),
+            )
             if all(np.array_equal(*arrays) for arrays in same):
                 return estimate
-        measured = measure_mean_percent(values, clips=ties, seed=self.seed)
-        known.append((values, ties, measured))
+        measured = measure_mean_percent(values, clips=cluster_ids, seed=self.seed)
+        known.append((values, cluster_ids, measured))
         return measured
 
 
@@ -153,9 +156,9 @@ def _build_overall_part(metric: str, units: ScoredUnitColumns) -> WeightedMean:
 
 
 def _iter_answer_bias_metrics(
-    count: TraceScorecardData, means: _MeanEstimateCache
+    data: TraceScorecardData, means: _MeanEstimateCache
 ) -> Iterator[Metric]:
-    units, answered, whole_frame = count.units, count.answered, count.whole_frame
+    units, answered, whole_frame = data.units, data.answered, data.whole_frame
     n_read = int(answered.sum())
     said_real = units.said == CALLS[Label.REAL]
     hits: tuple[tuple[str, BoolArray, BoolArray], ...] = (

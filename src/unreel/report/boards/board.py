@@ -1,60 +1,149 @@
-"""Boards of a report: reviewers that answered the same questions, compared side by side."""
+"""Boards of a report: reviewers that answered the same questions, compared side by side, with people."""
 
 import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import PurePath
-from typing import Any, Final
+from pathlib import Path, PurePath
+from typing import Any
 
+from unreel.benchmarks.human_scores import AGAINST, AnnotatorScoreRow, read_human_scores
+from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.question import Condition, list_differing_condition_fields
 from unreel.core.verdict import get_verdict_decision
 from unreel.evaluation.comparison import disambiguate_reviewers
 from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.protocols.protocol import Protocol
-from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, BoardChart, Palette
+from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, BoardChart, ChartPoint, Palette
 from unreel.report.boards.entrant_metrics import get_entrant_metric
-from unreel.report.boards.human_scores import (
-    NOBODY,
-    HumanLeaderboardRows,
-    find_human_leaderboard_rows,
+from unreel.report.boards.tables import (
+    BoardTableCell,
+    BoardTableRow,
+    ReportTable,
+    TableFootnotes,
+    build_count_cell,
+    build_estimate_cell,
 )
-from unreel.report.boards.tables import ReportTable
 from unreel.report.entrants import AnsweredQuestion, ReportEntrant
 
-_NAMED: Final = 3
+KIND = "people"
+
+
+@dataclass(frozen=True, slots=True)
+class HumanLeaderboardRows:
+    """Scores of people for one board, and a sentence about them or about why they are missing."""
+
+    rows: tuple[AnnotatorScoreRow, ...] = ()
+    told: str = ""
+
+
+NOBODY = HumanLeaderboardRows()
+
+
+def find_human_leaderboard_rows(entrant: ReportEntrant) -> HumanLeaderboardRows:
+    """Find the scores of people on the benchmark and for the protocol of `entrant`."""
+    try:
+        people = read_human_scores(Path(entrant.benchmark))
+    except UnreadableSourceError as error:
+        return HumanLeaderboardRows(told=f"People's rows are not shown: {error}")
+    if people is None:
+        return NOBODY
+    protocol = entrant.instrument.instrument
+    rows = tuple(
+        r for r in people.rows if (r.protocol, r.version) == (protocol.protocol, protocol.version)
+    )
+    if not rows:
+        return NOBODY
+    if people.fingerprint and entrant.fingerprint not in {"", people.fingerprint}:
+        note = "People's rows are not shown: they belong to another version of this benchmark."
+        return HumanLeaderboardRows(told=note)
+    n_annotators = sum(row.kind == "annotator" for row in rows)
+    note = (
+        f"{n_annotators} people judged these clips in the campaign {people.campaign}. Each "
+        "watched some of the clips in full, so their rows are below and have no rank."
+    )
+    return HumanLeaderboardRows(rows=rows, told=note)
+
+
+def build_human_points(
+    rows: Sequence[AnnotatorScoreRow], metric: MetricDefinition
+) -> list[ChartPoint]:
+    """Return the chart points of the people who have the metric, with the majority first."""
+    return [
+        ChartPoint(who=_format_human_row_name(row), measured=row[metric.metric], kind=KIND)
+        for row in _sort_by_score(rows, metric)
+        if isinstance(row[metric.metric], Estimate)
+    ]
+
+
+def build_human_table_lines(
+    rows: Sequence[AnnotatorScoreRow],
+    ranking_metric: MetricDefinition,
+    metrics: Sequence[MetricDefinition],
+    footnotes: TableFootnotes,
+) -> list[BoardTableRow]:
+    """Return the leaderboard rows of people: no rank, a name, `metrics`, and the number of judgements."""
+    lines = []
+    for row in _sort_by_score(rows, ranking_metric):
+        name = BoardTableCell(
+            text=_format_human_row_name(row), badge=KIND, doubt=f"against {AGAINST[row.against]}"
+        )
+        values = (build_estimate_cell(row[f.metric], footnotes, places=f.places) for f in metrics)
+        n_judged = replace(build_count_cell(row.n_judged), doubt="judged")
+        lines.append(BoardTableRow(cells=(BoardTableCell(), name, *values, n_judged), kind=KIND))
+    return lines
+
+
+def _sort_by_score(
+    rows: Sequence[AnnotatorScoreRow], metric: MetricDefinition
+) -> list[AnnotatorScoreRow]:
+    """Sort rows: the majority first, then people with the metric, best first, then others by name."""
+
+    def get_key(row: AnnotatorScoreRow) -> tuple[bool, float, str]:
+        measured = row[metric.metric]
+        value = measured.value if isinstance(measured, Estimate) else float("-inf")
+        return row.kind != "majority", -value, row.name
+
+    return sorted(rows, key=get_key)
+
+
+def _format_human_row_name(row: AnnotatorScoreRow) -> str:
+    return f"people: {row.name}"
+
+
+_NAMED = 3
 """Maximum number of named parts in a text; the others are counted."""
 
 
 def explain_missing_rank(entrant: ReportEntrant, ranks_by: str) -> str:
     """Return the reason why `entrant` has no rank, as text; "" if it has one.
 
-    A rank needs that every question was sent, and at least one readable answer about real clips
-    and about the clips of each creator.
+    A rank needs that every question was sent, that at least half of the answers are readable, and
+    that one of them is about real clips and one about the clips of each creator.
     """
     if entrant.n_not_asked:
         return f"{entrant.n_not_asked:,} questions not asked yet"
-    read = {
-        name_benchmark_part(item)
-        for item in entrant.items
+    parts = [name_benchmark_part(item) for item in entrant.items]
+    readable = [
+        part
+        for part, item in zip(parts, entrant.items, strict=True)
         if get_verdict_decision(item.outcome) is not None
-    }
-    if not read:
-        return f"no readable answer to any of {len(entrant.items):,} questions"
-    lacking = [
-        cell for cell in dict.fromkeys(map(name_benchmark_part, entrant.items)) if cell not in read
     ]
-    if lacking:
+    if not readable:
+        return f"no readable answer to any of {len(parts):,} questions"
+    if lacking := [part for part in dict.fromkeys(parts) if part not in {*readable}]:
         return f"no readable answer for {_format_name_list(lacking)}"
+    if 2 * len(readable) < len(parts):
+        return f"only {len(readable):,} of {len(parts):,} answers are readable, less than half"
     measured = get_entrant_metric(entrant, ranks_by)
     return measured.why if isinstance(measured, Unmeasured) else ""
 
 
-def name_benchmark_part(item: AnsweredQuestion) -> str:
+def name_benchmark_part(question: AnsweredQuestion) -> str:
     """Return the name of the part that a question belongs to: real clips, or clips of a creator."""
-    return "real clips" if item.creator is None else f"clips of {item.creator}"
+    return "real clips" if question.creator is None else f"clips of {question.creator}"
 
 
 def _format_name_list(cells: Sequence[str]) -> str:
@@ -62,8 +151,8 @@ def _format_name_list(cells: Sequence[str]) -> str:
     return ", ".join(cells[:_NAMED]) + rest
 
 
-SPOKEN: Final = 4
-REVIEWERS: Final = "reviewers"
+SPOKEN = 4
+REVIEWERS = "reviewers"
 """Folder of the pages of single reviewers."""
 
 
@@ -141,14 +230,13 @@ class ReportBoard:
 
     @property
     def asked(self) -> Protocol[Any, Any]:
-        """Return the protocol of the board's questions."""
         return self.contenders[0].entrant.instrument
 
     @property
     def figures(self) -> tuple[MetricDefinition, ...]:
         """Return every metric that the panels of the board show, without duplicates."""
-        figures = (f for panel in self.panels for table in panel.all_tables for f in table.figures)
-        return tuple({figure.metric: figure for figure in figures}.values())
+        metrics = (f for panel in self.panels for table in panel.all_tables for f in table.figures)
+        return tuple({metric.metric: metric for metric in metrics}.values())
 
     @property
     def placed(self) -> tuple[BoardContender, ...]:
@@ -157,7 +245,6 @@ class ReportBoard:
 
     @property
     def entrants(self) -> list[ReportEntrant]:
-        """Return the entrants in the order of the board."""
         return [contender.entrant for contender in self.contenders]
 
     @property
@@ -237,7 +324,7 @@ def shorten_path(path: str, *, more: int = 0) -> str:
     return "/".join(parts[-(2 if PurePath(path).suffix else 1) - more :])
 
 
-ALL: Final = "all clips"
+ALL = "all clips"
 
 
 def add_distinct_board_names(boards: Sequence[ReportBoard]) -> list[ReportBoard]:

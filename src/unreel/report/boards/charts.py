@@ -5,32 +5,32 @@ A name such as `$--accent` is a variable of the style sheet; `charts.js` inserts
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.estimate import Measured, Unmeasured
 
-SHOWN: Final = 6
+SHOWN = 6
 """Maximum number of entrants in one chart; the table next to it has all."""
-SERIES: Final = tuple(f"$--series-{number}" for number in range(SHOWN))
-FLOORS: Final = tuple(f"$--floor-{number}" for number in range(3))
-_SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
-_KINDS: Final = {
+SERIES = tuple(f"$--series-{number}" for number in range(SHOWN))
+FLOORS = tuple(f"$--floor-{number}" for number in range(3))
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_KINDS = {
     "reviewer": "$--accent",
     "creator": "$--accent",
     "baseline": "$--muted",
     "control": "$--muted",
     "people": "$--series-1",
 }
-_SHAPES: Final = {
+_SHAPES = {
     "reviewer": "circle",
     "creator": "circle",
     "baseline": "square",
     "control": "square",
     "people": "diamond",
 }
-_TIGHT: Final = 5
+_TIGHT = 5
 """Maximum number of letters of a step's name on a narrow screen."""
-_TIP: Final = [{"field": "tip", "type": "nominal"}]
+_TIP = [{"field": "tip", "type": "nominal"}]
 Spec = dict[str, Any]
 Palette = Mapping[str, str]
 """Colour of each name, in the order of the legend."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Measured, Unmeasured
@@ -16,8 +16,8 @@ from unreel.protocols.protocol import ScoredQuestion
 from unreel.report.entrants import AnsweredQuestion, ReportEntrant
 from unreel.stats.bootstrap import bootstrap_mean
 
-_NO_END: Final = (0.0, math.inf)
-DIFFERENCE: Final = MetricDefinition(
+_NO_END = (0.0, math.inf)
+DIFFERENCE = MetricDefinition(
     metric="paired-difference",
     title="Difference",
     meaning="first minus second",
@@ -26,7 +26,7 @@ DIFFERENCE: Final = MetricDefinition(
     range=(-100.0, 100.0),
     formula="metric of the first - metric of the second, on the questions that both answered",
 )
-READABLE: Final = MetricDefinition(
+READABLE = MetricDefinition(
     metric="readable",
     title="Readable",
     meaning="answers with a readable label or score",
@@ -36,7 +36,7 @@ READABLE: Final = MetricDefinition(
     places=0,
     formula="count, next to the number of questions",
 )
-SCORE_GIVEN: Final = MetricDefinition(
+SCORE_GIVEN = MetricDefinition(
     metric="score",
     title="Score given",
     meaning="mean, 1 to 5",
@@ -47,7 +47,7 @@ SCORE_GIVEN: Final = MetricDefinition(
     places=2,
     formula="sum of the scores given / scores",
 )
-CALLED_REAL: Final = MetricDefinition(
+CALLED_REAL = MetricDefinition(
     metric="called-real",
     title="Called real",
     meaning="fraction of these clips that is generated, %",
@@ -55,14 +55,14 @@ CALLED_REAL: Final = MetricDefinition(
     better="less",
     formula="100 * generated clips called real / clips called real",
 )
-CALLED_GENERATED: Final = replace(
+CALLED_GENERATED = replace(
     CALLED_REAL,
     metric="called-generated",
     title="Called generated",
     better="more",
     formula="100 * generated clips called generated / clips called generated",
 )
-ECE: Final = MetricDefinition(
+ECE = MetricDefinition(
     metric="label-ece",
     title="ECE",
     meaning="expected calibration error, 0 to 1",
@@ -73,7 +73,7 @@ ECE: Final = MetricDefinition(
     places=3,
     formula="sum over both labels of share of the clips with this answer * |1 or 0 for the label - share generated|",
 )
-BRIER: Final = MetricDefinition(
+BRIER = MetricDefinition(
     metric="label-brier",
     title="Brier",
     meaning="mean squared error, 0 to 1",
@@ -84,7 +84,7 @@ BRIER: Final = MetricDefinition(
     places=3,
     formula="mean of (1 or 0 for the label - 1 or 0 for the truth) squared: the share of wrong labels",
 )
-LENIENCY: Final = MetricDefinition(
+LENIENCY = MetricDefinition(
     metric="leniency",
     title="Leniency",
     meaning="mean of its score minus people's score",
@@ -95,7 +95,7 @@ LENIENCY: Final = MetricDefinition(
     places=2,
     formula="mean of (score given - people's score)",
 )
-GAVE: Final = MetricDefinition(
+GAVE = MetricDefinition(
     metric="people-by-score",
     title="Gave",
     meaning="people's mean score of the clips with this score",
@@ -106,7 +106,7 @@ GAVE: Final = MetricDefinition(
     places=2,
     formula="mean of people's scores over the clips with this score",
 )
-TOKENS_EACH: Final = MetricDefinition(
+TOKENS_EACH = MetricDefinition(
     metric="tokens-each",
     title="Tokens each",
     meaning="mean input and output tokens of an answer",
@@ -117,7 +117,7 @@ TOKENS_EACH: Final = MetricDefinition(
     places=0,
     formula="sum of input and output tokens / answers that report both",
 )
-USD_EACH: Final = MetricDefinition(
+USD_EACH = MetricDefinition(
     metric="usd-each",
     title="USD each",
     meaning="mean cost of an answer",
@@ -128,7 +128,7 @@ USD_EACH: Final = MetricDefinition(
     places=5,
     formula="sum of costs / answers with a known price",
 )
-SECONDS: Final = MetricDefinition(
+SECONDS = MetricDefinition(
     metric="seconds",
     title="Seconds",
     meaning="mean time from question to answer",
@@ -139,7 +139,7 @@ SECONDS: Final = MetricDefinition(
     places=2,
     formula="sum of latencies / answers that report their latency",
 )
-OWN: Final = (
+OWN = (
     DIFFERENCE,
     READABLE,
     SCORE_GIVEN,
@@ -184,36 +184,43 @@ class MetricBreakdown:
 def measure_metrics_by_creator(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
     """Measure the entrants' metrics separately for the clips of each creator."""
     protocol = entrants[0].instrument
-    figures = protocol.figures
-    if figures.per_creator is not None:
-        return [_build_scorecard_breakdown(entrants, figures[figures.per_creator])]
+    metrics = protocol.figures
+    if metrics.per_creator is not None:
+        return [_build_scorecard_breakdown(entrants, metrics[metrics.per_creator])]
     if protocol.wording.decides == "score":
         return [_measure_scores_by_creator(entrants)]
     cards = [
         compute_group_scorecards(
             entrant.instrument,
             entrant.rows,
-            groups_of=partial(_get_row_creators, _map_clips_to_creators(entrant)),
+            groups_of=partial(
+                _get_row_creators,
+                {
+                    str(item.rows[0].subject): (item.creator,)
+                    for item in entrant.items
+                    if item.creator is not None
+                },
+            ),
             seed=entrant.seed,
         )
         for entrant in entrants
     ]
-    return [_build_breakdown("creator", figures[name], cards) for name in figures.by_creator]
+    return [_build_breakdown("creator", metrics[name], cards) for name in metrics.by_creator]
 
 
 def measure_metrics_by_benchmark_part(
     entrants: Sequence[ReportEntrant], kind: str
 ) -> list[MetricBreakdown]:
     """Return the entrants' metrics for each named part of the benchmark; `kind` is one of `PARTS`."""
-    figures = entrants[0].instrument.figures
-    parts = [_build_scorecard_breakdown(entrants, figures[name], kind) for name in figures.by_part]
+    metrics = entrants[0].instrument.figures
+    parts = [_build_scorecard_breakdown(entrants, metrics[name], kind) for name in metrics.by_part]
     return [breakdown for breakdown in parts if breakdown.cells]
 
 
 def measure_metrics_by_trace_category(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
     """Measure the metrics for each trace category; empty without such metrics or categories."""
-    figures = entrants[0].instrument.figures
-    if not figures.by_category:
+    metrics = entrants[0].instrument.figures
+    if not metrics.by_category:
         return []
     cards = [
         compute_group_scorecards(
@@ -223,17 +230,17 @@ def measure_metrics_by_trace_category(entrants: Sequence[ReportEntrant]) -> list
     ]
     if not any(cards):
         return []
-    return [_build_breakdown("category", figures[name], cards) for name in figures.by_category]
+    return [_build_breakdown("category", metrics[name], cards) for name in metrics.by_category]
 
 
 def _build_breakdown(
-    kind: str, figure: MetricDefinition, cards: Sequence[Mapping[str, Any]]
+    kind: str, metric: MetricDefinition, cards: Sequence[Mapping[str, Any]]
 ) -> MetricBreakdown:
     groups = sorted({group for card in cards for group in card})
-    name = figure.metric
+    name = metric.metric
     return MetricBreakdown(
         title=kind,
-        figure=figure,
+        figure=metric,
         cells={
             group: {index: card[group][name] for index, card in enumerate(cards) if group in card}
             for group in groups
@@ -245,14 +252,6 @@ def _get_row_creators(
     creators: Mapping[str, tuple[str, ...]], row: ScoredQuestion[Any, Any]
 ) -> tuple[str, ...]:
     return creators.get(str(row.subject), ())
-
-
-def _map_clips_to_creators(entrant: ReportEntrant) -> dict[str, tuple[str, ...]]:
-    return {
-        str(item.rows[0].subject): (item.creator,)
-        for item in entrant.items
-        if item.creator is not None
-    }
 
 
 def _build_scorecard_breakdown(
@@ -315,9 +314,7 @@ def sum_answer_cost(entrant: ReportEntrant) -> AnswerCost:
         if not known:
             return Unmeasured(reason)
         return bootstrap_mean(
-            [value for _, value in known],
-            seed=entrant.seed,
-            clusters=[clip for clip, _ in known],
+            [value for _, value in known], seed=entrant.seed, clusters=[clip for clip, _ in known]
         )
 
     return AnswerCost(
@@ -335,13 +332,13 @@ def sum_answer_cost(entrant: ReportEntrant) -> AnswerCost:
     )
 
 
-def _find_token_count(item: AnsweredQuestion) -> float | None:
-    n_input, n_output = item.stored["input_tokens"], item.stored["output_tokens"]
+def _find_token_count(question: AnsweredQuestion) -> float | None:
+    n_input, n_output = question.stored["input_tokens"], question.stored["output_tokens"]
     return None if n_input is None or n_output is None else float(n_input + n_output)
 
 
-def _find_latency_seconds(item: AnsweredQuestion) -> float | None:
-    latency_us = item.stored["latency_us"]
+def _find_latency_seconds(question: AnsweredQuestion) -> float | None:
+    latency_us = question.stored["latency_us"]
     return None if latency_us is None else latency_us / MICROSECONDS
 
 
@@ -361,9 +358,7 @@ class QuestionOutcomeCounts:
 
 def count_question_outcomes(entrant: ReportEntrant) -> QuestionOutcomeCounts:
     """Count the entrant's readable and unreadable answers, failures and unsent questions."""
-    readable = sum(
-        get_verdict_decision(row.outcome) is not None for row in _list_first_rows(entrant.items)
-    )
+    readable = sum(get_verdict_decision(item.rows[0].outcome) is not None for item in entrant.items)
     card = entrant.card
     return QuestionOutcomeCounts(
         n_asked=card.n_questions,
@@ -373,7 +368,3 @@ def count_question_outcomes(entrant: ReportEntrant) -> QuestionOutcomeCounts:
         n_not_asked=entrant.n_not_asked,
         parts=card.unparsed,
     )
-
-
-def _list_first_rows(items: Sequence[AnsweredQuestion]) -> list[ScoredQuestion[Any, Any]]:
-    return [item.rows[0] for item in items]

@@ -1,27 +1,36 @@
-"""Panels of the leaderboard, and of the decrease in scores from easy to hard questions."""
+"""Panels of the leaderboard, of score decreases from easy to hard questions, and of differences."""
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from unreel.benchmarks.published.printed_tables import PublishedTable, read_published_table
-from unreel.core.estimate import Estimate, Measured
+from unreel.core.errors import InvalidSettingError
+from unreel.core.estimate import ENOUGH_CLUSTERS, Estimate, Measured, Unmeasured
+from unreel.core.question import Condition
+from unreel.evaluation.comparison import ComparedReviewer, compare_reviewers
 from unreel.protocols.metric_definitions import MetricDefinition
-from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
+from unreel.report.boards.board import (
+    BoardContender,
+    BoardPanel,
+    ReportBoard,
+    build_human_points,
+    build_human_table_lines,
+    format_contender_name,
+)
 from unreel.report.boards.charts import (
     BoardChart,
     ChartPoint,
     build_ranked_chart,
     build_stepped_chart,
 )
-from unreel.report.boards.contender_difference import format_contender_difference
 from unreel.report.boards.entrant_metrics import (
+    DIFFERENCE,
     READABLE,
     count_question_outcomes,
     get_entrant_metric,
     subtract_distance_from_100,
 )
-from unreel.report.boards.human_scores import build_human_points, build_human_table_lines
 from unreel.report.boards.tables import (
     BoardTableCell,
     BoardTableColumn,
@@ -32,8 +41,10 @@ from unreel.report.boards.tables import (
     build_estimate_cell,
     build_metric_column,
 )
+from unreel.report.entrants import ReportEntrant
+from unreel.stats.paired_differences import adjust_p_values_by_holm
 
-_TRACE: Final = {
+_TRACE = {
     "overall": "overall",
     "accuracy": "accuracy",
     "fake-accuracy": "fake_accuracy",
@@ -43,7 +54,7 @@ _TRACE: Final = {
     "box-distance": "bbox_distance",
     "time-distance": "time_distance",
 }
-_TABLES: Final[Mapping[str, tuple[str, str, Mapping[str, str], float]]] = {
+_TABLES: Mapping[str, tuple[str, str, Mapping[str, str], float]] = {
     "trace": ("deeptrace_test", "model", _TRACE, 1),
     # The averages of table 2 are pooled accuracies, except balanced ones for people.
     "reality": ("reality_reviewers", "reviewer", {"pooled": "average"}, 1),
@@ -77,13 +88,13 @@ def read_published_leaderboard(protocol: str) -> PublishedLeaderboard | None:
     """Return the published leaderboard of the protocol; `None` if no paper has one."""
     if protocol not in _TABLES:
         return None
-    name, column, figures, factor = _TABLES[protocol]
+    name, column, metrics, factor = _TABLES[protocol]
     table: PublishedTable = read_published_table(name)
     rows = tuple(
         PublishedModelRow(
             model=row[column],
             figures={
-                metric: float(row[head]) * factor for metric, head in figures.items() if row[head]
+                metric: float(row[head]) * factor for metric, head in metrics.items() if row[head]
             },
         )
         for row in table.rows
@@ -93,28 +104,28 @@ def read_published_leaderboard(protocol: str) -> PublishedLeaderboard | None:
 
 def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
     """Build the panel with every contender and its metrics; published results are in a table below."""
-    figure = board.asked.figures[board.ranks_by]
+    metric = board.asked.figures[board.ranks_by]
     points = [
         ChartPoint(
             who=contender.name,
-            measured=get_entrant_metric(contender.entrant, figure.metric),
+            measured=get_entrant_metric(contender.entrant, metric.metric),
             kind=contender.kind,
         )
         for contender in board.placed
     ]
-    points += build_human_points(board.people.rows, figure)
-    title = f"{figure.title}, {figure.unit}" if figure.unit else figure.title
+    points += build_human_points(board.people.rows, metric)
+    title = f"{metric.title}, {metric.unit}" if metric.unit else metric.title
     chart = BoardChart(
         id=f"{board.id}-leaderboard",
-        title=f"{figure.title} of each reviewer",
-        alt=_format_leader_summary(board, figure),
-        spec=build_ranked_chart(points, title=title, domain=figure.range, places=figure.places),
+        title=f"{metric.title} of each reviewer",
+        alt=_format_leader_summary(board, metric),
+        spec=build_ranked_chart(points, title=title, domain=metric.range, places=metric.places),
     )
     return BoardPanel(
         id=f"{board.id}-leaderboard",
         heading="Leaderboard",
         lead=(
-            f"Ranked by {figure.title.lower()}: {figure.meaning}. A baseline ignores the picture; "
+            f"Ranked by {metric.title.lower()}: {metric.meaning}. A baseline ignores the picture; "
             "a model that does not beat it shows no skill."
             + (f" {board.people.told}" if board.people.told else "")
         ),
@@ -133,24 +144,24 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
     points = [
         ChartPoint(
             who=contender.name,
-            group=_format_step_title(figure),
-            measured=_measure_step_score(contender, figure),
+            group=_format_step_title(metric),
+            measured=_measure_step_score(contender, metric),
             kind=contender.kind,
         )
         for contender in board.shown
-        for figure in steps
+        for metric in steps
     ]
     notes = TableFootnotes()
     columns = [BoardTableColumn(title="Reviewer", numbers=False)]
     columns += [
-        BoardTableColumn(title=_format_step_title(figure), figure=figure) for figure in steps
+        BoardTableColumn(title=_format_step_title(metric), figure=metric) for metric in steps
     ]
     lines = [
         build_contender_line(
             contender,
             (
-                build_estimate_cell(_measure_step_score(contender, figure), notes)
-                for figure in steps
+                build_estimate_cell(_measure_step_score(contender, metric), notes)
+                for metric in steps
             ),
         )
         for contender in board.contenders
@@ -162,7 +173,7 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
         spec=build_stepped_chart(
             points,
             board.palette,
-            steps=[_format_step_title(figure) for figure in steps],
+            steps=[_format_step_title(metric) for metric in steps],
             title="score, 0 to 100",
         ),
     )
@@ -202,13 +213,13 @@ def _list_step_metrics(board: ReportBoard) -> list[MetricDefinition]:
     return [board.asked.figures[name] for name in board.asked.figures.steps]
 
 
-def _format_step_title(figure: MetricDefinition) -> str:
-    return figure.group.capitalize()
+def _format_step_title(metric: MetricDefinition) -> str:
+    return metric.group.capitalize()
 
 
-def _measure_step_score(contender: BoardContender, figure: MetricDefinition) -> Measured:
-    measured = get_entrant_metric(contender.entrant, figure.metric)
-    return subtract_distance_from_100(measured) if figure.better == "less" else measured
+def _measure_step_score(contender: BoardContender, metric: MetricDefinition) -> Measured:
+    measured = get_entrant_metric(contender.entrant, metric.metric)
+    return subtract_distance_from_100(measured) if metric.better == "less" else measured
 
 
 def _list_leading_metrics(board: ReportBoard) -> list[MetricDefinition]:
@@ -216,10 +227,10 @@ def _list_leading_metrics(board: ReportBoard) -> list[MetricDefinition]:
 
 
 def _build_leader_table(board: ReportBoard) -> ReportTable:
-    figures = _list_leading_metrics(board)
+    metrics = _list_leading_metrics(board)
     notes = TableFootnotes()
     columns = [BoardTableColumn(title="#"), BoardTableColumn(title="Reviewer", numbers=False)]
-    columns += map(build_metric_column, figures)
+    columns += map(build_metric_column, metrics)
     columns.append(build_metric_column(READABLE))
     rank = 0
     lines = []
@@ -229,20 +240,17 @@ def _build_leader_table(board: ReportBoard) -> ReportTable:
         rank_cell = build_count_cell(rank) if is_ranked else BoardTableCell()
         note = f"not ranked: {contender.unranked}" if contender.unranked else ""
         cells = [rank_cell, replace(build_contender_cell(contender), doubt=note)]
-        for figure in figures:
-            measured = get_entrant_metric(contender.entrant, figure.metric)
-            cells.append(build_estimate_cell(measured, notes, places=figure.places))
+        for metric in metrics:
+            measured = get_entrant_metric(contender.entrant, metric.metric)
+            cells.append(build_estimate_cell(measured, notes, places=metric.places))
         outcomes = count_question_outcomes(contender.entrant)
         n_asked = f"of {outcomes.n_asked:,} asked"
         cells.append(replace(build_count_cell(outcomes.readable), doubt=n_asked))
         lines.append(BoardTableRow(cells=tuple(cells), kind=contender.kind))
     ranking = board.asked.figures[board.ranks_by]
-    lines += build_human_table_lines(board.people.rows, ranking, figures, notes)
+    lines += build_human_table_lines(board.people.rows, ranking, metrics, notes)
     return ReportTable(
-        caption=board.name,
-        columns=tuple(columns),
-        lines=tuple(lines),
-        notes=notes.listed(),
+        caption=board.name, columns=tuple(columns), lines=tuple(lines), notes=notes.listed()
     )
 
 
@@ -251,18 +259,18 @@ def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[Report
     published = read_published_leaderboard(board.protocol)
     if published is None:
         return ()
-    figures = _list_leading_metrics(board)
+    metrics = _list_leading_metrics(board)
     columns = [BoardTableColumn(title="Reviewer", numbers=False)]
-    columns += map(build_metric_column, figures)
+    columns += map(build_metric_column, metrics)
     lines = []
     for row in _sort_published_rows(published, board.asked.figures[board.ranks_by]):
         cells = [BoardTableCell(text=row.model, badge="published")]
-        for figure in figures:
-            value = row.figures.get(figure.metric)
+        for metric in metrics:
+            value = row.figures.get(metric.metric)
             cells.append(
                 BoardTableCell()
                 if value is None
-                else BoardTableCell(text=f"{value:.{figure.places}f}")
+                else BoardTableCell(text=f"{value:.{metric.places}f}")
             )
         lines.append(BoardTableRow(cells=tuple(cells), kind="published"))
     caption = (
@@ -274,22 +282,22 @@ def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[Report
 
 
 def _sort_published_rows(
-    published: PublishedLeaderboard, figure: MetricDefinition
+    published: PublishedLeaderboard, metric: MetricDefinition
 ) -> list[PublishedModelRow]:
     def get_key(row: PublishedModelRow) -> float:
-        return -row.figures.get(figure.metric, max(row.figures.values(), default=0.0))
+        return -row.figures.get(metric.metric, max(row.figures.values(), default=0.0))
 
     return sorted(published.rows, key=get_key)
 
 
-def _format_leader_summary(board: ReportBoard, figure: MetricDefinition) -> str:
+def _format_leader_summary(board: ReportBoard, metric: MetricDefinition) -> str:
     """Return sentences about the best reviewer and baseline, and the best reviewer's differences."""
     reviewers = [contender for contender in board.placed if contender.kind == "reviewer"]
     floors = [contender for contender in board.placed if contender.kind == "floor"]
     if not board.placed:
         return "No entrant has this metric."
     sentences = [
-        f"{word}: {contender.name} with {_format_metric_with_interval(contender, figure)}."
+        f"{word}: {contender.name} with {_format_metric_with_interval(contender, metric)}."
         for word, leaders in (("Best reviewer", reviewers), ("Best baseline", floors))
         for contender in leaders[:1]
     ]
@@ -299,9 +307,9 @@ def _format_leader_summary(board: ReportBoard, figure: MetricDefinition) -> str:
     )
 
 
-def _format_metric_with_interval(contender: BoardContender, figure: MetricDefinition) -> str:
+def _format_metric_with_interval(contender: BoardContender, metric: MetricDefinition) -> str:
     cell = build_estimate_cell(
-        get_entrant_metric(contender.entrant, figure.metric), TableFootnotes(), places=figure.places
+        get_entrant_metric(contender.entrant, metric.metric), TableFootnotes(), places=metric.places
     )
     return f"{cell.text} ({cell.doubt})"
 
@@ -312,8 +320,198 @@ def _format_step_summary(board: ReportBoard) -> str:
     ] or board.contenders
     best = reviewers[0]
     parts = []
-    for figure in _list_step_metrics(board):
-        value = _measure_step_score(best, figure)
+    for metric in _list_step_metrics(board):
+        value = _measure_step_score(best, metric)
         score = f"{value.value:.1f}" if isinstance(value, Estimate) else "unmeasured"
-        parts.append(f"{figure.group} {score}")
+        parts.append(f"{metric.group} {score}")
     return f"{best.name}: {', '.join(parts)}."
+
+
+_CLAIMS = {
+    ("floor", "ahead"): "{first} beats the baseline {second}",
+    ("floor", "behind"): "{first} does worse than the baseline {second}",
+    ("floor", "open"): "{first} has not shown that it beats the baseline {second}",
+    ("reviewer", "ahead"): "{first} is ahead of {second}, the second",
+    ("reviewer", "behind"): "{second}, the second, is ahead of {first} on common questions",
+    ("reviewer", "open"): "Whether {first} is ahead of {second}, the second, is uncertain",
+}
+"""Texts by the kind of the opponent and by the sign of the interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingMetricDifference:
+    """Difference of the ranking metric between two entrants, first minus second."""
+
+    measured: Measured
+    figure: MetricDefinition
+    n_questions: int = 0
+    """Number of questions that the ranking metric is over."""
+    p: float | None = None
+    """Two-sided p-value of the difference; `None` if it was not tested."""
+    p_values: tuple[float, ...] = ()
+    """p-values of all metrics that `unreel compare` tests for these two, among them `p`."""
+
+
+def compare_report_entrants(
+    first_entrant: ReportEntrant, second_entrant: ReportEntrant
+) -> RankingMetricDifference:
+    """Return the ranking metric of `first_entrant` minus that of `second_entrant`, computed as in `unreel compare`."""
+    metrics = first_entrant.instrument.figures
+    metric = metrics[metrics.ranks_by(judged=first_entrant.judged and second_entrant.judged)]
+    try:
+        (comparison,) = compare_reviewers(
+            [_build_compared_reviewer(first_entrant), _build_compared_reviewer(second_entrant)]
+        )
+    except InvalidSettingError as error:
+        return RankingMetricDifference(measured=Unmeasured(error.problem), figure=metric)
+    difference = next(d for d in comparison.differences if d.metric == metric.metric)
+    return RankingMetricDifference(
+        measured=difference.difference,
+        figure=metric,
+        n_questions=comparison.n_common
+        if metrics.counts(metric.metric) == "readable"
+        else comparison.n_common + comparison.n_invalid,
+        p=difference.p,
+        p_values=tuple(d.p for d in comparison.differences if d.p is not None),
+    )
+
+
+def format_contender_difference(
+    board: ReportBoard, first_contender: BoardContender, second_contender: BoardContender
+) -> str:
+    """Return a sentence on which of two leads, or that it is unknown, based on the paired difference."""
+    difference = compare_report_entrants(first_contender.entrant, second_contender.entrant)
+    measured = difference.measured
+    if isinstance(measured, Unmeasured):
+        return f"{first_contender.name} and {second_contender.name} cannot be compared clip by clip: {measured.why}."
+    kind = "pairs" if board.asked.subject == "pair" else "clips"
+    value, low, high = (
+        f"{number:+.{difference.figure.places}f}"
+        for number in (measured.value, measured.low, measured.high)
+    )
+    n_clusters = measured.n_clusters or measured.n
+    few = f", from only {n_clusters} clips or scenes" if n_clusters < ENOUGH_CLUSTERS else ""
+    lead = "ahead" if measured.low > 0 else "behind" if measured.high < 0 else "open"
+    return (
+        f"{_CLAIMS[second_contender.kind, lead].format(first=first_contender.name, second=second_contender.name)}: {value} of {difference.figure.title.lower()} on the "
+        f"{difference.n_questions:,} {kind} that both answered (95 % interval {low} to {high}{few})."
+    )
+
+
+def _build_compared_reviewer(entrant: ReportEntrant) -> ComparedReviewer:
+    named = [
+        ("+".join(subject.entry.name for subject in item.subjects), row)
+        for item in entrant.items
+        for row in item.rows
+    ]
+    return ComparedReviewer(
+        reviewer=entrant.reviewer,
+        condition=entrant.condition,
+        instrument=entrant.instrument,
+        names=[name for name, _ in named],
+        rows=[row for _, row in named],
+    )
+
+
+CHANCE = 0.05
+LEADERS = 3
+"""Maximum number of reviewers of a board that are compared with those of another board."""
+_COLUMNS = (
+    BoardTableColumn(title="Reviewer", numbers=False),
+    BoardTableColumn(title="Less", numbers=False),
+    build_metric_column(DIFFERENCE),
+    BoardTableColumn(title="In common"),
+    BoardTableColumn(title="p, corrected"),
+    BoardTableColumn(title="Told apart", numbers=False),
+)
+
+
+def build_pairwise_differences_panel(
+    board: ReportBoard, later_boards: Sequence[ReportBoard] = ()
+) -> BoardPanel | None:
+    """Build corrected pairwise differences, also on clips in common with the boards `later_boards` of other parts."""
+    groups = [
+        _build_board_comparisons(board),
+        *(_build_cross_board_comparisons(board, b) for b in later_boards),
+    ]
+    tables, n_tests = [], 0
+    for caption, pairs in groups:
+        compared = [compare_report_entrants(a.entrant, b.entrant) for a, b in pairs]
+        p_values = [p for item in compared for p in item.p_values]
+        corrected = dict(zip(p_values, adjust_p_values_by_holm(p_values), strict=True))
+        n_tests += len(p_values)
+        shown = [
+            (*pair, item, None if item.p is None else corrected[item.p])
+            for pair, item in zip(pairs, compared, strict=True)
+            if "reviewer" in (pair[0].kind, pair[1].kind)
+        ]
+        if shown:
+            title = shown[0][2].figure.title.lower()
+            tables.append(_build_difference_table(shown, caption=f"{caption}, {title}"))
+    if not tables:
+        return None
+    return BoardPanel(
+        id=f"{board.id}-differences",
+        heading="Paired differences",
+        lead=(
+            "Each pair on the clips that both answered, so that hard clips cancel out. p-values are "
+            f"corrected for {n_tests:,} tests (Holm): every metric of every pair, as in the command "
+            "unreel compare, which prints them all."
+        ),
+        tables=tuple(tables),
+    )
+
+
+_CaptionAndPairs = tuple[str, list[tuple[BoardContender, BoardContender]]]
+
+
+def _build_board_comparisons(board: ReportBoard) -> _CaptionAndPairs:
+    ranked = [contender for contender in board.shown if not contender.unranked]
+    return "First minus second", list(itertools.combinations(ranked, 2))
+
+
+def _build_cross_board_comparisons(
+    board: ReportBoard, other_board: ReportBoard
+) -> _CaptionAndPairs:
+    """Compare the leaders of two boards, except a reviewer with itself under the same condition."""
+    pairs = [
+        (
+            replace(left, name=format_contender_name(board, left)),
+            replace(right, name=format_contender_name(other_board, right)),
+        )
+        for left in _select_leaders(board)
+        for right in _select_leaders(other_board)
+        if _get_reviewer_condition(left) != _get_reviewer_condition(right)
+    ]
+    names = " and ".join(", ".join(compared.told) for compared in (board, other_board))
+    return f"Clips in common of {names}, first minus second", pairs
+
+
+def _select_leaders(board: ReportBoard) -> list[BoardContender]:
+    return [contender for contender in board.placed if contender.kind == "reviewer"][:LEADERS]
+
+
+def _get_reviewer_condition(contender: BoardContender) -> tuple[str, Condition]:
+    return contender.entrant.reviewer, contender.entrant.condition
+
+
+def _build_difference_table(
+    rows: Sequence[tuple[BoardContender, BoardContender, RankingMetricDifference, float | None]],
+    *,
+    caption: str,
+) -> ReportTable:
+    notes = TableFootnotes()
+    lines = [
+        BoardTableRow(
+            cells=(
+                build_contender_cell(first),
+                build_contender_cell(second),
+                build_estimate_cell(difference.measured, notes, places=difference.figure.places),
+                build_count_cell(difference.n_questions),
+                BoardTableCell() if p is None else BoardTableCell(text=f"{p:.3f}"),
+                BoardTableCell(text="yes" if p is not None and p < CHANCE else "no"),
+            )
+        )
+        for first, second, difference, p in rows
+    ]
+    return ReportTable(caption=caption, columns=_COLUMNS, lines=tuple(lines), notes=notes.listed())

@@ -4,7 +4,6 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from unreel.core.estimate import Estimate
 from unreel.core.output_files import OutputDirectory
@@ -14,8 +13,8 @@ from unreel.report.boards.tables import BoardTableCell, ReportTable
 from unreel.report.clips.clip_browser import ClipBrowserData
 from unreel.report.clips.clip_files import STATUSES
 
-FOLDER: Final = "tables"
-_DIGITS: Final = 6
+FOLDER = "tables"
+_DIGITS = 6
 """Number of significant digits of calculated numbers; the page shows fewer."""
 
 
@@ -110,7 +109,6 @@ def _format_displayed_cell(cell: BoardTableCell) -> str:
 def _build_named_rows(
     columns: Sequence[tuple[str, Sequence[str]]], *, n_rows: int
 ) -> tuple[list[str], list[dict[str, str]]]:
-    """Return distinct column names, and the rows as dictionaries by column name."""
     names = number_duplicate_names([title for title, _ in columns])
     values = [cells for _, cells in columns]
     return names, [
@@ -150,12 +148,15 @@ def _iter_clip_rows(browser: ClipBrowserData, columns: list[str]) -> Iterator[di
 
 
 def replace_report_files(
-    folder: OutputDirectory, files: Mapping[str, str], folders: Iterable[str], old: re.Pattern[str]
+    directory: OutputDirectory,
+    files: Mapping[str, str],
+    folders: Iterable[str],
+    old: re.Pattern[str],
 ) -> None:
     """Write `files`, and remove other files in `folders` whose names match `old`, of an earlier report."""
     for within in folders:
-        for name in folder.files(within):
+        for name in directory.files(within):
             if old.fullmatch(name) and f"{within}/{name}" not in files:
-                folder.remove(f"{within}/{name}")
+                directory.remove(f"{within}/{name}")
     for name, text in files.items():
-        folder.write(name, text.encode())
+        directory.write(name, text.encode())

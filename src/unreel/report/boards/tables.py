@@ -2,12 +2,11 @@
 
 import string
 from dataclasses import dataclass, field
-from typing import Final
 
 from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
 from unreel.protocols.metric_definitions import MetricDefinition
 
-_MARKS: Final = string.ascii_lowercase
+_MARKS = string.ascii_lowercase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +19,9 @@ class BoardTableColumn:
     numbers: bool = True
 
 
-def build_metric_column(figure: MetricDefinition) -> BoardTableColumn:
+def build_metric_column(metric: MetricDefinition) -> BoardTableColumn:
     """Return the table column of a metric, titled with the metric's name."""
-    return BoardTableColumn(title=figure.title, figure=figure)
+    return BoardTableColumn(title=metric.title, figure=metric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +64,8 @@ class ReportTable:
 
     @property
     def figures(self) -> tuple[MetricDefinition, ...]:
-        """Return all metrics that the table shows and defines."""
-        figures = (self.figure, *(column.figure for column in self.columns))
-        return tuple(figure for figure in figures if figure is not None)
+        metrics = (self.figure, *(column.figure for column in self.columns))
+        return tuple(metric for metric in metrics if metric is not None)
 
     @property
     def promise(self) -> str:
@@ -97,17 +95,17 @@ class TableFootnotes:
 
 
 def build_estimate_cell(
-    measured: Measured | None, notes: TableFootnotes, *, places: int = 1
+    measured: Measured | None, footnotes: TableFootnotes, *, places: int = 1
 ) -> BoardTableCell:
     """Return a table cell with a number, its interval and its count, or an empty one with a footnote."""
     if measured is None:
-        return BoardTableCell(note=notes.mark("there is no data for it"))
+        return BoardTableCell(note=footnotes.mark("there is no data for it"))
     if isinstance(measured, Estimate):
         text = f"{measured.value:z.{places}f}"
         return BoardTableCell(
             text=text, number=measured, doubt=format_interval_and_count(measured, places=places)
         )
-    return BoardTableCell(note=notes.mark(measured.why))
+    return BoardTableCell(note=footnotes.mark(measured.why))
 
 
 def format_interval_and_count(estimate: Estimate, *, places: int = 1) -> str:
@@ -117,10 +115,10 @@ def format_interval_and_count(estimate: Estimate, *, places: int = 1) -> str:
 
 
 def build_optional_count_cell(
-    count: int | None, notes: TableFootnotes, *, reason: str
+    count: int | None, footnotes: TableFootnotes, *, reason: str
 ) -> BoardTableCell:
     """Return a table cell with an exact count; empty with the footnote `reason` if `count` is `None`."""
-    return BoardTableCell(note=notes.mark(reason)) if count is None else build_count_cell(count)
+    return BoardTableCell(note=footnotes.mark(reason)) if count is None else build_count_cell(count)
 
 
 def build_count_cell(count: int) -> BoardTableCell:

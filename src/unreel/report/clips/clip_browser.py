@@ -6,18 +6,16 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, overload
+from typing import Any, overload
 
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
 from unreel.core.chunks import iter_chunks
-from unreel.core.clip import Clip, Generated
+from unreel.core.clip import Generated
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label, Rating
 from unreel.core.span import convert_to_microseconds
-from unreel.core.trace import Trace
 from unreel.core.verdict import TraceVerdict, Unparsed, is_answer_correct
-from unreel.evaluation.review_stage import CLIP_CLOCK
 from unreel.protocols.locate.verdict_texts import describe_located_segment
 from unreel.report.clips.clip_files import (
     CHUNK,
@@ -29,16 +27,11 @@ from unreel.report.clips.clip_files import (
     ReportMediaFolder,
     format_clip_page_path,
 )
-from unreel.report.entrants import (
-    AnsweredQuestion,
-    ReportClip,
-    ReportEntrant,
-    parse_answer_notes,
-)
+from unreel.report.entrants import AnsweredQuestion, ReportClip, ReportEntrant, parse_answer_notes
 
-LONGEST_TEXT: Final = 20_000
+LONGEST_TEXT = 20_000
 """Maximum number of letters of an answer on the page."""
-SHORT_ID: Final = 12
+SHORT_ID = 12
 
 
 _Sheet = tuple[tuple[int, AnsweredQuestion], ...]
@@ -89,11 +82,18 @@ def build_clip_browser(
     ids = _build_short_distinct_ids([key for _, key in indexes])
     lines = _ClipIndexLines(ids, sheets)
     creators, kinds = lines.creators, lines.kinds
-    details = (_build_question_json(sheet, media) for sheet in sheets)
+    details = (
+        {
+            "clips": [_build_clip_json(subject, media) for subject in _get_question_clips(sheet)],
+            "answers": [_build_answer_json(index, item) for index, item in sheet],
+        }
+        for sheet in sheets
+    )
     pages = PaginatedClips(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
     first, hashes, holds = "", [], []
     for number, chunk in enumerate(iter_chunks(details, CHUNK)):
-        packed = _compress_chunk(chunk)
+        text = json.dumps(chunk, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        packed = base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
         first = first or packed
         hashes.append(pages.made(number, packed))
         holds.append(pages.holds(number))
@@ -218,30 +218,20 @@ class _ClipIndexLines(Sequence[list[Any]]):
         ]
 
 
-def grade_answer(item: AnsweredQuestion) -> int:
+def grade_answer(question: AnsweredQuestion) -> int:
     """Return right, wrong, unreadable or failed; a realism score far from the true one is wrong."""
-    if isinstance(item.outcome, Failure):
+    if isinstance(question.outcome, Failure):
         return FAILED
-    right = is_answer_correct(item.outcome, item.rows[0].truth, item.subjects[0].entry.label)
+    right = is_answer_correct(
+        question.outcome, question.rows[0].truth, question.subjects[0].entry.label
+    )
     if right is None:
         return UNREADABLE
     return RIGHT if right else WRONG
 
 
-def _compress_chunk(chunk: list[dict[str, Any]]) -> str:
-    text = json.dumps(chunk, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
-
-
-def _build_question_json(sheet: _Sheet, media: ReportMediaFolder) -> dict[str, Any]:
-    return {
-        "clips": [_build_clip_json(subject, media) for subject in _get_question_clips(sheet)],
-        "answers": [_build_answer_json(index, item) for index, item in sheet],
-    }
-
-
-def _build_clip_json(subject: ReportClip, media: ReportMediaFolder) -> dict[str, Any]:
-    entry = subject.entry
+def _build_clip_json(clip: ReportClip, media: ReportMediaFolder) -> dict[str, Any]:
+    entry = clip.entry
     description = {
         "name": entry.name,
         "label": entry.label.value,
@@ -251,37 +241,40 @@ def _build_clip_json(subject: ReportClip, media: ReportMediaFolder) -> dict[str,
         "group": entry.group,
         "prompt": entry.prompt[:LONGEST_TEXT],
         "difficulty": entry.difficulty,
-        "traces": [_build_trace_json(trace) for trace in entry.traces],
+        "traces": [
+            {
+                "start_us": trace.span.start_us,
+                "end_us": trace.span.end_us,
+                "boxes": [
+                    {"at_us": mark.at_us, **_build_box_json(mark.box)} for mark in trace.track
+                ],
+                "kinds": sorted(category.value for category in trace.categories),
+                "text": trace.explanation[:LONGEST_TEXT],
+            }
+            for trace in entry.traces
+        ],
         "rating": _build_rating_json(entry.rating),
         "votes": _count_votes(entry),
     }
-    if isinstance(subject.clip, Failure):
-        return description | {"failure": _build_failure_json(subject.clip)}
-    source, reason = media.add(subject.clip)
-    return description | _build_video_facts_json(subject.clip) | {"src": source, "absent": reason}
-
-
-def _build_video_facts_json(clip: Clip) -> dict[str, Any]:
-    video, rate = clip.facts.video, clip.facts.video.average_rate
-    return {
-        "id": clip.id,
-        "width": video.width,
-        "height": video.height,
-        "duration_us": convert_to_microseconds(video.duration_s),
-        "first_us": convert_to_microseconds(video.first_at_s),
-        "rate": None if video.variable_rate else [rate.numerator, rate.denominator],
-        "n_frames": video.n_frames,
-    }
-
-
-def _build_trace_json(trace: Trace) -> dict[str, Any]:
-    return {
-        "start_us": trace.span.start_us,
-        "end_us": trace.span.end_us,
-        "boxes": [{"at_us": mark.at_us, **_build_box_json(mark.box)} for mark in trace.track],
-        "kinds": sorted(category.value for category in trace.categories),
-        "text": trace.explanation[:LONGEST_TEXT],
-    }
+    if isinstance(clip.clip, Failure):
+        return description | {"failure": _build_failure_json(clip.clip)}
+    source, reason = media.add(clip.clip)
+    video, rate = clip.clip.facts.video, clip.clip.facts.video.average_rate
+    return (
+        description
+        | (
+            {
+                "id": clip.clip.id,
+                "width": video.width,
+                "height": video.height,
+                "duration_us": convert_to_microseconds(video.duration_s),
+                "first_us": convert_to_microseconds(video.first_at_s),
+                "rate": None if video.variable_rate else [rate.numerator, rate.denominator],
+                "n_frames": video.n_frames,
+            }
+        )
+        | {"src": source, "absent": reason}
+    )
 
 
 def _build_box_json(box: Box) -> dict[str, float]:
@@ -309,9 +302,9 @@ def _build_failure_json(failure: Failure) -> dict[str, str]:
     }
 
 
-def _build_answer_json(index: int, item: AnsweredQuestion) -> dict[str, Any]:
-    stored, outcome = item.stored, item.outcome
-    answer: dict[str, Any] = {"entrant": index, "status": grade_answer(item)}
+def _build_answer_json(index: int, question: AnsweredQuestion) -> dict[str, Any]:
+    stored, outcome = question.stored, question.outcome
+    answer: dict[str, Any] = {"entrant": index, "status": grade_answer(question)}
     if isinstance(outcome, Failure):
         answer["failure"] = _build_failure_json(outcome)
     else:
@@ -321,23 +314,31 @@ def _build_answer_json(index: int, item: AnsweredQuestion) -> dict[str, Any]:
         answer["said"] = dict(_iter_displayed_fields(outcome))
         answer["unread"] = dict(_iter_unparsed_parts(outcome))
     if isinstance(outcome, TraceVerdict):
-        answer["meets"] = _compare_with_traces(item, outcome)
+        comparisons = []
+        for row in question.rows:
+            truth, comparison = row.truth, {}
+            if outcome.label is Label.REAL or truth.trace is None:
+                continue
+            if truth.box is not None and isinstance(outcome.box, Box):
+                comparison["iou"] = round(truth.box.iou(outcome.box), 3)
+            if isinstance(outcome.start_us, int):
+                comparison["late_us"] = outcome.start_us - truth.start_us
+            if row.text_score is not None:
+                comparison["judged"] = row.text_score
+            comparisons.append(comparison)
+        answer["meets"] = comparisons
     for column in ("latency_us", "input_tokens", "output_tokens", "cost_usd"):
         if stored.get(column) is not None:
             answer[column] = stored[column]
-    answer["shown_us"] = list(iter_shown_frame_times(item))
+    answer["shown_us"] = list(iter_shown_frame_times(question))
     return answer
 
 
-def iter_shown_frame_times(item: AnsweredQuestion) -> Iterator[list[int]]:
+def iter_shown_frame_times(question: AnsweredQuestion) -> Iterator[list[int]]:
     """Yield, for each clip of the question, the times of the frames shown to the model (microseconds)."""
-    notes = parse_answer_notes(item)
-    is_clip_clock = notes.get("clock") == CLIP_CLOCK
-    for subject, frames in zip(item.subjects, notes.get("frames") or (), strict=False):
-        clip, first_s = subject.clip, Fraction(0)
-        if not is_clip_clock and isinstance(clip, Clip):
-            first_s = clip.facts.video.first_at_s
-        yield [convert_to_microseconds(Fraction(at) - first_s) for _, at in frames]
+    notes = parse_answer_notes(question)
+    for _, frames in zip(question.subjects, notes.get("frames") or (), strict=False):
+        yield [convert_to_microseconds(Fraction(at)) for _, at in frames]
 
 
 def _iter_displayed_fields(outcome: Any) -> Iterator[tuple[str, Any]]:
@@ -358,20 +359,3 @@ def _iter_unparsed_parts(outcome: Any) -> Iterator[tuple[str, str]]:
         value = getattr(outcome, part)
         if isinstance(value, Unparsed):
             yield part, value.reason.value
-
-
-def _compare_with_traces(item: AnsweredQuestion, verdict: TraceVerdict) -> list[dict[str, Any]]:
-    """Compare the verdict with each annotated trace: box overlap, time error and explanation score."""
-    comparisons = []
-    for row in item.rows:
-        truth, comparison = row.truth, {}
-        if verdict.label is Label.REAL or truth.trace is None:
-            continue
-        if truth.box is not None and isinstance(verdict.box, Box):
-            comparison["iou"] = round(truth.box.iou(verdict.box), 3)
-        if isinstance(verdict.start_us, int):
-            comparison["late_us"] = verdict.start_us - truth.start_us
-        if row.text_score is not None:
-            comparison["judged"] = row.text_score
-        comparisons.append(comparison)
-    return comparisons

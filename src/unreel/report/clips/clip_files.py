@@ -8,7 +8,7 @@ plain lists.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from unreel.benchmarks.unique_names import SeenNameSet
 from unreel.core.clip import Clip
@@ -19,9 +19,9 @@ from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_
 from unreel.pages.html_page import build_html_page, render_template
 
 Media = Literal["link", "copy", "none"]
-MEDIA_FOLDER: Final = "media"
+MEDIA_FOLDER = "media"
 # Web servers choose the media type by the suffix; no part of an untrusted file name is used.
-_SUFFIXES: Final = {"mp4": "mp4", "matroska": "webm", "avi": "avi", "mpegts": "ts", "gif": "gif"}
+_SUFFIXES = {"mp4": "mp4", "matroska": "webm", "avi": "avi", "mpegts": "ts", "gif": "gif"}
 
 
 @dataclass(slots=True)
@@ -63,14 +63,14 @@ class ReportMediaFolder:
         return ""
 
 
-FOLDER: Final = "clips"
-CHUNK: Final = 500
+FOLDER = "clips"
+CHUNK = 500
 """Number of clips per page."""
 RIGHT, WRONG, UNREADABLE, FAILED = range(4)
-STATUSES: Final = {RIGHT: "right", WRONG: "wrong", UNREADABLE: "unreadable", FAILED: "failed"}
-_SHORT_DIGEST: Final = 12
-_STYLES: Final = ("unreel.report:report.css",)
-_SCRIPTS: Final = ("unreel.report.clips:page.js",)
+STATUSES = {RIGHT: "right", WRONG: "wrong", UNREADABLE: "unreadable", FAILED: "failed"}
+_SHORT_DIGEST = 12
+_STYLES = ("unreel.report:report.css",)
+_SCRIPTS = ("unreel.report.clips:page.js",)
 
 
 def format_clip_page_path(number: int) -> str:
@@ -91,7 +91,6 @@ class PaginatedClips:
 
     @property
     def n_pages(self) -> int:
-        """Return the number of pages of the clip list."""
         return -(-len(self.lines) // CHUNK)
 
     def holds(self, number: int) -> list[list[int]]:
@@ -125,11 +124,7 @@ class PaginatedClips:
             styles=_STYLES,
             scripts=_SCRIPTS,
             data={
-                "report-page": {
-                    "made": self.made(number, packed),
-                    "clips": lines,
-                    "packed": packed,
-                }
+                "report-page": {"made": self.made(number, packed), "clips": lines, "packed": packed}
             },
         )
 

@@ -5,20 +5,19 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Final
 
 from unreel.core.output_files import OutputDirectory
 
-PDF: Final = "evidence.pdf"
-BROWSERS: Final = (
+PDF = "evidence.pdf"
+BROWSERS = (
     "chromium",
     "chromium-browser",
     "google-chrome",
     "google-chrome-stable",
     "microsoft-edge",
 )
-_SECONDS: Final = 120.0
-_FLAGS: Final = (
+_SECONDS = 120.0
+_FLAGS = (
     "--headless",
     "--disable-gpu",
     "--no-first-run",

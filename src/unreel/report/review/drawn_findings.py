@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.errors import MediaError
@@ -30,10 +29,10 @@ from unreel.pages.player import (
 from unreel.protocols.protocol import get_protocol
 from unreel.report.review.opinion_text import NO_PROOF, format_opinion_stability
 
-ANNOTATED: Final = "annotated.mp4"
+ANNOTATED = "annotated.mp4"
 
-_MOST_LANES: Final = 32
-_LONGEST: Final = 400
+_MOST_LANES = 32
+_LONGEST = 400
 
 
 def write_annotated_clip(
@@ -50,23 +49,16 @@ def write_annotated_clip(
     try:
         with OutputDirectory(out, published=True).create(ANNOTATED) as file:
             copy = reader.annotate(review.clip.location, commentary, into=file, on_frames=on_frames)
-            _raise_media_failure(copy)
+            if isinstance(copy, Failure):
+                raise MediaError(copy)
     except MediaError as error:
-        return _add_time_limit_hint(error.failure)
+        if error.failure.reason is not FailureReason.OUT_OF_TIME:
+            return error.failure
+        detail = (
+            f"{error.failure.detail}; UNREEL_ANNOTATE_PACE sets how its time grows with the clip"
+        )
+        return Failure(error.failure.reason, detail)
     return out / ANNOTATED
-
-
-def _add_time_limit_hint(failure: Failure) -> Failure:
-    if failure.reason is not FailureReason.OUT_OF_TIME:
-        return failure
-    detail = f"{failure.detail}; UNREEL_ANNOTATE_PACE sets how its time grows with the clip"
-    return Failure(failure.reason, detail)
-
-
-def _raise_media_failure(result: object) -> None:
-    """Raise `MediaError` if `result` is a failure, so that the unfinished file is discarded."""
-    if isinstance(result, Failure):
-        raise MediaError(result)
 
 
 def build_findings_overlay(
@@ -113,13 +105,12 @@ def _iter_timeline_lanes(
                 ],
             )
         )
-        track, colour = answered.get(name) or (_build_empty_track(name), next(colours))
+        track, colour = answered.get(name) or (
+            PlayerTrackSpec(name=name, kind="answer", traces=()),
+            next(colours),
+        )
         marks = tuple(iter_overlay_marks(track, duration_us=duration_us))
         yield ReviewerOverlayLane(says=f"{name}: {text}"[:_LONGEST], colour=colour, marks=marks)
-
-
-def _build_empty_track(name: str) -> PlayerTrackSpec:
-    return PlayerTrackSpec(name=name, kind="answer", traces=())
 
 
 def _format_opinion(opinion: Opinion) -> str:
@@ -143,15 +134,15 @@ def _format_explanation(opinion: Opinion) -> str:
     return ""
 
 
-_LABEL: Final = 44
-_KNOWN: Final = "ground truth"
+_LABEL = 44
+_KNOWN = "ground truth"
 
 
 def build_finding_tracks(
-    opinions: Iterable[Opinion], truth: tuple[Trace, ...], *, duration_us: int
+    opinions: Iterable[Opinion], true_trace: tuple[Trace, ...], *, duration_us: int
 ) -> list[PlayerTrackSpec]:
     """Build the player's tracks: one for known faults, if any, and one per opinion about traces."""
-    known = PlayerTrackSpec(name=_KNOWN, kind="truth", traces=build_known_trace_specs(truth))
+    known = PlayerTrackSpec(name=_KNOWN, kind="truth", traces=build_known_trace_specs(true_trace))
     answered = [
         PlayerTrackSpec(
             name=sanitise_line(opinion.reviewer),
@@ -163,7 +154,7 @@ def build_finding_tracks(
         for opinion in opinions
         if get_protocol(opinion.question.instrument.protocol).needs_box_space
     ]
-    return [known, *answered] if truth else answered
+    return [known, *answered] if true_trace else answered
 
 
 def _iter_reported_traces(opinion: Opinion, *, duration_us: int) -> Iterator[PlayerTraceSpec]:
@@ -187,9 +178,9 @@ def _iter_reported_traces(opinion: Opinion, *, duration_us: int) -> Iterator[Pla
     )
 
 
-def build_known_trace_specs(truth: Iterable[Trace]) -> tuple[PlayerTraceSpec, ...]:
+def build_known_trace_specs(true_trace: Iterable[Trace]) -> tuple[PlayerTraceSpec, ...]:
     """Convert the known faults of a clip to trace specifications of the player."""
-    return tuple(map(_build_known_trace_spec, truth))
+    return tuple(map(_build_known_trace_spec, true_trace))
 
 
 def _build_known_trace_spec(trace: Trace) -> PlayerTraceSpec:

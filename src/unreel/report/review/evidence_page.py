@@ -1,33 +1,44 @@
 """Evidence files of one review: the page, result.json, the stills and the annotated clip."""
 
+import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Literal
 
 from markupsafe import Markup
 from pydantic_core import to_jsonable_python
 
 from unreel.core.answer import Reply
+from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.errors import UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_names import make_safe_file_name
 from unreel.core.safe_text import sanitise_line, sanitise_lines
-from unreel.core.span import add_seconds_fields, convert_to_microseconds, format_seconds
+from unreel.core.span import (
+    MICROSECONDS,
+    add_seconds_fields,
+    convert_to_microseconds,
+    format_seconds,
+)
 from unreel.core.trace import Trace
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
 from unreel.media.annotated_copy_messages import OnFrames
-from unreel.media.picture import decode_jpeg, encode_jpeg, scale_down_picture
-from unreel.media.reader import MediaReader
+from unreel.media.decode import Rgb
+from unreel.media.overlay import add_caption_panel, draw_box_outline, get_palette_colour
+from unreel.media.picture import decode_jpeg, encode_jpeg, encode_png, scale_down_picture
+from unreel.media.reader import MediaReader, SampledFrame
 from unreel.pages import player
 from unreel.pages.html_page import build_html_page, render_template
 from unreel.pages.playable_clip import BESIDE, PlayerVideo, build_data_uri, prepare_player_video
+from unreel.pages.player import PlayerTrackSpec, iter_overlay_marks, iter_track_colours
 from unreel.protocols.protocol import get_protocol
 from unreel.report.review.browser_pdf import PDF
 from unreel.report.review.drawn_findings import (
@@ -38,6 +49,7 @@ from unreel.report.review.drawn_findings import (
 )
 from unreel.report.review.file_origin import FileOriginChecks
 from unreel.report.review.opinion_text import (
+    FILE_ONLY,
     NO_PROOF,
     PARSERS,
     build_stability_rows,
@@ -46,26 +58,300 @@ from unreel.report.review.opinion_text import (
 )
 from unreel.report.review.review_result import (
     FORM,
+    ReviewerAccuracyRecord,
     build_review_json,
     find_first_onset_us,
     format_review_headline,
+    format_reviewer_accuracy,
     get_reviewer_kind_name,
 )
-from unreel.report.review.reviewer_accuracy import ReviewerAccuracyRecord, format_reviewer_accuracy
-from unreel.report.review.stills import ClipFaultStills, remove_old_stills, write_fault_stills
 
-PAGE: Final = "evidence.html"
-RESULT: Final = "result.json"
-STILLS_STYLE: Final = "unreel.report.review:stills.css"
-STYLES: Final = (player.STYLE, "unreel.report.review:evidence.css", STILLS_STYLE)
-SCRIPTS: Final = (player.SCRIPT, player.MOUNT)
+_AROUND = 0.5
+"""Margin on each side, as a fraction of the box's width and height."""
+_LEAST_SIDE = 64
+_WANTED_SIDE = 480
+_MOST_TIMES = 8
 
-_UNIT: Final = re.compile(r"(?<=\d) (?=s\b)")
-_JOINED: Final = "\u00a0"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultOutline:
+    """Outline of a fault on one frame: its box, colour and line style."""
+
+    box: Box
+    colour: int = 0
+    dashed: bool = False
+
+
+def draw_fault_frame(rgb: Rgb, outline: FaultOutline | None, sentences: Sequence[str]) -> Rgb:
+    """Draw the outline of `outline` on the complete frame, above a caption with `sentences`."""
+    drawn = rgb.copy()
+    if outline is not None:
+        draw_box_outline(
+            drawn, outline.box, get_palette_colour(outline.colour), dashed=outline.dashed
+        )
+    return add_caption_panel(drawn, sentences)
+
+
+def draw_fault_crop(rgb: Rgb, outline: FaultOutline, sentences: Sequence[str]) -> Rgb:
+    """Draw the region around the outline `outline` above `sentences`; small regions are enlarged."""
+    height, width, _ = rgb.shape
+    left, right = _compute_crop_range(outline.box.x0, outline.box.x1, width)
+    top, bottom = _compute_crop_range(outline.box.y0, outline.box.y1, height)
+    factor = min(_MOST_TIMES, max(1, _WANTED_SIDE // max(right - left, bottom - top)))
+    drawn = rgb[top:bottom, left:right].repeat(factor, axis=0).repeat(factor, axis=1)
+    (x0, x1), (y0, y1) = (
+        _convert_to_crop_fractions(outline.box.x0, outline.box.x1, side=width, crop=(left, right)),
+        _convert_to_crop_fractions(outline.box.y0, outline.box.y1, side=height, crop=(top, bottom)),
+    )
+    draw_box_outline(
+        drawn, Box(x0, y0, x1, y1), get_palette_colour(outline.colour), dashed=outline.dashed
+    )
+    enlarged = "" if factor == 1 else f", each pixel shown {factor} x {factor} times"
+    note = f"Cut out of {width} x {height}: {left} to {right} across, {top} to {bottom} down{enlarged}."
+    return add_caption_panel(drawn, [*sentences, note])
+
+
+def _compute_crop_range(low: float, high: float, side: int) -> tuple[int, int]:
+    """Return the pixel range of the crop in one dimension: the box with a margin, inside the frame."""
+    min_margin = max(0.0, (_LEAST_SIDE / side - (high - low)) / 2)
+    margin = max(_AROUND * (high - low), min_margin)
+    return max(0, int((low - margin) * side)), min(side, int((high + margin) * side) + 1)
+
+
+def _convert_to_crop_fractions(
+    low: float, high: float, *, side: int, crop: tuple[int, int]
+) -> tuple[float, float]:
+    """Convert a range from fractions of the picture to fractions of the crop."""
+    first, end = crop
+    parts = ((edge * side - first) / (end - first) for edge in (low, high))
+    start, stop = (min(1.0, max(0.0, part)) for part in parts)
+    return start, stop
+
+
+FOLDER = "stills"
+MOST_STILLS = 12
+"""Maximum number of faults of one clip with stills."""
+
+_OURS = re.compile(r"[0-9]{2}-.*\.png")
+_PREVIEW_SIDE = 960
+_PREVIEW_QUALITY = 80
+_HELD_BYTES = 96 << 20
+"""Maximum total size of frames in memory."""
+_OPINION = "This is a reviewer's opinion, not forensic proof."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StillPicture:
+    """PNG file of a still, with its hash, its size and a preview."""
+
+    file: str
+    """Path of the file, relative to the page."""
+    sha256: str
+    width: int
+    height: int
+    preview: bytes = field(repr=False)
+    """JPEG preview of the picture."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the picture's fields, except the preview, as JSON values."""
+        return {
+            "file": self.file,
+            "sha256": self.sha256,
+            "width": self.width,
+            "height": self.height,
+        }
+
+    def as_row(self) -> dict[str, Any]:
+        return self.to_json() | {"uri": build_data_uri(self.preview, "image/jpeg")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedFault:
+    """A fault that a reviewer or annotator marked, with its onset and its box."""
+
+    reviewer: str
+    kind: Literal["truth", "answer"]
+    category: str
+    """Category of the fault; "" if unknown, because reviewers answer in free text."""
+    text: str
+    start_us: int | None
+    """Onset of the fault; if it is `None`, the first frame is shown."""
+    box: Box | None
+    spot: FaultOutline | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultStill:
+    """Still pictures of one fault, or the failure to make them."""
+
+    fault: MarkedFault
+    source_sha256: str
+    frame: int | None = None
+    """Number of the frame, counted from 0."""
+    at_us: int | None = None
+    """Time at which that frame appears."""
+    whole: StillPicture | None = None
+    crop: StillPicture | None = None
+    """Crop around the box of the fault; `None` if no box was marked."""
+    failure: Failure | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the still as JSON for the result file of a review."""
+        fault = self.fault
+        return {
+            "reviewer": fault.reviewer,
+            "kind": fault.kind,
+            "category": fault.category or None,
+            "text": fault.text,
+            "start_us": fault.start_us,
+            "box": None if fault.box is None else asdict(fault.box),
+            "source_sha256": self.source_sha256,
+            "frame": self.frame,
+            "at_us": self.at_us,
+            "at_s": None if self.at_us is None else self.at_us / MICROSECONDS,
+            "whole": None if self.whole is None else self.whole.to_json(),
+            "crop": None if self.crop is None else self.crop.to_json(),
+            "failure": None if self.failure is None else asdict(self.failure),
+        }
+
+    def as_row(self) -> dict[str, Any]:
+        return {
+            "fault": self.fault,
+            "at": None if self.at_us is None else format_seconds(self.at_us),
+            "frame": self.frame,
+            "whole": None if self.whole is None else self.whole.as_row(),
+            "crop": None if self.crop is None else self.crop.as_row(),
+            "failure": None if self.failure is None else str(self.failure),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipFaultStills:
+    """Stills of the faults of one clip, and the number of faults without stills."""
+
+    stills: tuple[FaultStill, ...] = ()
+    left_out: int = 0
+    """Number of faults beyond `MOST_STILLS`, which have no stills."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stills as JSON for the result file of a review."""
+        return {"stills": [still.to_json() for still in self.stills], "left_out": self.left_out}
+
+    def as_rows(self) -> dict[str, Any]:
+        return {"stills": [still.as_row() for still in self.stills], "left_out": self.left_out}
+
+
+def remove_old_stills(output: OutputDirectory) -> None:
+    """Remove the stills of an earlier review from the folder."""
+    for name in output.files(FOLDER):
+        if _OURS.fullmatch(name):
+            output.remove(f"{FOLDER}/{name}")
+
+
+def write_fault_stills(
+    clip: Clip,
+    tracks: Sequence[PlayerTrackSpec],
+    out: Path,
+    *,
+    reader: MediaReader,
+    duration_us: int,
+) -> ClipFaultStills:
+    """Write stills into `out`/stills: a frame of each fault, and a crop if the fault has a box."""
+    faults = list(iter_marked_faults(tracks, duration_us=duration_us))
+    selected, folder = faults[:MOST_STILLS], OutputDirectory(out, published=True)
+    stills: list[FaultStill] = []
+    width, height = clip.size
+    batch_size = max(1, _HELD_BYTES // (3 * width * height))
+    for start in range(0, len(selected), batch_size):
+        batch = selected[start : start + batch_size]
+        frames = reader.frames_at(clip.location, [fault.start_us or 0 for fault in batch])
+        for number, fault in enumerate(batch, start=start + 1):
+            if isinstance(frames, Failure):
+                stills.append(FaultStill(fault=fault, source_sha256=clip.id, failure=frames))
+                continue
+            at_us = fault.start_us or 0
+            # Half a microsecond of tolerance, because the time of a frame is rounded.
+            frame = [f for f in frames.frames if f.at_s * MICROSECONDS <= at_us + 0.5][-1]
+            stills.append(_write_still(clip, fault, frame, folder, number=number))
+    return ClipFaultStills(stills=tuple(stills), left_out=len(faults) - len(selected))
+
+
+def iter_marked_faults(
+    tracks: Sequence[PlayerTrackSpec], *, duration_us: int
+) -> Iterator[MarkedFault]:
+    """Yield the faults on all tracks of the player, track by track."""
+    for track, colour in zip(tracks, iter_track_colours(tracks), strict=True):
+        marks = iter_overlay_marks(track, duration_us=duration_us)
+        for trace, mark in zip(track.traces, marks, strict=True):
+            box = mark.box_at(mark.span.start_us)
+            yield MarkedFault(
+                reviewer=track.name,
+                kind=track.kind,
+                category=trace.label if track.kind == "truth" else "",
+                text=trace.text or trace.label,
+                start_us=trace.start_us,
+                box=box,
+                spot=(
+                    None
+                    if box is None
+                    else FaultOutline(box=box, colour=colour, dashed=not mark.ends)
+                ),
+            )
+
+
+def _write_still(
+    clip: Clip, fault: MarkedFault, frame: SampledFrame, directory: OutputDirectory, *, number: int
+) -> FaultStill:
+    at_us = convert_to_microseconds(frame.at_s)
+    name = f"{FOLDER}/{number:02d}-{make_safe_file_name(fault.reviewer)[:60]}-frame-{frame.index}"
+    category = f" Kind of fault: {fault.category}." if fault.category else ""
+    onset = "" if fault.start_us is not None else " No time was given: this is the first frame."
+    frame_text = (
+        f"frame {frame.index} (the first is 0) of {sanitise_line(Path(clip.location).name)}"
+    )
+    caption = [
+        f"{fault.reviewer}: {fault.text}",
+        f"{format_seconds(at_us)}, {frame_text}.{category}{onset}",
+        f"SHA-256 of the file: {clip.id}",
+        *([_OPINION] if fault.kind == "answer" else []),
+    ]
+    rgb = frame.rgb()
+    whole = _write_picture(directory, f"{name}.png", draw_fault_frame(rgb, fault.spot, caption))
+    crop = None
+    if fault.spot is not None:
+        crop = _write_picture(
+            directory, f"{name}-crop.png", draw_fault_crop(rgb, fault.spot, caption)
+        )
+    return FaultStill(
+        fault=fault, source_sha256=clip.id, frame=frame.index, at_us=at_us, whole=whole, crop=crop
+    )
+
+
+def _write_picture(directory: OutputDirectory, name: str, rgb: Rgb) -> StillPicture:
+    data = encode_png(rgb)
+    directory.write(name, data)
+    height, width, _ = rgb.shape
+    return StillPicture(
+        file=name,
+        sha256=hashlib.sha256(data).hexdigest(),
+        width=width,
+        height=height,
+        preview=encode_jpeg(scale_down_picture(rgb, _PREVIEW_SIDE), quality=_PREVIEW_QUALITY),
+    )
+
+
+PAGE = "evidence.html"
+RESULT = "result.json"
+STILLS_STYLE = "unreel.report.review:stills.css"
+STYLES = (player.STYLE, "unreel.report.review:evidence.css", STILLS_STYLE)
+SCRIPTS = (player.SCRIPT, player.MOUNT)
+
+_UNIT = re.compile(r"(?<=\d) (?=s\b)")
+_JOINED = "\u00a0"
 """Non-breaking space between a number and its unit."""
-_THUMB: Final = 192
-_MOST_THUMBS: Final = 64
-_STOPPED: Final = Failure(FailureReason.STOPPED, "it was not finished when this page was written")
+_THUMB = 192
+_MOST_THUMBS = 64
+_STOPPED = Failure(FailureReason.STOPPED, "it was not finished when this page was written")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +360,8 @@ class EvidenceFiles:
 
     page: Path
     result: Path
-    annotated: Path | Failure
+    annotated: Path | Failure | None
+    """`None` for a review without opinions and known faults, which has nothing to annotate."""
     footage: PlayerVideo | Failure
     stills: ClipFaultStills
 
@@ -102,12 +389,12 @@ class EvidencePageParts:
     data: dict[str, Any]
 
 
-def write_evidence_files(  # noqa: PLR0913  one parameter for each callback
+def write_evidence_files(
     review: Review,
     out: Path,
     *,
     reader: MediaReader,
-    background: EvidencePageContext,
+    context: EvidencePageContext,
     on_page: Callable[[Path], None] = lambda _page: None,
     on_parts: Callable[[EvidencePageParts], None] = lambda _parts: None,
     on_frames: OnFrames = lambda _n_frames: None,
@@ -121,7 +408,7 @@ def write_evidence_files(  # noqa: PLR0913  one parameter for each callback
         review: opinions about one clip.
         out: folder that is written.
         reader: reader of the clip.
-        background: data of the page besides the opinions.
+        context: data of the page besides the opinions.
         on_page: callback that receives the page's path as soon as it can be opened.
         on_parts: callback that receives the parts of the page each time it is written.
         on_frames: callback that receives the number of frames drawn so far.
@@ -130,23 +417,27 @@ def write_evidence_files(  # noqa: PLR0913  one parameter for each callback
     folder = OutputDirectory(out, published=True)
     footage = prepare_player_video(review.clip, out, reader=reader)
     duration_us = _get_duration_us(review)
-    tracks = build_finding_tracks(review.opinions, background.truth, duration_us=duration_us)
+    tracks = build_finding_tracks(review.opinions, context.truth, duration_us=duration_us)
     stills = write_fault_stills(review.clip, tracks, out, reader=reader, duration_us=duration_us)
 
-    def write(annotated: Path | Failure) -> EvidenceFiles:
+    def write(annotated: Path | Failure | None) -> EvidenceFiles:
         parts = build_evidence_page_parts(
-            review, background, footage=footage, annotated=annotated, stills=stills
+            review, context, footage=footage, annotated=annotated, stills=stills
         )
         on_parts(parts)
         page = folder.write(PAGE, build_evidence_page(parts).encode())
-        document = _format_result_json(review, background, annotated=annotated, stills=stills)
+        document = _format_result_json(review, context, annotated=annotated, stills=stills)
         # A file name that is not UTF-8 contains surrogates, which JSON can only write as escapes.
         result = folder.write(RESULT, document.encode("utf-8", "backslashreplace"))
         return EvidenceFiles(
             page=page, result=result, annotated=annotated, footage=footage, stills=stills
         )
 
-    on_page(write(_STOPPED).page)
+    has_findings = bool(review.opinions or context.truth)
+    written = write(_STOPPED if has_findings else None)
+    on_page(written.page)
+    if not has_findings:
+        return written
     annotated = write_annotated_clip(
         review, tracks, out, reader=reader, duration_us=duration_us, on_frames=on_frames
     )
@@ -172,15 +463,15 @@ def build_evidence_page(parts: EvidencePageParts) -> str:
 
 def build_evidence_page_parts(
     review: Review,
-    background: EvidencePageContext,
+    context: EvidencePageContext,
     *,
     footage: PlayerVideo | Failure,
-    annotated: Path | Failure,
+    annotated: Path | Failure | None,
     stills: ClipFaultStills,
 ) -> EvidencePageParts:
     """Build the parts of the evidence page: title, body and data of its scripts."""
     name = sanitise_line(Path(review.clip.location).name)
-    opinions = [_build_opinion_row(opinion, background.records) for opinion in review.opinions]
+    opinions = [_build_opinion_row(opinion, context.records) for opinion in review.opinions]
     body = render_template(
         "unreel.report.review:evidence.html",
         name=name,
@@ -188,9 +479,9 @@ def build_evidence_page_parts(
         clip=review.clip,
         video=review.clip.facts.video,
         duration=format_seconds(_get_duration_us(review)),
-        no_proof=NO_PROOF,
+        no_proof=NO_PROOF if opinions else FILE_ONLY,
         reading=PARSERS[review.mode],
-        background=background,
+        background=context,
         footage=footage if isinstance(footage, PlayerVideo) else None,
         footage_failure=str(footage) if isinstance(footage, Failure) else "",
         annotated=annotated.name if isinstance(annotated, Path) else "",
@@ -201,7 +492,7 @@ def build_evidence_page_parts(
         reviewers=_build_reviewer_rows(opinions),
         known=[
             {"label": trace.label, "when": _format_trace_span(trace), "text": trace.text}
-            for trace in build_known_trace_specs(background.truth)
+            for trace in build_known_trace_specs(context.truth)
         ],
         agreements=[
             (get_protocol(agreement.protocol).title, agreement.counts)
@@ -213,27 +504,26 @@ def build_evidence_page_parts(
     data = {}
     if isinstance(footage, PlayerVideo):
         data[player.SPEC_ID] = asdict(
-            _build_player_spec(review, footage, title=name, truth=background.truth)
+            _build_player_spec(review, footage, title=name, true_trace=context.truth)
         )
     return EvidencePageParts(title=f"{name}: evidence", body=body, data=data)
 
 
 def _format_result_json(
     review: Review,
-    background: EvidencePageContext,
+    context: EvidencePageContext,
     *,
-    annotated: Path | Failure,
+    annotated: Path | Failure | None,
     stills: ClipFaultStills,
 ) -> str:
-    """Return the content of the evidence page as the JSON text of the result file."""
     document = {
         **FORM,
         "made_by": f"unreel {version('unreel')}",
-        "made_at": background.made_at.isoformat(timespec="seconds"),
-        "note": background.note,
-        "warning": NO_PROOF,
-        **build_review_json(review, background.origin, records=background.records),
-        "known": background.truth,
+        "made_at": context.made_at.isoformat(timespec="seconds"),
+        "note": context.note,
+        "warning": NO_PROOF if review.opinions else FILE_ONLY,
+        **build_review_json(review, context.origin, records=context.records),
+        "known": context.truth,
         "evidence": {
             "page": PAGE,
             "annotated": annotated.name if isinstance(annotated, Path) else annotated,
@@ -266,10 +556,9 @@ def _build_reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, A
 def _build_opinion_row(
     opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]
 ) -> dict[str, Any]:
-    """Return one opinion as a dictionary for the page's template."""
     reply = opinion.outcome if isinstance(opinion.outcome, Reply) else None
     usage = reply.usage if reply else None
-    frames = opinion.exhibit.frames if opinion.exhibit else ()
+    frames = opinion.clip_input.frames if opinion.clip_input else ()
     return {
         "reviewer": sanitise_line(opinion.reviewer),
         "instrument": opinion.question.instrument,
@@ -280,7 +569,9 @@ def _build_opinion_row(
         "onset": ""
         if (onset_us := find_first_onset_us([opinion])) is None
         else format_seconds(onset_us),
-        "failure": _format_sentence(opinion.problem),
+        "failure": (
+            opinion.problem and f"{opinion.problem[0].upper()}{opinion.problem[1:].rstrip('.')}."
+        ),
         "parts": opinion.details,
         "condition": opinion.question.condition.written(),
         "prompt": opinion.prompt,
@@ -303,13 +594,9 @@ def _build_opinion_row(
             for frame in frames[:_MOST_THUMBS]
         ],
         "n_frames": len(frames),
-        "whole": bool(opinion.exhibit and opinion.exhibit.whole),
-        "sound": bool(opinion.exhibit and opinion.exhibit.sound_wav),
+        "whole": bool(opinion.clip_input and opinion.clip_input.whole),
+        "sound": bool(opinion.clip_input and opinion.clip_input.sound_wav),
     }
-
-
-def _format_sentence(problem: str | None) -> str | None:
-    return problem and f"{problem[0].upper()}{problem[1:].rstrip('.')}."
 
 
 def _build_thumbnail_uri(jpeg: bytes) -> str:
@@ -318,18 +605,18 @@ def _build_thumbnail_uri(jpeg: bytes) -> str:
 
 
 def _build_player_spec(
-    review: Review, footage: PlayerVideo, *, title: str, truth: tuple[Trace, ...]
+    review: Review, video: PlayerVideo, *, title: str, true_trace: tuple[Trace, ...]
 ) -> player.PlayerSpec:
     duration_us = _get_duration_us(review)
     shown_us = (
         convert_to_microseconds(frame.at_s)
         for opinion in review.opinions
-        if opinion.exhibit
-        for frame in opinion.exhibit.frames
+        if opinion.clip_input
+        for frame in opinion.clip_input.frames
     )
-    tracks = build_finding_tracks(review.opinions, truth, duration_us=duration_us)
+    tracks = build_finding_tracks(review.opinions, true_trace, duration_us=duration_us)
     return player.build_player_spec(
-        footage, title=title, duration_us=duration_us, shown_us=shown_us, tracks=tracks
+        video, title=title, duration_us=duration_us, shown_us=shown_us, tracks=tracks
     )
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from unreel.core.clip import Clip, ClipFacts, FileTag
 from unreel.media.reader import MediaReader
@@ -17,7 +16,7 @@ from unreel.report.review.provenance import (
     read_c2pa_manifest,
 )
 
-_PROGRAMS: Final = (
+_PROGRAMS = (
     ("FFmpeg", re.compile(r"\b(lavf|lavc|ffmpeg)|^(Video|Sound)Handler$", re.IGNORECASE)),
     ("HandBrake", re.compile(r"handbrake", re.IGNORECASE)),
     ("GPAC", re.compile(r"\bgpac\b", re.IGNORECASE)),
@@ -28,11 +27,11 @@ _PROGRAMS: Final = (
     ("Twitter", re.compile(r"twitter", re.IGNORECASE)),
 )
 """Names of programs, and patterns of them in tags. `VideoHandler` is FFmpeg's default stream name."""
-_SIGNATURE: Final = "signature"
-_NAMING: Final = frozenset(
+_SIGNATURE = "signature"
+_NAMING = frozenset(
     {"encoder", "encoding_tool", "handler_name", "software", "writing_application", "vendor_id"}
 )
-_PIXELS: Final = "The picture itself was not checked for traces of compression."
+_PIXELS = "The picture itself was not checked for traces of compression."
 
 
 def check_program_names(facts: ClipFacts) -> FileOriginCheck:
@@ -72,7 +71,11 @@ def check_for_reencoding(facts: ClipFacts) -> FileOriginCheck:
 
 def _iter_reencoding_signs(tags: Iterable[FileTag]) -> Iterator[str]:
     tags = tuple(tags)
-    writers = [name for name, pattern in _PROGRAMS if _has_matching_tag(tags, pattern)]
+    writers = [
+        name
+        for name, pattern in _PROGRAMS
+        if any(_get_tag_kind(tag) in _NAMING and pattern.search(tag.value) for tag in tags)
+    ]
     encoders = [tag.value.partition(" ")[0] for tag in tags if tag.name == _SIGNATURE]
     if len(writers) > 1:
         yield (
@@ -85,10 +88,6 @@ def _iter_reencoding_signs(tags: Iterable[FileTag]) -> Iterator[str]:
             "hardware encoders. A sign that this is not an original camera recording; generators, "
             "editors and sharing sites also use software encoders."
         )
-
-
-def _has_matching_tag(tags: Iterable[FileTag], pattern: re.Pattern[str]) -> bool:
-    return any(_get_tag_kind(tag) in _NAMING and pattern.search(tag.value) for tag in tags)
 
 
 def _get_tag_kind(tag: FileTag) -> str:
@@ -119,6 +118,11 @@ class FileOriginChecks:
     def claims(self) -> tuple[str, ...]:
         """Return the sentences in which the file itself states that it was generated."""
         return tuple(check.claim for check in self.checks if check.claim)
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Return the sentences about texts that only name a generator, which may be words of the scene."""
+        return tuple(check.hint for check in self.checks if check.hint)
 
 
 def check_file_origin(

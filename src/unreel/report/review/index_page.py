@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
 from urllib.parse import quote
 
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
 from unreel.evaluation.review import Review
+from unreel.media.messages import INCOMPLETE
 from unreel.media.picture import decode_jpeg, encode_jpeg, scale_down_picture
 from unreel.pages.html_page import build_html_page, render_template
 from unreel.pages.playable_clip import build_data_uri
@@ -21,15 +21,17 @@ from unreel.report.review.file_origin import FileOriginChecks
 from unreel.report.review.opinion_text import NO_PROOF
 from unreel.report.review.review_result import Attention, classify_attention, format_review_headline
 
-INDEX: Final = "index.html"
-ATTENTION_TITLES: Final[dict[Attention, str]] = {
+INDEX = "index.html"
+ATTENTION_TITLES: dict[Attention, str] = {
+    "incomplete": "The file is incomplete",
     "disagreement": "Verdicts disagree",
     "failure": "A verdict is missing",
     "generated": "Looks AI-generated",
+    "named": "A text may name a generator",
     "none": "The rest",
 }
 """Titles of the groups, in the order of the page."""
-_THUMB: Final = 240
+_THUMB = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,7 @@ class ReviewIndexPageClip:
     attention: Attention
     sentence: str
     claims: tuple[str, ...] = ()
-    """Sentences about marks or data in the file that call it generated."""
+    """Sentences about marks or data in the file that call it generated, or that name a generator."""
     folder: str = ""
     """Path of the evidence folder, relative to the index; "" if none was written."""
     has_pdf: bool = False
@@ -63,23 +65,28 @@ def build_index_page_clip(
     review: Review, origin: FileOriginChecks, *, folder: str, has_pdf: bool
 ) -> ReviewIndexPageClip:
     """Return a reviewed clip for the index page; `folder` is the path of its evidence from there."""
-    exhibits = [opinion.exhibit for opinion in review.opinions if opinion.exhibit]
-    frames = [frame for exhibit in exhibits for frame in exhibit.frames]
+    inputs = [opinion.clip_input for opinion in review.opinions if opinion.clip_input]
+    frames = [frame for clip_input in inputs for frame in clip_input.frames]
     return ReviewIndexPageClip(
         file=Path(review.clip.location),
         attention=classify_attention(review, origin),
         sentence=format_review_headline(review),
-        claims=origin.claims,
+        claims=(*origin.claims, *origin.hints),
         folder=folder,
         has_pdf=has_pdf,
-        thumb=_shrink_thumbnail(frames[len(frames) // 2].jpeg) if frames else b"",
+        thumb=encode_jpeg(
+            scale_down_picture(decode_jpeg(frames[len(frames) // 2].jpeg), _THUMB), quality=72
+        )
+        if frames
+        else b"",
     )
 
 
 def build_failed_index_page_clip(file: Path, failure: Failure) -> ReviewIndexPageClip:
     """Return a clip that could not be reviewed, for the index page."""
     sentence = f"Not reviewed: {failure.detail}. {failure.reason.remedy}"
-    return ReviewIndexPageClip(file=file, attention="failure", sentence=sentence)
+    attention: Attention = "incomplete" if INCOMPLETE in failure.detail else "failure"
+    return ReviewIndexPageClip(file=file, attention=attention, sentence=sentence)
 
 
 def format_attention_count(entries: Sequence[ReviewIndexPageClip]) -> str:
@@ -95,10 +102,10 @@ def format_attention_count(entries: Sequence[ReviewIndexPageClip]) -> str:
 
 
 def write_review_index_page(
-    entries: Sequence[ReviewIndexPageClip], out: Path, notes: ReviewIndexPageNotes
+    clips: Sequence[ReviewIndexPageClip], out: Path, notes: ReviewIndexPageNotes
 ) -> Path:
-    """Write the index page of the reviewed clips `entries` into the folder `out`."""
-    names = _build_file_names([entry.file for entry in entries])
+    """Write the index page of the reviewed clips `clips` into the folder `out`."""
+    names = _build_file_names([entry.file for entry in clips])
     rows = [
         {
             "name": name,
@@ -109,7 +116,7 @@ def write_review_index_page(
             "attention": entry.attention,
             "thumb": build_data_uri(entry.thumb, "image/jpeg") if entry.thumb else "",
         }
-        for name, entry in zip(names, entries, strict=True)
+        for name, entry in zip(names, clips, strict=True)
     ]
     groups = [
         (title, group)
@@ -118,7 +125,7 @@ def write_review_index_page(
     ]
     body = render_template(
         "unreel.report.review:index.html",
-        sentence=format_attention_count(entries),
+        sentence=format_attention_count(clips),
         groups=groups,
         notes=notes,
         no_proof=NO_PROOF,
@@ -141,7 +148,3 @@ def _build_file_names(files: Sequence[Path]) -> list[str]:
         sanitise_line(str(file) if names.count(name) > 1 else name)
         for file, name in zip(files, names, strict=True)
     ]
-
-
-def _shrink_thumbnail(jpeg: bytes) -> bytes:
-    return encode_jpeg(scale_down_picture(decode_jpeg(jpeg), _THUMB), quality=72)

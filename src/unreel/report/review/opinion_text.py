@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from unreel.core.box import Box
 from unreel.core.judgement import Label
@@ -14,7 +14,7 @@ from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion, OpinionStability
 from unreel.protocols.protocol import Mode
 
-_SAYS: Final = {
+_SAYS = {
     "steady": "The verdict is the same on all three variants.",
     "unsure": "Unsure: the verdict changes when the clip is",
     "not known": "Not known: a verdict is missing.",
@@ -71,11 +71,16 @@ def build_stability_rows(stabilities: Sequence[OpinionStability]) -> list[dict[s
 
 Tone = Literal["real", "generated", "graded", "failed"]
 
-NO_PROOF: Final = (
+NO_PROOF = (
     "Reviewers are AI models or other programs. Their verdicts are not forensic proof: they are often wrong, "
     "and neither a verdict nor its absence is a ground to accuse anyone."
 )
-PARSERS: Final[dict[Mode, str]] = {
+FILE_ONLY = (
+    "Findings in a file cannot tell whether its picture was generated. That nothing was found proves nothing, "
+    "and is no ground to trust or accuse anyone."
+)
+"""Warning of a review without a reviewer."""
+PARSERS: dict[Mode, str] = {
     "lenient": "Answers were parsed leniently: common variations of the requested format are accepted.",
     "strict": "Answers were parsed strictly: only the requested format is accepted.",
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,7 +18,7 @@ from unreel.media.messages import TaskReplyPayload
 from unreel.media.sandbox import FileSandbox, SandboxLimits
 from unreel.media.sandbox.reply_format import sanitise_reply_text
 
-MARKS: Final = "Visible marks"
+MARKS = "Visible marks"
 
 
 class FileOriginCheckOutcome(StrEnum):
@@ -39,6 +39,8 @@ class FileOriginCheck:
     """Description of the finding, in sentences."""
     claim: str = ""
     """Sentence about a mark or data in the file that calls it generated; otherwise empty."""
+    hint: str = ""
+    """Sentence, also in `says`, about a text that only names a generator; otherwise empty."""
 
 
 def build_skipped_watermark_check(reason: str) -> FileOriginCheck:
@@ -48,16 +50,12 @@ def build_skipped_watermark_check(reason: str) -> FileOriginCheck:
     )
 
 
-_TASKS: Final = "unreel.report.review.provenance_task:TASKS"
-_LIMITS: Final = SandboxLimits(seconds=10, reply_bytes=1 << 20)
-_MARKS: Final = (
-    (4, b"ftyp", "video/mp4"),
-    (8, b"AVI ", "video/x-msvideo"),
-    (0, b"GIF8", "image/gif"),
-)
-_START_BYTES: Final = 12
-_UNTRUSTED: Final = "signingCredential.untrusted"
-_TRAINED: Final = ("(trainedAlgorithmicMedia)", "(compositeWithTrainedAlgorithmicMedia)")
+_TASKS = "unreel.report.review.provenance_task:TASKS"
+_LIMITS = SandboxLimits(seconds=10, reply_bytes=1 << 20)
+_MARKS = ((4, b"ftyp", "video/mp4"), (8, b"AVI ", "video/x-msvideo"), (0, b"GIF8", "image/gif"))
+_START_BYTES = 12
+_UNTRUSTED = "signingCredential.untrusted"
+_TRAINED = ("(trainedAlgorithmicMedia)", "(compositeWithTrainedAlgorithmicMedia)")
 """IPTC terms for media made by a trained model, completely or partly, in an action."""
 
 Text = Annotated[str, Field(max_length=300), AfterValidator(sanitise_reply_text)]
@@ -162,10 +160,6 @@ def _evaluate_c2pa_reply(reply: TaskReplyPayload) -> C2paReadResult:
         manifest = None
     if manifest is None or reply.blobs:
         return _build_unreadable_result("the sandboxed reader sent an invalid reply")
-    return _evaluate_manifest(manifest)
-
-
-def _evaluate_manifest(manifest: C2paManifest) -> C2paReadResult:
     if manifest.found == "absent":
         says = (
             "The file carries no Content Credentials (C2PA). That proves nothing: most files carry "

@@ -7,16 +7,16 @@ rights, and reads the file afterwards.
 import io
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO
 
 import c2pa
 
 from unreel.media.messages import Task, TaskReplyPayload
 
-LONGEST: Final = 300
-MOST: Final = 20
+LONGEST = 300
+MOST = 20
 # The sandbox has no network; with this setting the library makes no requests.
-_SETTINGS: Final = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
+_SETTINGS = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
 
 
 def read_manifest_summary(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
@@ -75,4 +75,4 @@ def _prepare_tasks() -> Mapping[str, Task]:
     return {"manifest": read_manifest_summary}
 
 
-TASKS: Final[Mapping[str, Task]] = _prepare_tasks()
+TASKS: Mapping[str, Task] = _prepare_tasks()

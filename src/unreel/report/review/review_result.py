@@ -2,33 +2,109 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from unreel.core.answer import Reply
-from unreel.core.estimate import Estimate, Measured
+from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
+from unreel.core.question import Condition, Instrument
 from unreel.core.safe_text import sanitise_line
 from unreel.core.span import MICROSECONDS, format_seconds
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
+from unreel.media.messages import INCOMPLETE
+from unreel.protocols.metric_definitions import MetricDefinition
+from unreel.protocols.protocol import Mode
 from unreel.report.review.file_origin import FileOriginChecks
 from unreel.report.review.opinion_text import compute_reviewer_agreements
-from unreel.report.review.reviewer_accuracy import (
-    ReviewerAccuracyRecord,
-    format_reviewer_accuracy,
-    select_matching_records,
-)
 from unreel.reviewers.external.factory import COMMAND, HTTP
 from unreel.reviewers.registry import FLOORS
 
+if TYPE_CHECKING:  # not needed for a review without runs
+    from unreel.evaluation.run_job import EvalRun
+
+
+UNKNOWN = "not known"
+NOT_LOOKED_AT = "No model looked at the picture: only the file was examined."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerAccuracyRecord:
+    """Measured accuracy of a reviewer in one run under one condition, overall and by label."""
+
+    reviewer: str
+    instrument: Instrument
+    condition: Condition
+    benchmark: str
+    figures: tuple[tuple[MetricDefinition, Measured], ...]
+
+    def __str__(self) -> str:
+        metrics = [_format_metric(metric, value) for metric, value in self.figures]
+        meaning = self.figures[0][0].meaning
+        return f"{'; '.join(metrics)}. On {self.benchmark}; {self.figures[0][0].title}: {meaning}"
+
+
+def select_matching_records(
+    opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]
+) -> tuple[ReviewerAccuracyRecord, ...]:
+    """Select the accuracy records with the reviewer, protocol and condition of `opinion`."""
+    question = opinion.question
+    key = (opinion.reviewer, question.instrument, question.condition)
+    return tuple(r for r in records if (r.reviewer, r.instrument, r.condition) == key)
+
+
+def _format_metric(metric: MetricDefinition, value: Measured) -> str:
+    if isinstance(value, Unmeasured):
+        return f"{metric.title} not known ({value.why})"
+    unit = f" {metric.unit}" if metric.unit else ""
+    point, low, high = (f"{n:.{metric.places}f}" for n in (value.value, value.low, value.high))
+    doubt = f"{value.level:.0%} interval {low} to {high}, n = {value.n}"
+    return f"{metric.title} {point}{unit} ({doubt})"
+
+
+def format_reviewer_accuracy(opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]) -> str:
+    """Return as text the accuracy of the opinion's reviewer in runs with this question and condition."""
+    own = [record for record in records if record.reviewer == opinion.reviewer]
+    alike = [record for record in own if record.instrument == opinion.question.instrument]
+    if matching := select_matching_records(opinion, records):
+        return "; ".join(dict.fromkeys(map(str, matching)))
+    if alike:
+        conditions = ", ".join(dict.fromkeys(str(record.condition) for record in alike))
+        return f"{UNKNOWN} for this condition; the given runs have {conditions}"
+    if own:
+        return f"{UNKNOWN} for this question; the given runs have other questions"
+    return f"{UNKNOWN}: it is in none of the given runs" if records else UNKNOWN
+
+
+def read_reviewer_records(run: "EvalRun", mode: Mode) -> tuple[ReviewerAccuracyRecord, ...]:
+    """Compute the accuracy of the run's reviewer for each condition; `mode` is the answer parser."""
+    from unreel.evaluation.scoring import score_run
+
+    figures = run.recipe.instrument.figures
+    ranking = figures.ranks_by(judged=False)
+    sides = [metric for metric in figures.sides if figures[metric].better == "more"]
+    metrics = [figures[metric] for metric in dict.fromkeys([ranking, *sides])]
+    return tuple(
+        ReviewerAccuracyRecord(
+            reviewer=run.reviewer_name(),
+            instrument=run.scope.instrument,
+            condition=score.condition,
+            benchmark=sanitise_line(Path(run.recipe.benchmark).name),
+            figures=tuple((figure, score.scorecard[figure.metric]) for figure in metrics),
+        )
+        for score in score_run(run, mode=mode)
+    )
+
+
 Says = Literal["generated", "both", "unsure", "real", "graded", "refused", "unreadable", "silent"]
-_ORDER: Final[tuple[Says, ...]] = get_args(Says)
-Attention = Literal["disagreement", "failure", "generated", "none"]
+_ORDER: tuple[Says, ...] = get_args(Says)
+Attention = Literal["incomplete", "disagreement", "failure", "generated", "named", "none"]
 """Reason to look at a clip before others."""
-_MISSING: Final = {"refused", "unreadable", "silent"}
-_ONE: Final[dict[Says, str]] = {
+_MISSING = {"refused", "unreadable", "silent"}
+_ONE: dict[Says, str] = {
     "generated": "says {clip} looks AI-generated",
     "both": "says that {clip} looks AI-generated, and also that it looks real",
     "unsure": "is unsure (its verdict changes when the clip is changed a little)",
@@ -38,7 +114,7 @@ _ONE: Final[dict[Says, str]] = {
     "unreadable": "gave an answer that could not be read",
     "silent": "gave no answer",
 }
-_SEVERAL: Final[dict[Says, str]] = {
+_SEVERAL: dict[Says, str] = {
     "generated": "say {clip} looks AI-generated",
     "both": "say that {clip} looks AI-generated, and also that it looks real",
     "unsure": "are unsure (their verdicts change when the clip is changed a little)",
@@ -48,13 +124,9 @@ _SEVERAL: Final[dict[Says, str]] = {
     "unreadable": "gave answers that could not be read",
     "silent": "gave no answer",
 }
-_MODEL: Final = "AI model"
-_KINDS: Final = (
-    ("recorded:", "recorded answers"),
-    (COMMAND, "program"),
-    (HTTP, "service"),
-)
-_PAIR: Final = 2
+_MODEL = "AI model"
+_KINDS = (("recorded:", "recorded answers"), (COMMAND, "program"), (HTTP, "service"))
+_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +144,11 @@ class ReviewerStatement:
 
 
 def summarise_by_reviewer(review: Review) -> tuple[ReviewerStatement, ...]:
-    """Return one combined statement per reviewer, in order; with any label, scores do not count."""
-    opinions = review.opinions
+    """Return one combined statement per reviewer, in order; with any label, scores do not count.
+
+    A baseline has no statement, because it looks at little or nothing of the picture.
+    """
+    opinions = [opinion for opinion in review.opinions if opinion.reviewer not in FLOORS]
     unsure = {s.opinion.key for s in review.stabilities if s.state == "unsure"}
     labelled = [opinion for opinion in opinions if opinion.wording.decides == "label"]
     by_reviewer: dict[str, list[Opinion]] = {}
@@ -87,13 +162,15 @@ def summarise_by_reviewer(review: Review) -> tuple[ReviewerStatement, ...]:
 
 def classify_attention(review: Review, origin: FileOriginChecks) -> Attention:
     """Return the reason why a person should look at the clip first, such as `disagreement`; or `none`."""
+    if any(INCOMPLETE in check.says for check in origin.checks):
+        return "incomplete"
     says = {voice.says for voice in summarise_by_reviewer(review)}
     is_generated = "generated" in says or bool(origin.claims)
     if says & {"both", "unsure"} or (is_generated and "real" in says):
         return "disagreement"
     if says & _MISSING or not review.is_complete:
         return "failure"
-    return "generated" if is_generated else "none"
+    return "generated" if is_generated else "named" if origin.hints else "none"
 
 
 def get_reviewer_kind_name(reviewer: str) -> str:
@@ -108,14 +185,27 @@ def get_reviewer_kind_name(reviewer: str) -> str:
 
 def find_first_onset_us(opinions: Sequence[Opinion]) -> int | None:
     """Return the earliest onset that the opinions report; `None` if there is none."""
-    return min(_list_onsets(opinions), default=None)
+    verdicts = [opinion.verdict for opinion in opinions]
+    return min(
+        [
+            verdict.start_us
+            for verdict in verdicts
+            if isinstance(verdict, TraceVerdict)
+            and verdict.label is Label.GENERATED
+            and isinstance(verdict.start_us, int)
+        ],
+        default=None,
+    )
 
 
 def format_review_headline(review: Review) -> str:
     """Return one sentence that summarises the verdicts on the clip."""
     voices = summarise_by_reviewer(review)
+    if not voices and review.opinions:
+        names = ", ".join(dict.fromkeys(sanitise_line(o.reviewer) for o in review.opinions))
+        return f"No verdict: only baselines judged this clip, which ignore its content ({names})."
     if not voices:
-        return "No model was asked about this clip."
+        return NOT_LOOKED_AT
     if len(voices) == 1:
         name = voices[0].reviewer
         who = f"The {_MODEL} {name}" if get_reviewer_kind_name(name) == _MODEL else name
@@ -170,17 +260,6 @@ def _build_reviewer_statement(
     )
 
 
-def _list_onsets(opinions: Sequence[Opinion]) -> list[int]:
-    verdicts = [opinion.verdict for opinion in opinions]
-    return [
-        verdict.start_us
-        for verdict in verdicts
-        if isinstance(verdict, TraceVerdict)
-        and verdict.label is Label.GENERATED
-        and isinstance(verdict.start_us, int)
-    ]
-
-
 def _format_share_of_reviewers(n: int, total: int, *, noun: str, index: int, n_groups: int) -> str:
     if n == total:
         return f"both {noun}" if total == _PAIR else f"all {total} {noun}"
@@ -192,12 +271,12 @@ def _format_share_of_reviewers(n: int, total: int, *, noun: str, index: int, n_g
 
 
 def _format_statement(
-    says: Says, voices: Sequence[ReviewerStatement], *, clip: str = "this clip"
+    says: Says, statements: Sequence[ReviewerStatement], *, clip: str = "this clip"
 ) -> str:
-    statement = (_ONE if len(voices) == 1 else _SEVERAL)[says].format(clip=clip)
-    onsets = sorted({voice.onset_us for voice in voices if voice.onset_us is not None})
-    grades = sorted({grade for voice in voices for grade in voice.grades})
-    reasons = dict.fromkeys(voice.reason for voice in voices if voice.reason)
+    statement = (_ONE if len(statements) == 1 else _SEVERAL)[says].format(clip=clip)
+    onsets = sorted({voice.onset_us for voice in statements if voice.onset_us is not None})
+    grades = sorted({grade for voice in statements for grade in voice.grades})
+    reasons = dict.fromkeys(voice.reason for voice in statements if voice.reason)
     if onsets and says == "generated":
         return f"{statement}, from {format_seconds(onsets[0])}{_format_onset_suffix(len(onsets))}"
     if grades and says == "graded":
@@ -211,7 +290,7 @@ def _format_onset_suffix(n_onsets: int) -> str:
     return " at the earliest" if n_onsets > 1 else ""
 
 
-FORM: Final = {"form": "unreel-review", "version": 1}
+FORM = {"form": "unreel-review", "version": 1}
 """Name and version of the format; a field with a changed meaning needs a new version."""
 
 
@@ -247,7 +326,7 @@ def build_review_json(
 def _build_opinion_json(
     opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]
 ) -> dict[str, Any]:
-    exhibit = opinion.exhibit
+    clip_input = opinion.clip_input
     verdict = opinion.verdict
     start = verdict.start_us if isinstance(verdict, TraceVerdict) else None
     latency_us = opinion.outcome.latency_us if isinstance(opinion.outcome, Reply) else None
@@ -268,18 +347,18 @@ def _build_opinion_json(
         "prompt": opinion.prompt,
         "shown": [
             {"index": frame.index, "at_s": frame.at_s, "seconds": round(float(frame.at_s), 6)}
-            for frame in (exhibit.frames if exhibit else ())
+            for frame in (clip_input.frames if clip_input else ())
         ],
         "record": format_reviewer_accuracy(opinion, records),
         "figures": [
             {
-                "metric": figure.metric,
-                "title": figure.title,
-                "unit": figure.unit,
+                "metric": metric.metric,
+                "title": metric.title,
+                "unit": metric.unit,
                 **_build_measurement_json(value),
             }
             for record in select_matching_records(opinion, records)
-            for figure, value in record.figures
+            for metric, value in record.figures
         ],
     }
 

@@ -29,8 +29,12 @@ from unreel.report.review.opinion_text import (
     format_stability_lines,
     get_opinion_colour,
 )
-from unreel.report.review.review_result import find_first_onset_us, format_review_headline
-from unreel.report.review.reviewer_accuracy import ReviewerAccuracyRecord, format_reviewer_accuracy
+from unreel.report.review.review_result import (
+    ReviewerAccuracyRecord,
+    find_first_onset_us,
+    format_review_headline,
+    format_reviewer_accuracy,
+)
 
 _STYLES = {
     "real": "bold green",
@@ -50,7 +54,9 @@ def render_review_for_terminal(
     name = sanitise_line(Path(review.clip.location).name)
     yield Text(f"{name}: {format_review_headline(review)}", "bold")
     yield from (Text(claim, "bold red") for claim in origin.claims)
-    yield from _render_section("Verdicts", _iter_reviewer_rows(review.opinions, records))
+    yield from (Text(hint, "yellow") for hint in origin.hints)
+    if review.opinions:
+        yield from _render_section("Verdicts", _iter_reviewer_rows(review.opinions, records))
     yield from _render_section(
         "Findings in the file itself", [(c.name, c.says) for c in origin.checks]
     )
@@ -146,7 +152,7 @@ def _render_timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
         line.append("\u2500" * _BAR, "dim")
     line.append(f" {format_seconds(length_us)}", "dim")
     yield _indent_content(line, 2)
-    frames = opinion.exhibit.frames if opinion.exhibit else ()
+    frames = opinion.clip_input.frames if opinion.clip_input else ()
     if frames:
         columns = {
             min(_BAR - 1, _BAR * convert_to_microseconds(frame.at_s) // length_us)
@@ -159,7 +165,6 @@ def _render_timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
 
 
 def _iter_box_drawing_lines(box: Box) -> Iterator[str]:
-    """Yield the lines of a text drawing of the frame with the box."""
     width, height = 24, 7
     left, right = round(box.x0 * (width - 1)), max(round(box.x1 * (width - 1)), 1)
     top, bottom = round(box.y0 * (height - 1)), max(round(box.y1 * (height - 1)), 1)

@@ -3,18 +3,18 @@
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.errors import MissingExtraError
 from unreel.core.failure import Failure
 from unreel.core.safe_text import sanitise_line
-from unreel.curation.watermark.detection import LEAST_FRAMES, find_watermarks
-from unreel.curation.watermark.regions_and_ocr import (
+from unreel.curation.watermark.detection import (
+    LEAST_FRAMES,
     ReadText,
     WatermarkRegion,
     WatermarkSearchResult,
     build_ocr_reader,
+    find_watermarks,
 )
 from unreel.media.reader import MediaReader
 from unreel.report.review.provenance import (
@@ -24,16 +24,16 @@ from unreel.report.review.provenance import (
     build_skipped_watermark_check,
 )
 
-_SAMPLING: Final = "uniform-12"
-_LONGEST_SIDE: Final = 960
-_READ_SIDE: Final = 640
+_SAMPLING = "uniform-12"
+_LONGEST_SIDE = 960
+_READ_SIDE = 640
 """Longest side for text detection: as good as full size, in a quarter of the time."""
-_LONGEST_TEXT: Final = 60
-_MOST_MARKS: Final = 6
-_THIRDS: Final = (1 / 3, 2 / 3)
+_LONGEST_TEXT = 60
+_MOST_MARKS = 6
+_THIRDS = (1 / 3, 2 / 3)
 
-_SAID: Final = "AI-generated"
-_ANYWHERE: Final = {
+_SAID = "AI-generated"
+_ANYWHERE = {
     "klingai": "Kling",
     "\u53ef\u7075": "Kling",
     "hailuo": "Hailuo",
@@ -61,7 +61,7 @@ _ANYWHERE: Final = {
     "ai\u751f\u6210": _SAID,
 }
 """Generator by part of a mark, without spaces and signs, that hardly any other word contains."""
-_WORDS: Final = {
+_WORDS = {
     "kling": "Kling",
     "sora": "Sora",
     "sora2": "Sora",
@@ -79,8 +79,11 @@ _WORDS: Final = {
     "grok": "Grok",
 }
 """Generator by whole word, because these words are parts of other words."""
-_ALIKE: Final = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o"})
+_STATES = re.compile(r"\b(?:made|generated|created)\s(?:with|by|in)\b", re.IGNORECASE)
+_ALIKE = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o"})
 """Translation table that merges letters which OCR confuses."""
+_DIGITS = frozenset("23456789io")
+"""Digits after that translation: a mark may end with a version."""
 
 
 def check_visible_watermarks(file: Path, reader: MediaReader) -> FileOriginCheck:
@@ -118,12 +121,17 @@ def build_watermark_check(result: WatermarkSearchResult, *, unread: str = "") ->
         sentences.append(f"Not everything could be searched: {result.inconclusive}.")
     if unread:
         sentences.insert(0, unread)
+    named = list(_iter_generator_names(result))
+    claim = next((sentence for sentence, is_claim in named if is_claim), "")
+    hint = "" if claim else next((sentence for sentence, _ in named), "")
+    sentences += [hint] if hint else []
     nothing = FileOriginCheckOutcome.NOT_LOOKED if unread else FileOriginCheckOutcome.NOTHING
     return FileOriginCheck(
         name=MARKS,
         found=nothing if is_empty else FileOriginCheckOutcome.SOMETHING,
         says=" ".join(sentences),
-        claim=next(_iter_generator_claims(result), ""),
+        claim=claim,
+        hint=hint,
     )
 
 
@@ -144,21 +152,36 @@ def _build_text_reader() -> tuple[ReadText | None, str]:
         return None, f"Text on the picture was not searched: {error}."
 
 
-def _iter_generator_claims(result: WatermarkSearchResult) -> Iterator[str]:
-    fixed = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in result.found]
-    hints = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in result.suspected]
-    roaming = [(text, "at changing places") for text in result.roaming]
-    for text, position in (*fixed, *roaming, *hints):
+def _iter_generator_names(result: WatermarkSearchResult) -> Iterator[tuple[str, bool]]:
+    """Yield a sentence for each text that names a generator, and whether it calls the clip generated.
+
+    An explicit statement does, and a known mark over the picture; a mere name may have another
+    meaning, as in the caption "Veo la lluvia".
+    """
+    fixed = [(mark.text or "", f"in its {_format_position(mark.box)}", 1) for mark in result.found]
+    roaming = [(text, "at changing places", 1) for text in result.roaming]
+    near = [
+        (mark.text or "", f"in its {_format_position(mark.box)}", 0) for mark in result.suspected
+    ]
+    for text, position, is_mark in (*fixed, *roaming, *near):
         generator = find_generator_name(text)
-        if generator is not None:
-            meaning = "which marks it as generated"
-            if generator != _SAID:
-                meaning = f"as on clips made with {generator}"
-            yield f"The words \u201c{_shorten_text(text)}\u201d can be read {position}, {meaning}."
+        if generator is None:
+            continue
+        letters = _normalise_letters(text)
+        marks = (_normalise_letters(part) for part, name in _ANYWHERE.items() if name == generator)
+        is_whole = any(set(letters.replace(mark, "", 1)) <= _DIGITS for mark in marks)
+        is_claim = generator == _SAID or _STATES.search(text) or (is_mark and is_whole)
+        meaning = "which marks it as generated"
+        if generator != _SAID:
+            meaning = f"as on clips made with {generator}"
+        if not is_claim:
+            meaning = f"which may be the name of the generator {generator}, or words of the scene"
+        sentence = f"The words \u201c{_shorten_text(text)}\u201d can be read {position}, {meaning}."
+        yield sentence, bool(is_claim)
 
 
-def _iter_fixed_mark_sentences(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
-    for mark in list(marks)[:_MOST_MARKS]:
+def _iter_fixed_mark_sentences(regions: Iterable[WatermarkRegion]) -> Iterator[str]:
+    for mark in list(regions)[:_MOST_MARKS]:
         subject = (
             f"The words \u201c{_shorten_text(mark.text)}\u201d stay"
             if mark.text
@@ -167,8 +190,10 @@ def _iter_fixed_mark_sentences(marks: Iterable[WatermarkRegion]) -> Iterator[str
         yield f"{subject} in the {_format_position(mark.box)} while the picture moves."
 
 
-def _iter_suspected_mark_sentences(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
-    texts = [f"\u201c{_shorten_text(mark.text)}\u201d" for mark in marks if mark.text][:_MOST_MARKS]
+def _iter_suspected_mark_sentences(regions: Iterable[WatermarkRegion]) -> Iterator[str]:
+    texts = [f"\u201c{_shorten_text(mark.text)}\u201d" for mark in regions if mark.text][
+        :_MOST_MARKS
+    ]
     if texts:
         yield f"{', '.join(texts)} can be read near the border: a mark, or words of the scene."
 

@@ -1,13 +1,10 @@
 """Static pages of a season.
 
 Where to look:
-    `site.py`: all files.
+    `site.py`: all files, also the results as JSON.
     `read_season.py`: reads the folder of a season.
-    `page_data.py`: the data of the pages.
-    `leaderboards.py`: both leaderboards.
+    `page_data.py`: the data of the pages, and the names of metrics.
+    `leaderboards.py`: both leaderboards, and the effects of changed settings.
+    `entrant_page.py`: the pages of creators and reviewers.
     `detection_heat_map.py`: detection rates of creators against reviewers.
-    `history_and_ablations.py`: results over seasons, and effects of single settings.
-    `reviewer_page.py`: the page of a reviewer.
-    `creator_page.py`: the page of a creator.
-    `exports.py`: JSON, and files for Hugging Face.
 """

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +18,8 @@ from unreel.arena.answers.answer_table import (
 from unreel.report.season.detection_heat_map import build_heat_map_cell_anchor
 from unreel.report.season.page_data import SeasonPageData
 
-WORDS: Final = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "no readable answer"}
-SIDES: Final = frozenset({WORDS[SAID_GENERATED], WORDS[SAID_REAL]})
+WORDS = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "no readable answer"}
+SIDES = frozenset({WORDS[SAID_GENERATED], WORDS[SAID_REAL]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +43,12 @@ class ReviewerByClipAnswers:
 
     def clips_of(self, maker: str) -> npt.NDArray[np.intp]:
         """Return the indices of the clips by a creator or control, or of the real ones; none for an unknown name."""
-        sources = [i for i, name in enumerate(self.play.lineup.sources) if name == maker]
+        sources = [i for i, name in enumerate(self.play.clips.sources) if name == maker]
         return np.flatnonzero(np.isin(self.source, sources))
 
     def maker(self, clip: int) -> str:
         """Return the name of the clip's creator or control; for a real clip, of the real group."""
-        return self.play.lineup.sources[int(self.source[clip])]
+        return self.play.clips.sources[int(self.source[clip])]
 
     def answer(self, reviewer: int, clip: int) -> str:
         """Return the reviewer's answer about the clip; "" if it was not asked."""
@@ -70,13 +69,13 @@ class ReviewerByClipAnswers:
 
 def index_answers_by_clip(play: SeasonAnswerTable) -> ReviewerByClipAnswers:
     """Arrange the answers of `play` by reviewer and clip; of two answers, the later is kept."""
-    answers, is_generated = build_answer_grid(play), get_generated_clip_mask(play.lineup)
+    answers, is_generated = build_answer_grid(play), get_generated_clip_mask(play.clips)
     truth = np.where(is_generated, SAID_GENERATED, SAID_REAL).astype(np.int8)
     right, read = answers == truth[None, :], (answers == SAID_REAL) | (answers == SAID_GENERATED)
     return ReviewerByClipAnswers(
         play=play,
         said=answers,
-        source=play.lineup.source,
+        source=play.clips.source,
         truth=truth,
         right=right,
         read=read,
@@ -85,9 +84,9 @@ def index_answers_by_clip(play: SeasonAnswerTable) -> ReviewerByClipAnswers:
     )
 
 
-MOST: Final = 100
+MOST = 100
 """Maximum number of clips of a cell on a page; the file next to it has all."""
-LONGEST: Final = 300
+LONGEST = 300
 """Maximum number of letters of a reason."""
 
 
@@ -127,7 +126,24 @@ def iter_reviewer_answer_sections(
         for reviewer in range(len(table.play.reviewers)):
             asked_clips = clips[table.asked(reviewer)[clips]]
             if len(asked_clips):
-                yield _build_reviewer_section(season, table, sheet, reviewer, asked_clips)
+                play = table.play
+                right = table.right[reviewer, asked_clips]
+                name = play.reviewers[reviewer]
+                selected = asked_clips[np.argsort(right, kind="stable")][:MOST]
+                yield (
+                    ReviewerAnswerSection(
+                        id=build_heat_map_cell_anchor(sheet, name),
+                        reviewer=name,
+                        condition=play.condition,
+                        n_asked=len(asked_clips),
+                        n_right=int(right.sum()),
+                        n_silent=int((table.said[reviewer, asked_clips] == SILENT).sum()),
+                        answers=tuple(
+                            _build_cell_answer(season, table, reviewer, int(clip))
+                            for clip in selected
+                        ),
+                    )
+                )
 
 
 def shorten_reason(text: str) -> str:
@@ -136,39 +152,19 @@ def shorten_reason(text: str) -> str:
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
 
 
-def _build_reviewer_section(
-    season: SeasonPageData,
-    table: ReviewerByClipAnswers,
-    sheet: str,
-    reviewer: int,
-    clips: npt.NDArray[np.intp],
-) -> ReviewerAnswerSection:
-    play = table.play
-    right = table.right[reviewer, clips]
-    name = play.reviewers[reviewer]
-    selected = clips[np.argsort(right, kind="stable")][:MOST]
-    return ReviewerAnswerSection(
-        id=build_heat_map_cell_anchor(sheet, name),
-        reviewer=name,
-        condition=play.condition,
-        n_asked=len(clips),
-        n_right=int(right.sum()),
-        n_silent=int((table.said[reviewer, clips] == SILENT).sum()),
-        answers=tuple(_build_cell_answer(season, table, reviewer, int(clip)) for clip in selected),
-    )
-
-
 def _build_cell_answer(
-    season: SeasonPageData, table: ReviewerByClipAnswers, reviewer: int, clip: int
+    season: SeasonPageData, answers: ReviewerByClipAnswers, reviewer: int, clip: int
 ) -> PageClipAnswer:
-    play = table.play
-    answer = table.said[reviewer, clip]
-    sign = "right" if answer == table.truth[clip] else "unreadable" if answer == SILENT else "wrong"
-    name = play.lineup.clips[clip]
+    play = answers.play
+    answer = answers.said[reviewer, clip]
+    sign = (
+        "right" if answer == answers.truth[clip] else "unreadable" if answer == SILENT else "wrong"
+    )
+    name = play.clips.names[clip]
     return PageClipAnswer(
         clip=name,
         place=clip,
-        said=table.answer(reviewer, clip),
+        said=answers.answer(reviewer, clip),
         sign=sign,
         words=shorten_reason(
             season.words.get((play.condition, play.reviewers[reviewer], name), "")

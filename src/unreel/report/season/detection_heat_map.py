@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
-from unreel.arena.boards.leaderboard_types import LeaderboardRow
-from unreel.arena.boards.leaderboard_types import ReviewerCreatorCell as Met
+from unreel.arena.boards.leaderboard_metrics import LeaderboardRow
+from unreel.arena.boards.leaderboard_metrics import ReviewerCreatorCell as Met
 from unreel.core.estimate import Estimate
 from unreel.report.boards.table_downloads import FOLDER
 from unreel.report.boards.tables import (
@@ -19,8 +18,8 @@ from unreel.report.boards.tables import (
 from unreel.report.season.leaderboards import SeasonConditionBoard, build_season_entrant_cell
 from unreel.report.season.page_data import PAGES, get_entrant_page_name
 
-SHADES: Final = 10
-_ROOMY: Final = 12
+SHADES = 10
+_ROOMY = 12
 """Maximum number of columns with intervals below the rates."""
 
 
@@ -57,27 +56,27 @@ class DetectionRateChart:
     is_roomy: bool
 
 
-def build_detection_heat_map(sheet: SeasonConditionBoard) -> DetectionRateChart | None:
+def build_detection_heat_map(board: SeasonConditionBoard) -> DetectionRateChart | None:
     """Return the heat map of detection rates; `None` if no reviewer answered about any creator."""
-    standings = sheet.standings
-    by_pair = {(cell.reviewer, cell.creator): cell for cell in standings.cells}
+    leaderboards = board.leaderboards
+    by_pair = {(cell.reviewer, cell.creator): cell for cell in leaderboards.cells}
     if not by_pair:
         return None
     answered = {creator for _, creator in by_pair}
-    columns = [c for c in standings.creators if c.name in answered]
+    columns = [c for c in leaderboards.creators if c.name in answered]
     rows = []
-    for reviewer in standings.reviewers:
+    for reviewer in leaderboards.reviewers:
         squares = [
-            _build_heat_map_cell(sheet, reviewer, c, by_pair.get((reviewer.name, c.name)))
+            _build_heat_map_cell(board, reviewer, c, by_pair.get((reviewer.name, c.name)))
             for c in columns
         ]
         head = replace(build_season_entrant_cell(reviewer, "reviewer"), doubt="")
         rows.append(HeatMapRow(head=head, squares=tuple(squares)))
     return DetectionRateChart(
-        id=f"{sheet.id}-matrix",
+        id=f"{board.id}-matrix",
         heads=tuple(replace(build_season_entrant_cell(c, "creator"), doubt="") for c in columns),
         rows=tuple(rows),
-        table=_build_matrix_table(sheet, columns, by_pair),
+        table=_build_matrix_table(board, columns, by_pair),
         is_roomy=len(columns) <= _ROOMY,
     )
 
@@ -88,12 +87,12 @@ def build_heat_map_cell_anchor(sheet: str, reviewer: str) -> str:
 
 
 def _build_heat_map_cell(
-    sheet: SeasonConditionBoard, reviewer: LeaderboardRow, creator: LeaderboardRow, met: Met | None
+    board: SeasonConditionBoard, reviewer: LeaderboardRow, creator: LeaderboardRow, met: Met | None
 ) -> HeatMapCell:
     page = f"{PAGES}/{get_entrant_page_name('creator', creator.name)}.html"
     link = (
-        f"{page}#{build_heat_map_cell_anchor(sheet.id, reviewer.name)}"
-        if sheet.shows_clips
+        f"{page}#{build_heat_map_cell_anchor(board.id, reviewer.name)}"
+        if board.shows_clips
         else page
     )
     caught = met.caught if met else None
@@ -112,25 +111,27 @@ def _build_heat_map_cell(
 
 
 def _build_matrix_table(
-    sheet: SeasonConditionBoard, columns: list[LeaderboardRow], met: Mapping[tuple[str, str], Met]
+    board: SeasonConditionBoard,
+    leaderboard_rows: list[LeaderboardRow],
+    met: Mapping[tuple[str, str], Met],
 ) -> ReportTable:
     notes = TableFootnotes()
     lines = []
-    for reviewer in sheet.standings.reviewers:
-        row = [met.get((reviewer.name, creator.name)) for creator in columns]
+    for reviewer in board.leaderboards.reviewers:
+        row = [met.get((reviewer.name, creator.name)) for creator in leaderboard_rows]
         cells = [build_estimate_cell(cell.caught if cell else None, notes) for cell in row]
         lines.append(
             BoardTableRow(cells=(BoardTableCell(text=reviewer.name), *cells), kind=reviewer.kind)
         )
     heads = [
         BoardTableColumn(title="Reviewer", numbers=False),
-        *(BoardTableColumn(title=c.name) for c in columns),
+        *(BoardTableColumn(title=c.name) for c in leaderboard_rows),
     ]
-    caption = f"Percent of each creator's clips that each reviewer called generated, {sheet.standings.condition}"
+    caption = f"Percent of each creator's clips that each reviewer called generated, {board.leaderboards.condition}"
     return ReportTable(
         caption=caption,
         columns=tuple(heads),
         lines=tuple(lines),
         notes=notes.listed(),
-        file=f"{FOLDER}/{sheet.id}-matrix",
+        file=f"{FOLDER}/{board.id}-matrix",
     )

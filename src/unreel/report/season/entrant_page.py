@@ -1,14 +1,20 @@
-"""Parts that the pages of reviewers and creators share: metrics per condition, and the page frame."""
+"""Pages of single creators and reviewers: metrics per condition, clips and mistakes."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
+from typing import Any
 
-from unreel.arena.answers.answer_table import REAL
-from unreel.arena.boards.leaderboard_types import LeaderboardRow
+import numpy as np
+
+from unreel.arena.answers.answer_table import REAL, SAID_GENERATED, SAID_REAL, SeasonAnswerTable
+from unreel.arena.boards.leaderboard_metrics import LeaderboardRow
 from unreel.pages import player
 from unreel.pages.html_page import build_html_page, render_template
+from unreel.pages.player import PlayerSpec, PlayerTrackSpec
 from unreel.report.boards.table_downloads import (
+    FOLDER,
     build_latex_downloads,
     build_table_files,
     format_table_csv,
@@ -19,18 +25,33 @@ from unreel.report.boards.tables import (
     BoardTableRow,
     ReportTable,
     TableFootnotes,
+    build_count_cell,
     build_estimate_cell,
 )
-from unreel.report.season.clip_answers import ReviewerAnswerSection
+from unreel.report.season.clip_answers import (
+    SIDES,
+    ReviewerAnswerSection,
+    ReviewerByClipAnswers,
+    iter_reviewer_answer_sections,
+    shorten_reason,
+)
+from unreel.report.season.detection_heat_map import build_heat_map_cell_anchor
 from unreel.report.season.leaderboards import shorten_name_list
-from unreel.report.season.metric_names import Side, get_metric_definition
-from unreel.report.season.page_data import PAGES, REAL_TITLE, SeasonPageData, get_entrant_page_name
+from unreel.report.season.page_data import (
+    PAGES,
+    REAL_TITLE,
+    SeasonClipDetails,
+    SeasonPageData,
+    Side,
+    get_entrant_page_name,
+    get_metric_definition,
+)
 
-HOME: Final = "../index.html"
-MOST: Final = 200
+HOME = "../index.html"
+MOST = 200
 """Maximum number of lines of a table on a page; the CSV file has all."""
-STYLES: Final = (player.STYLE, "unreel.report:report.css", "unreel.report.season:season.css")
-_LAYOUT: Final = ("unreel.report:layout.js", "unreel.report.season:season.js")
+STYLES = (player.STYLE, "unreel.report:report.css", "unreel.report.season:season.css")
+_LAYOUT = ("unreel.report:layout.js", "unreel.report.season:season.js")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +81,6 @@ class EntrantPage:
 
     @property
     def title(self) -> str:
-        """Return the heading of the entrant's page."""
         return REAL_TITLE if self.name == REAL else self.name
 
     @property
@@ -100,43 +120,369 @@ def truncate_board_table(table: ReportTable) -> ReportTable:
 
 def format_entrant_ranks(season: SeasonPageData, standings: Sequence[LeaderboardRow | None]) -> str:
     """Return the ranks of an entrant under each condition, as a sentence."""
-    pairs = zip(season.standings, standings, strict=True)
-    return (
-        "; ".join(f"{board.condition}: {_format_rank(standing)}" for board, standing in pairs) + "."
-    )
+    pairs = zip(season.leaderboards, standings, strict=True)
+    return "; ".join(f"{board.condition}: {_format_rank(row)}" for board, row in pairs) + "."
 
 
-def _format_rank(standing: LeaderboardRow | None) -> str:
-    if standing is None:
+def _format_rank(row: LeaderboardRow | None) -> str:
+    if row is None:
         return "absent"
-    if standing.rank is not None:
-        return f"rank {standing.rank}{', leading' if standing.first_class else ''}"
-    return (
-        f"not ranked, missing {shorten_name_list(standing.lacks)}"
-        if standing.lacks
-        else "not ranked"
-    )
+    if row.rank is not None:
+        return f"rank {row.rank}{', leading' if row.first_class else ''}"
+    return f"not ranked, missing {shorten_name_list(row.lacks)}" if row.lacks else "not ranked"
 
 
 def build_entrant_metric_table(
     season: SeasonPageData, standings: Sequence[LeaderboardRow | None], *, file: str
 ) -> ReportTable:
     """Build a table of all metrics of an entrant, with one column for each condition."""
-    names = dict.fromkeys(name for standing in standings if standing for name in standing.figures)
+    names = dict.fromkeys(name for row in standings if row for name in row.figures)
     notes = TableFootnotes()
     lines = []
     for name in names:
-        figure = get_metric_definition(name)
-        cells = [BoardTableCell(text=figure.title, link=f"{HOME}#season-figure-{name}")]
-        cells.append(BoardTableCell(text=figure.meaning))
-        for standing in standings:
-            known = standing.figures.get(name) if standing else None
-            cells.append(build_estimate_cell(known, notes, places=figure.places))
+        metric = get_metric_definition(name)
+        cells = [BoardTableCell(text=metric.title, link=f"{HOME}#season-figure-{name}")]
+        cells.append(BoardTableCell(text=metric.meaning))
+        for row in standings:
+            known = row.figures.get(name) if row else None
+            cells.append(build_estimate_cell(known, notes, places=metric.places))
         lines.append(BoardTableRow(cells=tuple(cells)))
     columns = [BoardTableColumn(title=title, numbers=False) for title in ("Figure", "Meaning")]
-    columns += [BoardTableColumn(title=board.condition) for board in season.standings]
+    columns += [BoardTableColumn(title=board.condition) for board in season.leaderboards]
     return ReportTable(
         caption="Metrics with 95 % intervals",
+        columns=tuple(columns),
+        lines=tuple(lines),
+        notes=notes.listed(),
+        file=file,
+    )
+
+
+_MICRO = 1_000_000
+_NOBODYS = "Real clips: calling them generated is an error."
+_MOST_LINES = 12
+"""Maximum number of answers below a clip in the player; the sections below have all."""
+
+
+def build_creator_page(
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str
+) -> EntrantPage:
+    """Build the page of a creator, of a control, or of all real clips of a season."""
+    boards = [board.creators for board in season.leaderboards]
+    leaderboards = [next((s for s in board if s.name == name), None) for board in boards]
+    file = f"{FOLDER}/{get_entrant_page_name('creator', name)}"
+    parts = []
+    if season.shows_clips:
+        parts.append(_build_detection_part(season, answers, name, file=f"{file}-clips"))
+        parts += _iter_provenance_parts(season, answers, name, file=f"{file}-made")
+    if any(leaderboards):
+        metrics = build_entrant_metric_table(season, leaderboards, file=f"{file}-figures")
+        lead = "Every metric under every condition."
+        parts.append(EntrantPageSection(id="figures", heading="Figures", lead=lead, table=metrics))
+    known = _list_creator_clips(season, answers, name)
+    players = {
+        f"clip-{index}": asdict(_add_answer_tracks(info.player, table, index))
+        for table in [*answers.values()][:1]
+        for index, _, info in known
+        if info and info.player
+    }
+    return EntrantPage(
+        side="creator",
+        name=name,
+        badge="control"
+        if any(row is not None and row.kind == "control" for row in leaderboards)
+        else "",
+        told=format_entrant_ranks(season, leaderboards) if any(leaderboards) else _NOBODYS,
+        tiles=tuple(_iter_summary_tiles(season, known, name)),
+        parts=tuple(parts),
+        sections=tuple(iter_reviewer_answer_sections(season, answers, name))
+        if season.shows_clips
+        else (),
+        clips=players,
+        has_badge=any(leaderboards),
+    )
+
+
+def _list_creator_clips(
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str
+) -> list[tuple[int, str, SeasonClipDetails | None]]:
+    """Return index, name and properties of the creator's clips, under the first condition with any."""
+    for table in answers.values():
+        indexes = table.clips_of(name)
+        if len(indexes):
+            names = table.play.clips.names
+            return [(int(i), names[i], season.clips.get(names[i])) for i in indexes]
+    return []
+
+
+def _add_answer_tracks(spec: PlayerSpec, answers: ReviewerByClipAnswers, clip: int) -> PlayerSpec:
+    """Return the player data of a clip with a track for each reviewer's answer, 12 at most."""
+    words = [(name, answers.answer(i, clip)) for i, name in enumerate(answers.play.reviewers)]
+    lines = [
+        PlayerTrackSpec(
+            name=name, kind="answer", traces=(), note=f"says {word}", failed=word not in SIDES
+        )
+        for name, word in words
+        if word
+    ]
+    return replace(spec, tracks=(*spec.tracks, *lines[:_MOST_LINES]))
+
+
+def _format_clip_owner(name: str) -> str:
+    return f"clips of {name}" if name != REAL else "real clips"
+
+
+def _iter_summary_tiles(
+    season: SeasonPageData, clips: list[tuple[int, str, SeasonClipDetails | None]], name: str
+) -> Iterator[tuple[str, str]]:
+    yield f"{len(clips):,}", "clips"
+    unmade = season.unmade.get(name, {})
+    if unmade:
+        yield f"{len(unmade):,}", "never made"
+    costs = [info.cost_usd for _, _, info in clips if info and info.cost_usd is not None]
+    if costs:
+        yield f"{sum(costs, Decimal(0)):,.2f}", f"USD for {len(costs):,} of them"
+
+
+def _build_detection_part(
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
+) -> EntrantPageSection:
+    lines = []
+    for table in answers.values():
+        clips = table.clips_of(name)
+        n_read = table.read[:, clips].sum(axis=0)
+        n_caught = (table.said[:, clips] == SAID_GENERATED).sum(axis=0)
+        for i in np.lexsort((clips, -n_caught / np.maximum(n_read, 1))):
+            clip = int(clips[i])
+            lines.append(_build_clip_line(season, table, clip, (int(n_caught[i]), int(n_read[i]))))
+    heading = "Detected clips" if name != REAL else "Real clips called generated"
+    columns = [
+        BoardTableColumn(title=title, numbers=False) for title in ("Clip", "Scene", "Condition")
+    ]
+    columns += [BoardTableColumn(title="Called generated by"), BoardTableColumn(title="Answers")]
+    table_ = ReportTable(
+        caption=f"Number of reviewers that called them generated: {_format_clip_owner(name)}",
+        columns=tuple(columns),
+        lines=tuple(lines),
+        file=file,
+    )
+    lead = "Clips that most reviewers called generated first, including baselines."
+    return EntrantPageSection(id="clips", heading=heading, lead=lead, table=table_)
+
+
+def _build_clip_line(
+    season: SeasonPageData, answers: ReviewerByClipAnswers, clip: int, counts: tuple[int, int]
+) -> BoardTableRow:
+    lineup = answers.play.clips
+    name = lineup.names[clip]
+    info = season.clips.get(name)
+    link = f"#clip-{clip}" if info and info.player else ""
+    return BoardTableRow(
+        cells=(
+            BoardTableCell(text=name, link=link),
+            BoardTableCell(text=lineup.scenes[lineup.scene[clip]]),
+            BoardTableCell(text=answers.play.condition),
+            build_count_cell(counts[0]),
+            build_count_cell(counts[1]),
+        )
+    )
+
+
+def _iter_provenance_parts(
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
+) -> Iterator[EntrantPageSection]:
+    known = [(clip, info) for _, clip, info in _list_creator_clips(season, answers, name) if info]
+    terms = list(dict.fromkeys(term for _, info in known for term, _ in info.facts))
+    unmade = season.unmade.get(name, {})
+    if not terms and not unmade:
+        return
+    columns = [BoardTableColumn(title=title, numbers=False) for title in ("Clip", *terms)]
+    columns += [BoardTableColumn(title="USD"), BoardTableColumn(title="Seconds")]
+    columns.append(BoardTableColumn(title="Never made, because", numbers=False))
+    lines = []
+    for clip, info in known:
+        facts = dict(info.facts)
+        cells = [
+            BoardTableCell(text=clip),
+            *(BoardTableCell(text=facts.get(term, "")) for term in terms),
+        ]
+        cost = info.cost_usd
+        took_us = info.took_us
+        lines.append(
+            BoardTableRow(
+                cells=(
+                    *cells,
+                    (
+                        BoardTableCell()
+                        if cost is None
+                        else BoardTableCell(text=f"{cost:.4f}", number=float(cost))
+                    ),
+                    (
+                        BoardTableCell()
+                        if took_us is None
+                        else BoardTableCell(text=f"{took_us / _MICRO:.1f}", number=took_us / _MICRO)
+                    ),
+                    BoardTableCell(),
+                )
+            )
+        )
+    for clip, reason in unmade.items():
+        empty = [BoardTableCell() for _ in (*terms, "usd", "seconds")]
+        lines.append(
+            BoardTableRow(cells=(BoardTableCell(text=clip), *empty, BoardTableCell(text=reason)))
+        )
+    caption = f"Provenance of {_format_clip_owner(name)}"
+    table = ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
+    lead = "The creator's report about each clip; missing values are empty."
+    yield EntrantPageSection(id="made", heading="Provenance", lead=lead, table=table)
+
+
+def build_reviewer_page(
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str
+) -> EntrantPage:
+    """Build a reviewer's page; `answers` maps condition ids to answers, in the order of the season."""
+    leaderboards = [
+        next((row for row in board.reviewers if row.name == name), None)
+        for board in season.leaderboards
+    ]
+    present = [row for row in leaderboards if row]
+    file = f"{FOLDER}/{get_entrant_page_name('reviewer', name)}"
+    parts = [*_iter_mistake_parts(season, answers, name, file=file)] if season.shows_clips else []
+    creators = _build_creator_table(season, name, file=f"{file}-against")
+    parts.append(
+        EntrantPageSection(
+            id="against",
+            heading="Against each creator",
+            lead="Percentage of its readable answers that are generated.",
+            table=creators,
+        )
+    )
+    metrics = build_entrant_metric_table(season, leaderboards, file=f"{file}-figures")
+    lead = "Every metric under every condition."
+    parts.append(EntrantPageSection(id="figures", heading="Figures", lead=lead, table=metrics))
+    return EntrantPage(
+        side="reviewer",
+        name=name,
+        badge="baseline" if present[0].kind == "floor" else "",
+        told=format_entrant_ranks(season, leaderboards),
+        tiles=tuple(_iter_reviewer_tiles(answers, name)),
+        parts=tuple(parts),
+    )
+
+
+def _iter_reviewer_tiles(
+    answers: Mapping[str, ReviewerByClipAnswers], name: str
+) -> Iterator[tuple[str, str]]:
+    counts = np.zeros(3, dtype=np.int64)
+    for table in answers.values():
+        if name in table.play.reviewers:
+            index = table.play.reviewers.index(name)
+            asked, read, right = table.asked(index), table.read[index], table.right[index]
+            counts += [right.sum(), (read & ~right).sum(), (asked & ~read).sum()]
+    for count, word in zip(counts, ("right", "wrong", "unreadable or failed"), strict=True):
+        yield f"{count:,}", word
+
+
+def _iter_mistake_parts(
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
+) -> Iterator[EntrantPageSection]:
+    for sheet, table in answers.items():
+        if name not in table.play.reviewers:
+            continue
+        lead = (
+            "Wrong answers, starting with those that most others got right; then unreadable ones. A clip's name "
+            "opens it."
+        )
+        yield EntrantPageSection(
+            id=f"{sheet}-mistakes",
+            heading=f"Worst mistakes first, {table.play.condition}",
+            lead=lead,
+            table=_build_mistake_table(season, table, sheet, name, file=f"{file}-{sheet}-mistakes"),
+        )
+
+
+def _build_mistake_table(
+    season: SeasonPageData, answers: ReviewerByClipAnswers, sheet: str, name: str, *, file: str
+) -> ReportTable:
+    play = answers.play
+    index = play.reviewers.index(name)
+    n_right, n_read = answers.n_right - answers.right[index], answers.n_read - answers.read[index]
+    worst = [int(clip) for clip in answers.worst(index)]
+    reasons = _index_reasons(season, play, name)
+    lines = []
+    for rank, clip in enumerate(worst, start=1):
+        creator, video = answers.maker(clip), play.clips.names[clip]
+        page = f"{get_entrant_page_name('creator', creator)}.html"
+        cells = (
+            build_count_cell(rank),
+            BoardTableCell(
+                text=video,
+                link=f"{page}#{_get_clip_anchor(season, video, clip, build_heat_map_cell_anchor(sheet, name))}",
+            ),
+            BoardTableCell(text=_format_truth(answers, clip)),
+            BoardTableCell(text=answers.answer(index, clip)),
+            BoardTableCell(text=f"{n_right[clip]} of {n_read[clip]}", number=int(n_right[clip])),
+        )
+        lines.append(
+            BoardTableRow(cells=(*cells, BoardTableCell(text=reasons[video])) if reasons else cells)
+        )
+    columns = [BoardTableColumn(title="#"), BoardTableColumn(title="Clip", numbers=False)]
+    columns += [BoardTableColumn(title=title, numbers=False) for title in ("Truth", "Said")]
+    columns.append(BoardTableColumn(title="Others right"))
+    if reasons:
+        columns.append(BoardTableColumn(title="In its words", numbers=False))
+    caption = f"Answers of {name} that are not right, {play.condition}"
+    return ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
+
+
+def _index_reasons(
+    season: SeasonPageData, answers: SeasonAnswerTable, name: str
+) -> defaultdict[str, str]:
+    """Return the reviewer's reason for each clip; empty if it never gave one."""
+    reasons = (
+        (clip, season.words.get((answers.condition, name, clip))) for clip in answers.clips.names
+    )
+    return defaultdict(str, {clip: shorten_reason(text) for clip, text in reasons if text})
+
+
+def _format_truth(answers: ReviewerByClipAnswers, clip: int) -> str:
+    creator = answers.maker(clip)
+    if creator == REAL:
+        return "real"
+    is_control = answers.truth[clip] == SAID_REAL
+    return f"real, {creator}" if is_control else f"generated by {creator}"
+
+
+def _get_clip_anchor(season: SeasonPageData, name: str, clip: int, cell: str) -> str:
+    """Return the link target of a clip: the player if the clip may be shown, otherwise its cell."""
+    known = season.clips.get(name)
+    return f"clip-{clip}" if known and known.player else cell
+
+
+def _build_creator_table(season: SeasonPageData, name: str, *, file: str) -> ReportTable:
+    notes = TableFootnotes()
+    lines = []
+    for number, board in enumerate(season.leaderboards):
+        for cell in board.cells:
+            if cell.reviewer == name:
+                page = f"{get_entrant_page_name('creator', cell.creator)}.html#{build_heat_map_cell_anchor(f'c{number}', name)}"
+                lines.append(
+                    BoardTableRow(
+                        cells=(
+                            BoardTableCell(text=cell.creator, link=page),
+                            BoardTableCell(text=board.condition),
+                            build_estimate_cell(cell.caught, notes),
+                            build_count_cell(cell.n_asked),
+                            build_count_cell(cell.n_silent),
+                        )
+                    )
+                )
+    columns = [BoardTableColumn(title=title, numbers=False) for title in ("Creator", "Condition")]
+    columns += [
+        BoardTableColumn(title=title) for title in ("Called generated, %", "Asked", "Unreadable")
+    ]
+    return ReportTable(
+        caption=f"{name} against each creator",
         columns=tuple(columns),
         lines=tuple(lines),
         notes=notes.listed(),

@@ -1,16 +1,15 @@
 """Leaderboards of a season under one condition: ranks, their uncertainty, missing results."""
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from unreel.arena.answers.answer_table import SeasonAnswerTable
-from unreel.arena.boards.leaderboard_types import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.fairness.team_attempts import is_leaderboard_row_of_entry
-from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
+from unreel.arena.boards.ablations import EVERYBODY, AblationEffect, ReviewerBias
+from unreel.arena.boards.leaderboard_metrics import LeaderboardRow, SeasonLeaderboard
+from unreel.arena.season.folder import SeasonFolder
 from unreel.arena.season_ranking import (
-    PreferenceRatesWithAnswers,
+    is_leaderboard_row_of_entrant,
     iter_pair_answers_and_leaderboards,
     iter_season_leaderboards,
 )
@@ -28,69 +27,155 @@ from unreel.report.boards.tables import (
     build_estimate_cell,
     build_metric_column,
 )
-from unreel.report.season.metric_names import (
+from unreel.report.season.page_data import (
+    PAGES,
+    SeasonPageData,
     Side,
+    get_entrant_page_name,
+    get_leaderboard_side_rows,
     get_metric_definition,
     get_ranking_metric,
     list_leading_metrics,
     list_other_metrics,
 )
-from unreel.report.season.page_data import (
-    PAGES,
-    SeasonPageData,
-    get_entrant_page_name,
-    get_leaderboard_side_rows,
-)
+
+_SMALLEST = 0.001
+_NO_LEAD = "First minus second in percentage points, on the same clips."
+
+
+def iter_ablation_panels(
+    ablations: Sequence[AblationEffect], biases: Sequence[ReviewerBias]
+) -> Iterator[BoardPanel]:
+    """Yield a panel for each setting whose effect was measured, and one for the bias towards real."""
+    by_knob: defaultdict[str, list[AblationEffect]] = defaultdict(list)
+    for ablation in ablations:
+        by_knob[ablation.knob].append(ablation)
+    for number, (knob, effects) in enumerate(by_knob.items()):
+        together = [effect for effect in effects if effect.reviewer == EVERYBODY]
+        alone = [effect for effect in effects if effect.reviewer != EVERYBODY]
+        yield BoardPanel(
+            id=f"ablations-{number}",
+            heading=knob.capitalize(),
+            lead=f"{_NO_LEAD} p-values are corrected for all differences on this page.",
+            tables=(_build_difference_table(together, f"{knob}, all reviewers except baselines"),),
+            extras=(("Each reviewer", (_build_difference_table(alone, f"{knob}, each reviewer"),)),)
+            if alone
+            else (),
+            is_open=True,
+        )
+    if biases:
+        notes = TableFootnotes()
+        lines = []
+        for bias in biases:
+            cells = [BoardTableCell(text=bias.reviewer), BoardTableCell(text=bias.condition)]
+            cells.append(build_estimate_cell(bias.said_real, notes))
+            known = (bias.criterion, bias.sensitivity)
+            cells += [build_estimate_cell(measured, notes, places=2) for measured in known]
+            lines.append(BoardTableRow(cells=tuple(cells)))
+        columns = [
+            BoardTableColumn(title=title, numbers=False) for title in ("Reviewer", "Condition")
+        ]
+        columns += [
+            BoardTableColumn(title=title)
+            for title in ("Said real, %", "Criterion c", "Sensitivity d'")
+        ]
+        yield BoardPanel(
+            id="ablations-leaning",
+            heading="Bias towards real",
+            lead=(
+                "Share of real answers with both sides weighted equally, and the criterion: above 0, the reviewer "
+                "calls a clip real when in doubt; below 0, generated."
+            ),
+            tables=(
+                (
+                    ReportTable(
+                        caption="Bias towards real of each reviewer",
+                        columns=tuple(columns),
+                        lines=tuple(lines),
+                        notes=notes.listed(),
+                    )
+                ),
+            ),
+        )
+
+
+def _build_difference_table(effects: Sequence[AblationEffect], caption: str) -> ReportTable:
+    notes = TableFootnotes()
+    lines = []
+    for effect in effects:
+        cells = [
+            BoardTableCell(text=effect.reviewer),
+            BoardTableCell(text=effect.first),
+            BoardTableCell(text=effect.second),
+        ]
+        cells += [BoardTableCell(text=effect.figure), build_estimate_cell(effect.difference, notes)]
+        cells += [
+            _build_p_value_cell(effect.p_corrected),
+            build_count_cell(effect.n_pairs),
+            build_count_cell(effect.n_left_out),
+        ]
+        lines.append(BoardTableRow(cells=tuple(cells)))
+    texts = ("Reviewer", "First", "Second", "Figure")
+    numbers = ("First less second", "p, corrected", "Pairs", "Left out")
+    return ReportTable(
+        caption=f"Paired differences: {caption}",
+        columns=(
+            *(BoardTableColumn(title=title, numbers=False) for title in texts),
+            *(BoardTableColumn(title=title) for title in numbers),
+        ),
+        lines=tuple(lines),
+        notes=notes.listed(),
+    )
+
+
+def _build_p_value_cell(p: float | None) -> BoardTableCell:
+    if p is None:
+        return BoardTableCell()
+    return BoardTableCell(text=f"{p:.3f}" if p >= _SMALLEST else f"< {_SMALLEST}", number=p)
 
 
 def read_season_leaderboards(folder: SeasonFolder, *, resamples: int) -> SeasonPageData:
-    """Read a season with its leaderboards only, which the history of a later season needs."""
+    """Read a season with its leaderboards only."""
     entrants = folder.require_played()
     if entrants.is_about_pairs:
         boards = tuple(
-            _build_pair_leaderboard(ranked) for ranked in iter_pair_answers_and_leaderboards(folder)
+            SeasonLeaderboard(
+                condition=answers.condition,
+                reviewers=preferences.reviewers,
+                creators=preferences.creators,
+                cells=(),
+                n_scenes=len(answers.scenes),
+                n_resamples=0,
+            )
+            for answers, preferences in iter_pair_answers_and_leaderboards(folder)
         )
-        return SeasonPageData(name=entrants.season, plays=(), standings=boards)
-    conditions = list(iter_season_leaderboards(folder, resamples=resamples))
+        return SeasonPageData(name=entrants.season, plays=(), leaderboards=boards)
+    answer_tables, leaderboards = zip(
+        *iter_season_leaderboards(folder, resamples=resamples), strict=True
+    )
+    titles = entrants.shown(entrants.reviewers)
+    reviewers = frozenset(titles[r.name] for r in entrants.reviewers if r.retired)
+    gone = entrants.retired_creators
+    rows = (*answer_tables[0].clips.creators, *answer_tables[0].clips.controls)
     return SeasonPageData(
         name=entrants.season,
-        plays=tuple(board.play for board in conditions),
-        standings=tuple(board.standings for board in conditions),
-        retired=_list_retired_rows(entrants, conditions[0].play),
+        plays=answer_tables,
+        leaderboards=leaderboards,
+        retired=reviewers.union(
+            row for row in rows if any(is_leaderboard_row_of_entrant(row, title) for title in gone)
+        ),
     )
 
 
-def _build_pair_leaderboard(ranked: PreferenceRatesWithAnswers) -> SeasonLeaderboard:
-    return SeasonLeaderboard(
-        condition=ranked.play.condition,
-        reviewers=ranked.preferences.reviewers,
-        creators=ranked.preferences.creators,
-        cells=(),
-        n_scenes=len(ranked.play.scenes),
-        n_resamples=0,
-    )
-
-
-def _list_retired_rows(entrants: SeasonEntrants, play: SeasonAnswerTable) -> frozenset[str]:
-    """Return the names of the leaderboard rows of retired reviewers and creators."""
-    titles = entrants.shown(entrants.reviewers)
-    reviewers = {titles[reviewer.name] for reviewer in entrants.reviewers if reviewer.retired}
-    gone = entrants.retired_creators
-    rows = (*play.lineup.creators, *play.lineup.controls)
-    return frozenset(
-        {
-            *reviewers,
-            *(r for r in rows if any(is_leaderboard_row_of_entry(r, entry) for entry in gone)),
-        }
-    )
-
-
-_NAMED: Final = 3
+_NAMED = 3
 """Maximum number of named opponents in a text; the others are counted."""
-_MOST_PAIRS: Final = 20
+_MOST_PAIRS = 20
 """Maximum number of entrants that are compared on the page; the file has all."""
-_COIN: Final[Mapping[Side, str]] = {"reviewer": " and that are above the coin", "creator": ""}
-_LEADS: Final[Mapping[Side, str]] = {
+_COIN: Mapping[Side, str] = {
+    "reviewer": " and that are above the coin, with an interval of balanced accuracy above 50 %",
+    "creator": "",
+}
+_LEADS: Mapping[Side, str] = {
     "reviewer": "A baseline ignores the picture; a reviewer that does not beat it shows no skill.",
     "creator": "The least detected creator is first.",
 }
@@ -98,45 +183,52 @@ _LEADS: Final[Mapping[Side, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonConditionBoard:
-    """Leaderboard of a season under one condition, with the number of attempts of each entrant."""
+    """Leaderboard of a season under one condition."""
 
     id: str
-    standings: SeasonLeaderboard
-    attempts: Mapping[str, int]
+    leaderboards: SeasonLeaderboard
     retired: frozenset[str] = frozenset()
     shows_clips: bool = True
 
 
-def build_season_board_panel(sheet: SeasonConditionBoard, side: Side) -> BoardPanel:
+def build_season_board_panel(board: SeasonConditionBoard, side: Side) -> BoardPanel:
     """Build the panel of one leaderboard: chart, ranking table, and comparisons of each pair."""
-    standings = get_leaderboard_side_rows(sheet.standings, side)
-    figure = get_metric_definition(get_ranking_metric(side, standings))
-    entrants = [standing for standing in standings if standing.kind != "control"]
-    controls = [standing for standing in standings if standing.kind == "control"]
-    tables = [_build_ranking_table(sheet, side, entrants)]
+    leaderboards = get_leaderboard_side_rows(board.leaderboards, side)
+    metric = get_metric_definition(get_ranking_metric(side, leaderboards))
+    entrants = [row for row in leaderboards if row.kind != "control"]
+    controls = [row for row in leaderboards if row.kind == "control"]
+    tables = [_build_ranking_table(board, side, entrants)]
     if controls:
         tables.append(_build_control_table(controls))
     points = [
-        ChartPoint(who=s.name, measured=s.figures[figure.metric], kind=s.kind)
-        for s in standings
-        if figure.metric in s.figures
+        ChartPoint(who=s.name, measured=s.figures[metric.metric], kind=s.kind)
+        for s in leaderboards
+        if metric.metric in s.figures
     ]
+    low, high = metric.range
+    known = [point.measured for point in points if isinstance(point.measured, Estimate)]
+    lows, highs = [e.low for e in known] or [0.0], [e.high for e in known] or [1.0]
     chart = BoardChart(
-        id=f"{sheet.id}-{side}s",
-        title=f"{figure.title} of each {side}",
-        alt=_format_leader_summary(standings, figure),
+        id=f"{board.id}-{side}s",
+        title=f"{metric.title} of each {side}",
+        alt=_format_leader_summary(leaderboards, metric),
         spec=build_ranked_chart(
             points,
-            title=_format_axis_title(figure),
-            domain=_compute_axis_domain(figure, points),
-            places=figure.places,
+            title=(f"{metric.title}, {metric.unit}" if metric.unit else metric.title),
+            domain=(
+                (
+                    low if math.isfinite(low) else min(lows),
+                    high if math.isfinite(high) else max(highs),
+                )
+            ),
+            places=metric.places,
         ),
     )
     return BoardPanel(
-        id=f"{sheet.id}-{side}s",
+        id=f"{board.id}-{side}s",
         heading=f"{side.capitalize()}s",
         lead=(
-            f"Ranked by {figure.title.lower()}: {figure.meaning}. Ranks are of unrounded means; leading are all "
+            f"Ranked by {metric.title.lower()}: {metric.meaning}. Ranks are of unrounded means; leading are all "
             f"entrants that the first does not significantly beat (paired differences by scene, Holm){_COIN[side]}. {_LEADS[side]}"
         ),
         charts=(chart,),
@@ -147,86 +239,74 @@ def build_season_board_panel(sheet: SeasonConditionBoard, side: Side) -> BoardPa
 
 
 def build_season_entrant_cell(
-    standing: LeaderboardRow, side: Side, *, retired: Collection[str] = ()
+    row: LeaderboardRow, side: Side, *, retired: Collection[str] = ()
 ) -> BoardTableCell:
     """Return a cell with the entrant's name, a badge for its kind and class, and a link to its page."""
-    badge = "removed" if standing.name in retired else ""
-    badge = badge or {"floor": "baseline", "control": "control"}.get(standing.kind, "")
-    if not badge and standing.first_class and standing.rank is not None:
+    badge = "removed" if row.name in retired else ""
+    badge = badge or {"floor": "baseline", "control": "control"}.get(row.kind, "")
+    if not badge and row.first_class and row.rank is not None:
         badge = "leading"
-    doubt = f"not ranked: missing {shorten_name_list(standing.lacks)}" if standing.lacks else ""
-    link = f"{PAGES}/{get_entrant_page_name(side, standing.name)}.html"
-    return BoardTableCell(text=standing.name, badge=badge, link=link, doubt=doubt)
+    doubt = f"not ranked: missing {shorten_name_list(row.lacks)}" if row.lacks else ""
+    link = f"{PAGES}/{get_entrant_page_name(side, row.name)}.html"
+    return BoardTableCell(text=row.name, badge=badge, link=link, doubt=doubt)
 
 
 def _build_ranking_table(
-    sheet: SeasonConditionBoard, side: Side, standings: Sequence[LeaderboardRow]
+    board: SeasonConditionBoard, side: Side, rows: Sequence[LeaderboardRow]
 ) -> ReportTable:
-    first = get_metric_definition(get_ranking_metric(side, standings))
-    attempts = {s.name: sheet.attempts[s.name] for s in standings if s.name in sheet.attempts}
-    figures = [get_metric_definition(metric) for metric in list_leading_metrics(side, standings)]
+    first = get_metric_definition(get_ranking_metric(side, rows))
+    metrics = [get_metric_definition(metric) for metric in list_leading_metrics(side, rows)]
     notes = TableFootnotes()
     columns = [
         BoardTableColumn(title="#"),
         BoardTableColumn(title=side.capitalize(), numbers=False),
     ]
-    columns += map(build_metric_column, figures)
+    columns += map(build_metric_column, metrics)
     columns.append(BoardTableColumn(title="Above the next"))
-    if attempts:
-        columns.append(BoardTableColumn(title="Attempts"))
     lines = []
-    for index, standing in enumerate(standings):
-        rank = BoardTableCell() if standing.rank is None else build_count_cell(standing.rank)
-        cells = [rank, build_season_entrant_cell(standing, side, retired=sheet.retired)]
+    for index, row in enumerate(rows):
+        rank = BoardTableCell() if row.rank is None else build_count_cell(row.rank)
+        cells = [rank, build_season_entrant_cell(row, side, retired=board.retired)]
         cells += [
-            build_estimate_cell(standing.figures.get(f.metric), notes, places=f.places)
-            for f in figures
+            build_estimate_cell(row.figures.get(f.metric), notes, places=f.places) for f in metrics
         ]
-        cells.append(_build_lead_cell(standing, standings[index + 1 :]))
-        if attempts:
-            cells.append(_build_attempts_cell(attempts, standing))
-        lines.append(BoardTableRow(cells=tuple(cells), kind=standing.kind))
+        cells.append(_build_lead_cell(row, rows[index + 1 :]))
+        lines.append(BoardTableRow(cells=tuple(cells), kind=row.kind))
     return ReportTable(
-        caption=f"{side.capitalize()}s by {first.title.lower()}, {sheet.standings.condition}",
+        caption=f"{side.capitalize()}s by {first.title.lower()}, {board.leaderboards.condition}",
         columns=tuple(columns),
         lines=tuple(lines),
         notes=notes.listed(),
     )
 
 
-def _build_control_table(standings: Sequence[LeaderboardRow]) -> ReportTable:
-    names = dict.fromkeys(name for standing in standings for name in standing.figures)
-    figures = [get_metric_definition(name) for name in names]
+def _build_control_table(rows: Sequence[LeaderboardRow]) -> ReportTable:
+    names = dict.fromkeys(name for row in rows for name in row.figures)
+    metrics = [get_metric_definition(name) for name in names]
     notes = TableFootnotes()
     lines = []
-    for standing in standings:
+    for row in rows:
         known = (
-            build_estimate_cell(standing.figures.get(f.metric), notes, places=f.places)
-            for f in figures
+            build_estimate_cell(row.figures.get(f.metric), notes, places=f.places) for f in metrics
         )
         lines.append(
-            BoardTableRow(
-                cells=(build_season_entrant_cell(standing, "creator"), *known), kind=standing.kind
-            )
+            BoardTableRow(cells=(build_season_entrant_cell(row, "creator"), *known), kind=row.kind)
         )
     return ReportTable(
         caption="Controls, without a rank: real clips, as filmed or changed",
         columns=(
             BoardTableColumn(title="Control", numbers=False),
-            *map(build_metric_column, figures),
+            *map(build_metric_column, metrics),
         ),
         lines=tuple(lines),
         notes=notes.listed(),
     )
 
 
-def _build_attempts_cell(attempts: Mapping[str, int], standing: LeaderboardRow) -> BoardTableCell:
-    n_attempts = attempts.get(standing.name)
-    return BoardTableCell() if n_attempts is None else build_count_cell(n_attempts)
-
-
-def _build_lead_cell(standing: LeaderboardRow, below: Sequence[LeaderboardRow]) -> BoardTableCell:
-    ranked_below = [row for row in below if row.rank is not None]
+def _build_lead_cell(
+    standing: LeaderboardRow, row_below: Sequence[LeaderboardRow]
+) -> BoardTableCell:
+    ranked_below = [row for row in row_below if row.rank is not None]
     if standing.rank is None or not ranked_below:
         return BoardTableCell()
     return build_percent_cell(standing.above.get(ranked_below[0].name))
@@ -240,14 +320,14 @@ def build_percent_cell(fraction: float | None) -> BoardTableCell:
 
 
 def _iter_pairwise_tables(
-    standings: Sequence[LeaderboardRow], side: Side
+    rows: Sequence[LeaderboardRow], side: Side
 ) -> Iterator[tuple[str, tuple[ReportTable, ...]]]:
-    ranked = [standing for standing in standings if standing.rank is not None]
+    ranked = [row for row in rows if row.rank is not None]
     compared = ranked[:_MOST_PAIRS]
-    if not any(standing.above for standing in compared):
+    if not any(row.above for row in compared):
         return
     columns = [BoardTableColumn(title=side.capitalize(), numbers=False)]
-    columns += [BoardTableColumn(title=standing.name) for standing in compared]
+    columns += [BoardTableColumn(title=row.name) for row in compared]
     lines = [
         BoardTableRow(
             cells=(
@@ -264,71 +344,52 @@ def _iter_pairwise_tables(
 
 
 def _iter_metric_tables(
-    standings: Sequence[LeaderboardRow], side: Side
+    rows: Sequence[LeaderboardRow], side: Side
 ) -> Iterator[tuple[str, tuple[ReportTable, ...]]]:
-    figures = [get_metric_definition(name) for name in list_other_metrics(side, standings)]
-    if not figures:
+    metrics = [get_metric_definition(name) for name in list_other_metrics(side, rows)]
+    if not metrics:
         return
     notes = TableFootnotes()
     lines = []
-    for standing in standings:
-        known = (standing.figures.get(f.metric) for f in figures)
+    for row in rows:
+        known = (row.figures.get(f.metric) for f in metrics)
         cells = (
             build_estimate_cell(m, notes, places=f.places)
-            for m, f in zip(known, figures, strict=True)
+            for m, f in zip(known, metrics, strict=True)
         )
         lines.append(
-            BoardTableRow(
-                cells=(build_season_entrant_cell(standing, side), *cells), kind=standing.kind
-            )
+            BoardTableRow(cells=(build_season_entrant_cell(row, side), *cells), kind=row.kind)
         )
     columns = (
         BoardTableColumn(title=side.capitalize(), numbers=False),
-        *map(build_metric_column, figures),
+        *map(build_metric_column, metrics),
     )
     caption = f"Further metrics of {side}s"
     table = ReportTable(caption=caption, columns=columns, lines=tuple(lines), notes=notes.listed())
     yield "More metrics", (table,)
 
 
-def _format_leader_summary(standings: Sequence[LeaderboardRow], figure: MetricDefinition) -> str:
+def _format_leader_summary(rows: Sequence[LeaderboardRow], metric: MetricDefinition) -> str:
     """Return sentences about the first entrant, its lead over the second, and the number leading."""
-    ranked = [standing for standing in standings if standing.rank is not None]
+    ranked = [row for row in rows if row.rank is not None]
     if not ranked:
         return "No entrant has a rank."
     first, *rest = ranked
-    sentences = [f"First: {first.name} with {_format_metric_value(first, figure)}."]
+    sentences = [f"First: {first.name} with {_format_metric_value(first, metric)}."]
     if rest and rest[0].name in first.above:
         percent = 100 * first.above[rest[0].name]
         sentences.append(f"It is above {rest[0].name} in {percent:.0f} % of resamples.")
-    n_leading = sum(standing.first_class for standing in ranked)
+    n_leading = sum(row.first_class for row in ranked)
     if len(ranked) > 1:
         sentences.append(f"Leading: {n_leading} of {len(ranked)} ranked entrants.")
     return " ".join(sentences)
 
 
-def _format_metric_value(standing: LeaderboardRow, figure: MetricDefinition) -> str:
+def _format_metric_value(row: LeaderboardRow, metric: MetricDefinition) -> str:
     cell = build_estimate_cell(
-        standing.figures.get(figure.metric), TableFootnotes(), places=figure.places
+        row.figures.get(metric.metric), TableFootnotes(), places=metric.places
     )
     return f"{cell.text} ({cell.doubt})" if cell.text else "no value"
-
-
-def _format_axis_title(figure: MetricDefinition) -> str:
-    return f"{figure.title}, {figure.unit}" if figure.unit else figure.title
-
-
-def _compute_axis_domain(
-    figure: MetricDefinition, points: Sequence[ChartPoint]
-) -> tuple[float, float]:
-    """Return the metric's range; infinite ends become the outermost interval ends, or 0 and 1."""
-    low, high = figure.range
-    known = [point.measured for point in points if isinstance(point.measured, Estimate)]
-    lows, highs = [e.low for e in known] or [0.0], [e.high for e in known] or [1.0]
-    return (
-        low if math.isfinite(low) else min(lows),
-        high if math.isfinite(high) else max(highs),
-    )
 
 
 def shorten_name_list(names: Sequence[str]) -> str:

@@ -1,24 +1,124 @@
 """Data of a season for its pages: leaderboards, answers, and properties of every clip."""
 
 import hashlib
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Final
+from typing import Literal
 
 from unreel.arena.answers.answer_table import SeasonAnswerTable
-from unreel.arena.boards.ablations import AblationEffect
-from unreel.arena.boards.leaderboard_types import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.boards.reviewer_bias import ReviewerBias
-from unreel.arena.submission.season_log import SeasonLogEvent
+from unreel.arena.boards import leaderboard_metrics
+from unreel.arena.boards.ablations import AblationEffect, ReviewerBias
+from unreel.arena.boards.leaderboard_metrics import LeaderboardRow, SeasonLeaderboard
 from unreel.core.errors import InvalidValueError
 from unreel.pages.player import PlayerSpec
+from unreel.protocols.metric_definitions import Better, MetricDefinition
 
-REAL_TITLE: Final = "Real clips"
-PAGES: Final = "entrants"
+Side = Literal["reviewer", "creator"]
+SIDES: tuple[Side, ...] = ("reviewer", "creator")
+_LEADING = ("accuracy", "caught", "false-alarms", "said-real", "fakeness", "called-generated")
+"""Metrics in the main table besides those of the skill model; others are in a collapsed section."""
+_BETTER: dict[str, Better] = {"high": "more", "low": "less", "neither": "neither"}
+_UNITS = {"percent": "%", "logit": "log-odds; 0 is even, 1 is odds of 2.7 to 1"}
+_WAYS = {"high": "higher", "low": "lower", "neither": "neither"}
+_NO_END = (-math.inf, math.inf)
+
+
+def get_ranking_metric(side: Side, rows: Sequence[LeaderboardRow]) -> str:
+    """Return the name of the metric that ranks the leaderboard; for pairs of clips, the first metric."""
+    known = (
+        leaderboard_metrics.REVIEWER_FIGURES
+        if side == "reviewer"
+        else leaderboard_metrics.CREATOR_FIGURES
+    )
+    decides = next(metric.name for metric in known.values() if metric.decides)
+    measured = _list_metric_names(rows)
+    return decides if decides in measured or not measured else measured[0]
+
+
+def get_metric_definition(name: str) -> MetricDefinition:
+    """Return the definition of the metric `name`, for tables and charts."""
+    metric = leaderboard_metrics.get_leaderboard_metric(name)
+    is_percent = metric.unit == "percent"
+    meaning = metric.words.rstrip(".")
+    return MetricDefinition(
+        metric=metric.name,
+        title=metric.title,
+        meaning=meaning[:1].lower() + meaning[1:],
+        group="arena",
+        better=_BETTER[metric.better],
+        unit="%" if is_percent else "",
+        range=(0.0, 100.0) if is_percent else _NO_END,
+        places=1 if is_percent else 2,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageMetricDefinition:
+    """Definition of one metric, as a page lists it."""
+
+    metric: str
+    title: str
+    definition: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageMetricDefinitions:
+    """Definitions of the metrics on a page; table headings link to them by `id`."""
+
+    id: str
+    figures: tuple[PageMetricDefinition, ...]
+
+
+def build_metric_definitions(names: Iterable[str]) -> PageMetricDefinitions:
+    """Return the definitions of the metrics `names`, each once."""
+    return PageMetricDefinitions(
+        id="season", figures=tuple(map(_build_metric_entry, dict.fromkeys(names)))
+    )
+
+
+def _build_metric_entry(name: str) -> PageMetricDefinition:
+    metric = leaderboard_metrics.get_leaderboard_metric(name)
+    terms = [
+        ("Meaning", metric.words),
+        ("Unit", _UNITS[metric.unit]),
+        ("Better", _WAYS[metric.better]),
+    ]
+    if metric.decides:
+        terms.append(("Ranks", f"the leaderboard of {metric.board}"))
+    return PageMetricDefinition(metric=name, title=metric.title, definition=tuple(terms))
+
+
+def list_leading_metrics(side: Side, rows: Sequence[LeaderboardRow]) -> list[str]:
+    """Return the names of the metrics in a leaderboard's table: the ranking one, then other main ones."""
+    known = _list_metric_names(rows)
+    first = get_ranking_metric(side, rows)
+    chief = [name for name in known if name in _LEADING or _is_skill_metric(name)]
+    return [first, *(name for name in chief if name != first)]
+
+
+def list_other_metrics(side: Side, rows: Sequence[LeaderboardRow]) -> list[str]:
+    """Return the names of the measured metrics that are not among `list_leading_metrics`."""
+    leading = list_leading_metrics(side, rows)
+    return [name for name in _list_metric_names(rows) if name not in leading]
+
+
+def _is_skill_metric(name: str) -> bool:
+    """Return whether the metric is from the skill model for all entrants, and higher is better."""
+    metric = leaderboard_metrics.get_leaderboard_metric(name)
+    return metric.unit == "logit" and metric.better == "high"
+
+
+def _list_metric_names(rows: Sequence[LeaderboardRow]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row.figures))
+
+
+REAL_TITLE = "Real clips"
+PAGES = "entrants"
 """Folder of the pages of single entrants."""
-_SPOKEN: Final = 40
+_SPOKEN = 40
 """Maximum number of letters of a name in its URL."""
 
 
@@ -45,47 +145,46 @@ class SeasonPageData:
     facts: tuple[tuple[str, str], ...] = ()
     """Benchmark, digest, protocol and seed, which a rerun needs, as terms and texts."""
     plays: tuple[SeasonAnswerTable, ...]
-    standings: tuple[SeasonLeaderboard, ...]
+    leaderboards: tuple[SeasonLeaderboard, ...]
     clips: Mapping[str, SeasonClipDetails] = field(default_factory=dict)
     """Properties by clip name; other clips have only answers."""
     unmade: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Reason of each failed clip, by creator and scene."""
     words: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """Reason that a reviewer gave, by condition, reviewer and clip."""
-    attempts: Mapping[str, int] = field(default_factory=dict)
-    """Number of submissions by the team of each leaderboard row, also withdrawn ones; empty without a log."""
     ablations: tuple[AblationEffect, ...] = ()
     leanings: tuple[ReviewerBias, ...] = ()
-    entries: tuple[SeasonLogEvent, ...] = ()
-    """Events of the season's log, oldest first; empty without a log."""
     notes: tuple[str, ...] = ()
-    """Warnings about suspicious or weak results, as sentences."""
+    """Sentences about entrants that took no part or were removed."""
     plan: tuple[tuple[str, str], ...] = ()
     """Budget and question plan, as terms and texts."""
     retired: frozenset[str] = frozenset()
     """Names of leaderboard rows of removed entrants; the rows stay."""
     shows_clips: bool = True
-    """Whether pages show single clips; false while some are hidden, and for pairs."""
+    """Whether pages show single clips; false for pairs."""
 
     def __post_init__(self) -> None:
-        played = [play.condition for play in self.plays]
-        if played and played != [board.condition for board in self.standings]:
-            msg = "a season needs standings for each of its plays, in their order. Rank each play once"
-            raise InvalidValueError(msg)
+        played = [answers.condition for answers in self.plays]
+        if played and played != [board.condition for board in self.leaderboards]:
+            raise InvalidValueError(
+                "a season needs standings for each of its plays, in their order. Rank each play once"
+            )
 
     def entrants(self) -> dict[tuple[str, str], list[LeaderboardRow]]:
         """Return the leaderboard rows of every entrant, one for each condition, by side and name."""
         rows: dict[tuple[str, str], list[LeaderboardRow]] = {}
-        for board in self.standings:
-            for side, standings in (("reviewer", board.reviewers), ("creator", board.creators)):
-                for standing in standings:
-                    rows.setdefault((side, standing.name), []).append(standing)
+        for board in self.leaderboards:
+            for side, leaderboards in (("reviewer", board.reviewers), ("creator", board.creators)):
+                for row in leaderboards:
+                    rows.setdefault((side, row.name), []).append(row)
         return rows
 
 
-def get_leaderboard_side_rows(board: SeasonLeaderboard, side: str) -> tuple[LeaderboardRow, ...]:
+def get_leaderboard_side_rows(
+    leaderboard: SeasonLeaderboard, side: str
+) -> tuple[LeaderboardRow, ...]:
     """Return the leaderboard rows of one side, reviewers or creators, in order."""
-    return board.reviewers if side == "reviewer" else board.creators
+    return leaderboard.reviewers if side == "reviewer" else leaderboard.creators
 
 
 def get_entrant_page_name(side: str, name: str) -> str:

@@ -1,79 +1,156 @@
 """Static site of a season (`unreel arena site`), which opens from disk or from a web server."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any
 
 from unreel.arena.answers.answer_table import REAL
-from unreel.arena.boards.leaderboard_types import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.submission.season_log import SeasonLogEvent
-from unreel.core.errors import InvalidSettingError
-from unreel.core.estimate import Estimate
+from unreel.arena.boards.leaderboard_metrics import (
+    LeaderboardRow,
+    ReviewerCreatorCell,
+    SeasonLeaderboard,
+)
+from unreel.core.estimate import Estimate, Measured
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
-from unreel.core.server_keys import hide_server_addresses, remove_server_from_model_name
 from unreel.pages.html_page import build_html_page, render_template
 from unreel.report.boards.board import BoardPanel
+from unreel.report.boards.table_downloads import FOLDER as TABLES
 from unreel.report.boards.table_downloads import (
-    FOLDER,
     add_table_file_names,
     build_latex_downloads,
     build_table_files,
     replace_report_files,
 )
-from unreel.report.boards.table_downloads import FOLDER as TABLES
-from unreel.report.boards.tables import (
-    BoardTableCell,
-    BoardTableColumn,
-    BoardTableRow,
-    ReportTable,
-    build_count_cell,
-)
 from unreel.report.season.clip_answers import ReviewerByClipAnswers, index_answers_by_clip
-from unreel.report.season.creator_page import build_creator_page
 from unreel.report.season.detection_heat_map import DetectionRateChart, build_detection_heat_map
-from unreel.report.season.entrant_page import STYLES, build_entrant_page_files
-from unreel.report.season.exports import FOLDER as HUB
-from unreel.report.season.exports import (
-    HuggingFaceListing,
-    build_entrant_json,
-    build_history_json,
-    build_hugging_face_files,
-    build_matrix_json,
-    build_standings_json,
-    format_strict_json,
+from unreel.report.season.entrant_page import (
+    STYLES,
+    build_creator_page,
+    build_entrant_page_files,
+    build_reviewer_page,
 )
-from unreel.report.season.history_and_ablations import build_history_panel, iter_ablation_panels
-from unreel.report.season.leaderboards import SeasonConditionBoard, build_season_board_panel
-from unreel.report.season.metric_names import (
-    SIDES,
-    Side,
-    build_metric_definitions,
-    get_metric_definition,
-    get_ranking_metric,
+from unreel.report.season.leaderboards import (
+    SeasonConditionBoard,
+    build_season_board_panel,
+    iter_ablation_panels,
 )
 from unreel.report.season.page_data import (
     PAGES,
+    SIDES,
     SeasonPageData,
+    Side,
+    build_metric_definitions,
     get_entrant_page_name,
     get_leaderboard_side_rows,
+    get_metric_definition,
+    get_ranking_metric,
 )
-from unreel.report.season.reviewer_page import build_reviewer_page
 
-_LETTER: Final = 6.6
+
+def build_standings_json(season: SeasonPageData) -> dict[str, Any]:
+    """Return both leaderboards of every condition as JSON values."""
+    return _build_season_json(season) | {
+        "conditions": [_build_board_json(board) for board in season.leaderboards]
+    }
+
+
+def build_matrix_json(season: SeasonPageData) -> dict[str, Any]:
+    """Return the detection rates of each reviewer on each creator as JSON values, by condition."""
+    conditions = [
+        {"condition": board.condition, "cells": [_build_cell_json(cell) for cell in board.cells]}
+        for board in season.leaderboards
+    ]
+    return _build_season_json(season) | {"conditions": conditions}
+
+
+def build_entrant_json(season: SeasonPageData, side: str, name: str) -> dict[str, Any]:
+    """Return the results of one entrant as JSON values: by condition, overall and by opponent."""
+    conditions = []
+    for board in season.leaderboards:
+        for row in get_leaderboard_side_rows(board, side):
+            if row.name == name:
+                cells = [cell for cell in board.cells if getattr(cell, side) == name]
+                result = {"condition": board.condition, **_build_standing_json(row)}
+                conditions.append(result | {"cells": [_build_cell_json(cell) for cell in cells]})
+    return _build_season_json(season) | {"side": side, "name": name, "conditions": conditions}
+
+
+def format_strict_json(value: Mapping[str, Any]) -> str:
+    """Return `value` as JSON text; NaN is rejected."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def build_estimate_json(measured: Measured) -> dict[str, Any]:
+    """Return a number with interval, count and level as JSON values, or `null` with the reason."""
+    if isinstance(measured, Estimate):
+        return {
+            "value": measured.value,
+            "low": measured.low,
+            "high": measured.high,
+            "n": measured.n,
+            "level": measured.level,
+        }
+    return {"value": None, "why": measured.why}
+
+
+def _build_season_json(season: SeasonPageData) -> dict[str, Any]:
+    return {"season": season.name, "facts": dict(season.facts)}
+
+
+def _build_board_json(leaderboard: SeasonLeaderboard) -> dict[str, Any]:
+    names = dict.fromkeys(
+        name for row in (*leaderboard.reviewers, *leaderboard.creators) for name in row.figures
+    )
+    return {
+        "condition": leaderboard.condition,
+        "n_scenes": leaderboard.n_scenes,
+        "n_resamples": leaderboard.n_resamples,
+        "figures": {name: get_metric_definition(name).meaning for name in names},
+        "reviewers": [_build_standing_json(row) for row in leaderboard.reviewers],
+        "creators": [_build_standing_json(row) for row in leaderboard.creators],
+    }
+
+
+def _build_standing_json(row: LeaderboardRow) -> dict[str, Any]:
+    side = "reviewer" if row.kind in {"reviewer", "floor"} else "creator"
+    return {
+        "name": row.name,
+        "kind": row.kind,
+        "page": f"entrants/{get_entrant_page_name(side, row.name)}.html",
+        "rank": row.rank,
+        "leading": row.first_class,
+        "lacks": list(row.lacks),
+        "figures": {name: build_estimate_json(value) for name, value in row.figures.items()},
+        "above": {name: round(probability, 6) for name, probability in row.above.items()},
+    }
+
+
+def _build_cell_json(cell: ReviewerCreatorCell) -> dict[str, Any]:
+    return {
+        "reviewer": cell.reviewer,
+        "creator": cell.creator,
+        "caught": build_estimate_json(cell.caught),
+        "n_asked": cell.n_asked,
+        "n_silent": cell.n_silent,
+    }
+
+
+_LETTER = 6.6
 """Width of a letter in pixels at font size 11; narrower text is stretched to fit."""
-_MARGIN: Final = 8.0
-_LONGEST: Final = 40
+_MARGIN = 8.0
+_LONGEST = 40
 
 
 def format_rank_badge(
-    season: str, standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side
+    season: str, row: LeaderboardRow, rows: Sequence[LeaderboardRow], side: Side
 ) -> str:
     """Return an SVG badge with the rank and the ranking metric of an entrant; it contains only text."""
     left = _shorten_line(f"unreel {season}")
-    right = _shorten_line(_format_standing(standing, board, side))
+    right = _shorten_line(_format_standing(row, rows, side))
     widths = [len(text) * _LETTER + 2 * _MARGIN for text in (left, right)]
     return str(
         render_template(
@@ -83,21 +160,21 @@ def format_rank_badge(
             left_width=widths[0],
             right_width=widths[1],
             margin=_MARGIN,
-            is_first=standing.first_class and standing.rank is not None,
+            is_first=row.first_class and row.rank is not None,
         )
     )
 
 
-def _format_standing(standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side) -> str:
-    figure = get_metric_definition(get_ranking_metric(side, board))
-    known = standing.figures.get(figure.metric)
+def _format_standing(standing: LeaderboardRow, rows: Sequence[LeaderboardRow], side: Side) -> str:
+    metric = get_metric_definition(get_ranking_metric(side, rows))
+    known = standing.figures.get(metric.metric)
     number = "no value"
     if isinstance(known, Estimate):
-        value, low, high = (f"{n:z.{figure.places}f}" for n in (known.value, known.low, known.high))
-        number = f"{value} {figure.unit} [{low}, {high}]".replace("  ", " ")
+        value, low, high = (f"{n:z.{metric.places}f}" for n in (known.value, known.low, known.high))
+        number = f"{value} {metric.unit} [{low}, {high}]".replace("  ", " ")
     if standing.rank is None:
         return f"{standing.kind}: {number}" if standing.kind != side else f"not ranked: {number}"
-    n_ranked = sum(row.rank is not None for row in board)
+    n_ranked = sum(row.rank is not None for row in rows)
     return f"#{standing.rank} of {n_ranked}: {number}"
 
 
@@ -106,35 +183,9 @@ def _shorten_line(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
-_TITLES: Final = ("When (UTC)", "Entry", "Kind", "Team", "Attempt", "State", "Why")
-
-
-def build_entry_log_tables(events: Sequence[SeasonLogEvent]) -> list[ReportTable]:
-    """Return a table of the log of entries, the latest first, as a list; empty without a log."""
-    if not events:
-        return []
-    columns = tuple(BoardTableColumn(title=title, numbers=title == "Attempt") for title in _TITLES)
-    caption = "Events of all entries, latest first"
-    lines = tuple(map(_build_event_line, reversed(events)))
-    return [ReportTable(caption=caption, columns=columns, lines=lines, file=f"{FOLDER}/entries")]
-
-
-def _build_event_line(event: SeasonLogEvent) -> BoardTableRow:
-    when = f"{event.when:%Y-%m-%d %H:%M}" if event.when else ""
-    texts = (when, remove_server_from_model_name(event.entry), event.kind, event.team)
-    return BoardTableRow(
-        cells=(
-            *(BoardTableCell(text=text) for text in texts),
-            build_count_cell(event.attempt),
-            BoardTableCell(text=event.state.value),
-            BoardTableCell(text=hide_server_addresses("; ".join(event.reasons))),
-        )
-    )
-
-
-PAGE: Final = "index.html"
-BADGES: Final = "badges"
-SCRIPTS: Final = (
+PAGE = "index.html"
+BADGES = "badges"
+SCRIPTS = (
     "unreel.report.boards:vendor/vega.min.js",
     "unreel.report.boards:vendor/vega-lite.min.js",
     "unreel.report.boards:vendor/vega-interpreter.js",
@@ -142,7 +193,7 @@ SCRIPTS: Final = (
     "unreel.report:layout.js",
     "unreel.report.season:season.js",
 )
-_OURS: Final = re.compile(
+_OURS = re.compile(
     r"(reviewer|creator)-[a-z0-9-]+\.(html|json|csv|tex|svg)|(c\d+|history|ablations|entries)[a-z0-9-]*\.(csv|tex)"
 )
 """Pattern of file names that earlier pages may have left."""
@@ -166,32 +217,24 @@ class WrittenSeasonSite:
     page: Path
     size_bytes: int
     """Size of the first page."""
-    n_seasons: int
     n_reviewers: int
     n_creators: int
     n_files: int
 
 
-def write_season_site(
-    seasons: Sequence[SeasonPageData], out: Path, *, listing: HuggingFaceListing | None = None
-) -> WrittenSeasonSite:
-    """Write the pages of the last of `seasons`, with the history over all, to the folder `out`.
+def write_season_site(season: SeasonPageData, out: Path) -> WrittenSeasonSite:
+    """Write the pages of `season` to the folder `out`; no question is sent.
 
     Args:
-        seasons: In their order; no question is sent.
+        season: Data of the season.
         out: A folder, created if missing; files of earlier pages are replaced.
-        listing: Listing of the results on Hugging Face; without it no files for the hub are written.
     """
-    if not seasons:
-        setting, problem = "seasons", "there is none to show"
-        raise InvalidSettingError(setting, problem, "Name at least one season")
-    season = seasons[-1]
-    by_id = {f"c{number}": index_answers_by_clip(play) for number, play in enumerate(season.plays)}
+    by_id = {
+        f"c{number}": index_answers_by_clip(answers) for number, answers in enumerate(season.plays)
+    }
     files = dict(_iter_entrant_files(season, by_id))
-    files |= _build_data_files(seasons)
-    if listing is not None:
-        files |= build_hugging_face_files(season, listing)
-    index, tables = _build_index_page(seasons, has_hub=listing is not None)
+    files |= _build_data_files(season)
+    index, tables = _build_index_page(season)
     folder = OutputDirectory(out, published=True)
     replace_report_files(folder, {**files, **tables}, (PAGES, TABLES, BADGES), _OURS)
     page = folder.write(PAGE, index.encode())
@@ -199,7 +242,6 @@ def write_season_site(
     return WrittenSeasonSite(
         page=page,
         size_bytes=page.stat().st_size,
-        n_seasons=len(seasons),
         n_reviewers=sides.count("reviewer"),
         n_creators=sides.count("creator"),
         n_files=len(files) + len(tables) + 1,
@@ -216,54 +258,49 @@ def _iter_entrant_files(
         yield from build_entrant_page_files(season, build_creator_page(season, by_id, REAL)).items()
 
 
-def _build_data_files(seasons: Sequence[SeasonPageData]) -> dict[str, str]:
-    season = seasons[-1]
+def _build_data_files(season: SeasonPageData) -> dict[str, str]:
     files = {
         "standings.json": format_strict_json(build_standings_json(season)),
         "matrix.json": format_strict_json(build_matrix_json(season)),
-        "history.json": format_strict_json(build_history_json(seasons)),
     }
     for side, name in season.entrants():
         files[f"{PAGES}/{get_entrant_page_name(side, name)}.json"] = format_strict_json(
             build_entrant_json(season, side, name)
         )
-    first = season.standings[0]
+    first = season.leaderboards[0]
     for side in SIDES:
         board = get_leaderboard_side_rows(first, side)
-        for standing in board:
-            badge = format_rank_badge(season.name, standing, board, side)
-            files[f"{BADGES}/{get_entrant_page_name(side, standing.name)}.svg"] = badge
+        for row in board:
+            badge = format_rank_badge(season.name, row, board, side)
+            files[f"{BADGES}/{get_entrant_page_name(side, row.name)}.svg"] = badge
     return files
 
 
-def _build_index_page(
-    seasons: Sequence[SeasonPageData], *, has_hub: bool
-) -> tuple[str, dict[str, str]]:
-    season = seasons[-1]
-    sheets = [_build_condition_section(season, number) for number in range(len(season.standings))]
-    panels_by_side = (build_history_panel(seasons, side) for side in SIDES)
-    history = [add_table_file_names(panel) for panel in panels_by_side if panel is not None]
+def _build_index_page(season: SeasonPageData) -> tuple[str, dict[str, str]]:
+    sheets = [
+        _build_condition_section(season, number) for number in range(len(season.leaderboards))
+    ]
     changes = [
         add_table_file_names(p) for p in iter_ablation_panels(season.ablations, season.leanings)
     ]
-    entries = build_entry_log_tables(season.entries)
-    panels = [*(panel for sheet in sheets for panel in sheet.panels), *changes, *history]
+    panels = [*(panel for sheet in sheets for panel in sheet.panels), *changes]
     tables = [table for panel in panels for table in panel.all_tables]
-    tables += [*entries, *(sheet.heat.table for sheet in sheets if sheet.heat)]
+    tables += [sheet.heat.table for sheet in sheets if sheet.heat]
     files = {name: text for table in tables for name, text in build_table_files(table).items()}
     body = render_template(
         "unreel.report.season:season.html",
         season=season,
         sheets=sheets,
-        parts=list(_iter_page_sections(changes, history)),
+        parts=list(_iter_page_sections(changes)),
         names=build_metric_definitions(
-            figure.metric for table in tables for figure in table.figures
+            metric.metric for table in tables for metric in table.figures
         ),
         changes=changes,
-        history=history,
-        entries=entries,
         tiles=list(_iter_summary_tiles(season)),
-        files=list(_iter_data_descriptions(has_hub=has_hub)),
+        files=[
+            ("standings.json", "both boards under every condition"),
+            ("matrix.json", "every cell of the matrix"),
+        ],
     )
     charts = {chart.id: chart.spec for panel in panels for chart in panel.charts}
     document = build_html_page(
@@ -277,59 +314,44 @@ def _build_index_page(
 
 
 def _build_condition_section(season: SeasonPageData, number: int) -> ConditionPageSection:
-    standings = season.standings[number]
+    leaderboards = season.leaderboards[number]
     sheet = SeasonConditionBoard(
         id=f"c{number}",
-        standings=standings,
-        attempts=season.attempts,
+        leaderboards=leaderboards,
         retired=season.retired,
         shows_clips=season.shows_clips,
     )
     return ConditionPageSection(
         id=sheet.id,
-        title=standings.condition,
-        told=_format_data_basis(standings),
+        title=leaderboards.condition,
+        told=_format_data_basis(leaderboards),
         panels=tuple(add_table_file_names(build_season_board_panel(sheet, side)) for side in SIDES),
         heat=build_detection_heat_map(sheet),
     )
 
 
-def _format_data_basis(standings: SeasonLeaderboard) -> str:
-    if not standings.n_resamples:
-        return (
-            f"{standings.n_scenes:,} scenes; pairs of clips, one of which had to be chosen as real."
-        )
+def _format_data_basis(leaderboards: SeasonLeaderboard) -> str:
+    if not leaderboards.n_resamples:
+        return f"{leaderboards.n_scenes:,} scenes; pairs of clips, one of which had to be chosen as real."
     return (
-        f"{standings.n_scenes:,} scenes; intervals from {standings.n_resamples:,} resamples of whole scenes, "
+        f"{leaderboards.n_scenes:,} scenes; intervals from {leaderboards.n_resamples:,} resamples of whole scenes, "
         "each with all its clips."
     )
 
 
-def _iter_page_sections(
-    changes: Sequence[BoardPanel], history: Sequence[BoardPanel]
-) -> Iterator[tuple[str, str]]:
-    if changes:
+def _iter_page_sections(panel: Sequence[BoardPanel]) -> Iterator[tuple[str, str]]:
+    if panel:
         yield "ablations", "Ablations"
-    if history:
-        yield "history", "Over the seasons"
-    yield "about", "Setup and warnings"
+    yield "about", "Setup and notes"
     yield "season-figures", "Definitions of the metrics"
 
 
 def _iter_summary_tiles(season: SeasonPageData) -> Iterator[tuple[str, str]]:
-    kinds = [standings[0].kind for standings in season.entrants().values()]
+    kinds = [leaderboards[0].kind for leaderboards in season.entrants().values()]
     for kind in ("reviewer", "floor", "creator", "control"):
         if count := kinds.count(kind):
             word = "baseline" if kind == "floor" else kind
             yield f"{count:,}", f"{word}{'' if count == 1 else 's'}"
-    yield f"{season.standings[0].n_scenes:,}", "scenes"
+    yield f"{season.leaderboards[0].n_scenes:,}", "scenes"
     if season.plays:
-        yield f"{sum(len(play.said) for play in season.plays):,}", "answers"
-
-
-def _iter_data_descriptions(*, has_hub: bool) -> Iterator[tuple[str, str]]:
-    yield "standings.json", "both boards under every condition"
-    yield "matrix.json", "every cell of the matrix"
-    yield "history.json", "the ranking metric by season"
-    if has_hub:
-        yield f"{HUB}/dataset/eval.yaml", "registers the benchmark at Hugging Face"
+        yield f"{sum(len(answers.said) for answers in season.plays):,}", "answers"

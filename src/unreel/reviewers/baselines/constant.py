@@ -12,12 +12,14 @@ from unreel.protocols.protocol import PROTOCOLS, get_protocol
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 
-def format_baseline_answer(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
+def format_baseline_answer(request: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
     """Return a reply with each clip's `p_generated`; a failure if protocol or number of clips differs."""
-    name = sheet.instrument.protocol
+    name = request.instrument.protocol
     if name in PROTOCOLS and get_protocol(name).n_clips == len(p_generated):
-        return Reply(text=get_protocol(name).wording.phrase(p_generated, sheet.condition.prompt))
-    detail = f"not asked: no baseline can answer {sheet.instrument} about {len(p_generated)} clips"
+        return Reply(text=get_protocol(name).wording.phrase(p_generated, request.condition.prompt))
+    detail = (
+        f"not asked: no baseline can answer {request.instrument} about {len(p_generated)} clips"
+    )
     return Failure(FailureReason.REQUEST_REJECTED, detail)
 
 
@@ -30,7 +32,7 @@ class _BlindReviewer:
     def wants(self) -> frozenset[InputKind]:
         return frozenset()
 
-    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
+    def box_space(self, clip_input: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
     async def close(self) -> None:
@@ -47,9 +49,9 @@ class CoinReviewer(_BlindReviewer):
     def name(self) -> str:
         return f"coin?seed={self.seed}" if self.seed else "coin"
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        dice = random.Random(digest("coin", str(self.seed), sheet.key))  # noqa: S311  no secret
-        return format_baseline_answer(sheet, [dice.random() for _ in sheet.exhibits])
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        dice = random.Random(digest("coin", str(self.seed), request.key))  # noqa: S311  no secret
+        return format_baseline_answer(request, [dice.random() for _ in request.inputs])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,9 @@ class ConstantLabelReviewer(_BlindReviewer):
     def name(self) -> str:
         return f"always-{self.label.value}"
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
         p_generated = 1.0 if self.label is Label.GENERATED else 0.0
-        return format_baseline_answer(sheet, [p_generated] * len(sheet.exhibits))
+        return format_baseline_answer(request, [p_generated] * len(request.inputs))
 
 
 def build_always_real_reviewer() -> ConstantLabelReviewer:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +21,18 @@ Features = Mapping[str, float]
 """Feature values by name; absent features are 0, so `codec=h264` can be an indicator variable."""
 Extract = Callable[[ClipInput], Features | Failure]
 
-RIDGE: Final = 1.0
-_SIDES: Final = 2
-_STEPS: Final = 50
+RIDGE = 1.0
+_SIDES = 2
+_STEPS = 50
 """Maximum number of Newton steps; five or six are usual."""
-_CLOSE: Final = 1e-6
+_CLOSE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineTrainingClip:
     """A clip with its ground truth, on which a baseline is fitted. Clips of one scene share a `group`."""
 
-    exhibit: ClipInput
+    clip_input: ClipInput
     origin: Origin
     group: str = ""
 
@@ -93,11 +92,7 @@ def fit_logistic_model(
         if np.abs(step).max() < _CLOSE:
             break
     return LogisticModel(
-        names=names,
-        centre=centre,
-        spread=spread,
-        weights=point[:-1],
-        intercept=float(point[-1]),
+        names=names, centre=centre, spread=spread, weights=point[:-1], intercept=float(point[-1])
     )
 
 
@@ -112,26 +107,26 @@ class FittedBaselineReviewer:
     """Models by held-out cell; the model `""` was fitted on all clips and scores all other clips."""
     held_out: Mapping[ClipId, str] = field(repr=False)
 
-    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
+    def box_space(self, clip_input: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        beliefs = []
-        for exhibit in sheet.exhibits:
-            features = self.extract(exhibit)
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        posteriors = []
+        for clip_input in request.inputs:
+            features = self.extract(clip_input)
             if isinstance(features, Failure):
                 return features
-            model = self.models.get(self.held_out.get(exhibit.clip.id, ""))
+            model = self.models.get(self.held_out.get(clip_input.clip.id, ""))
             if model is None:
                 return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {_NOTHING_LEFT}")
-            beliefs.append(model.p_generated(features))
-        return format_baseline_answer(sheet, beliefs)
+            posteriors.append(model.p_generated(features))
+        return format_baseline_answer(request, posteriors)
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
 
 
-_NOTHING_LEFT: Final = (
+_NOTHING_LEFT = (
     "without the creator and the scenes of this clip nothing of one side is left to learn from"
 )
 
@@ -144,7 +139,7 @@ class _ClipFeatures:
 
 
 def cross_fit_baseline(
-    specimens: Iterable[BaselineTrainingClip],
+    clips: Iterable[BaselineTrainingClip],
     *,
     kind: str,
     wants: frozenset[InputKind],
@@ -160,23 +155,23 @@ def cross_fit_baseline(
     Raises:
         InvalidValueError: There are too few scenes, or no cell leaves clips of both labels.
     """
-    learned = sorted(_iter_clip_features(specimens, extract), key=lambda row: row.clip)
+    learned = sorted(_iter_clip_features(clips, extract), key=lambda row: row.clip)
     folding = assign_clip_folds([row.owner for row in learned], seed=seed)
     if isinstance(folding, Unmeasured):
-        msg = f"the {kind} baseline cannot be fitted: {folding.why}; or use another baseline"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"the {kind} baseline cannot be fitted: {folding.why}; or use another baseline"
+        )
     rows = [(row.features, row.owner.creator is not None) for row in learned]
     models = {"": fit_logistic_model(rows)}
     for part, fold in folding.cells():
-        taught = [rows[i] for i in np.flatnonzero(folding.teachers(part, fold))]
-        if len({generated for _, generated in taught}) == _SIDES:
-            models[_format_fold_cell_name(part, fold)] = fit_logistic_model(taught)
+        input_spec = [rows[i] for i in np.flatnonzero(folding.teachers(part, fold))]
+        if len({generated for _, generated in input_spec}) == _SIDES:
+            models[_format_fold_cell_name(part, fold)] = fit_logistic_model(input_spec)
     if len(models) == 1:
-        msg = (
+        raise InvalidValueError(
             f"the {kind} baseline cannot be fitted: without a creator and a fold of scenes, nothing of one "
             "label is left. Add creators or scenes, or use another baseline"
         )
-        raise InvalidValueError(msg)
     cells = map(_format_fold_cell_name, folding.parts.tolist(), folding.folds.tolist())
     held_out = {row.clip: cell for row, cell in zip(learned, cells, strict=True)}
     fitted_on = digest(str(seed), *(f"{clip} {cell}" for clip, cell in held_out.items()))
@@ -194,11 +189,11 @@ def _format_fold_cell_name(part: int, fold: int) -> str:
 
 
 def _iter_clip_features(
-    specimens: Iterable[BaselineTrainingClip], extract: Extract
+    clips: Iterable[BaselineTrainingClip], extract: Extract
 ) -> Iterator[_ClipFeatures]:
-    for specimen in specimens:
-        features = extract(specimen.exhibit)
+    for specimen in clips:
+        features = extract(specimen.clip_input)
         if not isinstance(features, Failure):
-            clip = specimen.exhibit.clip.id
+            clip = specimen.clip_input.clip.id
             owner = ClipCreatorAndScene.of(clip, creator=specimen.creator, group=specimen.group)
             yield _ClipFeatures(clip, features, owner)

@@ -12,7 +12,6 @@ a comparison is below chance for random labels.
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +19,10 @@ from numpy.typing import NDArray
 from unreel.core.content_ids import digest
 from unreel.core.estimate import Unmeasured
 
-N_FOLDS: Final = 5
-MOST_PARTS: Final = 10
+N_FOLDS = 5
+MOST_PARTS = 10
 """Maximum number of parts; further creators share parts, and all creators of a part are held out together."""
-LEAST_SCENES: Final = 2
+LEAST_SCENES = 2
 """Minimum number of scenes of each label: one to score and another to fit on."""
 
 Numbers = NDArray[np.int64]
@@ -70,16 +69,17 @@ class FoldAssignment:
         elsewhere: NDArray[np.bool_] = self.folds != fold
         if self.n_parts == 1:
             return elsewhere
-        taught: NDArray[np.bool_] = elsewhere & (~self.made | (self.parts != part))
-        return taught
+        input_spec: NDArray[np.bool_] = elsewhere & (~self.made | (self.parts != part))
+        return input_spec
 
 
 def assign_clip_folds(
-    owners: Sequence[ClipCreatorAndScene], *, seed: int
+    creators_and_scenes: Sequence[ClipCreatorAndScene], *, seed: int
 ) -> FoldAssignment | Unmeasured:
     """Assign scenes and creators to hold-out folds; `Unmeasured` below two scenes of a label."""
     sides = [
-        {row.scene for row in owners if (row.creator is None) is real} for real in (False, True)
+        {row.scene for row in creators_and_scenes if (row.creator is None) is real}
+        for real in (False, True)
     ]
     n_folds = min(N_FOLDS, *map(len, sides))
     if n_folds < LEAST_SCENES:
@@ -87,19 +87,19 @@ def assign_clip_folds(
             f"one scene must teach while another is judged, and there are {len(sides[0])} of generated "
             f"and {len(sides[1])} of real clips. Add scenes, or give scenes of their own other groups"
         )
-    fold_of = _assign_scene_folds(owners, n_folds, seed=seed)
-    folds = np.array([fold_of[row.scene] for row in owners])
-    is_generated = np.array([row.creator is not None for row in owners])
-    parts = _assign_creator_parts(owners, folds, seed=seed)
+    fold_of = _assign_scene_folds(creators_and_scenes, n_folds, seed=seed)
+    folds = np.array([fold_of[row.scene] for row in creators_and_scenes])
+    is_generated = np.array([row.creator is not None for row in creators_and_scenes])
+    parts = _assign_creator_parts(creators_and_scenes, folds, seed=seed)
     return FoldAssignment(folds, parts, is_generated, n_folds, int(parts.max()) + 1)
 
 
 def _assign_scene_folds(
-    owners: Sequence[ClipCreatorAndScene], n_folds: int, *, seed: int
+    creators_and_scenes: Sequence[ClipCreatorAndScene], n_folds: int, *, seed: int
 ) -> dict[str, int]:
     """Assign scenes, those with both labels first, to the fold with fewest clips of their labels."""
     creators: defaultdict[str, list[str | None]] = defaultdict(list)
-    for owner in owners:
+    for owner in creators_and_scenes:
         creators[owner.scene].append(owner.creator)
 
     def order(scene: str) -> tuple[int, int, str, str]:
@@ -118,16 +118,18 @@ def _assign_scene_folds(
 
 
 def _assign_creator_parts(
-    owners: Sequence[ClipCreatorAndScene], folds: Numbers, *, seed: int
+    creators_and_scenes: Sequence[ClipCreatorAndScene], folds: Numbers, *, seed: int
 ) -> Numbers:
-    clips = Counter(owner.creator for owner in owners if owner.creator is not None)
+    clips = Counter(owner.creator for owner in creators_and_scenes if owner.creator is not None)
     order = sorted(clips, key=lambda name: (-clips[name], digest("part", str(seed), name)))
     filled = [0] * min(MOST_PARTS, len(order))
     part_of = {}
     for creator in order:
         part_of[creator] = filled.index(min(filled))
         filled[part_of[creator]] += clips[creator]
-    parts = np.array([-1 if owner.creator is None else part_of[owner.creator] for owner in owners])
+    parts = np.array(
+        [-1 if owner.creator is None else part_of[owner.creator] for owner in creators_and_scenes]
+    )
     for fold in range(int(folds.max()) + 1):
         in_fold = folds == fold
         real = np.flatnonzero(in_fold & (parts < 0))

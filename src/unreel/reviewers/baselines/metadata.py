@@ -14,11 +14,11 @@ from unreel.reviewers.contract import ClipInput
 
 
 def fit_metadata_baseline(
-    specimens: Iterable[BaselineTrainingClip], *, seed: int = 0
+    clips: Iterable[BaselineTrainingClip], *, seed: int = 0
 ) -> FittedBaselineReviewer:
     """Fit the metadata baseline; its accuracy shows how far file properties reveal the labels."""
     return cross_fit_baseline(
-        specimens, kind="metadata", wants=frozenset(), extract=_extract_clip_metadata, seed=seed
+        clips, kind="metadata", wants=frozenset(), extract=_extract_clip_metadata, seed=seed
     )
 
 
@@ -27,8 +27,8 @@ def compute_metadata_features(facts: ClipFacts) -> Features:
     return dict(_iter_video_features(facts)) | dict(_iter_audio_features(facts))
 
 
-def _extract_clip_metadata(exhibit: ClipInput) -> Features:
-    return compute_metadata_features(exhibit.clip.facts)
+def _extract_clip_metadata(clip_input: ClipInput) -> Features:
+    return compute_metadata_features(clip_input.clip.facts)
 
 
 def _iter_video_features(facts: ClipFacts) -> Iterator[tuple[str, float]]:

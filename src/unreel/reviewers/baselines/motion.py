@@ -3,7 +3,6 @@
 import io
 import math
 from collections.abc import Iterable
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,29 +17,29 @@ from unreel.reviewers.baselines.fitting import (
 )
 from unreel.reviewers.contract import ClipInput, InputKind
 
-SIDE: Final = 64
+SIDE = 64
 """Side in pixels of the grey squares to which frames are reduced, to compare motion and not texture."""
-LEAST_FRAMES: Final = 3
-_FLOOR: Final = 1e-3
+LEAST_FRAMES = 3
+_FLOOR = 1e-3
 
 
 def fit_motion_baseline(
-    specimens: Iterable[BaselineTrainingClip], *, seed: int = 0
+    clips: Iterable[BaselineTrainingClip], *, seed: int = 0
 ) -> FittedBaselineReviewer:
     """Fit the motion baseline on the frames of clips; query it with the same frame sampling."""
     wants = frozenset({InputKind.FRAMES})
     return cross_fit_baseline(
-        specimens, kind="motion", wants=wants, extract=compute_motion_features, seed=seed
+        clips, kind="motion", wants=wants, extract=compute_motion_features, seed=seed
     )
 
 
-def compute_motion_features(exhibit: ClipInput) -> Features | Failure:
+def compute_motion_features(clip_input: ClipInput) -> Features | Failure:
     """Compute size, spread, unevenness of frame differences; a failure if frames are few or undecodable."""
-    if len(exhibit.frames) < LEAST_FRAMES:
-        detail = f"not asked: motion needs {LEAST_FRAMES} frames, got {len(exhibit.frames)}"
+    if len(clip_input.frames) < LEAST_FRAMES:
+        detail = f"not asked: motion needs {LEAST_FRAMES} frames, got {len(clip_input.frames)}"
         return Failure(FailureReason.REQUEST_REJECTED, detail)
     try:
-        frames = np.stack([_decode_grey_image(frame.jpeg) for frame in exhibit.frames])
+        frames = np.stack([_decode_grey_image(frame.jpeg) for frame in clip_input.frames])
     except (OSError, ValueError, Image.DecompressionBombError) as error:
         return Failure(FailureReason.UNDECODABLE, f"a frame is no picture ({type(error).__name__})")
     steps = np.diff(frames, axis=0)

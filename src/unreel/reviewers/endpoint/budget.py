@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.answer import Usage
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
@@ -67,13 +67,11 @@ def _parse_usd_amount(line: bytes) -> Decimal:
     return amount if amount.is_finite() else Decimal()
 
 
-MILLION: Final = 1_000_000
-_DEAREST_USD: Final = 1_000_000
+MILLION = 1_000_000
+_DEAREST_USD = 1_000_000
 """Maximum price of a million tokens. With the maximum number of tokens it keeps all sums exact."""
-_FIELDS: Final = ("input_usd_per_million", "output_usd_per_million")
-_FORM: Final = (
-    f'Write one table per model: [models."openai/gpt-5"] with {_FIELDS[0]} and {_FIELDS[1]}'
-)
+_FIELDS = ("input_usd_per_million", "output_usd_per_million")
+_FORM = f'Write one table per model: [models."openai/gpt-5"] with {_FIELDS[0]} and {_FIELDS[1]}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +139,7 @@ class EarlierSpending:
     """Path of the run's `SpendingLog`."""
 
 
-_NOTHING_BEFORE: Final = EarlierSpending()
+_NOTHING_BEFORE = EarlierSpending()
 
 
 class RequestBudget:
@@ -167,9 +165,11 @@ class RequestBudget:
         before: EarlierSpending = _NOTHING_BEFORE,
     ) -> None:
         if max_cost_usd is not None and price is None:
-            problem = "no price is known for this model, so its cost cannot be capped"
-            setting = "max_cost_usd"
-            raise InvalidSettingError(setting, problem, f"Add it to the price file. {_FORM}")
+            raise InvalidSettingError(
+                "max_cost_usd",
+                "no price is known for this model, so its cost cannot be capped",
+                f"Add it to the price file. {_FORM}",
+            )
         self._max_requests = max_requests
         self._max_cost_usd = max_cost_usd
         self._price = price
@@ -207,8 +207,8 @@ class RequestBudget:
         """Add one to the number of questions."""
         self._n_questions += 1
 
-    async def reserve(self, most: Usage) -> Decimal | Failure:
-        """Reserve the cost of a request with at most the tokens `most`; return the amount in USD.
+    async def reserve(self, max_usage: Usage) -> Decimal | Failure:
+        """Reserve the cost of a request with at most the tokens `max_usage`; return the amount in USD.
 
         Return a failure if a limit does not allow the request. If requests in flight may still turn out
         cheaper than reserved, wait for them first. No request is estimated below the most expensive
@@ -218,7 +218,7 @@ class RequestBudget:
             return Failure(FailureReason.BUDGET_SPENT, f"{self._n_requests} requests were sent")
         planned_usd = Decimal(0)
         if self._price is not None:
-            planned_usd = max(self._price.cost_usd(most), self._dearest_usd)
+            planned_usd = max(self._price.cost_usd(max_usage), self._dearest_usd)
         while not self._allows(planned_usd + sum(self._reserved_usd)):
             if not self._reserved_usd or not self._allows(planned_usd):
                 spent = f"{self._spent_usd:.4f} of {self._max_cost_usd} USD are spent"

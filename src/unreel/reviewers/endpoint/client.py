@@ -7,17 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Final
 
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retry import (
-    LONGEST_BACKOFF_S,
-    MOST_ATTEMPTS,
-    RetryBudget,
-    RetryPolicy,
-    backoff_s,
-)
+from unreel.core.retry import LONGEST_BACKOFF_S, MOST_ATTEMPTS, RetryBudget, RetryPolicy, backoff_s
 from unreel.core.span import convert_to_microseconds
 from unreel.network.http_client import HttpReply
 from unreel.reviewers.endpoint.budget import RequestBudget
@@ -36,11 +29,11 @@ from unreel.reviewers.endpoint.transport import (
 
 logger = logging.getLogger(__name__)
 
-_SERVER_WORKS: Final = frozenset(
+_SERVER_WORKS = frozenset(
     {FailureReason.REFUSED, FailureReason.EMPTY_REPLY, FailureReason.BUDGET_SPENT}
 )
-_ONLY_THIS_QUESTION: Final = ("status 400", "status 413", "status 422")
-_SIGNALS: Final = {
+_ONLY_THIS_QUESTION = ("status 400", "status 413", "status 422")
+_SIGNALS = {
     FailureReason.RATE_LIMITED: ServerLoadSignal.THROTTLED,
     FailureReason.SERVER_ERROR: ServerLoadSignal.TROUBLED,
     FailureReason.CONNECTION_LOST: ServerLoadSignal.TROUBLED,
@@ -48,9 +41,9 @@ _SIGNALS: Final = {
 }
 
 
-THROTTLED_IN_A_ROW: Final = 4
+THROTTLED_IN_A_ROW = 4
 """Number of consecutive rate-limit rejections that pauses all requests; fewer may come from one of many machines."""
-_NO_TOKENS: Final = Usage(input_tokens=0, output_tokens=0)
+_NO_TOKENS = Usage(input_tokens=0, output_tokens=0)
 
 
 @dataclass(slots=True)
@@ -79,130 +72,130 @@ class ModelServerClient:
         self,
         transport: RequestTransport,
         *,
-        pace: ConcurrencyLimiter,
-        patience: RetryPolicy,
+        limiter: ConcurrencyLimiter,
+        retry_policy: RetryPolicy,
         budget: RequestBudget,
         redact: Callable[[str], str],
         seed: int,
     ) -> None:
         self._transport = transport
-        self._pace = pace
-        self._patience = patience
+        self._pace = limiter
+        self._patience = retry_policy
         self._budget, self._has_price = budget, budget.has_price
         self._redact = redact
         self._seed = seed
         self._retries = RetryBudget()
         self._n_throttled = 0
         """Number of consecutive rejections for a rate limit, without those during a pause."""
-        self._breaker = CircuitBreaker(outage_s=patience.outage_s)
+        self._breaker = CircuitBreaker(outage_s=retry_policy.outage_s)
 
-    async def ask(self, body: bytes, *, key: str, most: Usage = _NO_TOKENS) -> Reply | Failure:
+    async def ask(self, body: bytes, *, key: str, max_usage: Usage = _NO_TOKENS) -> Reply | Failure:
         """Send `body` with retries, and return the reply or a failure before the deadline.
 
-        Both contain the tokens of all requests that were sent. `most` is the expected maximum of tokens
+        Both contain the tokens of all requests that were sent. `max_usage` is the expected maximum of tokens
         of one request.
         """
-        course = _QuestionState(body, key, most, ends_at_s=math.inf)
-        outcome = await self._ask(course)
+        state = _QuestionState(body, key, max_usage, ends_at_s=math.inf)
+        outcome = await self._ask(state)
         match outcome:
             case Reply():
-                return replace(outcome, text=self._redact(outcome.text), usage=course.usage)
+                return replace(outcome, text=self._redact(outcome.text), usage=state.usage)
             case Failure():
-                return Failure(outcome.reason, self._redact(outcome.detail), course.usage)
+                return Failure(outcome.reason, self._redact(outcome.detail), state.usage)
 
-    async def _ask(self, course: _QuestionState) -> Reply | Failure:
+    async def _ask(self, state: _QuestionState) -> Reply | Failure:
         self._budget.count_question()
-        ticket = await self._admit(course)
+        ticket = await self._admit(state)
         if isinstance(ticket, Failure):
             return ticket
         self._retries.earn()
-        course.ends_at_s = _get_loop_time_s() + self._patience.deadline_s
+        state.ends_at_s = _get_loop_time_s() + self._patience.deadline_s
         while True:
-            outcome = await self._attempt(course, ticket)
+            outcome = await self._attempt(state, ticket)
             if not isinstance(outcome, RequestFailure):
                 return outcome
-            logger.debug("question %s: %s", course.key[:12], outcome.failure.reason.value)
+            logger.debug("question %s: %s", state.key[:12], outcome.failure.reason.value)
             if outcome.final:
                 return outcome.failure
-            next_ticket = await self._wait_turn(course, outcome)
+            next_ticket = await self._wait_turn(state, outcome)
             if isinstance(next_ticket, Failure):
                 return next_ticket
             ticket = next_ticket
 
     async def _wait_turn(
-        self, course: _QuestionState, setback: RequestFailure
+        self, state: _QuestionState, failure: RequestFailure
     ) -> "_AdmittedRequest | Failure":
         """Wait until the question may be sent again; return the admitted request, or the final failure."""
 
         def give_up(reason: str) -> Failure:
-            detail = f"{setback.failure.detail} ({reason}, requests: {course.n_requests})"
-            return replace(setback.failure, detail=detail)
+            detail = f"{failure.failure.detail} ({reason}, requests: {state.n_requests})"
+            return replace(failure.failure, detail=detail)
 
-        throttled = setback.failure.reason is FailureReason.RATE_LIMITED
-        course.n_throttled += throttled
-        if course.n_requests - course.n_throttled >= MOST_ATTEMPTS:
+        throttled = failure.failure.reason is FailureReason.RATE_LIMITED
+        state.n_throttled += throttled
+        if state.n_requests - state.n_throttled >= MOST_ATTEMPTS:
             return give_up("given up")
-        wait_s = setback.retry_after_s + self._jitter_s(course)
-        if _get_loop_time_s() + wait_s >= course.ends_at_s:
+        wait_s = failure.retry_after_s + self._jitter_s(state)
+        if _get_loop_time_s() + wait_s >= state.ends_at_s:
             return give_up(f"a wait of {wait_s:.1f} s would pass the deadline")
         try:
-            async with asyncio.timeout_at(course.ends_at_s):
+            async with asyncio.timeout_at(state.ends_at_s):
                 await asyncio.sleep(wait_s)
                 # A rate-limited request costs a server little: only the deadline limits these.
                 while not throttled and not self._retries.take(_get_loop_time_s()):
-                    await asyncio.sleep(max(0.01, self._jitter_s(course)))
-                ticket = await self._admit(course)
+                    await asyncio.sleep(max(0.01, self._jitter_s(state)))
+                ticket = await self._admit(state)
         except TimeoutError:
             return give_up(f"no turn within {self._patience.deadline_s:g} s")
         if isinstance(ticket, Failure) and ticket.reason is FailureReason.BUDGET_SPENT:
             return give_up(f"not asked again: {ticket.detail}")
         return ticket
 
-    async def _admit(self, course: _QuestionState) -> "_AdmittedRequest | Failure":
+    async def _admit(self, state: _QuestionState) -> "_AdmittedRequest | Failure":
         """Wait for a free place, the circuit breaker and the budget; return a ticket or a failure."""
         while True:
-            number = await self._pace.enter(before_s=course.ends_at_s)
+            number = await self._pace.enter(before_s=state.ends_at_s)
             gate = self._breaker.check(_get_loop_time_s())
             if isinstance(gate, RequestPermit):
-                return await self._reserve(course, number, gate)
+                return await self._reserve(state, number, gate)
             self._pace.leave()
             if isinstance(gate, Failure):
                 return gate
             await asyncio.sleep(gate.wait_s)
 
     async def _reserve(
-        self, course: _QuestionState, number: int, gate: RequestPermit
+        self, state: _QuestionState, number: int, permit: RequestPermit
     ) -> "_AdmittedRequest | Failure":
         reserved_usd: Decimal | Failure | None = None
         try:
-            reserved_usd = await self._budget.reserve(course.most)
+            reserved_usd = await self._budget.reserve(state.most)
         finally:
             if not isinstance(reserved_usd, Decimal):
-                self._breaker.drop(gate)
+                self._breaker.drop(permit)
                 self._pace.leave()
         if isinstance(reserved_usd, Failure):
             return reserved_usd
-        return _AdmittedRequest(number, gate, reserved_usd)
+        return _AdmittedRequest(number, permit, reserved_usd)
 
     async def _attempt(
-        self, course: _QuestionState, ticket: "_AdmittedRequest"
+        self, state: _QuestionState, request: "_AdmittedRequest"
     ) -> Reply | RequestFailure:
         """Send one request, and always release its concurrency slot, probe and reservation."""
         outcome: Reply | RequestFailure | None = None
-        course.n_requests += 1
+        state.n_requests += 1
         try:
-            outcome = await self._send(course)
+            outcome = await self._send(state)
             return outcome
         finally:
-            usage = self._charge(course, outcome)
+            usage = self._charge(state, outcome)
             if usage is not None:
-                course.usage = usage if course.usage is None else course.usage + usage
-            self._budget.settle(ticket.reserved_usd, usage, answered=isinstance(outcome, Reply))
-            self._learn(outcome, ticket)
+                state.usage = usage if state.usage is None else state.usage + usage
+            self._budget.settle(request.reserved_usd, usage, answered=isinstance(outcome, Reply))
+            self._learn(outcome, request)
             self._pace.leave()
 
     def _charge(
-        self, course: _QuestionState, outcome: Reply | RequestFailure | None
+        self, state: _QuestionState, outcome: Reply | RequestFailure | None
     ) -> Usage | None:
         """Return a request's tokens, estimated if missing at a known price; `None` if none are reported."""
         usage = None if outcome is None else outcome.usage
@@ -212,14 +205,14 @@ class ModelServerClient:
         refused = isinstance(outcome, RequestFailure) and not outcome.billable
         if is_counted or refused or not self._has_price:
             return usage
-        return replace(course.most, is_estimated=True)
+        return replace(state.most, is_estimated=True)
 
-    async def _send(self, course: _QuestionState) -> Reply | RequestFailure:
+    async def _send(self, state: _QuestionState) -> Reply | RequestFailure:
         started_s = _get_loop_time_s()
-        ends_at_s = min(course.ends_at_s, started_s + self._patience.attempt_s)
+        ends_at_s = min(state.ends_at_s, started_s + self._patience.attempt_s)
         try:
             async with asyncio.timeout_at(ends_at_s):
-                raw = await self._transport.send(course.body, key=course.key)
+                raw = await self._transport.send(state.body, key=state.key)
         except TimeoutError:
             detail = f"no reply within {ends_at_s - started_s:.1f} s"
             return RequestFailure(failure=Failure(FailureReason.OUT_OF_TIME, detail), billable=True)
@@ -234,22 +227,22 @@ class ModelServerClient:
             )
         return outcome
 
-    def _read(self, raw: HttpReply) -> Reply | RequestFailure:
+    def _read(self, reply: HttpReply) -> Reply | RequestFailure:
         try:
-            return self.read(raw, now=datetime.now(UTC))
+            return self.read(reply, now=datetime.now(UTC))
         except Exception as error:  # noqa: BLE001  what no reader foresaw costs one answer, not the run
             detail = f"the reply cannot be read ({type(error).__name__})"
             return RequestFailure(
                 failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True
             )
 
-    def _learn(self, outcome: Reply | RequestFailure | None, ticket: "_AdmittedRequest") -> None:
+    def _learn(self, outcome: Reply | RequestFailure | None, request: "_AdmittedRequest") -> None:
         if outcome is None:  # cancelled, or cut off by the deadline
-            self._breaker.drop(ticket.gate)
+            self._breaker.drop(request.gate)
         elif isinstance(outcome, Reply) or not _is_server_fault(outcome.failure):
             self._n_throttled = 0
             self._breaker.record_answer()
-            self._pace.record(ServerLoadSignal.FINE, number=ticket.number)
+            self._pace.record(ServerLoadSignal.FINE, number=request.number)
         else:
             failure = outcome.failure
             limited = failure.reason is FailureReason.RATE_LIMITED and (
@@ -259,13 +252,13 @@ class ModelServerClient:
             record(
                 failure,
                 now_s=_get_loop_time_s(),
-                probe=ticket.gate.probe,
+                probe=request.gate.probe,
                 wait_s=outcome.retry_after_s,
             )
             if limited and not self._breaker.is_open:
                 self._pause(outcome.retry_after_s)
             if failure.reason in _SIGNALS:
-                self._pace.record(_SIGNALS[failure.reason], number=ticket.number)
+                self._pace.record(_SIGNALS[failure.reason], number=request.number)
 
     def _pause(self, asked_s: float) -> None:
         """Pause all requests after several rejections for a rate limit in a row."""
@@ -278,11 +271,11 @@ class ModelServerClient:
             longer_s = min(LONGEST_BACKOFF_S, self._patience.backoff_s * 2 ** min(n_pauses, 10))
             self._pace.pause(_get_loop_time_s() + (asked_s or longer_s))
 
-    def _jitter_s(self, course: _QuestionState) -> float:
+    def _jitter_s(self, state: _QuestionState) -> float:
         # Capped, because growing waits would pass the deadline if most requests are rate-limited.
-        n_faults = course.n_requests - course.n_throttled
-        attempt = n_faults + min(course.n_throttled, THROTTLED_IN_A_ROW)
-        return backoff_s(self._patience, key=course.key, attempt=attempt, seed=self._seed)
+        n_faults = state.n_requests - state.n_throttled
+        attempt = n_faults + min(state.n_throttled, THROTTLED_IN_A_ROW)
+        return backoff_s(self._patience, key=state.key, attempt=attempt, seed=self._seed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,14 @@ import heapq
 import math
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 
-STREAK: Final = 10
+STREAK = 10
 """Number of consecutive requests without an answer that counts as an outage."""
-FIRST_PAUSE_S: Final = 1.0
-LONGEST_PAUSE_S: Final = 30.0
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +103,13 @@ class CircuitBreaker:
             self._streak = max(self._streak, STREAK)
             self.record_failure(failure, now_s=now_s, probe=probe, wait_s=wait_s)
 
-    def drop(self, gate: RequestPermit) -> None:
-        """Record that the request of the permit `gate` was never finished, so that another may probe."""
-        if gate.probe:
+    def drop(self, permit: RequestPermit) -> None:
+        """Record that the request of the permit `permit` was never finished, so that another may probe."""
+        if permit.probe:
             self._probing = False
 
 
-FIRST_LIMIT: Final = 4
+FIRST_LIMIT = 4
 """Initial maximum number of requests in flight, before the server has answered."""
 
 
@@ -133,9 +132,9 @@ class ConcurrencyLimiter:
 
     def __init__(self, *, max_connections: int) -> None:
         if max_connections < 1:
-            problem = f"cannot use {max_connections}"
-            setting = "max_connections"
-            raise InvalidSettingError(setting, problem, "Give a whole number from 1")
+            raise InvalidSettingError(
+                "max_connections", f"cannot use {max_connections}", "Give a whole number from 1"
+            )
         self._ceiling = float(max_connections)
         self._limit = float(min(FIRST_LIMIT, max_connections))
         self._slow_start = True

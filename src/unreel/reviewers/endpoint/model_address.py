@@ -3,12 +3,16 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Literal
 
+from unreel.catalogue.names import list_entry_names
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.server_keys import OWN_KEY, ServerAddress, parse_server_url
 
-LOCAL: Final = "local/"
+if TYPE_CHECKING:
+    from unreel.catalogue.entries import CatalogueModel
+
+LOCAL = "local/"
 """Prefix of the path of a local model; it is not a provider, and no server is contacted."""
 
 
@@ -25,7 +29,7 @@ class ModelProvider:
     length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
 
-PROVIDERS: Final[Mapping[str, ModelProvider]] = {
+PROVIDERS: Mapping[str, ModelProvider] = {
     "openai": ModelProvider(
         base_url="https://api.openai.com/v1",
         key_variable="OPENAI_API_KEY",
@@ -35,9 +39,7 @@ PROVIDERS: Final[Mapping[str, ModelProvider]] = {
         base_url="https://api.anthropic.com/v1", key_variable="ANTHROPIC_API_KEY"
     ),
     "azure": ModelProvider(
-        base_url=None,
-        key_variable="AZURE_OPENAI_API_KEY",
-        length_field="max_completion_tokens",
+        base_url=None, key_variable="AZURE_OPENAI_API_KEY", length_field="max_completion_tokens"
     ),
     "openrouter": ModelProvider(
         base_url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY"
@@ -65,9 +67,12 @@ PROVIDERS: Final[Mapping[str, ModelProvider]] = {
     "lmstudio": ModelProvider(
         base_url="http://127.0.0.1:1234/v1", key_variable=None, needs_key=False
     ),
+    "llamacpp": ModelProvider(
+        base_url="http://127.0.0.1:8080/v1", key_variable=None, needs_key=False
+    ),
     "compatible": ModelProvider(base_url=None, key_variable=OWN_KEY, needs_key=False),
 }
-_FORM: Final = re.compile(r"(?P<provider>[a-z]+)/(?P<model>[^@\s]+)(@(?P<url>https?://[^\s@]+))?")
+_FORM = re.compile(r"(?P<provider>[a-z]+)/(?P<model>[^@\s]+)(@(?P<url>https?://[^\s@]+))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,26 +95,53 @@ class ModelAddress:
 
 
 def is_server_model(model: str) -> bool:
-    """Return whether `model` names a model behind a server."""
-    return "/" in model and not model.startswith(LOCAL)
+    """Return whether `model` names a model behind a server, by its address or in the catalogue."""
+    if "/" in model.partition("@")[0]:
+        return not model.startswith(LOCAL)
+    return _find_named_checkpoint(model) is not None
 
 
 def parse_model_address(text: str) -> ModelAddress:
-    """Parse a model address, for example `openai/gpt-5` or `vllm/tiny@http://127.0.0.1:8000/v1`."""
+    """Parse a model address, for example `openai/gpt-5` or `vllm/tiny@http://127.0.0.1:8000/v1`.
+
+    A name of the catalogue, with or without a URL, is its id on the hub behind vLLM.
+    """
+    named = _find_named_checkpoint(text)
+    if named is not None and named.hub_ids is not None and named.hub_ids.value is not None:
+        _, at, url = text.partition("@")
+        text = f"vllm/{named.hub_ids.value[0]}{at}{url}"
     match = _FORM.fullmatch(text)
     if match is None:
-        remedy = "Write provider/name, or provider/name@http://host:port/v1 (no user or password)"
-        setting = "model"
         public_part = text.partition("@")[0]  # the URL may contain a password
-        raise InvalidSettingError(setting, f"cannot read {public_part!r}", remedy)
+        if re.fullmatch(r"[a-z]+/[^@\s]+@[\w.-]+(:\d+)?(/[^\s@]*)?", text):
+            raise InvalidSettingError(
+                "model",
+                f"the address in {text!r} lacks http:// or https://",
+                f"Write {text.replace('@', '@http://')}",
+            )
+        raise InvalidSettingError(
+            "model",
+            f"cannot read {public_part!r}",
+            "Write provider/name, or provider/name@http://host:port/v1 (no user or password)",
+        )
     provider = PROVIDERS.get(match["provider"])
     if provider is None:
-        kind = "provider"
-        raise UnknownNameError(kind, match["provider"], sorted(PROVIDERS))
+        raise UnknownNameError("provider", match["provider"], sorted(PROVIDERS))
     base_url = match["url"] or provider.base_url
     if base_url is None:
-        remedy = f"Write {match['provider']}/{match['model']}@http://host:port/v1"
-        setting = "model"
-        raise InvalidSettingError(setting, f"{text!r} has no address", remedy)
+        raise InvalidSettingError(
+            "model",
+            f"{text!r} has no address",
+            f"Write {match['provider']}/{match['model']}@http://host:port/v1",
+        )
     parse_server_url(base_url)
     return ModelAddress(provider=match["provider"], model=match["model"], base_url=base_url)
+
+
+def _find_named_checkpoint(model: str) -> "CatalogueModel | None":
+    """Return the checkpoint that `model` names; entries are loaded only for a name of the catalogue."""
+    if model.partition("@")[0] not in list_entry_names("models"):
+        return None
+    from unreel.catalogue.entries import find_named_checkpoint
+
+    return find_named_checkpoint(model)

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.protocols.presentation import TimeFormat
 from unreel.reviewers.endpoint.model_address import ModelAddress
 
-RESIZED: Final = "resized "
+RESIZED = "resized "
 """Prefix of a box space that states a checkpoint's own resize bounds in pixels, as `resized MIN-MAX`."""
-_BOUNDS: Final = re.compile(rf"{RESIZED}(?P<least>[0-9]{{1,9}})-(?P<most>[0-9]{{1,9}})", re.ASCII)
+_BOUNDS = re.compile(rf"{RESIZED}(?P<least>[0-9]{{1,9}})-(?P<most>[0-9]{{1,9}})", re.ASCII)
 BoxConvention = Literal["pixel", "unit", "permille", "model-input"]
 Switch = Literal["off", "on"]
 
@@ -100,15 +100,15 @@ def _build_thinking_switch(name: str) -> Mapping[Switch, Mapping[str, Any]]:
     }
 
 
-_NEVER: Final[Mapping[Switch, Mapping[str, Any]]] = {"off": {}}
-_ALWAYS: Final[Mapping[Switch, Mapping[str, Any]]] = {"on": {}}
-_EFFORT: Final[Mapping[Switch, Mapping[str, Any]]] = {
+_NEVER: Mapping[Switch, Mapping[str, Any]] = {"off": {}}
+_ALWAYS: Mapping[Switch, Mapping[str, Any]] = {"on": {}}
+_EFFORT: Mapping[Switch, Mapping[str, Any]] = {
     "on": {"reasoning_effort": "high"},
     "off": {"reasoning_effort": "none"},
 }
-_EFFORT_ON: Final[Mapping[Switch, Mapping[str, Any]]] = {"on": _EFFORT["on"]}
+_EFFORT_ON: Mapping[Switch, Mapping[str, Any]] = {"on": _EFFORT["on"]}
 
-_OPENROUTER: Final[Mapping[Switch, Mapping[str, Any]]] = {
+_OPENROUTER: Mapping[Switch, Mapping[str, Any]] = {
     "on": {"reasoning": {"effort": "high"}},
     "off": {"reasoning": {"effort": "none"}},
 }
@@ -127,7 +127,7 @@ _gemini = partial(ModelFamily, boxes="permille", times="clock", audio=True)
 # are declared only if documented: OpenAI accepts `none` from gpt-5.1 on, Google for 2.5 Flash but
 # never for Pro or Gemini 3; Qwen3-VL has separate checkpoints with and without thinking, and its
 # hosted `plus` and `flash` have a switch.
-FAMILIES: Final = (
+FAMILIES = (
     _qwen3(
         name="qwen3-vl-hosted",
         pattern=r"qwen-?3(\.\d+)?-?vl-(plus|flash)",
@@ -245,8 +245,11 @@ def apply_resize_bounds(family: ModelFamily, space: str) -> ModelFamily:
     if bounds is None or not 0 < int(bounds["least"]) <= int(bounds["most"]):
         raise InvalidSettingError(setting, f"cannot use {space!r}", f"Write {RESIZED}3136-50176")
     if family.resize is None or family.boxes != "model-input":
-        problem = f"boxes of the {family.name} family do not depend on its resize"
-        raise InvalidSettingError(setting, problem, "Leave it out")
+        raise InvalidSettingError(
+            setting,
+            f"boxes of the {family.name} family do not depend on its resize",
+            "Leave it out",
+        )
     min_pixels, max_pixels = int(bounds["least"]), int(bounds["most"])
     rule = replace(family.resize, min_pixels=min_pixels, max_pixels=max_pixels)
     return replace(family, resize=rule, film=None)
@@ -262,5 +265,4 @@ def get_model_family(name: str) -> ModelFamily:
     for known in FAMILIES:
         if known.name == name:
             return known
-    kind = "model family"
-    raise UnknownNameError(kind, name, [f.name for f in FAMILIES])
+    raise UnknownNameError("model family", name, [f.name for f in FAMILIES])

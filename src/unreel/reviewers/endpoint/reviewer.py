@@ -31,7 +31,7 @@ from unreel.reviewers.endpoint.model_families import (
     detect_model_family,
 )
 from unreel.reviewers.endpoint.token_estimate import estimate_max_token_usage
-from unreel.reviewers.endpoint.transport import HttpTransport, RequestTransport
+from unreel.reviewers.endpoint.transport import HttpTransport
 from unreel.reviewers.message_parts import (
     TELLS_TIMES,
     AudioPart,
@@ -49,43 +49,43 @@ from unreel.reviewers.message_parts import (
 
 
 def build_chat_request_body(
-    sheet: ReviewRequest, *, family: ModelFamily, show: Showing, fields: Mapping[str, Any]
+    request: ReviewRequest, *, family: ModelFamily, show: Showing, fields: Mapping[str, Any]
 ) -> bytes | Failure:
     """Build the chat body with further `fields`, or return why the request cannot be sent."""
-    condition = sheet.condition
+    condition = request.condition
     if condition.audio == "on" and not family.audio:
         return build_rejected_request_failure(f"the {family.name} family takes no sound")
     if condition.thinking != "default":
         switched = build_thinking_request_fields(
-            family, condition.thinking, asked=asks_to_think(sheet.prompt)
+            family, condition.thinking, asked=asks_to_think(request.prompt)
         )
         if isinstance(switched, str):
             return build_rejected_request_failure(switched)
         fields = {**fields, **switched}
-    parts = build_message_parts(sheet, form=show, times=family.times)
+    parts = build_message_parts(request, form=show, times=family.times)
     if isinstance(parts, Failure):
         return parts
     if show == "video":
-        time_fields = _build_video_time_fields(sheet, family)
+        time_fields = _build_video_time_fields(request, family)
         if isinstance(time_fields, Failure):
             return time_fields
         fields = {**fields, **time_fields}
     head = json.dumps(fields)[:-1].encode()
     message = b'"messages": [{"role": "user", "content": '
-    content = json.dumps(sheet.prompt).encode()
-    if sheet.exhibits:
+    content = json.dumps(request.prompt).encode()
+    if request.inputs:
         content = b"".join((b"[", b", ".join(map(_encode_message_part, parts)), b"]"))
     return b"".join((head, b", ", message, content, b"}]}"))
 
 
 def _build_video_time_fields(
-    sheet: ReviewRequest, family: ModelFamily
+    request: ReviewRequest, family: ModelFamily
 ) -> Mapping[str, Any] | Failure:
     """Return the request fields that give vLLM the frame times, or why vLLM cannot take them."""
-    if reason := explain_unsupported_video(family.kind, sheet):
+    if reason := explain_unsupported_video(family.kind, request):
         return build_rejected_request_failure(reason)
     timings = {
-        compute_family_frame_timing(family.kind, exhibit.frames) for exhibit in sheet.exhibits
+        compute_family_frame_timing(family.kind, clip_input.frames) for clip_input in request.inputs
     }
     if len(timings) > 1:
         return build_rejected_request_failure(
@@ -171,9 +171,9 @@ class EndpointLimits:
     patience: RetryPolicy = field(default_factory=RetryPolicy)
 
 
-def format_endpoint_model_name(model: str, manner: ModelIOFormat) -> str:
-    """Return the stable name of `model` with the format `manner`, without the server address."""
-    name, label = parse_model_address(model).name, manner.label()
+def format_endpoint_model_name(model: str, io_format: ModelIOFormat) -> str:
+    """Return the stable name of `model` with the format `io_format`, without the server address."""
+    name, label = parse_model_address(model).name, io_format.label()
     return f"{name}?{label}" if label else name
 
 
@@ -186,7 +186,7 @@ class EndpointReviewer:
         model: `provider/name`, or `provider/name@http://host:port/v1`.
         api_key: The API key. It never appears in names, logs, answers or failures.
         key_words: Source of the key, for the message if it is rejected.
-        manner: Input and output format of the model.
+        io_format: Input and output format of the model.
         limits: Limits of concurrency, requests and cost.
         seed: Seed of the backoff between attempts.
     """
@@ -197,21 +197,26 @@ class EndpointReviewer:
         *,
         api_key: str | None = None,
         key_words: str = "",
-        manner: ModelIOFormat = ModelIOFormat(),  # noqa: B008  frozen
+        io_format: ModelIOFormat = ModelIOFormat(),  # noqa: B008  frozen
         limits: EndpointLimits = EndpointLimits(),  # noqa: B008  frozen
         seed: int = 0,
     ) -> None:
         address = parse_model_address(model)
-        _require_secure_key_transport(address, api_key)
+        if api_key and not address.server.keeps_secrets:
+            raise InvalidSettingError(
+                "model",
+                f"a key would be sent to {address.server} in clear",
+                "Write https://, or tunnel it to 127.0.0.1",
+            )
         self._family = apply_resize_bounds(
-            detect_model_family(address, manner.family), manner.box_space or ""
+            detect_model_family(address, io_format.family), io_format.box_space or ""
         )
-        _require_supported_format(self._family, manner, address)
-        self._show = manner.show
-        is_resized = (manner.box_space or "").startswith(RESIZED)
-        self._box_space = None if is_resized else manner.box_space
-        self._fields = _build_request_fields(address, self._family, manner)
-        self._name = format_endpoint_model_name(model, manner)
+        _require_supported_format(self._family, io_format, address)
+        self._show = io_format.show
+        is_resized = (io_format.box_space or "").startswith(RESIZED)
+        self._box_space = None if is_resized else io_format.box_space
+        self._fields = _build_request_fields(address, self._family, io_format)
+        self._name = format_endpoint_model_name(model, io_format)
         self._model = address.model
         self._key_words = key_words
         self._secret = api_key if api_key and len(api_key) >= _SHORTEST_SECRET else None
@@ -221,12 +226,14 @@ class EndpointReviewer:
             price=limits.price,
             before=limits.before,
         )
-        self._max_tokens = manner.max_tokens
-        self._transport = _open_http_transport(address, api_key, limits)
+        self._max_tokens = io_format.max_tokens
+        self._transport = HttpTransport(
+            address, api_key=api_key, max_connections=limits.max_connections, cap_bytes=REPLY_BYTES
+        )
         self._asker = ModelServerClient(
             self._transport,
-            pace=ConcurrencyLimiter(max_connections=limits.max_connections),
-            patience=limits.patience,
+            limiter=ConcurrencyLimiter(max_connections=limits.max_connections),
+            retry_policy=limits.patience,
             budget=self._budget,
             redact=self._redact,
             seed=seed,
@@ -249,18 +256,18 @@ class EndpointReviewer:
         """Return the requests, tokens and cost so far."""
         return self._budget.spending()
 
-    def box_space(self, exhibit: ClipInput) -> str:
+    def box_space(self, clip_input: ClipInput) -> str:
         film = self._show == "video"
-        return self._box_space or self._family.box_space(*exhibit.shown_size, film=film)
+        return self._box_space or self._family.box_space(*clip_input.shown_size, film=film)
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
         body = build_chat_request_body(
-            sheet, family=self._family, show=self._show, fields=self._fields
+            request, family=self._family, show=self._show, fields=self._fields
         )
         if isinstance(body, Failure):
             return body
-        usage = estimate_max_token_usage(sheet, family=self._family, max_tokens=self._max_tokens)
-        outcome = await self._asker.ask(body, key=sheet.key, most=usage)
+        usage = estimate_max_token_usage(request, family=self._family, max_tokens=self._max_tokens)
+        outcome = await self._asker.ask(body, key=request.key, max_usage=usage)
         if isinstance(outcome, Failure) and outcome.reason is FailureReason.KEY_REJECTED:
             detail = "; ".join(filter(None, (outcome.detail, self._key_words)))
             return replace(outcome, detail=detail)
@@ -276,48 +283,35 @@ class EndpointReviewer:
         return text.replace(self._secret, "[key]") if self._secret else text
 
 
-def _require_secure_key_transport(address: ModelAddress, api_key: str | None) -> None:
-    if api_key and not address.server.keeps_secrets:
-        setting, problem = "model", f"a key would be sent to {address.server} in clear"
-        raise InvalidSettingError(setting, problem, "Write https://, or tunnel it to 127.0.0.1")
-
-
 def _require_supported_format(
-    family: ModelFamily, manner: ModelIOFormat, address: ModelAddress
+    family: ModelFamily, io_format: ModelIOFormat, address: ModelAddress
 ) -> None:
     remedy = "Leave it out, or name the model's family"
-    if manner.show == "clip" and not family.video:
-        setting, problem = "show", f"the {family.name} family cannot be shown the clip"
-        raise InvalidSettingError(setting, problem, remedy)
-    if manner.show == "video" and family.kind not in TELLS_TIMES:
-        setting, problem = "show", f"the timestamp format of the {family.name} family is not known"
-        raise InvalidSettingError(setting, problem, remedy)
-    if manner.show == "video" and address.provider not in TAKE_FRAMES:
-        setting, problem = "show", f"{address.provider} takes no video made of frames"
-        raise InvalidSettingError(setting, problem, "Serve it with `unreel serve`, or show frames")
-    if manner.seed is not None and not family.seeds:
-        setting, problem = "seed", f"the {family.name} family takes no seed"
-        raise InvalidSettingError(setting, problem, remedy)
+    if io_format.show == "clip" and not family.video:
+        raise InvalidSettingError(
+            "show", f"the {family.name} family cannot be shown the clip", remedy
+        )
+    if io_format.show == "video" and family.kind not in TELLS_TIMES:
+        raise InvalidSettingError(
+            "show", f"the timestamp format of the {family.name} family is not known", remedy
+        )
+    if io_format.show == "video" and address.provider not in TAKE_FRAMES:
+        raise InvalidSettingError(
+            "show",
+            f"{address.provider} takes no video made of frames",
+            "Serve it with `unreel serve`, or show frames",
+        )
+    if io_format.seed is not None and not family.seeds:
+        raise InvalidSettingError("seed", f"the {family.name} family takes no seed", remedy)
 
 
 def _build_request_fields(
-    address: ModelAddress, family: ModelFamily, manner: ModelIOFormat
+    address: ModelAddress, family: ModelFamily, io_format: ModelIOFormat
 ) -> dict[str, Any]:
     length_field = PROVIDERS[address.provider].length_field
-    request: dict[str, Any] = {"model": address.model, length_field: manner.max_tokens}
-    if manner.temperature is not None and family.temperature:
-        request["temperature"] = manner.temperature
-    if manner.seed is not None:
-        request["seed"] = manner.seed
+    request: dict[str, Any] = {"model": address.model, length_field: io_format.max_tokens}
+    if io_format.temperature is not None and family.temperature:
+        request["temperature"] = io_format.temperature
+    if io_format.seed is not None:
+        request["seed"] = io_format.seed
     return request
-
-
-def _open_http_transport(
-    address: ModelAddress, api_key: str | None, limits: EndpointLimits
-) -> RequestTransport:
-    return HttpTransport(
-        address,
-        api_key=api_key,
-        max_connections=limits.max_connections,
-        cap_bytes=REPLY_BYTES,
-    )

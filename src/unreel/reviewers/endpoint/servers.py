@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
-from typing import Final
 from urllib.parse import urlsplit
 
 from unreel.core.errors import InvalidSettingError
@@ -74,7 +73,10 @@ def find_model_endpoint(
     """
     address = parse_model_address(model)
     provider, server = PROVIDERS[address.provider], address.server
-    variable, home = provider.key_variable, _find_provider_address(provider)
+    variable, home = (
+        provider.key_variable,
+        (None if provider.base_url is None else parse_server_url(provider.base_url)),
+    )
     if server != home:
         named = find_server_key_variable(server, key_hosts)
         variable = variable if home is None and named == OWN_KEY else named
@@ -94,10 +96,6 @@ def list_model_endpoints(models: Iterable[str], *, key_hosts: str) -> tuple[Mode
     return tuple(dict.fromkeys(find_model_endpoint(model, key_hosts=key_hosts) for model in served))
 
 
-def _find_provider_address(provider: ModelProvider) -> ServerAddress | None:
-    return None if provider.base_url is None else parse_server_url(provider.base_url)
-
-
 def _require_api_key(
     provider: ModelProvider,
     server: ServerAddress,
@@ -105,28 +103,33 @@ def _require_api_key(
     environment: Mapping[str, str] | None,
 ) -> None:
     if variable is None:
-        problem = f"{server} is not named there, so {provider.key_variable} stays here"
-        raise InvalidSettingError(HOSTS_VARIABLE, problem, f"Set {HOSTS_VARIABLE}={server}")
+        raise InvalidSettingError(
+            HOSTS_VARIABLE,
+            f"{server} is not named there, so {provider.key_variable} stays here",
+            f"Set {HOSTS_VARIABLE}={server}",
+        )
     if not read_secret_variable(variable, environment):
-        problem = f"not set, and {server} requires a key"
-        remedy = f"Run `export {variable}=...` with your key, then the same command again"
-        raise InvalidSettingError(variable, problem, remedy)
+        raise InvalidSettingError(
+            variable,
+            f"not set, and {server} requires a key",
+            f"Run `export {variable}=...` with your key, then the same command again",
+        )
 
 
 def _explain_withheld_key(
-    provider: ModelProvider, home: ServerAddress | None, environment: Mapping[str, str] | None
+    provider: ModelProvider, address: ServerAddress | None, environment: Mapping[str, str] | None
 ) -> str:
     variable = provider.key_variable
-    if home is not None and variable is not None and read_secret_variable(variable, environment):
-        return f"{variable} goes to {home} only"
+    if address is not None and variable is not None and read_secret_variable(variable, environment):
+        return f"{variable} goes to {address} only"
     if read_secret_variable(OWN_KEY, environment):
         return f"{OWN_KEY} goes only to hosts that {HOSTS_VARIABLE} names"
     return ""
 
 
-_KNOCK_S: Final = 3.0
-_MOST_BYTES: Final = 1 << 20
-_MOST_MODELS: Final = 20
+_KNOCK_S = 3.0
+_MOST_BYTES = 1 << 20
+_MOST_MODELS = 20
 
 
 def is_server_listening(server: ServerAddress) -> bool:
@@ -140,13 +143,14 @@ def is_server_listening(server: ServerAddress) -> bool:
     return True
 
 
-def require_server_listening(contact: ModelEndpoint) -> None:
+def require_server_listening(endpoint: ModelEndpoint) -> None:
     """Raise `InvalidSettingError` if the model's local server does not accept connections."""
-    if not is_server_listening(contact.server):
-        setting, problem = "model", f"nothing listens at {contact.server} for {contact.name}"
-        remedy = "Start the server, or write its address: provider/name@http://host:port/v1. "
+    if not is_server_listening(endpoint.server):
         raise InvalidSettingError(
-            setting, problem, remedy + "`unreel doctor` shows which ones answer"
+            "model",
+            f"nothing listens at {endpoint.server} for {endpoint.name}",
+            "Start the server, or write its address: provider/name@http://host:port/v1. "
+            "`unreel doctor` shows which ones answer",
         )
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Final
 
 from unreel.core.answer import Usage
 from unreel.core.clip import Clip
@@ -28,14 +27,14 @@ from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.model_families import FrameResizeRule, ModelFamily
 
-CHARACTERS: Final = 4
+CHARACTERS = 4
 """Number of characters per token of English text, a rule of thumb of Google and OpenAI."""
-MARK_CHARACTERS: Final = 32
+MARK_CHARACTERS = 32
 """Assumed number of characters of the timestamp of a frame."""
 FILM_TOKENS_PER_S, SOUND_TOKENS_PER_S = 300, 32
 """Number of tokens per second of a clip that is sent as a file, and of its sound, as published by Google."""
-_TILE: Final = 512
-_SHORT_SIDE: Final = 768
+_TILE = 512
+_SHORT_SIDE = 768
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +81,10 @@ def _build_tile_token_rule(base: int, tile: int) -> ImageTokenRule:
     return ImageTokenRule(text, partial(_count_tile_tokens, base=base, tile=tile))
 
 
-_GOOGLE: Final = ImageTokenRule("258 for each tile of 768 pixels", _count_gemini_image_tokens)
-_REASONING: Final = _build_tile_token_rule(70, 140)
+_GOOGLE = ImageTokenRule("258 for each tile of 768 pixels", _count_gemini_image_tokens)
+_REASONING = _build_tile_token_rule(70, 140)
 # Sources: the makers' documentation of vision and of tokens.
-_RULES: Final = {
+_RULES = {
     "openai": _build_tile_token_rule(85, 170),
     "openai-audio": _build_tile_token_rule(85, 170),
     "openai-reasoning": _REASONING,
@@ -95,7 +94,7 @@ _RULES: Final = {
     "gemini-flash": _GOOGLE,
     "gemini": ImageTokenRule("1,120 for each picture", lambda _width, _height: 1120),
 }
-_OTHERWISE: Final = ImageTokenRule(
+_OTHERWISE = ImageTokenRule(
     "width x height / 784, for want of the family's own", partial(_count_area_tokens, pixels=784)
 )
 
@@ -136,18 +135,18 @@ def estimate_request_tokens(
 
 
 def estimate_max_token_usage(
-    sheet: ReviewRequest, *, family: ModelFamily, max_tokens: int
+    request: ReviewRequest, *, family: ModelFamily, max_tokens: int
 ) -> Usage:
-    """Estimate the maximum tokens of the request `sheet`; its output counts as `max_tokens`."""
+    """Estimate the maximum tokens of the request `request`; its output counts as `max_tokens`."""
     rule, tokens = get_image_token_rule(family), 0
-    characters = len(sheet.prompt)
-    for exhibit in sheet.exhibits:
-        tokens += sum(rule.count(frame.width, frame.height) for frame in exhibit.frames)
-        characters += MARK_CHARACTERS * len(exhibit.frames)
-        seconds = exhibit.clip.facts.video.duration_s
-        if exhibit.whole is not None:
+    characters = len(request.prompt)
+    for clip_input in request.inputs:
+        tokens += sum(rule.count(frame.width, frame.height) for frame in clip_input.frames)
+        characters += MARK_CHARACTERS * len(clip_input.frames)
+        seconds = clip_input.clip.facts.video.duration_s
+        if clip_input.whole is not None:
             tokens += math.ceil(seconds * FILM_TOKENS_PER_S)
-        if exhibit.sound_wav is not None:
+        if clip_input.sound_wav is not None:
             tokens += math.ceil(seconds * SOUND_TOKENS_PER_S)
     return Usage(input_tokens=tokens + math.ceil(characters / CHARACTERS), output_tokens=max_tokens)
 

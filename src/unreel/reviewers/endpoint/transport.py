@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, Final, Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
 import httpx2
 
@@ -20,12 +20,12 @@ from unreel.network.http_client import (
 )
 from unreel.reviewers.endpoint.model_address import ModelAddress
 
-READABLE: Final = 200
+READABLE = 200
 """Maximum number of characters of a server's message that a failure quotes."""
-MOST_TOKENS: Final = 1_000_000_000
+MOST_TOKENS = 1_000_000_000
 """Maximum number of tokens of one answer; a server that reports more is treated as if it reported none."""
-_STATUSES: Final = range(HTTPStatus.BAD_REQUEST, 600)
-_PASSING: Final = frozenset(
+_STATUSES = range(HTTPStatus.BAD_REQUEST, 600)
+_PASSING = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
 )
 
@@ -43,37 +43,37 @@ class RequestFailure:
     """Whether the request may cost money, because the model may have run; a rejected request costs nothing."""
 
 
-def parse_chat_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
+def parse_chat_response(reply: HttpReply, *, now: datetime) -> Reply | RequestFailure:
     """Parse a chat completion response; return a failure with the reason if it is no valid answer."""
-    body = _parse_json_object(raw, now=now)
+    body = _parse_json_object(reply, now=now)
     if isinstance(body, RequestFailure):
         return body
     if isinstance(body.get("error"), dict):  # some gateways report errors with status 200
         code = body["error"].get("code")
         if type(code) is int and code in _STATUSES:
-            return _parse_error_response(HttpReply(code, raw.body, raw.retry_after), now=now)
+            return _parse_error_response(HttpReply(code, reply.body, reply.retry_after), now=now)
         return _build_malformed_response_failure(
-            f"an error with status {raw.status}: {_format_error_message(raw.body)!r}"
+            f"an error with status {reply.status}: {_format_error_message(reply.body)!r}"
         )
     return _parse_chat_completion(body)
 
 
-def build_reply_from_json_response(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
+def build_reply_from_json_response(reply: HttpReply, *, now: datetime) -> Reply | RequestFailure:
     """Return a JSON object's text as a reply, for servers without chat API, or a failure."""
-    body = _parse_json_object(raw, now=now)
+    body = _parse_json_object(reply, now=now)
     if isinstance(body, RequestFailure):
         return body
-    return Reply(text=raw.body.decode("utf-8-sig"))
+    return Reply(text=reply.body.decode("utf-8-sig"))
 
 
-def _parse_json_object(raw: HttpReply, *, now: datetime) -> dict[str, Any] | RequestFailure:
-    if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
-        return _parse_error_response(raw, now=now)
-    body = _parse_json_body(raw.body)
+def _parse_json_object(reply: HttpReply, *, now: datetime) -> dict[str, Any] | RequestFailure:
+    if not HTTPStatus.OK <= reply.status < HTTPStatus.MULTIPLE_CHOICES:
+        return _parse_error_response(reply, now=now)
+    body = _parse_json_body(reply.body)
     if isinstance(body, dict):
         return body
     return _build_malformed_response_failure(
-        f"the body is no JSON object: {_format_body_excerpt(raw.body)!r}"
+        f"the body is no JSON object: {_format_body_excerpt(reply.body)!r}"
     )
 
 
@@ -115,18 +115,18 @@ def _parse_finish_reason(reason: object) -> str:
     return "not reported" if reason is None else f"a {type(reason).__name__}"
 
 
-def _parse_error_response(raw: HttpReply, *, now: datetime) -> RequestFailure:
-    detail = f"status {raw.status}: {_format_error_message(raw.body).rstrip('. ')}"
-    wait_s = parse_retry_after(raw.retry_after, now=now)
-    if raw.status == HTTPStatus.TOO_MANY_REQUESTS:
+def _parse_error_response(reply: HttpReply, *, now: datetime) -> RequestFailure:
+    detail = f"status {reply.status}: {_format_error_message(reply.body).rstrip('. ')}"
+    wait_s = parse_retry_after(reply.retry_after, now=now)
+    if reply.status == HTTPStatus.TOO_MANY_REQUESTS:
         failure = Failure(FailureReason.RATE_LIMITED, detail)
         return RequestFailure(
-            failure=failure, final=_is_out_of_quota(raw.body), retry_after_s=wait_s
+            failure=failure, final=_is_out_of_quota(reply.body), retry_after_s=wait_s
         )
-    if raw.status >= HTTPStatus.INTERNAL_SERVER_ERROR or raw.status in _PASSING:
+    if reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR or reply.status in _PASSING:
         failure = Failure(FailureReason.SERVER_ERROR, detail)
         return RequestFailure(failure=failure, retry_after_s=wait_s)
-    is_key = raw.status == HTTPStatus.UNAUTHORIZED
+    is_key = reply.status == HTTPStatus.UNAUTHORIZED
     reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
     return RequestFailure(failure=Failure(reason, detail), final=True)
 
@@ -178,7 +178,7 @@ def _shorten_to_line(text: str) -> str:
     return line if len(line) <= READABLE else line[: READABLE - 1] + "…"
 
 
-_UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
+_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 
 
 class UnsentRequestFailure(Failure):
@@ -195,7 +195,7 @@ class HttpPostTarget:
     kind: str = "application/json"
 
 
-CHAT: Final = HttpPostTarget("/chat/completions")
+CHAT = HttpPostTarget("/chat/completions")
 
 
 class RequestTransport(Protocol):

@@ -5,8 +5,6 @@ Where to look:
     `detector_service.py`: reviewers that call an HTTP service, `http:NAME`.
     `bubblewrap.py`: file system of a sandboxed program.
     `syscall_filter.py`: seccomp filter of a sandboxed program.
-    `confined_program.py`: limits of a program, and a weak sandbox without bubblewrap.
-    `watchdog.py`: limits of memory and threads.
-    `program_run.py`: one run of a program.
+    `program_run.py`: one run of a program, with its limits.
     `detector_scores.py`: from a detector's score to an answer.
 """

@@ -6,30 +6,27 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 from unreel.core.errors import InvalidSettingError, MachineError
 
-CLIP_FOLDER: Final = Path("/clip")
+CLIP_FOLDER = Path("/clip")
 """Folder of the clip inside the sandbox."""
-SCRATCH: Final = "/tmp"  # noqa: S108  a folder of the program's own, in memory
-_SCRATCH_BYTES: Final = 1 << 30
-_SHARED_BYTES: Final = 1 << 29
-_PROBE_S: Final = 20.0
-_SYSTEM: Final = tuple(map(Path, ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")))
-_OF_SYSTEM: Final = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
-_NOBODYS: Final = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108  compared
-_OF_MACHINE: Final = tuple(map(Path, ("/dev", "/etc", "/proc", "/run", "/sys")))
-_GRAPHICS: Final = ("nvidia*", "dri", "kfd")
-_SHEBANG_BYTES: Final = 256
+SCRATCH = "/tmp"  # noqa: S108  a folder of the program's own, in memory
+_SCRATCH_BYTES = 1 << 30
+_SHARED_BYTES = 1 << 29
+_PROBE_S = 20.0
+_SYSTEM = tuple(map(Path, ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")))
+_OF_SYSTEM = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+_NOBODYS = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108  compared
+_OF_MACHINE = tuple(map(Path, ("/dev", "/etc", "/proc", "/run", "/sys")))
+_GRAPHICS = ("nvidia*", "dri", "kfd")
+_SHEBANG_BYTES = 256
 
 
 def require_program_sandbox() -> None:
     """Raise `MachineError` if bubblewrap is missing or the kernel does not let it work."""
     if problem := find_program_sandbox_problem():
-        raise MachineError(
-            problem, f"{get_program_sandbox_remedy()}, or accept a weaker cage with --weak-cage"
-        )
+        raise MachineError(problem, get_program_sandbox_remedy())
 
 
 def get_program_sandbox_remedy() -> str:
@@ -121,8 +118,11 @@ def _require_dedicated_folder(file: Path) -> Path:
         or any(real.is_relative_to(shared) for shared in _OF_MACHINE)
         or (real / ".ssh").exists()
     ):
-        setting, problem = "command", f"the program could read all of {str(folder)!a}"
-        raise InvalidSettingError(setting, problem, f"Move {file.name!a} to a folder of its own")
+        raise InvalidSettingError(
+            "command",
+            f"the program could read all of {str(folder)!a}",
+            f"Move {file.name!a} to a folder of its own",
+        )
     return folder
 
 
@@ -142,13 +142,11 @@ def _iter_program_interpreters(program: Path) -> Iterator[Path]:
         settings = path.parent.parent / "pyvenv.cfg"
         if settings.is_file():
             named = dict(
-                line.split(" = ", 1) for line in _read_file_lines(settings) if " = " in line
+                line.split(" = ", 1)
+                for line in settings.read_text(encoding="utf-8", errors="replace").splitlines()
+                if " = " in line
             )
             waiting.append(Path(named.get("home", path.parent)) / path.name)
-
-
-def _read_file_lines(file: Path) -> list[str]:
-    return file.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def _find_script_interpreter(file: Path) -> Path | None:

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
 
 from unreel.core.answer import Reply
 from unreel.core.content_ids import compute_clip_id, digest
-from unreel.core.errors import InvalidSettingError, MachineError
+from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_text import sanitise_line
@@ -26,20 +25,13 @@ from unreel.reviewers.external.bubblewrap import (
     find_program_readable_paths,
     require_program_sandbox,
 )
-from unreel.reviewers.external.confined_program import NOT_CONFINED, NOT_STARTED
 from unreel.reviewers.external.detector_scores import (
     DetectorScoreInterpretation,
     parse_program_reply,
 )
-from unreel.reviewers.external.program_run import (
-    ProgramRunResult,
-    SandboxedCommand,
-    run_sandboxed_program,
-)
-from unreel.reviewers.external.syscall_filter import build_syscall_filter
-from unreel.reviewers.external.watchdog import OVER_LIMIT
+from unreel.reviewers.external.program_run import ProgramRunResult, run_sandboxed_program
 
-CLIP_PLACE: Final = "{clip}"
+CLIP_PLACE = "{clip}"
 """Placeholder of the clip's path in a command; without it the path is appended as the last argument."""
 
 
@@ -66,8 +58,6 @@ class ExternalProgramSettings:
     at_once: int = 2
     graphics: bool = False
     """Whether the program may use the GPUs."""
-    weak: bool = False
-    """Whether the program runs without bubblewrap, so that it can read all files of its user."""
 
 
 def resolve_command_files(command: Sequence[str], base: Path) -> list[str]:
@@ -87,12 +77,14 @@ def resolve_external_program(command: Sequence[str], base: Path) -> ExternalProg
         InvalidSettingError: The command is empty, or its program is missing.
     """
     if not command or not command[0].strip() or any("\0" in word for word in command):
-        setting, problem = "command", "names no program"
-        raise InvalidSettingError(setting, problem, 'Write command = ["python", "detector.py"]')
+        raise InvalidSettingError(
+            "command", "names no program", 'Write command = ["python", "detector.py"]'
+        )
     parts = resolve_command_files(command, base)
     if "/" in command[0] and not _is_existing_file(Path(parts[0])):
-        setting, problem = "command", f"there is no program at {parts[0]!a}"
-        raise InvalidSettingError(setting, problem, "Name a file that can be run")
+        raise InvalidSettingError(
+            "command", f"there is no program at {parts[0]!a}", "Name a file that can be run"
+        )
     files = [
         _resolve_argument_file(word, base, first=number == 0) for number, word in enumerate(parts)
     ]
@@ -120,11 +112,8 @@ def _is_existing_file(path: Path) -> bool:
 
 logger = logging.getLogger(__name__)
 
-_MEMORY_MB: Final = 16_384
-_ENDINGS: Final = {"video/webm": "webm", "video/x-matroska": "mkv", "image/gif": "gif"}
-_SIGNALLED: Final = 128
-_NOT_FOUND: Final = "bwrap: execvp"
-_TOO_MUCH: Final = "the program took more than 16 GiB, half of the memory, or 512 threads"
+_ENDINGS = {"video/webm": "webm", "video/x-matroska": "mkv", "image/gif": "gif"}
+_SIGNALLED = 128
 
 
 class DetectorProgramReviewer:
@@ -139,22 +128,16 @@ class DetectorProgramReviewer:
         self,
         name: str,
         program: ExternalProgramCommand,
-        reading: DetectorScoreInterpretation,
-        terms: ExternalProgramSettings,
+        interpretation: DetectorScoreInterpretation,
+        settings: ExternalProgramSettings,
     ) -> None:
         self._name = name
         self._program = program
-        self._reading = reading
-        self._terms = terms
-        if not terms.weak:
-            require_program_sandbox()
-        self._readable = () if terms.weak else find_program_readable_paths(program.command)
-        try:
-            self._rules = build_syscall_filter()
-        except (ImportError, OSError, RuntimeError) as error:
-            problem = f"programs cannot be confined without libseccomp ({type(error).__name__})"
-            raise MachineError(problem, "Install it with `apt-get install libseccomp2`") from error
-        self._turns = asyncio.Semaphore(max(1, min(terms.at_once, os.cpu_count() or 1)))
+        self._reading = interpretation
+        self._terms = settings
+        require_program_sandbox()
+        self._readable = find_program_readable_paths(program.command)
+        self._turns = asyncio.Semaphore(max(1, min(settings.at_once, os.cpu_count() or 1)))
 
     def __repr__(self) -> str:
         return f"CommandReviewer({self._name!r})"
@@ -167,30 +150,30 @@ class DetectorProgramReviewer:
     def wants(self) -> frozenset[InputKind]:
         return frozenset({InputKind.CLIP})
 
-    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
+    def box_space(self, clip_input: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        beliefs: list[float] = []
-        for exhibit in sheet.exhibits:
-            belief = await self._ask(exhibit)
-            if isinstance(belief, Failure):
-                return belief
-            beliefs.append(belief)
-        return format_baseline_answer(sheet, beliefs)
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        posteriors: list[float] = []
+        for clip_input in request.inputs:
+            posterior = await self._ask(clip_input)
+            if isinstance(posterior, Failure):
+                return posterior
+            posteriors.append(posterior)
+        return format_baseline_answer(request, posteriors)
 
     async def close(self) -> None:
         """Do nothing: each program exits after its clip."""
 
-    async def _ask(self, exhibit: ClipInput) -> float | Failure:
-        if exhibit.whole is None:
+    async def _ask(self, clip_input: ClipInput) -> float | Failure:
+        if clip_input.whole is None:
             return Failure(
                 FailureReason.REQUEST_REJECTED, "not asked: the clip's file is not shown"
             )
         stop = threading.Event()
         async with self._turns:
             try:
-                ended = await asyncio.to_thread(self._run, exhibit, stop)
+                ended = await asyncio.to_thread(self._run, clip_input, stop)
             finally:
                 stop.set()
         if isinstance(ended, Failure):
@@ -200,43 +183,29 @@ class DetectorProgramReviewer:
         reply = parse_program_reply(ended.output)
         return reply if isinstance(reply, Failure) else self._reading.believe(reply)
 
-    def _run(self, exhibit: ClipInput, stop: threading.Event) -> ProgramRunResult | Failure:
-        assert exhibit.whole is not None  # noqa: S101  looked at by the caller
-        ending = _ENDINGS.get(exhibit.whole.mime, "mp4")
+    def _run(self, clip_input: ClipInput, stop: threading.Event) -> ProgramRunResult | Failure:
+        assert clip_input.whole is not None  # noqa: S101  looked at by the caller
+        ending = _ENDINGS.get(clip_input.whole.mime, "mp4")
         with TemporaryDirectory(prefix="unreel-", ignore_cleanup_errors=True) as room:
-            folder = OutputDirectory(Path(room))
-            # Outside the writable folder, so that the program cannot change the clip.
-            clip = folder.write(f"shown/clip.{ending}", exhibit.whole.data)
-            return run_sandboxed_program(self._job(clip, folder.make("scratch")), stop)
+            clip = OutputDirectory(Path(room)).write(f"clip.{ending}", clip_input.whole.data)
+            folders = {"HOME": SCRATCH, "TMPDIR": SCRATCH}
+            return run_sandboxed_program(
+                build_bubblewrap_command(self._readable, clip=clip, graphics=self._terms.graphics),
+                self._program.with_clip(CLIP_FOLDER / clip.name),
+                environment=build_child_environment(
+                    folders | {"USER": "unreel", "LOGNAME": "unreel"}, {}
+                ),
+                seconds=self._terms.seconds,
+                stop=stop,
+            )
 
-    def _job(self, clip: Path, scratch: Path) -> SandboxedCommand:
-        terms, home, wrapped = self._terms, str(scratch), list[str]()
-        if not terms.weak:
-            wrapped = build_bubblewrap_command(self._readable, clip=clip, graphics=terms.graphics)
-            clip, home = CLIP_FOLDER / clip.name, SCRATCH
-        fixed = {"HOME": home, "TMPDIR": home, "USER": "unreel", "LOGNAME": "unreel"}
-        return SandboxedCommand(
-            command=self._program.with_clip(clip),
-            folder=scratch,
-            environment=build_child_environment(fixed, {}),
-            seconds=terms.seconds,
-            memory_mb=_MEMORY_MB,
-            rules=self._rules,
-            bubblewrap=wrapped,
-            graphics=terms.graphics,
-        )
-
-    def _mishap(self, ended: ProgramRunResult) -> Failure:
-        last = ended.errors.decode(errors="replace").strip().rpartition("\n")[2]
-        logger.warning("%s: status %d: %s", self._name, ended.status, sanitise_line(last)[:400])
-        if ended.status == OVER_LIMIT:
-            return Failure(FailureReason.OUT_OF_MEMORY, _TOO_MUCH)
-        if ended.status in {NOT_STARTED, NOT_CONFINED}:
-            detail = "not asked: this machine cannot confine the program. Run `unreel doctor`"
-            if ended.status == NOT_STARTED or last.startswith(_NOT_FOUND):
-                detail = f"{self._program.command[0]!a} cannot be run in its cage"
-            return Failure(FailureReason.REQUEST_REJECTED, detail)
-        if ended.status > _SIGNALLED:
-            detail = f"the program died of signal {ended.status - _SIGNALLED}"
+    def _mishap(self, result: ProgramRunResult) -> Failure:
+        last = result.errors.decode(errors="replace").strip().rpartition("\n")[2]
+        logger.warning("%s: status %d: %s", self._name, result.status, sanitise_line(last)[:400])
+        if not result.was_started:
+            detail = f"{self._program.command[0]!a} cannot be run in its sandbox: {last[:200]}"
+            return Failure(FailureReason.REQUEST_REJECTED, sanitise_line(detail))
+        if result.status > _SIGNALLED:
+            detail = f"the program died of signal {result.status - _SIGNALLED}"
             return Failure(FailureReason.WORKER_DIED, detail)
-        return Failure(FailureReason.SERVER_ERROR, f"the program ended with status {ended.status}")
+        return Failure(FailureReason.SERVER_ERROR, f"the program ended with status {result.status}")

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError
@@ -13,10 +13,10 @@ from unreel.core.judgement import Label
 ScoreMeans = Literal["generated", "real"]
 Shown = Literal["clip", "frames"]
 """Input that is posted to a service."""
-_FORM: Final = 'one line of JSON with "score" from 0 to 1, "label" ("real" or "generated"), or both'
-_SURE: Final = 1e-6
+_FORM = 'one line of JSON with "score" from 0 to 1, "label" ("real" or "generated"), or both'
+_SURE = 1e-6
 """Minimum relative distance of a score from the threshold, so that no probability is exactly one half."""
-_READABLE: Final = 80
+_READABLE = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +34,14 @@ class DetectorScoreInterpretation:
         label, score = reply.get("label"), reply.get("score")
         if score is None:
             return 1.0 if label == Label.GENERATED else 0.0
-        belief = self._belief(score)
-        implied = Label.GENERATED if belief > 1 / 2 else Label.REAL
+        posterior = self._belief(score)
+        implied = Label.GENERATED if posterior > 1 / 2 else Label.REAL
         if label is not None and label != implied:
             reads = f"the score {score:g} at the threshold {self.threshold:g}"
             return _build_malformed_reply_failure(
                 f"its label is {label}, but {reads} means {implied.value}"
             )
-        return belief
+        return posterior
 
     def _belief(self, score: float) -> float:
         """Return the probability of generated for a detector's score: the threshold gives one half."""
@@ -53,13 +53,15 @@ class DetectorScoreInterpretation:
 
 
 def format_external_reviewer_name(
-    model: str, reading: DetectorScoreInterpretation, *parts: str
+    model: str, interpretation: DetectorScoreInterpretation, *parts: str
 ) -> str:
     """Return the stable name of an external reviewer: `model` with a digest of its settings.
 
     `parts` are further texts for the digest, such as the files and arguments of a program.
     """
-    return f"{model}-{digest(*parts, reading.score_means, repr(reading.threshold))[:8]}"
+    return (
+        f"{model}-{digest(*parts, interpretation.score_means, repr(interpretation.threshold))[:8]}"
+    )
 
 
 def parse_program_reply(output: bytes) -> Any | Failure:

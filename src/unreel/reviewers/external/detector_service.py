@@ -3,7 +3,6 @@
 import base64
 import json
 from dataclasses import dataclass, field
-from typing import Final
 from urllib.parse import urlsplit
 
 from unreel.core.answer import Reply
@@ -27,7 +26,7 @@ from unreel.reviewers.external.detector_scores import (
     parse_detector_reply,
 )
 
-_CAP_BYTES: Final = 64 * 1024
+_CAP_BYTES = 64 * 1024
 """Maximum size of a reply in bytes."""
 
 
@@ -56,13 +55,13 @@ class DetectorServiceReviewer:
         self,
         name: str,
         service: ExternalServiceAccess,
-        reading: DetectorScoreInterpretation,
+        interpretation: DetectorScoreInterpretation,
         *,
         seed: int = 0,
     ) -> None:
         self._name = name
         self._show = service.show
-        self._reading = reading
+        self._reading = interpretation
         self._secret = service.api_key
         site = urlsplit(service.url)
         kind = "application/octet-stream" if self._show == "clip" else "application/json"
@@ -75,8 +74,8 @@ class DetectorServiceReviewer:
         )
         self._asker = _ScoreServiceClient(
             self._transport,
-            pace=ConcurrencyLimiter(max_connections=service.max_connections),
-            patience=service.patience,
+            limiter=ConcurrencyLimiter(max_connections=service.max_connections),
+            retry_policy=service.patience,
             budget=RequestBudget(max_requests=service.max_requests, max_cost_usd=None, price=None),
             redact=self._redact,
             seed=seed,
@@ -93,23 +92,23 @@ class DetectorServiceReviewer:
     def wants(self) -> frozenset[InputKind]:
         return frozenset({InputKind.CLIP if self._show == "clip" else InputKind.FRAMES})
 
-    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
+    def box_space(self, clip_input: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
-    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        beliefs: list[float] = []
-        for number, exhibit in enumerate(sheet.exhibits):
-            belief = await self._ask(exhibit, f"{sheet.key}-{number}")
-            if isinstance(belief, Failure):
-                return belief
-            beliefs.append(belief)
-        return format_baseline_answer(sheet, beliefs)
+    async def answer(self, request: ReviewRequest) -> Reply | Failure:
+        posteriors: list[float] = []
+        for number, clip_input in enumerate(request.inputs):
+            posterior = await self._ask(clip_input, f"{request.key}-{number}")
+            if isinstance(posterior, Failure):
+                return posterior
+            posteriors.append(posterior)
+        return format_baseline_answer(request, posteriors)
 
     async def close(self) -> None:
         await self._transport.close()
 
-    async def _ask(self, exhibit: ClipInput, key: str) -> float | Failure:
-        body = self._body(exhibit)
+    async def _ask(self, clip_input: ClipInput, key: str) -> float | Failure:
+        body = self._body(clip_input)
         if isinstance(body, Failure):
             return body
         outcome = await self._asker.ask(body, key=key)
@@ -118,16 +117,16 @@ class DetectorServiceReviewer:
         reply = parse_detector_reply(outcome.text.encode())
         return reply if isinstance(reply, Failure) else self._reading.believe(reply)
 
-    def _body(self, exhibit: ClipInput) -> bytes | Failure:
-        if self._show == "clip" and exhibit.whole is not None:
-            return exhibit.whole.data
-        if self._show == "frames" and exhibit.frames:
+    def _body(self, clip_input: ClipInput) -> bytes | Failure:
+        if self._show == "clip" and clip_input.whole is not None:
+            return clip_input.whole.data
+        if self._show == "frames" and clip_input.frames:
             frames = [
                 {
                     "at_us": convert_to_microseconds(frame.at_s),
                     "jpeg": base64.b64encode(frame.jpeg).decode(),
                 }
-                for frame in exhibit.frames
+                for frame in clip_input.frames
             ]
             return json.dumps({"frames": frames}).encode()
         return Failure(FailureReason.REQUEST_REJECTED, f"not asked: no {self._show} is shown")

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.retry import RetryPolicy
@@ -28,11 +27,11 @@ from unreel.reviewers.external.detector_scores import (
 )
 from unreel.reviewers.factory import ReviewerFactory
 
-COMMAND: Final = "command:"
+COMMAND = "command:"
 """Prefix of the name of a reviewer that runs a program."""
-HTTP: Final = "http:"
+HTTP = "http:"
 """Prefix of the name of a reviewer that calls a service."""
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +49,19 @@ def require_external_reviewer_name(model: str) -> str:
     """Return `model`; raise `InvalidSettingError` if the name after `:` is invalid."""
     kind, _, name = model.partition(":")
     if not _NAME.fullmatch(name):
-        setting, problem = "model", f"{name!a} is no name for a {kind} reviewer"
-        raise InvalidSettingError(setting, problem, f"Write {kind}:my-detector, letters and digits")
+        raise InvalidSettingError(
+            "model",
+            f"{name!a} is no name for a {kind} reviewer",
+            f"Write {kind}:my-detector, letters and digits",
+        )
     return model
 
 
 def build_program_factory(
     model: str,
     command: Sequence[str],
-    reading: DetectorScoreInterpretation,
-    terms: ExternalProgramSettings,
+    interpretation: DetectorScoreInterpretation,
+    settings: ExternalProgramSettings,
     *,
     gpus: float = 0.0,
 ) -> ReviewerFactory:
@@ -69,18 +71,18 @@ def build_program_factory(
         InvalidSettingError: There is no such program.
     """
     program = resolve_external_program(command, Path())
-    name = format_external_reviewer_name(model, reading, *program.identity)
+    name = format_external_reviewer_name(model, interpretation, *program.identity)
     return ReviewerFactory(
         name=name,
-        build=partial(_build_detector_program_reviewer, name, program, reading, terms),
+        build=partial(_build_detector_program_reviewer, name, program, interpretation, settings),
         gpus=gpus,
     )
 
 
 def build_service_factory(
     model: str,
-    visit: ExternalServiceConfig,
-    reading: DetectorScoreInterpretation,
+    config: ExternalServiceConfig,
+    interpretation: DetectorScoreInterpretation,
     *,
     key_hosts: str,
     seed: int,
@@ -90,32 +92,34 @@ def build_service_factory(
     Raises:
         InvalidSettingError: The API key would be sent unencrypted.
     """
-    server = parse_server_url(visit.url)
+    server = parse_server_url(config.url)
     variable = find_server_key_variable(server, key_hosts)
     if variable is not None:
         require_encrypted_connection(server, variable)
-    name = format_external_reviewer_name(model, reading, visit.show)
+    name = format_external_reviewer_name(model, interpretation, config.show)
     return ReviewerFactory(
         name=name,
-        build=partial(_build_detector_service_reviewer, name, visit, reading, variable, seed),
+        build=partial(
+            _build_detector_service_reviewer, name, config, interpretation, variable, seed
+        ),
     )
 
 
 def _build_detector_program_reviewer(
     name: str,
     program: ExternalProgramCommand,
-    reading: DetectorScoreInterpretation,
-    terms: ExternalProgramSettings,
+    interpretation: DetectorScoreInterpretation,
+    settings: ExternalProgramSettings,
 ) -> Reviewer:
     from unreel.reviewers.external.detector_program import DetectorProgramReviewer
 
-    return DetectorProgramReviewer(name, program, reading, terms)
+    return DetectorProgramReviewer(name, program, interpretation, settings)
 
 
 def _build_detector_service_reviewer(
     name: str,
-    visit: ExternalServiceConfig,
-    reading: DetectorScoreInterpretation,
+    config: ExternalServiceConfig,
+    interpretation: DetectorScoreInterpretation,
     variable: str | None,
     seed: int,
 ) -> Reviewer:
@@ -125,11 +129,11 @@ def _build_detector_service_reviewer(
     )
 
     service = ExternalServiceAccess(
-        url=visit.url,
-        show=visit.show,
+        url=config.url,
+        show=config.show,
         api_key=None if variable is None else read_secret_variable(variable),
-        max_connections=visit.connections,
-        max_requests=visit.most,
-        patience=visit.patience,
+        max_connections=config.connections,
+        max_requests=config.most,
+        patience=config.patience,
     )
-    return DetectorServiceReviewer(name, service, reading, seed=seed)
+    return DetectorServiceReviewer(name, service, interpretation, seed=seed)

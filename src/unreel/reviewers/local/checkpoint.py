@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
@@ -28,10 +28,10 @@ from unreel.reviewers.local.input_format import (
     read_checkpoint_input_spec,
 )
 
-SETTING: Final = "--adapter"
-_CONFIG_BYTES: Final = 4 << 20
-_HEADER_BYTES: Final = 64 << 20
-_RANKS: Final = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+SETTING = "--adapter"
+_CONFIG_BYTES = 4 << 20
+_HEADER_BYTES = 64 << 20
+_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Values that vLLM accepts as the maximum rank of adapters."""
 
 
@@ -63,9 +63,10 @@ def read_served_adapter(name: str, folder: Path) -> ServedAdapter:
         raise UnreadableSourceError(str(folder), f"a rank of {rank!r}", remedy)
     for unknown in ("modules_to_save", "use_dora", "lora_bias"):
         if config.get(unknown):
-            problem = f"{folder}: vLLM does not serve adapters with {unknown}"
             raise InvalidSettingError(
-                SETTING, problem, "Merge it into its base, or ask it with local/"
+                SETTING,
+                f"{folder}: vLLM does not serve adapters with {unknown}",
+                "Merge it into its base, or ask it with local/",
             )
     tensors = _read_tensor_names(folder / "adapter_model.safetensors", remedy)
     return ServedAdapter(
@@ -84,8 +85,11 @@ def build_adapter_arguments(adapters: Sequence[ServedAdapter]) -> Sequence[str]:
     max_rank = max(adapter.rank for adapter in adapters)
     fitting = [rank for rank in _RANKS if rank >= max_rank]
     if not fitting:
-        problem = f"an adapter of rank {max_rank}, and vLLM takes {_RANKS[-1]} at most"
-        raise InvalidSettingError(SETTING, problem, "Merge it into its base")
+        raise InvalidSettingError(
+            SETTING,
+            f"an adapter of rank {max_rank}, and vLLM takes {_RANKS[-1]} at most",
+            "Merge it into its base",
+        )
     modules = [json.dumps({"name": a.name, "path": str(a.folder.resolve())}) for a in adapters]
     return (
         "--enable-lora",
@@ -118,16 +122,16 @@ def _read_tensor_names(file: Path, remedy: str) -> list[str]:
     return [*header]
 
 
-CONFIG: Final = "config.json"
-ADAPTER: Final = "adapter_config.json"
-_WEIGHTS: Final = "*.safetensors"
-_ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
+CONFIG = "config.json"
+ADAPTER = "adapter_config.json"
+_WEIGHTS = "*.safetensors"
+_ADAPTER_WEIGHTS = "adapter_model.safetensors"
 """Weights file of an adapter; if it is missing, peft loads `adapter_model.bin`, even next to other safetensors."""
-_NAMED_WEIGHTS: Final = "transformers_weights"
+_NAMED_WEIGHTS = "transformers_weights"
 """Key of a model's config that makes transformers load another weights file than the default."""
-_CODED: Final = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
+_CODED = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 """Weight formats that can contain code; they are ignored next to safetensors."""
-_SHOWN_BY: Final = (
+_SHOWN_BY = (
     "chat_template.jinja",
     "chat_template.json",
     CONFIG,
@@ -138,15 +142,15 @@ _SHOWN_BY: Final = (
     "video_preprocessor_config.json",
 )
 """Files besides the weights that affect the input of the model."""
-_TYPES: Final[dict[str, FamilyName]] = {
+_TYPES: dict[str, FamilyName] = {
     "qwen2_5_vl": "qwen2.5-vl",
     "qwen3_vl": "qwen3-vl",
     "video_llama_3": "videollama3",
 }
-_INNER: Final = frozenset({"checkpoints", "model"})
+_INNER = frozenset({"checkpoints", "model"})
 """Names of folders within a training run that are left out of the display name."""
-_SHORT: Final = 12
-MAX_TOKENS: Final = 2048
+_SHORT = 12
+MAX_TOKENS = 2048
 """Default maximum number of tokens of an answer."""
 
 
@@ -164,9 +168,14 @@ class LocalCheckpoint:
         """Return the display name with a digest of the weights and of the input settings."""
         return f"local/{get_checkpoint_display_name(self.folder)}@{self.digest[:_SHORT]}"
 
+    @property
+    def max_tokens(self) -> int:
+        """Return the default maximum number of tokens of an answer."""
+        return self.taught.max_tokens or MAX_TOKENS
+
     def asked_name(self, *, max_tokens: int, box_space: str | None) -> str:
         """Return the name of the checkpoint as a reviewer, with settings that differ from their defaults."""
-        changed = {"max_tokens": (max_tokens, MAX_TOKENS), "box_space": (box_space, None)}
+        changed = {"max_tokens": (max_tokens, self.max_tokens), "box_space": (box_space, None)}
         label = ",".join(f"{name}={new}" for name, (new, usual) in changed.items() if new != usual)
         return f"{self.name}?{label}" if label else self.name
 
@@ -198,15 +207,17 @@ def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalChe
     """
     path = find_model_folder(folder)
     require_safe_weights(path)
-    taught = read_checkpoint_input_spec(path)
-    if taught is None:
-        taught = _build_default_input_spec(path, form or "frames")
-        return LocalCheckpoint(folder=path, taught=taught, is_ours=False)
-    if form is not None and form != taught.input:
-        problem = f"{path.name} was trained on {taught.input}, not on {form}"
-        setting = "show"
-        raise InvalidSettingError(setting, problem, f"Leave it out, or write {taught.input}")
-    checkpoint = LocalCheckpoint(folder=path, taught=taught, is_ours=True)
+    input_spec = read_checkpoint_input_spec(path)
+    if input_spec is None:
+        input_spec = _build_default_input_spec(path, form or "frames")
+        return LocalCheckpoint(folder=path, taught=input_spec, is_ours=False)
+    if form is not None and form != input_spec.input:
+        raise InvalidSettingError(
+            "show",
+            f"{path.name} was trained on {input_spec.input}, not on {form}",
+            f"Leave it out, or write {input_spec.input}",
+        )
+    checkpoint = LocalCheckpoint(folder=path, taught=input_spec, is_ours=True)
     base = checkpoint.base
     if base is not None:
         require_safe_weights(base)
@@ -228,8 +239,9 @@ def find_model_folder(name: str | Path, revision: str | None = None) -> Path:
     try:
         return Path(snapshot_download(str(name), revision=revision, local_files_only=True))
     except LocalEntryNotFoundError as error:
-        remedy = f"{remedy}, or fetch it: hf download {name}"
-        raise UnreadableSourceError(str(name), "no such folder", remedy) from error
+        raise UnreadableSourceError(
+            str(name), "no such folder", f"{remedy}, or fetch it: hf download {name}"
+        ) from error
     except HFValidationError as error:
         raise UnreadableSourceError(str(name), "no such folder", remedy) from error
 
@@ -250,14 +262,14 @@ def _get_file_digest(file: Path) -> str:
     return _hash_file_content(file.resolve(), stat.st_size, stat.st_mtime_ns)
 
 
-def _compute_checkpoint_digest(folder: Path, taught: CheckpointInputSpec, base: str) -> str:
+def _compute_checkpoint_digest(folder: Path, input_spec: CheckpointInputSpec, base: str) -> str:
     shown_by = [
         part
         for name in _SHOWN_BY
         if (folder / name).is_file()
         for part in (name, _get_file_digest(folder / name))
     ]
-    spec = taught.model_dump_json(exclude={"base", "base_digest"})
+    spec = input_spec.model_dump_json(exclude={"base", "base_digest", "max_tokens"})
     adapter = _format_adapter_config(folder) if base else ""
     return digest("checkpoint", spec, compute_weights_digest(folder), base, adapter, *shown_by)
 
@@ -284,9 +296,11 @@ def require_safe_weights(folder: Path) -> None:
         require_safe_weight_index(index)
     named = read_model_config(folder).get(_NAMED_WEIGHTS) if (folder / CONFIG).is_file() else None
     if named is not None and not is_safetensors_name(str(named).removesuffix(".index.json")):
-        problem = f"names {str(named)[:200]!a} as weights, no safetensors file of its folder"
-        remedy = f"Remove {_NAMED_WEIGHTS} from it if you trust the folder"
-        raise UnreadableSourceError(str(folder / CONFIG), problem, remedy)
+        raise UnreadableSourceError(
+            str(folder / CONFIG),
+            f"names {str(named)[:200]!a} as weights, no safetensors file of its folder",
+            f"Remove {_NAMED_WEIGHTS} from it if you trust the folder",
+        )
     if any(folder.glob(_ADAPTER_WEIGHTS if (folder / ADAPTER).is_file() else _WEIGHTS)):
         return
     problem, remedy = "no weights", "Name a folder with a model's weights as safetensors"
@@ -296,21 +310,25 @@ def require_safe_weights(folder: Path) -> None:
     raise UnreadableSourceError(str(folder), problem, remedy)
 
 
-def _require_matching_base(adapter: LocalCheckpoint, base: Path) -> None:
-    expected = adapter.taught.base_digest
+def _require_matching_base(adapter_checkpoint: LocalCheckpoint, base: Path) -> None:
+    expected = adapter_checkpoint.taught.base_digest
     if expected is not None and expected != compute_weights_digest(base):
-        problem = f"{adapter.folder.name} is an adapter of other weights than those in {base}"
-        setting, remedy = "model", "Name the model that it was trained on as `base` in unreel.json"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "model",
+            f"{adapter_checkpoint.folder.name} is an adapter of other weights than those in {base}",
+            "Name the model that it was trained on as `base` in unreel.json",
+        )
 
 
 def _build_default_input_spec(folder: Path, form: Form) -> CheckpointInputSpec:
     kind = read_model_config(folder).get("model_type") if (folder / CONFIG).is_file() else None
     name = _TYPES.get(str(kind))
     if name is None:
-        problem = f"a model of type {kind!r}" if kind else f"no {CONFIG}"
-        remedy = f"Name a model of one of these types: {', '.join(_TYPES)}"
-        raise UnreadableSourceError(str(folder), problem, remedy)
+        raise UnreadableSourceError(
+            str(folder),
+            f"a model of type {kind!r}" if kind else f"no {CONFIG}",
+            f"Name a model of one of these types: {', '.join(_TYPES)}",
+        )
     return CheckpointInputSpec(family=name, input=form, box_space=get_model_family(name).boxes)
 
 

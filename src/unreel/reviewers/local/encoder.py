@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import torch
 from PIL import Image
@@ -33,19 +33,19 @@ from unreel.reviewers.message_parts import (
     explain_unsupported_video,
 )
 
-IGNORED: Final = -100
+IGNORED = -100
 """Label of tokens without loss: the prompt and padding."""
 
-_PROCESSORS: Final[Mapping[FamilyName, str]] = {
+_PROCESSORS: Mapping[FamilyName, str] = {
     "qwen2.5-vl": "Qwen2_5_VLProcessor",
     "qwen3-vl": "Qwen3VLProcessor",
     "videollama3": "VideoLlama3Processor",
 }
-_WITH_TYPES: Final = frozenset({"qwen2.5-vl", "qwen3-vl"})
+_WITH_TYPES = frozenset({"qwen2.5-vl", "qwen3-vl"})
 """Families whose token positions depend on token types: image (1) and video (2)."""
-_CANNOT_TAKE: Final = (OSError, ValueError, TypeError, RuntimeError, SyntaxError)
+_CANNOT_TAKE = (OSError, ValueError, TypeError, RuntimeError, SyntaxError)
 """Exceptions that Pillow, tokenizers and processors raise for invalid frames and texts."""
-_TURN: Final = "\u2063answer\u2063"
+_TURN = "\u2063answer\u2063"
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class RequestEncoder:
 
     Args:
         folder: Folder of the checkpoint, or of any model of the family.
-        taught: Input format of the checkpoint.
+        input_spec: Input format of the checkpoint.
     """
 
-    def __init__(self, folder: str | Path, taught: CheckpointInputSpec) -> None:
-        self._folder, self._taught = Path(folder), taught
-        self._processor = _open_model_processor(self._folder, taught.family)
+    def __init__(self, folder: str | Path, input_spec: CheckpointInputSpec) -> None:
+        self._folder, self._taught = Path(folder), input_spec
+        self._processor = _open_model_processor(self._folder, input_spec.family)
         tokenizer = self._processor.tokenizer
         self._special = [str(t) for t in tokenizer.added_tokens_decoder.values() if t.special]
         self._end_id: int = tokenizer.eos_token_id
@@ -80,13 +80,13 @@ class RequestEncoder:
         self._require_end_of_turn()
 
     @classmethod
-    def open(cls, folder: str | Path, taught: CheckpointInputSpec) -> "RequestEncoder":
+    def open(cls, folder: str | Path, input_spec: CheckpointInputSpec) -> "RequestEncoder":
         """Open the processor of the checkpoint in `folder`; no weights are loaded.
 
         Raises:
             InvalidSettingError: The folder has no processor of the model family.
         """
-        return cls(folder, taught)
+        return cls(folder, input_spec)
 
     def __reduce__(
         self,
@@ -117,27 +117,27 @@ class RequestEncoder:
         """Write the processor, with its resize bounds, to the folder of a checkpoint."""
         self._processor.save_pretrained(folder)
 
-    def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
+    def seen_size(self, clip_input: ClipInput) -> tuple[int, int]:
         """Return width and height of frames after the processor's resize; the shown size if it rejects them."""
-        width, height = exhibit.shown_size
+        width, height = clip_input.shown_size
         size = _SIZES[self._taught.family, self._taught.input]
         try:
-            tall, wide = size(self._processor, height, width, max(1, len(exhibit.frames)))
+            tall, wide = size(self._processor, height, width, max(1, len(clip_input.frames)))
         except ValueError:
             return width, height
         return wide, tall
 
-    def box_space(self, exhibit: ClipInput) -> str:
+    def box_space(self, clip_input: ClipInput) -> str:
         """Return the coordinate space of boxes in the answers, in `parse_box_space` notation."""
-        boxes, shown = self._taught.box_space, exhibit.shown_size
-        return format_box_space(boxes, shown=shown, seen=self.seen_size(exhibit))
+        boxes, shown = self._taught.box_space, clip_input.shown_size
+        return format_box_space(boxes, shown=shown, seen=self.seen_size(clip_input))
 
-    def encode(self, sheet: ReviewRequest, target: str | None = None) -> EncodedRequest | Failure:
-        """Encode `sheet` and, if given, the training answer `target`; a failure if the model cannot take it."""
-        if reason := self._impossible(sheet, target):
+    def encode(self, request: ReviewRequest, target: str | None = None) -> EncodedRequest | Failure:
+        """Encode `request` and, if given, the training answer `target`; a failure if the model cannot take it."""
+        if reason := self._impossible(request, target):
             return build_rejected_request_failure(reason)
         parts = build_message_parts(
-            sheet, form=self._taught.input, times=get_model_family(self._taught.family).times
+            request, form=self._taught.input, times=get_model_family(self._taught.family).times
         )
         if isinstance(parts, Failure):
             return parts
@@ -151,16 +151,16 @@ class RequestEncoder:
         inputs.pop("mm_token_type_ids", None)
         return EncodedRequest(ids, n_prompt, dict(inputs))
 
-    def converse(self, sheet: ReviewRequest) -> list[dict[str, Any]] | Failure:
-        """Return `sheet` as a chat with images, for trainers; a failure if the model cannot take it so."""
+    def converse(self, request: ReviewRequest) -> list[dict[str, Any]] | Failure:
+        """Return `request` as a chat with images, for trainers; a failure if the model cannot take it so."""
         if self._taught.input != "frames":
             return build_rejected_request_failure(
                 "a conversation contains pictures, but this model takes videos"
             )
-        if reason := self._impossible(sheet, None):
+        if reason := self._impossible(request, None):
             return build_rejected_request_failure(reason)
         parts = build_message_parts(
-            sheet, form="frames", times=get_model_family(self._taught.family).times
+            request, form="frames", times=get_model_family(self._taught.family).times
         )
         if isinstance(parts, Failure):
             return parts
@@ -210,15 +210,15 @@ class RequestEncoder:
         text: str = self._processor.tokenizer.decode(encoded.input_ids[: encoded.n_prompt])
         return text
 
-    def _impossible(self, sheet: ReviewRequest, target: str | None) -> str:
-        """Return why the model cannot take the request `sheet`; "" if it can."""
-        text = sheet.prompt + (target or "")
+    def _impossible(self, request: ReviewRequest, target: str | None) -> str:
+        """Return why the model cannot take the request `request`; "" if it can."""
+        text = request.prompt + (target or "")
         if hidden := next((word for word in self._special if word in text), None):
             return f"the text contains {hidden!r}, which is a special token of the model"
-        if sheet.condition.audio == "on":
+        if request.condition.audio == "on":
             return f"the {self._taught.family} family takes no sound"
         return (
-            explain_unsupported_video(self._taught.family, sheet)
+            explain_unsupported_video(self._taught.family, request)
             if self._taught.input == "video"
             else ""
         )
@@ -244,8 +244,7 @@ class RequestEncoder:
                         )
                     )
                 case _:
-                    msg = f"a model of this machine takes no {type(part).__name__}"
-                    raise ValueError(msg)
+                    raise ValueError(f"a model of this machine takes no {type(part).__name__}")
         text = self._processor.apply_chat_template(
             [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
         )
@@ -270,9 +269,12 @@ class RequestEncoder:
         text = self._processor.apply_chat_template(turns, tokenize=False)
         end = self._processor.tokenizer.eos_token
         if not text.partition(_TURN)[2].startswith(end):
-            problem = f"its chat template does not end an answer with {end}, at which it stops"
-            setting, remedy = str(self._folder), "Use the model's own tokenizer and chat template"
-            raise InvalidSettingError(setting, problem, remedy)
+            setting = str(self._folder)
+            raise InvalidSettingError(
+                setting,
+                f"its chat template does not end an answer with {end}, at which it stops",
+                "Use the model's own tokenizer and chat template",
+            )
 
 
 def _open_model_processor(folder: Path, name: FamilyName) -> Any:
@@ -282,11 +284,15 @@ def _open_model_processor(folder: Path, name: FamilyName) -> Any:
             folder, local_files_only=True, trust_remote_code=False
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        problem = f"its processor cannot be opened: {error}"
-        raise InvalidSettingError(setting, problem, remedy) from error
+        raise InvalidSettingError(
+            setting, f"its processor cannot be opened: {error}", remedy
+        ) from error
     if type(processor).__name__ != _PROCESSORS[name]:
-        problem = f"its processor is a {type(processor).__name__}, not a {_PROCESSORS[name]}"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            setting,
+            f"its processor is a {type(processor).__name__}, not a {_PROCESSORS[name]}",
+            remedy,
+        )
     return processor
 
 
@@ -304,10 +310,7 @@ def _decode_frame_tensor(frame: ShownFrame) -> torch.Tensor:
 def _build_video_metadata(timing: FrameTiming) -> VideoMetadata:
     total, fps = timing.indices[-1] + 1, float(timing.fps)
     return VideoMetadata(
-        total_num_frames=total,
-        fps=fps,
-        duration=total / fps,
-        frames_indices=list(timing.indices),
+        total_num_frames=total, fps=fps, duration=total / fps, frames_indices=list(timing.indices)
     )
 
 
@@ -364,7 +367,7 @@ def _compute_videollama3_video_size(
     return size
 
 
-_SIZES: Final[Mapping[tuple[str, str], Callable[..., tuple[int, int]]]] = {
+_SIZES: Mapping[tuple[str, str], Callable[..., tuple[int, int]]] = {
     ("qwen2.5-vl", "frames"): _build_image_resizer(qwen_images.smart_resize),
     ("qwen2.5-vl", "video"): _compute_qwen25_video_size,
     ("qwen3-vl", "frames"): _build_image_resizer(qwen_images.smart_resize),

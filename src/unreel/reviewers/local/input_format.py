@@ -1,7 +1,7 @@
 """Input format of a trained checkpoint, stored in a file next to its weights."""
 
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -11,13 +11,14 @@ from unreel.core.question import Condition
 from unreel.recipes.validation import (
     MOST_PARTS,
     Count,
+    MaxTokens,
     RecipeSection,
     Text,
     validate_recipe_sections,
 )
 from unreel.reviewers.condition_section import ConditionSection
 
-FILE: Final = "unreel.json"
+FILE = "unreel.json"
 
 Form = Literal["frames", "video"]
 """Input form: single frames, each after its timestamp, or one video with the processor's own timestamps."""
@@ -48,12 +49,14 @@ class CheckpointInputSpec(RecipeSection):
     """Base model of an adapter: a folder, also relative to the adapter's, or a name on the Hugging Face Hub."""
     base_digest: Text | None = None
     """Digest of the weights of the base model."""
+    max_tokens: MaxTokens | None = None
+    """Token limit of its answers in training, which is the default limit of its questions."""
 
     def condition(self, protocol: str) -> Condition | None:
         """Return the condition in which the checkpoint was trained on `protocol`; `None` if it was not."""
-        for taught in self.instruments:
-            if taught.protocol == protocol:
-                return taught.condition.as_condition()
+        for input_spec in self.instruments:
+            if input_spec.protocol == protocol:
+                return input_spec.condition.as_condition()
         return None
 
 
@@ -67,7 +70,7 @@ def read_checkpoint_input_spec(folder: Path) -> CheckpointInputSpec | None:
     )
 
 
-def write_checkpoint_input_spec(taught: CheckpointInputSpec, folder: Path) -> None:
+def write_checkpoint_input_spec(input_spec: CheckpointInputSpec, folder: Path) -> None:
     """Write the input format of a checkpoint to a file in its folder."""
-    text = taught.model_dump_json(indent=2) + "\n"
+    text = input_spec.model_dump_json(indent=2) + "\n"
     OutputDirectory(folder.absolute(), published=True).write(FILE, text.encode())

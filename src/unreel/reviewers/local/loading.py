@@ -4,12 +4,12 @@ No code from the model's folder runs.
 """
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from types import MethodType
-from typing import Any, Final
+from typing import Any
 
 import torch
 import transformers
@@ -26,7 +26,7 @@ from unreel.reviewers.local.checkpoint import (
     require_safe_weights,
 )
 
-_KNOWN: Final = frozenset({"c8ee3ef7bd02674546e45cd9715a86392618c4813ed06d8536cc2f7fcc43929b"})
+_KNOWN = frozenset({"c8ee3ef7bd02674546e45cd9715a86392618c4813ed06d8536cc2f7fcc43929b"})
 """SHA-256 hashes of the source of the method that is replaced, one for each reviewed version."""
 
 
@@ -50,10 +50,11 @@ def require_known_rope_method(method: Any) -> None:
     """
     source_hash = sha256(inspect.getsource(method).encode()).hexdigest()
     if source_hash not in _KNOWN:
-        problem = f"version {transformers.__version__} counts Qwen2.5-VL's positions in a way unknown here"
-        remedy = "Install the version that unreel[local] names: pip install 'unreel[local]'"
-        setting = "transformers"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "transformers",
+            f"version {transformers.__version__} counts Qwen2.5-VL's positions in a way unknown here",
+            "Install the version that unreel[local] names: pip install 'unreel[local]'",
+        )
 
 
 def _compute_rope_index(
@@ -68,7 +69,7 @@ def _compute_rope_index(
     films, seconds = _list_grid_rows(media.get("video_grid_thw")), media.get("second_per_grid_ts")
     paces = [
         vision.tokens_per_second * float(spacing)
-        for spacing in _fill_missing_grid_seconds(seconds, len(films))
+        for spacing in ([1.0] * len(films) if seconds is None else list(seconds))
     ]
     merge = vision.spatial_merge_size
     blocks = {
@@ -118,23 +119,11 @@ def _compute_media_rope_positions(grid: list[int], merge: int, pace: float) -> t
     return torch.stack(torch.meshgrid(times, rows, columns, indexing="ij")).reshape(3, -1)
 
 
-def _fill_missing_grid_seconds(seconds: Any, n: int) -> Sequence[Any]:
-    return [1.0] * n if seconds is None else list(seconds)
-
-
 def _list_grid_rows(grids: torch.Tensor | None) -> list[list[int]]:
     return [] if grids is None else grids.tolist()
 
 
-_UNREADABLE: Final = (
-    ImportError,
-    KeyError,
-    OSError,
-    RuntimeError,
-    SafetensorError,
-    TypeError,
-    ValueError,
-)
+_UNREADABLE = (ImportError, KeyError, OSError, RuntimeError, SafetensorError, TypeError, ValueError)
 
 
 def load_local_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> Any:
@@ -151,12 +140,18 @@ def load_local_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> 
         return _load_full_model(path, dtype).to(device)
     checkpoint = read_checkpoint(path)
     if checkpoint.base is None:
-        setting, remedy = "model", "Name the model that it belongs on as `base` in unreel.json"
-        raise InvalidSettingError(setting, f"{path} is an adapter of no known model", remedy)
+        raise InvalidSettingError(
+            "model",
+            f"{path} is an adapter of no known model",
+            "Name the model that it belongs on as `base` in unreel.json",
+        )
     if (checkpoint.base / ADAPTER).is_file():
         # transformers would load the base of that adapter without these checks.
-        setting, remedy = "model", "Merge that one first, and name the merged model"
-        raise InvalidSettingError(setting, f"the base of {path} is an adapter itself", remedy)
+        raise InvalidSettingError(
+            "model",
+            f"the base of {path} is an adapter itself",
+            "Merge that one first, and name the merged model",
+        )
     return _attach_adapter(_load_full_model(checkpoint.base, dtype), path).to(device)
 
 
@@ -177,9 +172,11 @@ def _load_full_model(folder: Path, dtype: torch.dtype) -> Any:
     except _UNREADABLE as error:
         raise _build_load_error(folder, error) from error
     if absent := sorted({*loaded["missing_keys"], *map(str, loaded["mismatched_keys"])}):
-        problem = f"its weights lack {len(absent)} parts of the model, among them {absent[0]}"
-        remedy = "Write the whole checkpoint, or name its base for an adapter"
-        raise UnreadableSourceError(str(folder), problem, remedy)
+        raise UnreadableSourceError(
+            str(folder),
+            f"its weights lack {len(absent)} parts of the model, among them {absent[0]}",
+            "Write the whole checkpoint, or name its base for an adapter",
+        )
     defaults = model.generation_config
     model.generation_config = GenerationConfig(
         eos_token_id=defaults.eos_token_id, pad_token_id=defaults.pad_token_id
@@ -193,9 +190,9 @@ def _attach_adapter(model: Any, folder: Path) -> Any:
 
     adapter = read_model_config(folder, ADAPTER)
     if adapter.get("peft_type") != "LORA" or adapter.get("megatron_config"):
-        problem, remedy = f"{folder} is not a standard LoRA adapter", "Merge it into its model"
-        setting = "model"
-        raise InvalidSettingError(setting, problem, remedy)
+        raise InvalidSettingError(
+            "model", f"{folder} is not a standard LoRA adapter", "Merge it into its model"
+        )
     try:
         config = LoraConfig.from_pretrained(str(folder))
         return PeftModel.from_pretrained(model, str(folder), config=config)

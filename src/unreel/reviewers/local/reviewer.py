@@ -16,7 +16,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.protocol import asks_to_think
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.model_families import build_thinking_request_fields, get_model_family
-from unreel.reviewers.local.checkpoint import MAX_TOKENS, LocalCheckpoint
+from unreel.reviewers.local.checkpoint import LocalCheckpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.loading import load_local_model
 from unreel.reviewers.message_parts import build_rejected_request_failure
@@ -27,7 +27,7 @@ LESS = "Show fewer frames, lower max_pixels, or use a device with more memory"
 
 @dataclass(frozen=True)
 class _WaitingRequest:
-    sheet: ReviewRequest
+    request: ReviewRequest
     answered: "asyncio.Future[Outcome]"
     loop: asyncio.AbstractEventLoop
     since_s: float = field(default_factory=time.monotonic)
@@ -46,7 +46,7 @@ class LocalReviewer:
 
     Args:
         checkpoint: The model with its input format.
-        max_tokens: Maximum number of tokens of an answer.
+        max_tokens: Maximum number of tokens of an answer; by default that of the checkpoint.
         most: Maximum batch size; it is reduced if the device runs out of memory.
         box_space: Coordinate space of the boxes, if it differs from the checkpoint's declaration.
     """
@@ -55,13 +55,13 @@ class LocalReviewer:
         self,
         checkpoint: LocalCheckpoint,
         *,
-        max_tokens: int = MAX_TOKENS,
+        max_tokens: int | None = None,
         most: int = 16,
         box_space: str | None = None,
     ) -> None:
-        self._checkpoint, self._max_tokens, self._most = checkpoint, max_tokens, most
-        self._box_space = box_space
-        self._name = checkpoint.asked_name(max_tokens=max_tokens, box_space=box_space)
+        self._checkpoint, self._most, self._box_space = checkpoint, most, box_space
+        self._max_tokens = max_tokens or checkpoint.max_tokens
+        self._name = checkpoint.asked_name(max_tokens=self._max_tokens, box_space=box_space)
         self._encoder = RequestEncoder.open(checkpoint.folder, checkpoint.taught)
         self._waiting: SimpleQueue[_WaitingRequest | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
@@ -77,17 +77,17 @@ class LocalReviewer:
     def wants(self) -> frozenset[InputKind]:
         return frozenset({InputKind.FRAMES})
 
-    def box_space(self, exhibit: ClipInput) -> str:
-        return self._box_space or self._encoder.box_space(exhibit)
+    def box_space(self, clip_input: ClipInput) -> str:
+        return self._box_space or self._encoder.box_space(clip_input)
 
-    async def answer(self, sheet: ReviewRequest) -> Outcome:
-        if reason := self._cannot_switch(sheet):
+    async def answer(self, request: ReviewRequest) -> Outcome:
+        if reason := self._cannot_switch(request):
             return build_rejected_request_failure(reason)
         if self._worker is None:
             self._worker = threading.Thread(target=self._work, name="local model", daemon=True)
             self._worker.start()
         loop = asyncio.get_running_loop()
-        waiting = _WaitingRequest(sheet, loop.create_future(), loop)
+        waiting = _WaitingRequest(request, loop.create_future(), loop)
         self._waiting.put(waiting)
         return await waiting.answered
 
@@ -97,13 +97,15 @@ class LocalReviewer:
             self._waiting.put(None)
             await asyncio.to_thread(worker.join)
 
-    def _cannot_switch(self, sheet: ReviewRequest) -> str:
-        """Return why the model's thinking cannot be switched as `sheet` requires; "" if it can."""
-        thinking = sheet.condition.thinking
+    def _cannot_switch(self, request: ReviewRequest) -> str:
+        """Return why the model's thinking cannot be switched as `request` requires; "" if it can."""
+        thinking = request.condition.thinking
         kind = get_model_family(self._checkpoint.taught.family)
         if thinking == "default":
             return ""
-        switched = build_thinking_request_fields(kind, thinking, asked=asks_to_think(sheet.prompt))
+        switched = build_thinking_request_fields(
+            kind, thinking, asked=asks_to_think(request.prompt)
+        )
         return switched if isinstance(switched, str) else ""
 
     def _work(self) -> None:
@@ -145,7 +147,7 @@ class LocalReviewer:
             waiting.settle(model)
             return None
         try:
-            encoded = self._encoder.encode(waiting.sheet)
+            encoded = self._encoder.encode(waiting.request)
         except Exception as error:  # noqa: BLE001  one question fails, the reviewer goes on
             encoded = Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if (

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.safe_names import make_safe_file_name
@@ -31,16 +31,16 @@ from unreel.reviewers.local.input_format import (
     read_checkpoint_input_spec,
 )
 
-LOOPBACK: Final = "127.0.0.1"
-MOST_LENGTH: Final = 32_768
+LOOPBACK = "127.0.0.1"
+MOST_LENGTH = 32_768
 """Default maximum number of tokens of a question with its answer."""
-_MOST_IMAGES: Final = 256
+_MOST_IMAGES = 256
 """Maximum number of frames of one clip that are sent as single images."""
-_DIGITS: Final = 8
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_SKEWED: Final = ((5, 6), (5, 23))
+_DIGITS = 8
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_SKEWED = ((5, 6), (5, 23))
 """Range of transformers releases, without its end, that ignore a video's length in later positions: decision 0027."""
-_ENVIRONMENT: Final[Mapping[str, str]] = {
+_ENVIRONMENT: Mapping[str, str] = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
@@ -52,7 +52,7 @@ _ENVIRONMENT: Final[Mapping[str, str]] = {
     "PYTHONSAFEPATH": "1",
 }
 
-_ON_PROCESSORS: Final[Mapping[str, str]] = {
+_ON_PROCESSORS: Mapping[str, str] = {
     "VLLM_CPU_KVCACHE_SPACE": "4",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
 }
@@ -108,7 +108,7 @@ class VllmServerPlan:
 
 
 def plan_vllm_server(
-    checkpoint: Path, *, place: VllmServerSettings, adapters: Mapping[str, Path] | None = None
+    checkpoint: Path, *, settings: VllmServerSettings, adapters: Mapping[str, Path] | None = None
 ) -> VllmServerPlan:
     """Plan the vLLM server for the model or adapter in `checkpoint`, and for further `adapters`.
 
@@ -141,22 +141,28 @@ def plan_vllm_server(
         for adapter in served
     ]
     models = (first, *tuned) if chosen is full else (*tuned, first)
-    _require_distinct_served_names([model.name for model in models])
+    names = [model.name for model in models]
+    if len({*names}) < len(names):
+        raise InvalidSettingError(
+            SETTING,
+            f"one name for two of {', '.join(names)}",
+            "Give each adapter a name of its own",
+        )
     used_forms = {form for model in models for form in model.forms}
     return VllmServerPlan(
         family=family,
         base=base,
-        place=place,
+        place=settings,
         models=models,
         arguments=(
             *("--served-model-name", first.name),
-            *_build_vllm_network_options(place),
-            *_build_vllm_model_options(place, config, family),
+            *build_vllm_network_options(settings),
+            *_build_vllm_model_options(settings, config, family),
             *_build_vllm_media_options(used_forms, family),
             *build_adapter_arguments(served),
         ),
         environment=_ENVIRONMENT,
-        usual=_ON_PROCESSORS if place.gpus == 0 else {},
+        usual=_ON_PROCESSORS if settings.gpus == 0 else {},
         changed=_build_sampling_config_file(base)
         if family == "videollama3" and "video" in used_forms
         else {},
@@ -166,29 +172,31 @@ def plan_vllm_server(
 
 def _read_served_checkpoint(checkpoint: Path) -> LocalCheckpoint:
     if (checkpoint / ADAPTER).is_file():
-        taught = read_checkpoint_input_spec(checkpoint)
-        if taught is None or taught.base is None:
-            problem = "an adapter that does not name its base"
-            remedy = f"Serve the base: unreel serve BASE --adapter NAME={checkpoint}"
-            raise UnreadableSourceError(str(checkpoint), problem, remedy)
+        input_spec = read_checkpoint_input_spec(checkpoint)
+        if input_spec is None or input_spec.base is None:
+            raise UnreadableSourceError(
+                str(checkpoint),
+                "an adapter that does not name its base",
+                f"Serve the base: unreel serve BASE --adapter NAME={checkpoint}",
+            )
     return read_checkpoint(checkpoint)
 
 
-def _get_declared_input_spec(model: LocalCheckpoint) -> CheckpointInputSpec | None:
-    return model.taught if model.is_ours else None
+def _get_declared_input_spec(checkpoint: LocalCheckpoint) -> CheckpointInputSpec | None:
+    return checkpoint.taught if checkpoint.is_ours else None
 
 
 def _select_input_forms(
-    model: LocalCheckpoint, config: Mapping[str, Any], remarks: list[str]
+    checkpoint: LocalCheckpoint, config: Mapping[str, Any], remarks: list[str]
 ) -> tuple[Form, ...]:
     """Return the forms (frames, video) that the model takes; unservable ones give remarks."""
-    if model.is_ours:
-        return (model.taught.input,)
+    if checkpoint.is_ours:
+        return (checkpoint.taught.input,)
     numbers = re.findall(r"\d+", str(config.get("transformers_version")))
     saved = tuple(int(part) for part in numbers[:2])
-    if model.taught.family == "qwen2.5-vl" and _SKEWED[0] <= saved < _SKEWED[1]:
+    if checkpoint.taught.family == "qwen2.5-vl" and _SKEWED[0] <= saved < _SKEWED[1]:
         remarks.append(
-            f"{model.folder.name} was saved by transformers {saved[0]}.{saved[1]} and not by unreel. "
+            f"{checkpoint.folder.name} was saved by transformers {saved[0]}.{saved[1]} and not by unreel. "
             "If it was tuned on video there, its text positions after a video are others than "
             "vLLM's, so it is served for frames only"
         )
@@ -201,20 +209,20 @@ def _build_served_model(
     base: Path,
     family: FamilyName,
     forms: tuple[Form, ...],
-    taught: CheckpointInputSpec | None,
+    input_spec: CheckpointInputSpec | None,
 ) -> ServedModel:
-    accepted = forms if taught is None else (taught.input,)
-    spaces = {form: _find_box_space(base, family, form, taught) for form in accepted}
+    accepted = forms if input_spec is None else (input_spec.input,)
+    spaces = {form: _find_box_space(base, family, form, input_spec) for form in accepted}
     declared = {form: space for form, space in spaces.items() if space is not None}
-    return ServedModel(name=name, forms=accepted, box_spaces=declared, taught=taught)
+    return ServedModel(name=name, forms=accepted, box_spaces=declared, taught=input_spec)
 
 
 def _find_box_space(
-    base: Path, family: FamilyName, form: Form, taught: CheckpointInputSpec | None
+    base: Path, family: FamilyName, form: Form, input_spec: CheckpointInputSpec | None
 ) -> str | None:
     """Return the coordinate space of boxes; `None` if it follows from the model family."""
     known = match_model_family(family)
-    convention = known.boxes if taught is None else taught.box_space
+    convention = known.boxes if input_spec is None else input_spec.box_space
     if convention != known.boxes and convention in {"permille", "unit"}:
         return convention
     rule = known.film if form == "video" else known.resize
@@ -222,9 +230,11 @@ def _find_box_space(
         return None
     bounds = _find_pixel_bounds(base, form)
     if bounds is None:
-        problem = f"its processor does not define the size limits of {form}"
-        remedy = "Save the model's processor next to its weights"
-        raise UnreadableSourceError(str(base), problem, remedy)
+        raise UnreadableSourceError(
+            str(base),
+            f"its processor does not define the size limits of {form}",
+            "Save the model's processor next to its weights",
+        )
     if bounds == (rule.min_pixels, rule.max_pixels):
         return None
     return f"{RESIZED}{bounds[0]}-{bounds[1]}"
@@ -263,13 +273,15 @@ def _build_sampling_config_file(base: Path) -> Mapping[str, str]:
         if isinstance(part, dict) and "video_processor_type" in part:
             part["do_sample_frames"] = True
             return {name: json.dumps(config, indent=2)}
-    problem, remedy = "no processor of videos", "Save the model's processor next to its weights"
-    raise UnreadableSourceError(str(base), problem, remedy)
+    raise UnreadableSourceError(
+        str(base), "no processor of videos", "Save the model's processor next to its weights"
+    )
 
 
-def _build_vllm_network_options(place: VllmServerSettings) -> Sequence[str]:
+def build_vllm_network_options(settings: VllmServerSettings) -> Sequence[str]:
+    """Return the arguments of vLLM for its address, without access to other hosts' media."""
     return (
-        *("--host", place.host, "--port", str(place.port)),
+        *("--host", settings.host, "--port", str(settings.port)),
         *("--allowed-media-domains", "nowhere.invalid"),  # an empty list would allow all domains
         "--disable-fastapi-docs",
         "--disable-uvicorn-access-log",
@@ -277,25 +289,26 @@ def _build_vllm_network_options(place: VllmServerSettings) -> Sequence[str]:
 
 
 def _build_vllm_model_options(
-    place: VllmServerSettings, config: Mapping[str, Any], family: FamilyName
+    settings: VllmServerSettings, config: Mapping[str, Any], family: FamilyName
 ) -> Sequence[str]:
     text = config.get("text_config")
     text = text if isinstance(text, Mapping) else config
     longest = text.get("max_position_embeddings") or config.get("max_position_embeddings")
     longest = longest if isinstance(longest, int) and longest > 0 else MOST_LENGTH
-    if place.max_length is not None and place.max_length > longest:
-        setting, problem = "--max-length", f"the model takes {longest} tokens at most"
-        raise InvalidSettingError(setting, problem, f"Give {longest} or less")
+    if settings.max_length is not None and settings.max_length > longest:
+        raise InvalidSettingError(
+            "--max-length", f"the model takes {longest} tokens at most", f"Give {longest} or less"
+        )
     dtype = str(config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16")
     return (
         # `auto` converts float32 weights to half precision, which changes the answers.
         *("--dtype", dtype if dtype in {"float32", "float16", "bfloat16"} else "auto"),
         *("--load-format", "safetensors"),
-        *("--max-model-len", str(place.max_length or min(longest, MOST_LENGTH))),
+        *("--max-model-len", str(settings.max_length or min(longest, MOST_LENGTH))),
         *("--generation-config", "vllm"),
         *(("--model-impl", "transformers") if family == "videollama3" else ()),
-        *(("--tensor-parallel-size", str(place.gpus)) if place.gpus > 1 else ()),
-        *(("--enforce-eager",) if place.gpus == 0 else ()),
+        *(("--tensor-parallel-size", str(settings.gpus)) if settings.gpus > 1 else ()),
+        *(("--enforce-eager",) if settings.gpus == 0 else ()),
     )
 
 
@@ -315,16 +328,21 @@ def _require_matching_adapter(
 ) -> ServedAdapter:
     """Return `adapter` if it fits the family and processor of the base model; otherwise raise."""
     if adapter.taught is not None and adapter.taught.family != family:
-        problem = f"{adapter.folder} belongs on {adapter.taught.family}, and the base is {family}"
-        raise InvalidSettingError(SETTING, problem, "Name an adapter of this base")
+        raise InvalidSettingError(
+            SETTING,
+            f"{adapter.folder} belongs on {adapter.taught.family}, and the base is {family}",
+            "Name an adapter of this base",
+        )
     form = "frames" if adapter.taught is None else adapter.taught.input
     bounds = _find_pixel_bounds(adapter.folder, form)
     template = adapter.folder / "chat_template.jinja"
     same = not template.exists() or template.read_bytes() == _read_chat_template(base)
     if bounds not in {None, _find_pixel_bounds(base, form)} or not same:
-        problem = f"{adapter.folder} was trained with another processor than the one in {base}"
-        remedy = "Merge it into its base and serve that, or ask it with local/"
-        raise InvalidSettingError(SETTING, problem, remedy)
+        raise InvalidSettingError(
+            SETTING,
+            f"{adapter.folder} was trained with another processor than the one in {base}",
+            "Merge it into its base and serve that, or ask it with local/",
+        )
     return adapter
 
 
@@ -333,23 +351,23 @@ def _read_chat_template(folder: Path) -> bytes:
     return file.read_bytes() if file.exists() else b""
 
 
-def _require_distinct_served_names(names: Sequence[str]) -> None:
-    if len({*names}) < len(names):
-        problem = f"one name for two of {', '.join(names)}"
-        raise InvalidSettingError(SETTING, problem, "Give each adapter a name of its own")
-
-
 def _build_served_name(family: FamilyName, name: str | None, folder: Path) -> str:
     """Return the served name: the model family, a name, and a digest of the weights."""
     if name is not None and not _NAME.fullmatch(name):
-        problem = f"{name[:40]!r} is no name of letters, digits, `.`, `_` and `-`"
-        raise InvalidSettingError(SETTING, problem, "Write --adapter NAME=FOLDER")
+        raise InvalidSettingError(
+            SETTING,
+            f"{name[:40]!r} is no name of letters, digits, `.`, `_` and `-`",
+            "Write --adapter NAME=FOLDER",
+        )
     served = (
         f"{family}.{name or _format_folder_name(folder)}.{compute_weights_digest(folder)[:_DIGITS]}"
     )
     if match_model_family(served).name != family:
-        problem = f"{name or folder.name!r} is named like a model of another family"
-        raise InvalidSettingError(SETTING, problem, f"Choose a name that suits {family}")
+        raise InvalidSettingError(
+            SETTING,
+            f"{name or folder.name!r} is named like a model of another family",
+            f"Choose a name that suits {family}",
+        )
     return served
 
 

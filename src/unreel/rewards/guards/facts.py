@@ -7,22 +7,22 @@ from contextlib import ExitStack
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from unreel.core.failure import Failure
 from unreel.core.settings import read_environment_settings
 from unreel.curation.clip_screens import MotionScreen, build_scan_screen_input
-from unreel.curation.watermark.regions_and_ocr import ReadText, build_ocr_reader
+from unreel.curation.watermark.detection import ReadText, build_ocr_reader
 from unreel.media.access import open_media_reader
 from unreel.media.fingerprint import find_frame_borders, hash_picked_frames
 from unreel.media.reader import MediaReader
 from unreel.media.scan import PICKED_SIDE, ClipScan
 
-READ_FRAMES: Final = (1, 4, 6)
+READ_FRAMES = (1, 4, 6)
 """Indices of the scan's evenly spaced frames that are searched for text."""
-READ_EVERY: Final = 8
+READ_EVERY = 8
 """Number of clips of which one, chosen by its pixels, is searched for text, as this takes most of the time."""
 
 
@@ -56,7 +56,13 @@ def measure_clip_facts(
         "sharpness": measured.sharpness,
         "duration_s": float(measured.duration_s),
         "static_fraction": _measure_static_fraction(scan),
-        "fingerprint": _compute_fingerprint(scan) if find_spec("pdqhash") else None,
+        "fingerprint": (
+            base64.b64encode(hash_picked_frames(scan, find_frame_borders(scan.picked))).decode(
+                "ascii"
+            )
+        )
+        if find_spec("pdqhash")
+        else None,
         "text": _read_picture_text(scan, wanted=read_text) if find_spec("rapidocr") else None,
     }
 
@@ -72,12 +78,6 @@ def _measure_saturation(scan: ClipScan) -> float:
 def _measure_static_fraction(scan: ClipScan) -> float:
     moves = scan.stirs[1:]
     return float((moves < MotionScreen().least).mean()) if len(moves) else 1.0
-
-
-def _compute_fingerprint(scan: ClipScan) -> str:
-    return base64.b64encode(hash_picked_frames(scan, find_frame_borders(scan.picked))).decode(
-        "ascii"
-    )
 
 
 def _read_picture_text(scan: ClipScan, *, wanted: bool | None) -> str | None:

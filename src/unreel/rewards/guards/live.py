@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from unreel.core.estimate import Estimate
 from unreel.rewards.guards.evaluate import evaluate_guards_on_steps
@@ -18,11 +18,9 @@ from unreel.rewards.guards.training_steps import (
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-_LOG: Final = logging.getLogger(__name__)
-_STOPPED: Final = (
-    "requests are refused. Start with another --log, or without this --stop-on, to continue"
-)
-_GAUGES: Final = {
+_LOG = logging.getLogger(__name__)
+_STOPPED = "requests are refused. Start with another --log, or without this --stop-on, to continue"
+_GAUGES = {
     "alarm": "1 if the guard raised an alarm.",
     "evidence": "Evidence as a fraction of the alarm's, both as logarithms.",
     "estimate": "Quantity that the guard estimates.",
@@ -38,7 +36,7 @@ class LiveRewardGuards:
         log: Existing log file.
         registry: Gets the gauges `unreel_reward_guard_alarm`, `..._evidence` and `..._estimate`, by guard.
         stop_on: Names of guards whose alarm is a reason to refuse requests, or `any`.
-        settings: Limits of the guards.
+        limits: Limits of the guards.
     """
 
     def __init__(
@@ -46,12 +44,12 @@ class LiveRewardGuards:
         log: Path,
         registry: "CollectorRegistry",
         stop_on: Collection[str] = (),
-        settings: RewardGuardLimits | None = None,
+        limits: RewardGuardLimits | None = None,
     ) -> None:
         from prometheus_client import Gauge
 
         self._stop_on = frozenset(MEANINGS if "any" in stop_on else stop_on)
-        self._settings = settings or RewardGuardLimits()
+        self._settings = limits or RewardGuardLimits()
         self._file = log.open("rb")
         self._collector, self._n_steps = TrainingStepCollector(), 0
         self._gauges = {

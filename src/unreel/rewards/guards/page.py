@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from markupsafe import Markup
 
@@ -13,8 +12,8 @@ from unreel.rewards.guards.result import GuardResult, RewardGuardLimits
 from unreel.rewards.guards.training_steps import TrainingStepSummary
 from unreel.training.curve import draw_training_curve_svg
 
-PAGE: Final = "guards.html"
-COLUMNS: Final = ("guard", "alarm", "estimate", "interval", "limit", "n", "steps", "meaning")
+PAGE = "guards.html"
+COLUMNS = ("guard", "alarm", "estimate", "interval", "limit", "n", "steps", "meaning")
 
 
 def format_guard_cells(result: GuardResult) -> dict[str, str]:
@@ -27,7 +26,7 @@ def format_guard_cells(result: GuardResult) -> dict[str, str]:
     return cells | {
         "alarm": f"step {result.alarm_step}" if result.alarm else "no",
         "estimate": f"{estimate.value:.3g}",
-        "interval": f"{estimate.low:.3g} to {estimate.high:.3g}",
+        "interval": f"{estimate.low:.3g} to {estimate.high:.3g} ({100 * estimate.level:.4g} %)",
         "limit": f"{result.limit:.3g}",
         "n": str(estimate.n),
         "steps": f"{result.since_step} to {last}",
@@ -41,7 +40,7 @@ def write_guard_page(
     out: Path,
     *,
     title: str,
-    settings: RewardGuardLimits,
+    limits: RewardGuardLimits,
 ) -> Path:
     """Write the HTML page with the guards of one log into the folder `out`, and return its path."""
     body = render_template(
@@ -50,7 +49,8 @@ def write_guard_page(
         n_steps=len(steps),
         guards=[format_guard_cells(result) for result in results],
         alarms=[result for result in results if result.alarm],
-        percent=f"{100 * settings.alpha:g}",
+        n_measured=sum(isinstance(result.estimate, Estimate) for result in results),
+        percent=f"{100 * limits.alpha:g}",
         curve=draw_reward_curves_svg(steps),
     )
     text = build_html_page(title=f"{title}: guards", body=body, styles=(), scripts=(), data={})

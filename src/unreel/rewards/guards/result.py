@@ -3,13 +3,12 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.sequential_tests import Interval, SequentialTestEvidence, compute_log_start_weight
 
-_DRIFT: Final = "shift of the mean, in standard deviations of the first steps' clips"
-MEANINGS: Final = {
+_DRIFT = "shift of the mean, in standard deviations of the first steps' clips"
+MEANINGS = {
     "held-out": "change of the held-out reward since that step, while the trained reward rises",
     "motion": _DRIFT,
     "saturation": _DRIFT,
@@ -23,7 +22,7 @@ MEANINGS: Final = {
     "nulls": "fraction of items without a reward",
 }
 """Description of the estimate of each guard. The guards share the false-alarm rate of a run equally."""
-RATES: Final = {
+RATES = {
     "text": 0.01,
     "duplicates": 0.2,
     "canaries": 0.25,  # a reward that ignores the injected traces inverts half of the pairs
@@ -82,45 +81,47 @@ class GuardResult:
 
 
 def build_unmeasured_guard_result(
-    guard: str, why: str, settings: RewardGuardLimits, *, n_steps: int
+    guard: str, why: str, limits: RewardGuardLimits, *, n_steps: int
 ) -> GuardResult:
     """Build the result of a guard with too little data; `why` is the reason."""
     return GuardResult(
         guard=guard,
         alarm=False,
         estimate=Unmeasured(why),
-        log_threshold=-math.log(settings.guard_alpha),
+        log_threshold=-math.log(limits.guard_alpha),
         n_steps=n_steps,
     )
 
 
 def build_guard_result(
     guard: str,
-    mixed: SequentialTestEvidence,
+    mixed_evidence: SequentialTestEvidence,
     enclose: Callable[[slice, float], Interval],
     *,
     sizes: Sequence[tuple[int, int]],
     limit: float,
-    settings: RewardGuardLimits,
+    limits: RewardGuardLimits,
 ) -> GuardResult:
     """Build the result of a guard from its evidence after each step.
 
     Args:
         guard: Name of the guard.
-        mixed: Evidence after each step.
+        mixed_evidence: Evidence after each step.
         enclose: Function that returns the value and interval of the steps in a slice, at a level alpha.
         sizes: Step number and number of rows of each step.
         limit: Value of the estimate that an alarm excludes.
-        settings: Limits of the guards.
+        limits: Limits of the guards.
     """
-    log_threshold = -math.log(settings.guard_alpha)
-    alarm_at = mixed.first_above(log_threshold)
+    log_threshold = -math.log(limits.guard_alpha)
+    alarm_at = mixed_evidence.first_above(log_threshold)
     at = len(sizes) - 1 if alarm_at is None else alarm_at
-    start = 0 if alarm_at is None else mixed.starts[alarm_at]
-    alpha = settings.guard_alpha * math.exp(compute_log_start_weight(start))
+    start = 0 if alarm_at is None else mixed_evidence.starts[alarm_at]
+    alpha = limits.guard_alpha * math.exp(compute_log_start_weight(start))
     value, low, high = enclose(slice(start, at + 1), alpha)
     estimate: Measured = Unmeasured("too few steps for an interval")
-    if math.isfinite(low + high):
+    if low == high and alarm_at is None:
+        estimate = Unmeasured("the value is the same in each step, so it has no interval")
+    elif math.isfinite(low + high):
         n = sum(n_rows for _, n_rows in sizes[start : at + 1])
         level, n_steps = 1 - alpha, at + 1 - start
         estimate = Estimate(value=value, low=low, high=high, n=n, n_clusters=n_steps, level=level)
@@ -129,7 +130,7 @@ def build_guard_result(
         alarm=alarm_at is not None,
         estimate=estimate,
         limit=limit,
-        log_evidence=max(0.0, float(mixed.log_evidence.max())),
+        log_evidence=max(0.0, float(mixed_evidence.log_evidence.max())),
         log_threshold=log_threshold,
         n_steps=len(sizes),
         since_step=sizes[start][0],

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from unreel.media.near_duplicates import MOST_BITS
 
 LogRow = Mapping[str, Any]
 """One line of the log of `unreel reward serve`."""
-FACTS: Final = {
+FACTS = {
     "motion": ("motion", 1.0),
     "saturation": ("saturation", 0.02),
     "sharpness": ("sharpness", 0.5),
@@ -28,14 +28,14 @@ FACTS: Final = {
 }
 """Measured fact of each guard, and the minimum standard deviation in which its drift is measured, so that equal
 clips do not give an infinite drift."""
-BLOCK_ROWS: Final = 64
+BLOCK_ROWS = 64
 """Number of rows per step in a log whose rows name no step."""
-_LEAST_GROUP: Final = 2
-_OPEN_STEPS: Final = 4
-"""Number of newest steps that may still get rows, because a service writes its log after the reply."""
-_JUDGED: Final = r"(?:video|clip|footage|movie|film|image|picture|scene)"
-_REAL: Final = r"(?:100)?(?:real|authentic|genuine|realistic|notai|notfake|notgenerated|human)"
-_PATTERNS: Final = (
+_LEAST_GROUP = 2
+_OPEN_STEPS = 4
+"""Number of newest steps that may still get rows, and facts that a service logs after the reply."""
+_JUDGED = r"(?:video|clip|footage|movie|film|image|picture|scene)"
+_REAL = r"(?:100)?(?:real|authentic|genuine|realistic|notai|notfake|notgenerated|human)"
+_PATTERNS = (
     r"(?:ignore|disregard|forget)(?:all|any|the|your|my)*(?:previous|prior|above|earlier)?instructions?",
     rf"(?:this|the|following){_JUDGED}(?:is|was|looks|mustbe)(?:completely|totally|very|100)?{_REAL}",
     r"not(?:an)?(?:ai|computer|machine)generated",
@@ -48,7 +48,7 @@ _PATTERNS: Final = (
     r"systemprompt|asanai|promptinjection",
 )
 """Patterns of texts that address the judge, without spaces and punctuation, which text recognition often loses."""
-_ADDRESSES: Final = re.compile("|".join(_PATTERNS))
+_ADDRESSES = re.compile("|".join(_PATTERNS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +153,19 @@ class TrainingStepCollector:
         self.closed: list[TrainingStepSummary] = []
         self.n_late = 0
         """Number of rows that arrived after their step was summarised."""
-        self._open: dict[int, list[LogRow]] = {}
+        self._open: dict[int, list[dict[str, Any]]] = {}
+        self._not_measured: dict[str, list[dict[str, Any]]] = {}
+        """Rows of open steps by their reward id, until its facts follow in the log."""
         self._n_unnamed = 0
 
     def add(self, rows: Iterable[LogRow]) -> None:
         """Add log rows, in the order of the log."""
-        for row in rows:
-            step = row.get("step")
+        for row in map(dict, rows):
+            reward_id, step = str(row.get("measured") or row.get("reward_id")), row.get("step")
+            if "measured" in row:
+                for each in self._not_measured.pop(reward_id, ()):
+                    each |= {name: row.get(name) for name in ("facts", "held_out")}
+                continue
             if not isinstance(step, int):
                 step = self._n_unnamed // BLOCK_ROWS
                 self._n_unnamed += not row.get("canary")
@@ -167,9 +173,14 @@ class TrainingStepCollector:
                 self.n_late += 1
                 continue
             self._open.setdefault(step, []).append(row)
+            if row.get("facts") is None and row.get("value") is not None:
+                self._not_measured.setdefault(reward_id, []).append(row)
             if len(self._open) > _OPEN_STEPS:
                 oldest = min(self._open)
-                self.closed.append(summarise_training_step(oldest, self._open.pop(oldest)))
+                ended = self._open.pop(oldest)
+                self.closed.append(summarise_training_step(oldest, ended))
+                for each in ended:
+                    self._not_measured.pop(str(each.get("reward_id")), None)
 
     @property
     def n_complete(self) -> int:

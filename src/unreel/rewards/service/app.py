@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import FastAPI, Path, Request
@@ -50,7 +50,7 @@ from unreel.webapp.refusals import (
     build_too_large_refusal,
 )
 
-_SMALL: Final = 1 << 16
+_SMALL = 1 << 16
 
 
 def create_reward_app(settings: RewardServiceSettings) -> FastAPI:
@@ -62,9 +62,9 @@ def create_reward_app(settings: RewardServiceSettings) -> FastAPI:
         await service.watch_log()
         yield
         await service.drain()
-        await asyncio.to_thread(service.close)
+        await service.close()
 
-    app = FastAPI(title="unreel reward", version="1", lifespan=live, redoc_url=None)
+    app = FastAPI(title="unreel reward", version="1", lifespan=live, docs_url=None, redoc_url=None)
     app.state.service = service
     refused = service.metrics.refused
     app.add_middleware(
@@ -94,7 +94,10 @@ def _add_reward_routes(app: FastAPI, service: RewardService) -> None:
         items, deadline_s = await read_reward_request(
             request, service.settings.max_items, service.settings
         )
-        results = await service.score(items, deadline_s=deadline_s, token=request.state.token)
+        state = request.state
+        results = await service.score(
+            items, deadline_s=deadline_s, token=state.token, work=state.work
+        )
         body = {"formula": FORMULA, "results": [_format_item_result(result) for result in results]}
         return JSONResponse(body)
 
@@ -110,8 +113,11 @@ def _add_reward_routes(app: FastAPI, service: RewardService) -> None:
             request, service.settings.max_compared, service.settings
         )
         if len(items) < 2:  # noqa: PLR2004  a pair
-            raise InvalidRequestError("compare at least two items")  # noqa: EM101
-        pairs = await service.compare(items, deadline_s=deadline_s, token=request.state.token)
+            raise InvalidRequestError("compare at least two items")
+        state = request.state
+        pairs = await service.compare(
+            items, deadline_s=deadline_s, token=state.token, work=state.work
+        )
         return JSONResponse(_format_comparisons(items, pairs))
 
     @app.get(
@@ -124,8 +130,8 @@ def _add_reward_routes(app: FastAPI, service: RewardService) -> None:
         scored = await service.find_reward(reward_id)
         reward_map = scored and scored.reward.map
         if not reward_map:
-            status, message = 404, "no map is stored under this id"
-            raise RequestRefusedError(status, "not-found", message)
+            status = 404
+            raise RequestRefusedError(status, "not-found", "no map is stored under this id")
         file = io.BytesIO()
         np.lib.format.write_array(file, reward_map.array, allow_pickle=False)
         instants = ",".join(f"{at_s:.6f}" for at_s in reward_map.instants_s)
@@ -198,8 +204,10 @@ async def read_reward_request(
     content_type = request.headers.get("content-type", "")
     kind = content_type.partition(";")[0].strip().lower()
     if kind not in {"multipart/form-data", "application/json"}:
-        status, message = 415, "send application/json or multipart/form-data"
-        raise RequestRefusedError(status, "unsupported-media-type", message)
+        status = 415
+        raise RequestRefusedError(
+            status, "unsupported-media-type", "send application/json or multipart/form-data"
+        )
     body = await request.body()
     try:
         if kind == "multipart/form-data":
@@ -237,8 +245,7 @@ def _parse_video_source(video: VideoSource, uploads: Mapping[str, bytes]) -> Med
     if video.path is not None or video.url is not None:
         return FileReference(video.path or "", video.url or "")
     if video.upload is None or video.upload not in uploads:
-        msg = f"no file part is named {video.upload!r}"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(f"no file part is named {video.upload!r}")
     return FileBytes(uploads[video.upload])
 
 
@@ -258,26 +265,33 @@ def _format_item_result(result: ItemReward) -> dict[str, Any]:
 
 
 def _format_comparisons(
-    items: list[RewardRequestItem], pairs: list[ItemComparison]
+    items: list[RewardRequestItem], comparisons: list[ItemComparison]
 ) -> dict[str, Any]:
-    results = [_format_win_rate(items[index].id, index, pairs) for index in range(len(items))]
-    return {"formula": FORMULA, "comparisons": [*map(_format_pair, pairs)], "results": results}
+    results = [_format_win_rate(items[index].id, index, comparisons) for index in range(len(items))]
+    return {
+        "formula": FORMULA,
+        "comparisons": [*map(_format_pair, comparisons)],
+        "results": results,
+    }
 
 
-def _format_pair(pair: ItemComparison) -> dict[str, Any]:
-    document: dict[str, Any] = {"first": pair.first, "second": pair.second}
-    if isinstance(pair.outcome, Failure):
-        return document | {"preferred": None, "failure": convert_failure_to_json(pair.outcome)}
-    winner = "first" if pair.outcome > TIE else "second"
-    return document | {"preferred": None if pair.outcome == TIE else winner, "failure": None}
+def _format_pair(comparison: ItemComparison) -> dict[str, Any]:
+    document: dict[str, Any] = {"first": comparison.first, "second": comparison.second}
+    if isinstance(comparison.outcome, Failure):
+        return document | {
+            "preferred": None,
+            "failure": convert_failure_to_json(comparison.outcome),
+        }
+    winner = "first" if comparison.outcome > TIE else "second"
+    return document | {"preferred": None if comparison.outcome == TIE else winner, "failure": None}
 
 
 def _format_win_rate(
-    item_id: str | None, index: int, pairs: list[ItemComparison]
+    item_id: str | None, index: int, comparisons: list[ItemComparison]
 ) -> dict[str, Any]:
     """Return the win rate of one item; a failure only if none of its comparisons was read."""
     rates, failures = [], []
-    for pair in pairs:
+    for pair in comparisons:
         if index not in (pair.first, pair.second):
             continue
         if isinstance(pair.outcome, Failure):

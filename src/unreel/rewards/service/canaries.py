@@ -11,9 +11,9 @@ from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
-from unreel.rewards.model import RewardModel
+from unreel.rewards.model import RewardScorer
 from unreel.rewards.result import Reward
-from unreel.rewards.service.log import RewardLog
+from unreel.rewards.service.log import RewardLog, build_log_row
 from unreel.rewards.service.request_items import FileReference, ItemReward, RewardRequestItem
 
 CanaryPair = Mapping[str, Path]
@@ -39,13 +39,16 @@ def read_canary_pairs(path: Path) -> list[CanaryPair]:
         and (clean.label, entry.label) == (Label.REAL, Label.GENERATED)
     ]
     if not pairs:
-        setting, problem = "--canaries", f"{path} has no clip NAME with a twin NAME+CATEGORY"
-        raise InvalidSettingError(setting, problem, "Run `unreel curate` with [inject]")
+        raise InvalidSettingError(
+            "--canaries",
+            f"{path} has no clip NAME with a twin NAME+CATEGORY",
+            "Run `unreel curate` with [inject]",
+        )
     return pairs
 
 
 async def score_canary_pair(
-    pair: CanaryPair, model: RewardModel, log: RewardLog, *, step: int | None
+    pair: CanaryPair, scorer: RewardScorer, log: RewardLog, *, step: int | None
 ) -> None:
     """Score and log both clips of a pair as one group, with new ids, so without stored answers."""
     group = f"canary-{secrets.token_hex(8)}"
@@ -53,13 +56,13 @@ async def score_canary_pair(
     async def score(kind: str, file: Path) -> ItemReward:
         content = compute_placeholder_clip_id(group, kind)
         try:
-            reward = await model.score_async(file, content=content)
+            reward = await scorer.score_async(file, content=content)
         except Exception as error:  # noqa: BLE001  a failed canary is a row with a reason
             failure = Failure(FailureReason.STAGE_FAILED, type(error).__name__)
             reward = Reward(value=None, failure=failure)
         return ItemReward(id=None, reward_id="", content=content, reward=reward)
 
     results = await asyncio.gather(*(score(kind, file) for kind, file in pair.items()))
-    for (kind, file), result in zip(pair.items(), results, strict=True):
-        item = RewardRequestItem(video=FileReference(str(file)), step=step, group=group)
-        log.append(item, result, facts=None, held_out=None, canary=kind)
+    item = RewardRequestItem(video=FileReference(), step=step, group=group)
+    rows = zip(pair, results, strict=True)
+    log.append([build_log_row(item, result, canary=kind) for kind, result in rows])

@@ -1,7 +1,7 @@
 """Access checks of the reward service: tokens, scopes and the reason to stop."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from prometheus_client import Counter
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
     from starlette.types import Scope as Connection
 
-_OPEN: Final = ("/health", "/ready", "/openapi.json", "/docs")
+_OPEN = ("/health", "/ready", "/openapi.json")
 
 
 class RewardServiceMiddleware(RequestLimitMiddleware):
@@ -43,6 +43,10 @@ class RewardServiceMiddleware(RequestLimitMiddleware):
 
     def _authorise(self, scope: "Connection", headers: dict[bytes, str]) -> TokenSettings | None:
         path = scope["path"]
+        if not self._settings.tokens and not _is_local_host(headers.get(b"host")):
+            raise RequestRefusedError(
+                FORBIDDEN, "foreign-host", "the host of the request is not a loopback address"
+            )
         if path in _OPEN:
             return None
         token = find_token(headers.get(b"authorization"), self._settings.tokens)
@@ -50,14 +54,17 @@ class RewardServiceMiddleware(RequestLimitMiddleware):
             needed: Scope = "compare" if path.endswith(":compare") else "reward"
             needed = "metrics" if path == "/metrics" else needed
             if token is None:
-                message = "the bearer token is missing or unknown"
-                raise RequestRefusedError(UNAUTHORISED, "unauthorised", message)
+                raise RequestRefusedError(
+                    UNAUTHORISED, "unauthorised", "the bearer token is missing or unknown"
+                )
             if needed not in token.scopes:
-                message = f"token {token.name} lacks the scope {needed}"
-                raise RequestRefusedError(FORBIDDEN, "forbidden", message)
+                raise RequestRefusedError(
+                    FORBIDDEN, "forbidden", f"token {token.name} lacks the scope {needed}"
+                )
         elif not _is_local_origin(headers.get(b"origin")):
-            message = "a web page of another site sent the request"
-            raise RequestRefusedError(FORBIDDEN, "cross-site", message)
+            raise RequestRefusedError(
+                FORBIDDEN, "cross-site", "a web page of another site sent the request"
+            )
         if scope["method"] == "POST" and (reason := self._find_refusal()):
             raise RequestRefusedError(STOPPED, "stopped", reason, 5.0)
         return token
@@ -71,8 +78,17 @@ def _is_local_origin(origin: str | None) -> bool:
         return False
 
 
+def _is_local_host(host: str | None) -> bool:
+    """Return whether a request is addressed to this machine; a name that was rebound to it is not."""
+    try:
+        return host is not None and parse_server_url(f"http://{host}").is_loopback
+    except InvalidSettingError:
+        return False
+
+
 def require_max_items(n_items: int, most: int) -> None:
     """Raise `RequestRefusedError` for more than `most` items in one request."""
     if n_items > most:
-        msg = f"{n_items} items; at most {most} are accepted. Send fewer at a time"
-        raise InvalidRequestError(msg)
+        raise InvalidRequestError(
+            f"{n_items} items; at most {most} are accepted. Send fewer at a time"
+        )

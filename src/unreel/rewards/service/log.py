@@ -1,18 +1,24 @@
-"""Log of the reward service, one JSON line for each scored item, and its Prometheus metrics."""
+"""Log of the reward service in JSON Lines, and its Prometheus metrics.
 
+The row of a scored item is written before the reply. Facts and the held-out reward of a new clip follow
+when they are measured, in a row whose `measured` is the reward id.
+"""
+
+import errno
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from unreel.core.output_files import OutputDirectory
 from unreel.rewards.service.request_items import ItemReward, RewardRequestItem
 
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_SECONDS: Final = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
 class RewardServiceMetrics:
@@ -38,39 +44,49 @@ class RewardServiceMetrics:
 
 
 class RewardLog:
-    """Log file of rewards, opened for appending; each line is written with one call."""
+    """Log file of rewards, opened for appending.
+
+    A row is there for other processes when `append` returns; a power failure may lose the last ones.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = OutputDirectory(path.parent).append(path.name)
+        self._before = b""
+        """End of an incomplete line of a full disk, so that the next row has a line of its own."""
 
-    def append(
-        self,
-        item: RewardRequestItem,
-        result: ItemReward,
-        *,
-        facts: Mapping[str, Any] | None,
-        held_out: float | None,
-        canary: str | None = None,
-    ) -> None:
-        """Append one line with the reward of an item, and the facts and held-out reward of its clip."""
-        reward = result.reward
-        line = {
-            "time": datetime.now(UTC).isoformat(),
-            "step": item.step,
-            "group": item.group,
-            "reward_id": result.reward_id,
-            "content": result.content,
-            "value": reward.value,
-            "parts": dict(reward.parts),
-            "failure": reward.failure and reward.failure.reason.value,
-            "held_out": held_out,
-            "facts": facts,
-            "canary": canary,
-            "cached": result.cached,
-        }
-        self._file.write(json.dumps(line).encode() + b"\n")
-        self._file.flush()
+    def append(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Append a line for each row, all with one call.
+
+        Raises:
+            OSError: The disk does not take all of it.
+        """
+        time = {"time": datetime.now(UTC).isoformat()}
+        data = self._before + b"".join(json.dumps(time | {**row}).encode() + b"\n" for row in rows)
+        if os.write(self._file.fileno(), data) < len(data):
+            self._before = b"\n"
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._before = b""
 
     def close(self) -> None:
         """Close the log file."""
         self._file.close()
+
+
+def build_log_row(
+    item: RewardRequestItem, result: ItemReward, canary: str | None = None
+) -> dict[str, Any]:
+    """Return the row of an item; its facts and held-out reward are not measured yet."""
+    reward = result.reward
+    return {
+        "step": item.step,
+        "group": item.group,
+        "reward_id": result.reward_id,
+        "content": result.content,
+        "value": reward.value,
+        "parts": dict(reward.parts),
+        "failure": reward.failure and reward.failure.reason.value,
+        "held_out": None,
+        "facts": None,
+        "canary": canary,
+        "cached": result.cached,
+    }

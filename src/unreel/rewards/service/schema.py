@@ -1,14 +1,14 @@
 """Schemas of the request and reply bodies of the reward service's HTTP API."""
 
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from unreel.webapp.refusals import InvalidRequestError
 
 Body = TypeVar("Body", bound=BaseModel)
-_TEXT: Final = 4096
-_PROMPT: Final = 20_000
+_TEXT = 4096
+_PROMPT = 20_000
 
 
 class VideoSource(BaseModel):
@@ -33,8 +33,7 @@ class VideoSource(BaseModel):
         if sum(form is not None for form in forms) != 1 or (self.array is None) != (
             self.fps is None
         ):
-            msg = "give exactly one of data, upload, array (with fps), path, url"
-            raise ValueError(msg)
+            raise ValueError("give exactly one of data, upload, array (with fps), path, url")
         return self
 
 
@@ -45,7 +44,7 @@ class ItemRequest(BaseModel):
     video: VideoSource
     id: str | None = Field(default=None, max_length=_TEXT)
     prompt: str | None = Field(default=None, max_length=_PROMPT)
-    step: int | None = Field(default=None, ge=0, le=2**53)
+    step: int | None = Field(default=None, ge=0, le=10_000_000)
     group: str | None = Field(default=None, max_length=_TEXT)
 
 
@@ -116,7 +115,7 @@ class ComparedResponse(BaseModel):
     results: list[WinRateResponse]
 
 
-ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorResponse, "description": text}
     for status, text in {
         400: "Malformed request.",
@@ -142,8 +141,7 @@ def parse_request_body(model: type[Body], body: bytes) -> Body:
         return model.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        msg = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise InvalidRequestError(msg) from None
+        raise InvalidRequestError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def build_request_body_schema() -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import socket
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
@@ -18,14 +18,14 @@ from unreel.rewards.service.settings import RewardServiceSettings
 if TYPE_CHECKING:
     from ray.serve import Application, Deployment
 
-_JOIN_RAY: Final = LazyImport("unreel.engine.private_ray:connect_to_ray", "ray")
-_DAY_S: Final = 86_400
-PROXY_TIMEOUTS: Final = {
+_JOIN_RAY = LazyImport("unreel.engine.private_ray:connect_to_ray", "ray")
+_DAY_S = 86_400
+PROXY_TIMEOUTS = {
     "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
     "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S": "60",
 }
 """Longer timeouts of Ray's proxy: Ray kills it after 5 s, and on a busy machine it starts more slowly."""
-_START_S: Final = 300
+_START_S = 300
 """Timeout in seconds for the start; Ray itself raises after 60 s, although its proxy continues to start."""
 
 
@@ -37,9 +37,10 @@ def require_tokens_if_exposed(settings: RewardServiceSettings, host: str, port: 
     """
     address = ServerAddress(scheme="http", host=host, port=port)
     if not settings.tokens and not address.is_loopback:
-        setting, problem = "--tokens", f"everyone who can reach {host} could query your models"
         raise InvalidSettingError(
-            setting, problem, "Give a file of tokens, or use --host 127.0.0.1"
+            "--tokens",
+            f"everyone who can reach {host} could query your models",
+            "Give a file of tokens, or use --host 127.0.0.1",
         )
     if port:
         require_free_port(host, port)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, ConfigDict, PlainValidator
 
@@ -14,8 +14,8 @@ from unreel.reviewers.contract import Reviewer
 from unreel.rewards.guards.result import MEANINGS
 from unreel.webapp.tokens import TokenSettings, read_tokens
 
-_MB: Final = 1 << 20
-DIALECTS: Final = {
+_MB = 1 << 20
+DIALECTS = {
     "unirl": LazyImport("unreel.rewards.trainers.unirl:build_unirl_router", "reward"),
     "flow-factory": LazyImport(
         "unreel.rewards.trainers.flow_factory:build_flow_factory_router", "reward"
@@ -88,9 +88,9 @@ class RewardServiceSettings:
                 raise InvalidSettingError(setting, "it needs a log", "Give --log FILE")
         for name in self.stop_on:
             if name not in {*MEANINGS, "any"}:
-                kind = "guard"
-                raise UnknownNameError(kind, name, [*MEANINGS, "any"])
+                raise UnknownNameError("guard", name, [*MEANINGS, "any"])
         for name in self.dialects:
             if name not in DIALECTS:
-                setting, problem = "--dialect", f"no dialect is named {name!r}"
-                raise InvalidSettingError(setting, problem, f"Known: {', '.join(DIALECTS)}")
+                raise InvalidSettingError(
+                    "--dialect", f"no dialect is named {name!r}", f"Known: {', '.join(DIALECTS)}"
+                )

@@ -37,8 +37,9 @@ def build_flow_factory_router(service: RewardService) -> APIRouter:
 
     @router.post("/compute")
     async def refuse() -> None:
-        message = "the frame rate is missing. Set server_url to http://host:port/fps/16"
-        raise InvalidRequestError(message)
+        raise InvalidRequestError(
+            "the frame rate is missing. Set server_url to http://host:port/fps/16"
+        )
 
     @router.post("/fps/{fps}/compute")
     async def compute(fps: FrameRate, request: Request) -> dict[str, list[float]]:

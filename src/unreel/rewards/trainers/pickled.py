@@ -11,7 +11,7 @@ import ipaddress
 import pickle
 import pickletools
 import re
-from typing import Any, Final
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
@@ -20,7 +20,7 @@ from unreel.rewards.service.scoring import RewardService
 from unreel.rewards.trainers.pictures import PictureListScorer
 from unreel.webapp.refusals import RequestRefusedError
 
-GLOBALS: Final = frozenset(
+GLOBALS = frozenset(
     {
         ("numpy._core.multiarray", "_reconstruct"),
         ("numpy.core.multiarray", "_reconstruct"),
@@ -28,7 +28,7 @@ GLOBALS: Final = frozenset(
         ("numpy", "dtype"),
     }
 )
-OPERATIONS: Final = frozenset(
+OPERATIONS = frozenset(
     [
         *("PROTO", "FRAME", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BINFLOAT", "LONG1"),
         *("BININT", "BININT1", "BININT2", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8"),
@@ -38,11 +38,11 @@ OPERATIONS: Final = frozenset(
         *("GLOBAL", "STACK_GLOBAL", "REDUCE", "BUILD"),
     ]
 )
-_INVALID: Final = 422
-_MOST_OPERATIONS: Final = 4096
-_STILL_FPS: Final = 1.0
-_UNICODE: Final = re.compile("U[1-9][0-9]{0,5}")
-_CHARACTER_BYTES: Final = 4
+_INVALID = 422
+_MOST_OPERATIONS = 4096
+_STILL_FPS = 1.0
+_UNICODE = re.compile("U[1-9][0-9]{0,5}")
+_CHARACTER_BYTES = 4
 
 
 class PickledArrayRecord:
@@ -70,8 +70,7 @@ class PickledGlobalRecord:
         return PickledArrayRecord(self.name, arguments)
 
     def __setstate__(self, _state: Any) -> None:
-        msg = "the state of a global cannot be set"
-        raise pickle.UnpicklingError(msg)
+        raise pickle.UnpicklingError("the state of a global cannot be set")
 
 
 class RestrictedUnpickler(pickle.Unpickler):
@@ -79,8 +78,7 @@ class RestrictedUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str, /) -> PickledGlobalRecord:
         if (module, name) not in GLOBALS:
-            msg = f"the global {module}.{name} is not permitted"
-            raise pickle.UnpicklingError(msg)
+            raise pickle.UnpicklingError(f"the global {module}.{name} is not permitted")
         return PickledGlobalRecord(name)
 
 
@@ -95,12 +93,12 @@ def read_restricted_pickle(data: bytes) -> Any:
             # A large memo index takes as much memory as all indices below it.
             is_large = operation.name == "LONG_BINPUT" and int(argument or 0) > _MOST_OPERATIONS
             if operation.name not in OPERATIONS or is_large or number > _MOST_OPERATIONS:
-                msg = f"the operation {operation.name} is not permitted"
-                raise pickle.UnpicklingError(msg)  # noqa: TRY301
+                raise pickle.UnpicklingError(f"the operation {operation.name} is not permitted")
         return RestrictedUnpickler(io.BytesIO(data)).load()
     except Exception as error:  # noqa: BLE001  a damaged pickle raises errors of many kinds
-        msg = f"the pickle is refused ({error}). Send lists of bytes and text with protocol 4"
-        raise InvalidValueError(msg) from None
+        raise InvalidValueError(
+            f"the pickle is refused ({error}). Send lists of bytes and text with protocol 4"
+        ) from None
 
 
 def parse_pickled_request(data: bytes) -> tuple[list[bytes], list[str | None]]:
@@ -114,14 +112,16 @@ def parse_pickled_request(data: bytes) -> tuple[list[bytes], list[str | None]]:
     payload = read_restricted_pickle(data)
     images = payload.get("images") if isinstance(payload, dict) else None
     if not isinstance(images, list) or not all(isinstance(each, bytes) for each in images):
-        msg = "`images` is no list of bytes. Send a dict with picture files as `images`"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "`images` is no list of bytes. Send a dict with picture files as `images`"
+        )
     prompts = payload.get("prompts", [None] * len(images))
     if isinstance(prompts, PickledArrayRecord):
         prompts = _parse_text_array(prompts)
     if not isinstance(prompts, list) or not all(isinstance(each, str | None) for each in prompts):
-        msg = "`prompts` is no list of text. Send a list, or a NumPy array of text"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "`prompts` is no list of text. Send a list, or a NumPy array of text"
+        )
     return images, prompts
 
 
@@ -181,8 +181,11 @@ def _require_loopback_client(request: Request) -> None:
     except ValueError:
         is_local = False
     if not is_local:
-        message = "pickles are accepted from this machine only. Name the dialect pickle-remote"
-        raise RequestRefusedError(403, "not-local", message)
+        raise RequestRefusedError(
+            403,
+            "not-local",
+            "pickles are accepted from this machine only. Name the dialect pickle-remote",
+        )
 
 
 def _encode_reply(

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Mapping
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO
 
 import numpy as np
 import PIL.TiffImagePlugin  # noqa: F401  Pillow loads it at the first EXIF, a confined process cannot
@@ -13,10 +13,10 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.media.messages import Parts, Task, TaskReplyPayload
 from unreel.media.picture import encode_jpeg, encode_png
 
-COLOURS: Final = 3
-LENGTH_BYTES: Final = 8
-_FORMATS: Final = ("PNG", "JPEG")
-_MOST_PIXELS: Final = 4096 * 4096
+COLOURS = 3
+LENGTH_BYTES = 8
+_FORMATS = ("PNG", "JPEG")
+_MOST_PIXELS = 4096 * 4096
 
 
 def decode_picture_bundle(file: BinaryIO, _request: Mapping[str, Any]) -> Parts:
@@ -28,8 +28,12 @@ def decode_picture_bundle(file: BinaryIO, _request: Mapping[str, Any]) -> Parts:
         except (MediaError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001  Pillow raises errors of many kinds
-            detail = f"a frame is no readable PNG or JPEG: {type(error).__name__}: {error}"
-            raise MediaError(Failure(FailureReason.UNDECODABLE, detail[:300])) from None
+            raise MediaError(
+                Failure(
+                    FailureReason.UNDECODABLE,
+                    f"a frame is no readable PNG or JPEG: {type(error).__name__}: {error}"[:300],
+                )
+            ) from None
     return TaskReplyPayload({})
 
 
@@ -37,8 +41,9 @@ def _decode_picture(data: bytes) -> TaskReplyPayload:
     with Image.open(io.BytesIO(data), formats=_FORMATS) as picture:
         width, height = picture.size
         if width * height > _MOST_PIXELS:
-            detail = f"a frame of {width} x {height} pixels"
-            raise MediaError(Failure(FailureReason.TOO_MANY_PIXELS, detail))
+            raise MediaError(
+                Failure(FailureReason.TOO_MANY_PIXELS, f"a frame of {width} x {height} pixels")
+            )
         pixels = picture.convert("RGB").tobytes()
     return TaskReplyPayload({"width": width, "height": height}, (pixels,))
 
@@ -53,4 +58,4 @@ def _warm_up_pillow() -> None:
 
 
 _warm_up_pillow()
-TASKS: Final[Mapping[str, Task]] = {"decode": decode_picture_bundle}
+TASKS: Mapping[str, Task] = {"decode": decode_picture_bundle}

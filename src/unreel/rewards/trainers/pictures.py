@@ -9,7 +9,7 @@ import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     from unreel.rewards.service.scoring import RewardService
 
-_TASKS: Final = "unreel.rewards.trainers.picture_task:TASKS"
-_TASK: Final = "decode"
+_TASKS = "unreel.rewards.trainers.picture_task:TASKS"
+_TASK = "decode"
 _INVALID, _FAILED = 422, 503
-_AT_ONCE: Final = 2
+_AT_ONCE = 2
 """Maximum number of videos whose pixels are in memory at the same time."""
 
 
@@ -61,8 +61,9 @@ class PictureListScorer:
             RequestRefusedError: The request is invalid, or a video has no reward; then none is returned.
         """
         if not videos or len(prompts) != len(videos):
-            message = f"{len(videos)} videos and {len(prompts)} prompts. Send as many of both"
-            raise InvalidRequestError(message)
+            raise InvalidRequestError(
+                f"{len(videos)} videos and {len(prompts)} prompts. Send as many of both"
+            )
         require_max_items(len(videos), self._service.settings.max_items)
         items = []
         try:
@@ -74,17 +75,20 @@ class PictureListScorer:
                         RewardRequestItem(video=video, id=str(index), prompt=prompts[index])
                     )
         except (MediaError, InvalidValueError) as error:
-            message = f"video {len(items)}: {error}"
-            raise RequestRefusedError(_INVALID, "undecodable", message) from None
+            raise RequestRefusedError(
+                _INVALID, "undecodable", f"video {len(items)}: {error}"
+            ) from None
         except TimeoutError:
-            message = "the frames were not decoded before the deadline"
-            raise RequestRefusedError(_FAILED, "out-of-time", message, 1.0) from None
+            raise RequestRefusedError(
+                _FAILED, "out-of-time", "the frames were not decoded before the deadline", 1.0
+            ) from None
         values = []
         for item, reward in await self._service.score_request(items, request.state):
             if reward.value is None:
                 reason = reward.failure.reason.value if reward.failure else "failed"
-                message = f"video {item.id}: {reward.failure}"
-                raise RequestRefusedError(_FAILED, reason, message, 1.0)
+                raise RequestRefusedError(
+                    _FAILED, reason, f"video {item.id}: {reward.failure}", 1.0
+                )
             values.append(reward.value)
         return values
 
@@ -98,14 +102,18 @@ class PictureListScorer:
         bundle = b"".join(len(each).to_bytes(LENGTH_BYTES, "little") + each for each in pictures)
         frames: list[Frames] = []
 
-        def add_frame(part: TaskReplyPayload) -> None:
-            shape = int(part.header["height"]), int(part.header["width"]), COLOURS
+        def add_frame(payload: TaskReplyPayload) -> None:
+            shape = int(payload.header["height"]), int(payload.header["width"]), COLOURS
             if len(frames) >= len(pictures) or (frames and frames[0].shape != shape):
                 raise MediaError(Failure(FailureReason.UNDECODABLE, "the frames differ in size"))
             if len(pictures) * math.prod(shape) > most:
-                detail = f"{len(pictures)} frames have more than {most} bytes of pixels"
-                raise MediaError(Failure(FailureReason.TOO_LARGE, detail))
-            frames.append(np.frombuffer(part.blobs[0], np.uint8).reshape(shape))
+                raise MediaError(
+                    Failure(
+                        FailureReason.TOO_LARGE,
+                        f"{len(pictures)} frames have more than {most} bytes of pixels",
+                    )
+                )
+            frames.append(np.frombuffer(payload.blobs[0], np.uint8).reshape(shape))
 
         if self._service.settings.trusted:
             deliver_task_result(decode_picture_bundle(io.BytesIO(bundle), {}), add_frame)

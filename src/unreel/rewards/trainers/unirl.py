@@ -1,7 +1,7 @@
 """Dialect of UniRL: `POST /score`; the service's own `GET /health` lists the reward `unreel` as UniRL expects it."""
 
 import asyncio
-from typing import Any, Final
+from typing import Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
@@ -18,9 +18,9 @@ from unreel.rewards.service.schema import parse_request_body
 from unreel.rewards.service.scoring import RewardService
 from unreel.webapp.refusals import RequestRefusedError
 
-NAME: Final = "unreel"
+NAME = "unreel"
 """Name of the reward in `required_rewards`."""
-HEADLINE: Final = "reward"
+HEADLINE = "reward"
 """Name of the first sub-metric, which UniRL's `sub_metric_reduce` takes by default."""
 
 
@@ -55,8 +55,11 @@ def build_unirl_router(service: RewardService) -> APIRouter:
         require_max_items(len(batch.requests), service.settings.max_items)
         unknown = {name for query in batch.requests for name in query.required_rewards} - {NAME}
         if unknown:
-            message = f"no reward is named {sorted(unknown)}. Set required_rewards: [{NAME}]"
-            raise RequestRefusedError(400, "unknown-reward", message)
+            raise RequestRefusedError(
+                400,
+                "unknown-reward",
+                f"no reward is named {sorted(unknown)}. Set required_rewards: [{NAME}]",
+            )
         results: list[dict[str, dict[str, float]]] = [{} for _ in batch.requests]
         errors: list[dict[str, str]] = [{} for _ in batch.requests]
         items = []
@@ -77,17 +80,19 @@ def build_unirl_router(service: RewardService) -> APIRouter:
 
 
 def _parse_score_request(
-    query: UnirlScoreRequest, index: int, service: RewardService
+    request: UnirlScoreRequest, index: int, service: RewardService
 ) -> RewardRequestItem:
-    turns = [turn for turn in query.history if turn.video_b64 or turn.video_path]
+    turns = [turn for turn in request.history if turn.video_b64 or turn.video_path]
     if not turns:
-        msg = "the history has no video_b64 and no video_path. Set input_kind: video"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            "the history has no video_b64 and no video_path. Set input_kind: video"
+        )
     turn, video = turns[-1], FileReference(turns[-1].video_path or "")
     if not turn.video_b64:
         return RewardRequestItem(video=video, id=str(index), prompt=turn.text)
     data = decode_base64(turn.video_b64, "video_b64")
     if len(data) > service.settings.max_clip_bytes:
-        msg = f"the clip is larger than {service.settings.max_clip_bytes} bytes. Send a shorter one"
-        raise InvalidValueError(msg)
+        raise InvalidValueError(
+            f"the clip is larger than {service.settings.max_clip_bytes} bytes. Send a shorter one"
+        )
     return RewardRequestItem(video=FileBytes(data), id=str(index), prompt=turn.text)

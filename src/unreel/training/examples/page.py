@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 from PIL import Image
@@ -25,7 +24,7 @@ from unreel.pages.playable_clip import build_data_uri
 from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.presentation import format_frame_time
 from unreel.protocols.protocol import AnswerContext, get_protocol
-from unreel.reviewers.ask import ClipInputLoader
+from unreel.reviewers.clip_inputs import ClipInputLoader
 from unreel.reviewers.contract import ClipInput, ShownFrame
 from unreel.training.examples.example import (
     TrainingExample,
@@ -36,9 +35,9 @@ from unreel.training.examples.input_size import ModelInputSizer
 from unreel.training.examples.reading import TrainingExampleSet
 from unreel.training.recipe import TrainRecipe
 
-PAGE: Final = "examples.html"
-_QUALITY: Final = 85
-_MOST_FRAMES: Final = 16
+PAGE = "examples.html"
+_QUALITY = 85
+_MOST_FRAMES = 16
 """Maximum number of frames of a clip on the page."""
 
 
@@ -104,21 +103,21 @@ def write_examples_page(
     recipe: TrainRecipe,
     examples: TrainingExampleSet,
     *,
-    showing: ClipInputLoader,
-    view: ModelInputSizer,
+    loader: ClipInputLoader,
+    sizer: ModelInputSizer,
     most: int,
     out: Path,
 ) -> list[TrainingExamplePageItem]:
     """Write the page of training examples to the folder `out`, and return the examples on it."""
     pages = [
-        _build_page_example(example, side, showing=showing, view=view)
+        _build_page_example(example, side, loader=loader, sizer=sizer)
         for example, side in choose_page_examples(examples, limit=most, seed=recipe.seed)
     ]
     body = render_template(
         "unreel.training.examples:examples.html",
         recipe=recipe,
         examples=examples,
-        view=view.told,
+        view=sizer.told,
         shown=pages,
         most_frames=_MOST_FRAMES,
     )
@@ -134,7 +133,7 @@ def write_examples_page(
 
 
 def _build_page_example(
-    example: TrainingExample, side: str, *, showing: ClipInputLoader, view: ModelInputSizer
+    example: TrainingExample, side: str, *, loader: ClipInputLoader, sizer: ModelInputSizer
 ) -> tuple[TrainingExamplePageItem, list[list[ExampleFrameImage]]]:
     question = example.question
     blank = TrainingExamplePageItem(
@@ -144,38 +143,39 @@ def _build_page_example(
         instrument=str(question.instrument),
         condition=str(question.condition),
     )
-    lesson = load_training_example_input(example, showing, view)
+    lesson = load_training_example_input(example, loader, sizer)
     if isinstance(lesson, Failure):
         return replace(blank, problem=sanitise_line(str(lesson))), []
-    tokens = view.count(lesson)
-    width, height = view.seen_size(lesson.sheet.exhibits[0])
+    tokens = sizer.count(lesson)
+    width, height = sizer.seen_size(lesson.request.inputs[0])
     item = replace(
         blank,
-        prompt=lesson.sheet.prompt,
+        prompt=lesson.request.prompt,
         target=lesson.target,
         box_space=lesson.box_space,
         width=width,
         height=height,
         instants_s=tuple(
-            tuple(float(frame.at_s) for frame in exhibit.frames)
-            for exhibit in lesson.sheet.exhibits
+            tuple(float(frame.at_s) for frame in clip_input.frames)
+            for clip_input in lesson.request.inputs
         ),
         prompt_tokens=None if isinstance(tokens, Failure) else tokens.prompt,
         answer_tokens=None if isinstance(tokens, Failure) else tokens.answer,
         problem=sanitise_line(str(tokens)) if isinstance(tokens, Failure) else "",
     )
     return item, [
-        list(_iter_example_pictures(exhibit, lesson, view)) for exhibit in lesson.sheet.exhibits
+        list(_iter_example_pictures(clip_input, lesson, sizer))
+        for clip_input in lesson.request.inputs
     ]
 
 
 def _iter_example_pictures(
-    exhibit: ClipInput, lesson: TrainingExampleInput, view: ModelInputSizer
+    clip_input: ClipInput, example: TrainingExampleInput, sizer: ModelInputSizer
 ) -> Iterator[ExampleFrameImage]:
-    box, from_s, to_s = _parse_target_box_and_span(lesson)
-    for frame in _sample_frames_evenly(exhibit.frames):
+    box, from_s, to_s = _parse_target_box_and_span(example)
+    for frame in _sample_frames_evenly(clip_input.frames):
         boxed = box is not None and from_s <= frame.at_s < to_s
-        rgb = _decode_and_resize_jpeg(frame.jpeg, view.seen_size(exhibit))
+        rgb = _decode_and_resize_jpeg(frame.jpeg, sizer.seen_size(clip_input))
         if box is not None and boxed:
             draw_box_outline(rgb, box, get_palette_colour(0))
         src = build_data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
@@ -183,16 +183,16 @@ def _iter_example_pictures(
 
 
 def _parse_target_box_and_span(
-    lesson: TrainingExampleInput,
+    example: TrainingExampleInput,
 ) -> tuple[Box | None, Fraction, Fraction]:
     """Return the box in the target answer (`None` if it has none), and start and end of the trace."""
-    trace = None if lesson.box_space is None else lesson.example.truth.trace
-    if lesson.box_space is None or trace is None:
+    trace = None if example.box_space is None else example.example.truth.trace
+    if example.box_space is None or trace is None:
         return None, Fraction(0), Fraction(0)
-    question, (width, height) = lesson.example.question, lesson.example.clips[0].size
-    space = parse_box_space(lesson.box_space, width=width, height=height)
+    question, (width, height) = example.example.question, example.example.clips[0].size
+    space = parse_box_space(example.box_space, width=width, height=height)
     reading = AnswerContext(prompt=question.condition.prompt, space=space)
-    answer = get_protocol(question.instrument.protocol).parse(lesson.target, reading)
+    answer = get_protocol(question.instrument.protocol).parse(example.target, reading)
     box = answer.box if isinstance(answer.box, Box) else None
     start_us, end_us = trace.span.start_us, trace.span.end_us
     return box, Fraction(start_us, MICROSECONDS), Fraction(end_us, MICROSECONDS)

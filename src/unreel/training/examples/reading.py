@@ -1,10 +1,13 @@
-"""Training and held-out examples from the `[[data]]` sections of a recipe."""
+"""Training and held-out examples from the `[[data]]` sections of a recipe.
+
+Held out are whole scenes with all duplicates, found by stored hashes and fingerprints.
+"""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -12,37 +15,275 @@ from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.questions import (
     PlannedQuestion,
+    ProbedEntry,
     QuestionScope,
     UnreadableClip,
     plan_questions,
 )
 from unreel.benchmarks.statistics import BenchmarkIdentity, BenchmarkStats
+from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip, get_first_creator
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
+from unreel.core.failure import Failure
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.clip_facts import CLIPS, ClipProbeStage, StoredClipFacts, iter_clip_file_rows
+from unreel.engine.location import StorageLocation
 from unreel.engine.progress import OnStep
-from unreel.engine.storage_access import ClipAccessSettings
+from unreel.engine.run import run_pending_questions
+from unreel.engine.schema import TableSchema
+from unreel.engine.stage import MediaStage, Row, WorkerResources, convert_to_failed_row
+from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
+from unreel.engine.table import LanceTable
+from unreel.media.fingerprint import (
+    ClipFingerprint,
+    InMemoryFingerprints,
+    compute_clip_fingerprint,
+    find_frame_borders,
+)
+from unreel.media.near_duplicates import NearDuplicateClipPair, find_near_duplicates
 from unreel.protocols.box_space import PERMILLE, BoxSpace
 from unreel.protocols.protocol import get_protocol
+from unreel.stats.clusters import group_connected_names
 from unreel.training.examples.example import TrainingExample
-from unreel.training.examples.held_out import (
-    DuplicateSearchResult,
-    TrainingClipCache,
-    TrainingLeak,
-    UnseenTestClip,
-    find_training_leaks,
-    group_related_examples,
-    require_no_training_leaks,
-    sample_held_out_groups,
-)
 from unreel.training.recipe import TrainingDataSection, TrainRecipe, UnseenBenchmarkSection
 
 if TYPE_CHECKING:
     from unreel.core.question import Question
 
-_ANY_SPACE: Final = BoxSpace("permille", PERMILLE, PERMILLE)
+
+PRINTS = TableSchema(name="prints", version=1, columns={"print": "string"})
+"""Table of clip fingerprints: `print` is the fingerprint as JSON; the key is the clip id."""
+_PRINT = TypeAdapter(ClipFingerprint)
+
+
+class ClipFingerprintStage(MediaStage):
+    """Pipeline stage that adds the fingerprint of a clip to its row."""
+
+    def __init__(self, access: ClipAccessSettings, *, in_flight: int = 2) -> None:
+        super().__init__(access, WorkerResources(in_flight=in_flight))
+
+    def __call__(self, row: Row) -> Row:
+        with provide_local_clip_file(row["_location"], self._access) as file:
+            scan = self._reader.scan(file)
+        if isinstance(scan, Failure):
+            return convert_to_failed_row(row, scan)
+        fingerprint = compute_clip_fingerprint(scan, find_frame_borders(scan.picked))
+        return row | {"print": _PRINT.dump_json(fingerprint).decode()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateSearchResult:
+    """Pairs of clips with the same content, and counts of clips that could not be compared."""
+
+    matches: tuple[NearDuplicateClipPair, ...]
+    unlooked: Mapping[str, int]
+    """Number of clips that could not be decoded, by reason; these are compared by their bytes only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingClipCache:
+    """Stored tables of the properties and fingerprints of training clips, in `folder`."""
+
+    folder: Path
+    access: ClipAccessSettings
+    on_step: OnStep = lambda _part, _progress: None
+
+    def find(
+        self, benchmark: Benchmark, entries: Sequence[Entry], *, cleaned: bool = False
+    ) -> Iterator[ProbedEntry[Clip]]:
+        """Probe the files of the benchmark `entries`, and yield each entry with its clip properties."""
+        # Different benchmarks may use the same file names.
+        code = digest("benchmark", str(benchmark.root.absolute()))[:16]
+        table = self._table(f"clips-{code}", CLIPS)
+        run_pending_questions(
+            iter_clip_file_rows(benchmark, entries, self.access, cleaned=cleaned),
+            [ClipProbeStage(self.access)],
+            table=table,
+            on_progress=lambda progress: self.on_step("clips", progress),
+        )
+        yield from StoredClipFacts(table).find_files(benchmark, entries, cleaned=cleaned)
+
+    def compare(self, clips: Sequence[Clip]) -> DuplicateSearchResult:
+        """Find all pairs of `clips` with the same content; clips are identified by their id."""
+        locations = {clip.id: clip.location for clip in clips}
+        table = self._table("prints", PRINTS)
+        run_pending_questions(
+            ({"key": key, "_location": location} for key, location in locations.items()),
+            [ClipFingerprintStage(self.access)],
+            table=table,
+            on_progress=lambda progress: self.on_step("fingerprints", progress),
+        )
+        prints: list[tuple[str, ClipFingerprint]] = []
+        unlooked: dict[str, int] = {}
+        keys = sorted(locations)
+        for chunk in iter_chunks(keys):
+            for row in table.get(chunk):
+                reason = row["failure_reason"]
+                if reason is None:
+                    prints.append((row["key"], _PRINT.validate_json(row["print"])))
+                else:
+                    unlooked[reason] = unlooked.get(reason, 0) + 1
+        matches = find_near_duplicates(InMemoryFingerprints(sorted(prints)), all_pairs=True)
+        return DuplicateSearchResult(matches=tuple(matches), unlooked=unlooked)
+
+    def _table(self, name: str, schema: TableSchema) -> LanceTable:
+        OutputDirectory(self.folder).make()
+        return LanceTable(StorageLocation(str(self.folder)) / f"{name}.lance", schema)
+
+
+_TOLD = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnseenTestClip:
+    """A test clip that must not be trained on."""
+
+    name: str
+    benchmark: str
+    source: str
+    clip: Clip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingLeak:
+    """A training clip and a test clip with the same bytes, source or content."""
+
+    trained: str
+    unseen: str
+    benchmark: str
+    why: str
+    """Kind of match: `same bytes`, `same source` or `near-duplicate`."""
+
+    def __str__(self) -> str:
+        return f"{self.trained} and {self.unseen} of {self.benchmark} ({self.why})"
+
+
+def find_training_leaks(
+    trained: Iterable[TrainingExample],
+    unseen: Sequence[UnseenTestClip],
+    pairs: Iterable[NearDuplicateClipPair],
+) -> tuple[TrainingLeak, ...]:
+    """Return each test clip in `unseen` that is also in the training data, with its strongest match."""
+    by_clip: dict[str, str] = {}
+    by_source: dict[str, str] = {}
+    for example in trained:
+        by_clip |= {clip.id: example.name for clip in example.clips}
+        if example.source:
+            by_source.setdefault(example.source, example.name)
+    alike = _map_similar_clips(pairs, by_clip)
+    leaks = []
+    for clip in unseen:
+        ties = {
+            "same bytes": by_clip.get(clip.clip.id),
+            "near-duplicate": alike.get(clip.clip.id),
+            "same source": by_source.get(clip.source),
+        }
+        tie = next((tie for tie, name in ties.items() if name is not None), None)
+        if tie is not None:
+            leaks.append(
+                TrainingLeak(
+                    trained=ties[tie] or "", unseen=clip.name, benchmark=clip.benchmark, why=tie
+                )
+            )
+    return tuple(leaks)
+
+
+def require_no_training_leaks(leaks: Sequence[TrainingLeak]) -> None:
+    """Raise `InvalidSettingError` if a test clip is in the training data."""
+    if not leaks:
+        return
+    listed = "; ".join(map(str, leaks[:_TOLD]))
+    more = f"; and {len(leaks) - _TOLD} more" if len(leaks) > _TOLD else ""
+    raise InvalidSettingError(
+        "holdout.benchmarks",
+        f"{len(leaks)} test clips are also in the training data: {listed}{more}",
+        "Remove them from one side, name another split, or train anyway with --accept-leak",
+    )
+
+
+def _map_similar_clips(
+    pairs: Iterable[NearDuplicateClipPair], by_clip: Mapping[str, str]
+) -> dict[str, str]:
+    """Return, by clip id, the name of a training example with the same content."""
+    alike: dict[str, str] = {}
+    for match in pairs:
+        if match.first in by_clip:
+            alike.setdefault(match.second, by_clip[match.first])
+        if match.second in by_clip:
+            alike.setdefault(match.first, by_clip[match.second])
+    return alike
+
+
+_SOURCE = "source "
+_CLIP = "clip "
+
+
+def group_related_examples(
+    examples: Sequence[TrainingExample], kin: Iterable[tuple[str, str]]
+) -> list[str]:
+    """Return the name of each example's group, which is held out or trained on as a unit.
+
+    A group joins clips with the same source, the same bytes or the same content. `kin` contains
+    pairs of ids of clips with the same content. A group has the name of one of its sources; added clips
+    do not change the name unless they connect the group with other sources.
+    """
+    ties = [_list_group_keys(example) for example in examples]
+    names = sorted({tie for keys in ties for tie in keys})
+    known = set(names)
+    pairs = [(keys[0], key) for keys in ties for key in keys[1:]]
+    pairs += [
+        (_CLIP + first, _CLIP + second)
+        for first, second in kin
+        if _CLIP + first in known and _CLIP + second in known
+    ]
+    bundle = {
+        tie: _select_group_name(group)
+        for group in group_connected_names(names, pairs)
+        for tie in group
+    }
+    return [bundle[keys[0]] for keys in ties]
+
+
+def sample_held_out_groups(bundles: Iterable[str], *, share: float, seed: int) -> frozenset[str]:
+    """Sample the groups that are held out, and return their names.
+
+    A group is selected by the hash of its name, so that a new group does not affect the others.
+    If `share` is above 0, at least one group is held out and at least one is left for training.
+
+    Raises:
+        InvalidSettingError: There is only one group.
+    """
+    placed = sorted({(digest("held out", str(seed), name), name) for name in bundles})
+    if share == 0 or not placed:
+        return frozenset()
+    if len(placed) == 1:
+        raise InvalidSettingError(
+            "holdout.share",
+            f"all clips belong to one scene, {placed[0][1]!r}",
+            "Add clips of other scenes, name a held-out split (holdout.split), or set "
+            "holdout.share=0 to train on all clips",
+        )
+    n_held = sum(int(hashed[:13], 16) < share * 16**13 for hashed, _ in placed)
+    n_held = min(max(n_held, 1), len(placed) - 1)
+    return frozenset(name for _, name in placed[:n_held])
+
+
+def _list_group_keys(example: TrainingExample) -> list[str]:
+    ties = [_CLIP + clip.id for clip in example.clips]
+    # A clip without a scene is its own scene; a twin made from it has its name as the source.
+    return [_SOURCE + (example.source or example.name), *ties]
+
+
+def _select_group_name(group: Sequence[str]) -> str:
+    """Return the source of lowest hash, so that larger groups are not held out more often."""
+    sources = (tie.removeprefix(_SOURCE) for tie in group if tie.startswith(_SOURCE))
+    return min(sources, key=lambda source: digest("bundle", source))
+
+
+_ANY_SPACE = BoxSpace("permille", PERMILLE, PERMILLE)
 """Any valid box space: whether an answer can be a target does not depend on the units of its boxes."""
-_REASONS: Final = 100
+_REASONS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,19 +356,19 @@ def read_training_examples(
             is also a test clip.
         UnreadableSourceError: A benchmark gives no example.
     """
-    shelf = TrainingClipCache(folder=folder, access=access, on_step=on_step)
-    gathering = _ExampleCollector(recipe, shelf)
+    directory = TrainingClipCache(folder=folder, access=access, on_step=on_step)
+    gathering = _ExampleCollector(recipe, directory)
     for i, section in enumerate(recipe.data):
         gathering.take(i, section)
     unseen = [
         each
         for section in recipe.holdout.benchmarks
-        for each in _iter_unseen_test_clips(recipe, section, shelf)
+        for each in _iter_unseen_test_clips(recipe, section, directory)
     ]
     compared = DuplicateSearchResult(matches=(), unlooked={})
     if recipe.holdout.near_duplicates:
         clips = [clip for example in gathering.all for clip in example.clips]
-        compared = shelf.compare([*clips, *(each.clip for each in unseen)])
+        compared = directory.compare([*clips, *(each.clip for each in unseen)])
     train, held_out = gathering.part(compared)
     leaks = find_training_leaks(train, unseen, compared.matches)
     if not accept_leak:
@@ -146,8 +387,8 @@ def read_training_examples(
 class _ExampleCollector:
     """Collector of the examples of all benchmarks, with counts of rows that give no example."""
 
-    def __init__(self, recipe: TrainRecipe, shelf: TrainingClipCache) -> None:
-        self._recipe, self._shelf = recipe, shelf
+    def __init__(self, recipe: TrainRecipe, cache: TrainingClipCache) -> None:
+        self._recipe, self._shelf = recipe, cache
         self._asked: dict[Question, PlannedQuestion[Clip]] = {}
         self._reasons: Counter[str] = Counter()
         self._first: list[Rejected] = []
@@ -178,12 +419,12 @@ class _ExampleCollector:
         n_before = len(self.all)
         self._taken += self._ask(index, section, benchmark, own)
         if len(self.all) == n_before:
-            source, problem = (
-                str(section.path),
+            source = str(section.path)
+            raise UnreadableSourceError(
+                source,
                 f"none of its {len(own):,} clips gives an example",
+                f"The first is {self._first[0]}" if self._first else "Check its truth",
             )
-            remedy = f"The first is {self._first[0]}" if self._first else "Check its truth"
-            raise UnreadableSourceError(source, problem, remedy)
         if split_name is not None:
             apart = [entry for entry in entries if entry.split == split_name]
             if not apart:
@@ -200,11 +441,11 @@ class _ExampleCollector:
         )
 
     def part(
-        self, compared: DuplicateSearchResult
+        self, result: DuplicateSearchResult
     ) -> tuple[list[TrainingExample], list[TrainingExample]]:
         """Return the training examples and the held-out examples; no scene is in both."""
         bundles = group_related_examples(
-            self.all, [(match.first, match.second) for match in compared.matches]
+            self.all, [(match.first, match.second) for match in result.matches]
         )
         bound = list(zip(self.all, bundles, strict=True))
         if self._recipe.holdout.split is None:
@@ -220,9 +461,11 @@ class _ExampleCollector:
                 self._leave(Rejected(example.name, reason))
         apart_examples = [example for example, bundle in apart if bundle not in learned]
         if not apart_examples:
-            setting, problem = "holdout.split", "every clip of it shows a scene that is trained on"
-            remedy = "Name another split, or leave it out: holdout.share draws whole scenes"
-            raise InvalidSettingError(setting, problem, remedy)
+            raise InvalidSettingError(
+                "holdout.split",
+                "every clip of it shows a scene that is trained on",
+                "Name another split, or leave it out: holdout.share draws whole scenes",
+            )
         return [example for example, _ in trained], apart_examples
 
     def left_out(self) -> SkippedExampleCounts:
@@ -300,30 +543,30 @@ def _open_section_benchmark(
 
 
 def _iter_unseen_test_clips(
-    recipe: TrainRecipe, section: UnseenBenchmarkSection, shelf: TrainingClipCache
+    recipe: TrainRecipe, section: UnseenBenchmarkSection, cache: TrainingClipCache
 ) -> Iterator[UnseenTestClip]:
     """Yield every test clip of `section`: of its benchmark, or of a split of the training data."""
     if section.benchmark is None:
         for data in {data.path: data for data in recipe.data}.values():
             yield from _iter_benchmark_clips(
-                _open_section_benchmark(data, shelf.access, data.path), section.split, shelf
+                _open_section_benchmark(data, cache.access, data.path), section.split, cache
             )
         return
     yield from _iter_benchmark_clips(
-        _open_section_benchmark(section, shelf.access, Path(section.benchmark)),
+        _open_section_benchmark(section, cache.access, Path(section.benchmark)),
         section.split,
-        shelf,
+        cache,
     )
 
 
 def _iter_benchmark_clips(
-    benchmark: Benchmark, split: str | None, shelf: TrainingClipCache
+    benchmark: Benchmark, split: str | None, cache: TrainingClipCache
 ) -> Iterator[UnseenTestClip]:
     reading = BenchmarkStats()
     entries = [entry for entry in reading.watch(benchmark) if split in {None, entry.split}]
     if not entries:
         raise reading.nothing(str(benchmark.root), split)
-    for probed in shelf.find(benchmark, entries, cleaned=any(e.cleaned for e in entries)):
+    for probed in cache.find(benchmark, entries, cleaned=any(e.cleaned for e in entries)):
         for clip in (probed.clip, probed.cleaned):
             if isinstance(clip, Clip):
                 entry = probed.entry

@@ -1,10 +1,12 @@
-"""Reward of one answer, from 0 to 1, by its verdict and the ground truth."""
+"""Reward of one answer, from 0 to 1, by its verdict and the ground truth; answer keys as JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
+from unreel.benchmarks.export.exported_question import format_truths_json, parse_truths_json
 from unreel.core.clip import Real
+from unreel.core.input_files import parse_json
 from unreel.core.judgement import Label
 from unreel.core.verdict import (
     LocateVerdict,
@@ -15,8 +17,13 @@ from unreel.core.verdict import (
     Unparsed,
     Verdict,
 )
+from unreel.protocols.box_space import BoxSpace, parse_box_space
+from unreel.protocols.protocol import AnswerContext, get_protocol
 from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.protocols.trace.prompts import asks_onset_time
+from unreel.recipes.validation import Count, RecipeSection, Text, validate_recipe_sections
+from unreel.reviewers.contract import ReviewRequest
+from unreel.training.examples.example import TrainingExample, TrainingExampleInput
 from unreel.training.rewards.reward_settings import (
     AnswerRewardSettings,
     compute_box_closeness,
@@ -26,7 +33,7 @@ from unreel.training.rewards.reward_settings import (
     is_malformed_answer_part,
 )
 
-_WIDEST: Final = 4
+_WIDEST = 4
 """Maximum difference of two scores on the scale of `realism`."""
 
 
@@ -41,11 +48,11 @@ class AnswerReward:
     evidence. Parts that the ground truth lacks are absent."""
 
 
-NOTHING: Final = AnswerReward(0.0)
+NOTHING = AnswerReward(0.0)
 
 
 def compute_answer_reward(
-    verdict: Verdict, truths: Sequence[Any], terms: AnswerRewardSettings, *, prompt: str
+    verdict: Verdict, truths: Sequence[Any], settings: AnswerRewardSettings, *, prompt: str
 ) -> AnswerReward:
     """Return the highest reward of the answer `verdict` over the ground truths of its question.
 
@@ -57,28 +64,28 @@ def compute_answer_reward(
     Explanations are not scored.
     """
     return max(
-        (_compute_reward_for_truth(verdict, truth, terms, prompt) for truth in truths),
+        (_compute_reward_for_truth(verdict, truth, settings, prompt) for truth in truths),
         key=lambda r: r.total,
     )
 
 
 def _compute_reward_for_truth(
-    verdict: Verdict, truth: Any, terms: AnswerRewardSettings, prompt: str
+    verdict: Verdict, truth: Any, settings: AnswerRewardSettings, prompt: str
 ) -> AnswerReward:
     match verdict:
         case TraceVerdict():
-            return _compute_trace_reward(verdict, truth, terms, prompt)
+            return _compute_trace_reward(verdict, truth, settings, prompt)
         case RealismVerdict():
-            return _compute_realism_reward(verdict, truth.score, terms)
+            return _compute_realism_reward(verdict, truth.score, settings)
         case RealityVerdict():
             label = Label.REAL if isinstance(truth, Real) else Label.GENERATED
             formed = not is_malformed_answer_part(verdict.confidence)
             return _compute_label_reward(
-                verdict.label, label, [("format", terms.format, formed)], terms
+                verdict.label, label, [("format", settings.format, formed)], settings
             )
         case LocateVerdict():
             return _compute_label_reward(
-                verdict.label, truth.label, [("format", terms.format, True)], terms
+                verdict.label, truth.label, [("format", settings.format, True)], settings
             )
         case PreferenceVerdict():
             return AnswerReward(1.0, {"label": 1.0}) if verdict.real is truth else NOTHING
@@ -87,21 +94,25 @@ def _compute_reward_for_truth(
 
 
 def _compute_trace_reward(
-    verdict: TraceVerdict, truth: TraceTruth, terms: AnswerRewardSettings, prompt: str
+    verdict: TraceVerdict, truth: TraceTruth, settings: AnswerRewardSettings, prompt: str
 ) -> AnswerReward:
     takes_back = verdict.label is Label.REAL and not isinstance(verdict.box, Unparsed)
     formed = not has_malformed_evidence(verdict) and not takes_back
-    parts = [("format", terms.format, float(formed))]
+    parts = [("format", settings.format, float(formed))]
     if truth.box is not None:
         closeness = compute_box_closeness(verdict.box, truth)
-        parts.append(("box", terms.box, _scale_closeness_above_bar(closeness, terms.box_bar)))
-    evidence = terms.box + (terms.onset + terms.span if asks_onset_time(prompt) else 0.0)
+        parts.append(("box", settings.box, _scale_closeness_above_bar(closeness, settings.box_bar)))
+    evidence = settings.box + (settings.onset + settings.span if asks_onset_time(prompt) else 0.0)
     if truth.start_us is not None and asks_onset_time(prompt):
-        closeness = compute_onset_closeness(verdict.start_us, truth, within=terms.onset_within)
-        parts.append(("onset", terms.onset, _scale_closeness_above_bar(closeness, terms.onset_bar)))
+        closeness = compute_onset_closeness(verdict.start_us, truth, within=settings.onset_within)
+        parts.append(
+            ("onset", settings.onset, _scale_closeness_above_bar(closeness, settings.onset_bar))
+        )
         closeness = compute_span_closeness(verdict.start_us, truth)
-        parts.append(("span", terms.span, _scale_closeness_above_bar(closeness, terms.span_bar)))
-    return _compute_label_reward(verdict.label, truth.label, parts, terms, evidence=evidence)
+        parts.append(
+            ("span", settings.span, _scale_closeness_above_bar(closeness, settings.span_bar))
+        )
+    return _compute_label_reward(verdict.label, truth.label, parts, settings, evidence=evidence)
 
 
 def _scale_closeness_above_bar(closeness: float | None, bar: float) -> float:
@@ -111,9 +122,9 @@ def _scale_closeness_above_bar(closeness: float | None, bar: float) -> float:
 
 def _compute_label_reward(
     label: Label | Unparsed,
-    true: Label,
+    true_label: Label,
     others: Sequence[tuple[str, float, float]],
-    terms: AnswerRewardSettings,
+    settings: AnswerRewardSettings,
     *,
     evidence: float = 0.0,
 ) -> AnswerReward:
@@ -121,35 +132,151 @@ def _compute_label_reward(
 
     Args:
         label: Label of the answer.
-        true: True label.
+        true_label: True label.
         others: Name, weight and value of each other part.
-        terms: Settings of the reward.
+        settings: Settings of the reward.
         evidence: Total weight of the evidence that the question asks for.
     """
     if isinstance(label, Unparsed):
         return NOTHING
-    scale = terms.real_scale if true is Label.REAL else terms.generated_scale
-    if label is not true:
+    scale = settings.real_scale if true_label is Label.REAL else settings.generated_scale
+    if label is not true_label:
         missed = label is Label.REAL
         return (
-            AnswerReward(scale * (1 - 1 / terms.false_alarm), {"label": 0.0}) if missed else NOTHING
+            AnswerReward(scale * (1 - 1 / settings.false_alarm), {"label": 0.0})
+            if missed
+            else NOTHING
         )
-    base = terms.label + terms.format
+    base = settings.label + settings.format
     steepness = min(1.0, base / evidence) if evidence else 1.0  # so that no reward falls below 0
-    earned = terms.label + sum(
+    earned = settings.label + sum(
         weight * part * (1 if name == "format" else steepness) for name, weight, part in others
     )
     worth = min(1.0, max(0.0, earned / (base + evidence)))
     parts = {"label": 1.0, **{name: part for name, _, part in others}}
-    return AnswerReward(scale * (1 - (1 - worth) / terms.false_alarm), parts)
+    return AnswerReward(scale * (1 - (1 - worth) / settings.false_alarm), parts)
 
 
 def _compute_realism_reward(
-    verdict: RealismVerdict, true: int, terms: AnswerRewardSettings
+    verdict: RealismVerdict, true: int, settings: AnswerRewardSettings
 ) -> AnswerReward:
     if isinstance(verdict.score, Unparsed):
         return NOTHING
     closeness = 1 - abs(verdict.score - true) / _WIDEST
     formed = float(not is_malformed_answer_part(verdict.family))
-    total = (terms.label * closeness + terms.format * formed) / (terms.label + terms.format)
+    total = (settings.label * closeness + settings.format * formed) / (
+        settings.label + settings.format
+    )
     return AnswerReward(total, {"label": closeness, "format": formed})
+
+
+LONGEST = 20_000
+"""Maximum number of characters of an answer. A longer answer gets no reward, because parsing it would delay the
+training."""
+
+
+class _BoxSpaceJson(RecipeSection):
+    name: Text
+    width: Count
+    height: Count
+
+
+class _AnswerKeyJson(RecipeSection):
+    protocol: Text
+    prompt: Text
+    space: _BoxSpaceJson | None
+    truths: str
+    terms: AnswerRewardSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerKey:
+    """Ground truth and settings that determine the rewards of all answers to one question."""
+
+    protocol: str
+    prompt: str
+    """Name of the prompt variant of the question."""
+    space: BoxSpace | None
+    """Coordinate space of the boxes; `None` for a protocol without boxes."""
+    truths: tuple[Any, ...]
+    terms: AnswerRewardSettings
+
+    def mark(self, text: str) -> AnswerReward:
+        """Return the reward of the answer `text` by the strict parser; 0, without exception, if unparsable."""
+        if len(text) > LONGEST:
+            return NOTHING
+        reading = AnswerContext(mode="strict", prompt=self.prompt, space=self.space)
+        verdict = get_protocol(self.protocol).parse(text, reading)
+        return compute_answer_reward(verdict, self.truths, self.terms, prompt=self.prompt)
+
+    def write(self) -> str:
+        space = self.space
+        return _AnswerKeyJson(
+            protocol=self.protocol,
+            prompt=self.prompt,
+            space=_BoxSpaceJson(name=space.name, width=space.width, height=space.height)
+            if space
+            else None,
+            truths=format_truths_json(self.protocol, self.truths),
+            terms=self.terms,
+        ).model_dump_json()
+
+
+def parse_answer_key(text: str) -> AnswerKey:
+    """Parse the JSON of `AnswerKey.write`; raise `InvalidSettingError` if it is another text."""
+    written = validate_recipe_sections(_AnswerKeyJson, parse_json(text.encode()))
+    space = written.space
+    return AnswerKey(
+        protocol=written.protocol,
+        prompt=written.prompt,
+        space=BoxSpace(space.name, space.width, space.height) if space else None,
+        truths=parse_truths_json(written.protocol, written.truths),
+        terms=written.terms,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptWithAnswerKey:
+    """A question as model input, with the answer key that computes the rewards of its answers."""
+
+    request: ReviewRequest
+    key: AnswerKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionWithTruths:
+    """A question with all its ground truths; an answer is rewarded by the best-matching one."""
+
+    example: TrainingExample
+    """Example of the question's first annotation row."""
+    truths: tuple[Any, ...]
+
+    @property
+    def called(self) -> str:
+        """Return the label of the question's first ground truth, as one word."""
+        return get_protocol(self.example.question.instrument.protocol).wording.right(self.truths[0])
+
+    def key(self, example: TrainingExampleInput, settings: AnswerRewardSettings) -> AnswerKey:
+        """Return the answer key of the question, from its model input `example` and the settings `settings`."""
+        question, space = self.example.question, None
+        if example.box_space is not None:
+            width, height = self.example.clips[0].size
+            space = parse_box_space(example.box_space, width=width, height=height)
+        return AnswerKey(
+            protocol=question.instrument.protocol,
+            prompt=question.condition.prompt,
+            space=space,
+            truths=self.truths,
+            terms=settings,
+        )
+
+
+def group_examples_by_question(examples: Sequence[TrainingExample]) -> list[QuestionWithTruths]:
+    """Group `examples` by their question, in order; a clip with several rows gives one question."""
+    rows: dict[Any, list[TrainingExample]] = {}
+    for example in examples:
+        rows.setdefault(example.question, []).append(example)
+    return [
+        QuestionWithTruths(example=same[0], truths=tuple(row.truth for row in same))
+        for same in rows.values()
+    ]

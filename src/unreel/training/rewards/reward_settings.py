@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, median, stdev
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
 
@@ -64,15 +64,15 @@ def is_malformed_answer_part(part: object) -> bool:
 
 A = TypeVar("A")
 
-LOWEST_BAR: Final = 0.1
-_UNKNOWN_BAR: Final = 0.25
+LOWEST_BAR = 0.1
+_UNKNOWN_BAR = 0.25
 """Bar if too few clips have such a ground truth."""
-_FEWEST: Final = 3
-_MOST_TRIED: Final = 100
-_MOST_CLIPS: Final = 1000
-_SIDES: Final = (1.0, 0.7, 0.5, 0.3)
+_FEWEST = 3
+_MOST_TRIED = 100
+_MOST_CLIPS = 1000
+_SIDES = (1.0, 0.7, 0.5, 0.3)
 """Side lengths of the centred boxes that are tried as constant answers, as fractions of the frame."""
-_PARTS: Final = (0.0, 0.25, 0.5, 0.75)
+_PARTS = (0.0, 0.25, 0.5, 0.75)
 """Onsets that are tried as constant answers, as fractions of the clip's length."""
 
 
@@ -114,8 +114,8 @@ def score_constant_answers(
     def onset(moment: _ConstantOnset, truth: TraceTruth) -> float | None:
         return compute_onset_closeness(moment.of(truth), truth, within=onset_within)
 
-    def span(moment: _ConstantOnset, truth: TraceTruth) -> float | None:
-        return compute_span_closeness(moment.of(truth), truth)
+    def span(onset: _ConstantOnset, truth: TraceTruth) -> float | None:
+        return compute_span_closeness(onset.of(truth), truth)
 
     moments = list(_iter_constant_onsets(clips))
     return ConstantAnswerScores(
@@ -177,7 +177,7 @@ def _sample_evenly(values: Sequence[A], most: int) -> Sequence[A]:
 
 Bar = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
-_SHARED: Final = ("label", "box", "onset", "span", "format", "false_alarm", "onset_within")
+_SHARED = ("label", "box", "onset", "span", "format", "false_alarm", "onset_within")
 
 
 class AnswerRewardSettings(RecipeSection):

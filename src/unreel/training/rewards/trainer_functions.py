@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
-from unreel.training.rewards.answer_key import AnswerKey, parse_answer_key
+from unreel.training.rewards.reward import AnswerKey, parse_answer_key
 
-_KEPT: Final = 4096
+_KEPT = 4096
 """Maximum number of cached answer keys; each is used for several consecutive answers."""
 
 

@@ -4,11 +4,19 @@ An `ExampleCollator` is sent to the decoding workers. Each worker opens its own 
 first call, and all workers share one cache.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+import os
+import pickle
+import signal
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from multiprocessing import get_context, parent_process
+from multiprocessing.managers import BaseManager
+from typing import Any
 
 from torch import Tensor
 from torch.utils.data import get_worker_info
@@ -25,24 +33,89 @@ from unreel.engine.storage_access import (
 )
 from unreel.media.access import open_media_reader
 from unreel.media.reader import MediaReader
-from unreel.reviewers.ask import ClipInputLoader
+from unreel.reviewers.clip_inputs import ClipInputLoader
 from unreel.reviewers.contract import ClipInput, InputKind
 from unreel.reviewers.local.encoder import IGNORED, EncodedRequest, RequestEncoder
 from unreel.training.examples.example import (
+    ExampleOrder,
     TrainingExample,
     TrainingExampleInput,
     load_training_example_input,
 )
-from unreel.training.examples.order import ExampleOrder
-from unreel.training.sft.lru_cache import (
-    exit_with_parent_process,
-    read_cached_value,
-    write_cached_value,
-)
 
-PLACE: Final = "place"
-UNSHOWN: Final = "unshown"
-_MOST_TRIES: Final = 100
+
+class LruCache:
+    """LRU cache of bytes by key, with a total size of at most `most_bytes`."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes, self._n_bytes = most_bytes, 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, key: str) -> bytes | None:
+        """Return the bytes stored under `key`; `None` if missing."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        return self._kept.get(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store `data` under `key` unless it is larger than the cache, and drop the least recently used."""
+        if len(data) > self._most_bytes:
+            return
+        self._n_bytes += len(data) - len(self._kept.pop(key, b""))
+        self._kept[key] = data
+        while self._n_bytes > self._most_bytes:
+            _, gone = self._kept.popitem(last=False)
+            self._n_bytes -= len(gone)
+
+
+def read_cached_value(gallery: Any, key: str) -> Any:
+    """Return the value of `key`, pickled in memory by this training; `None` if it is missing."""
+    data = gallery.get(key)
+    return None if data is None else pickle.loads(data)  # noqa: S301
+
+
+def write_cached_value(gallery: Any, key: str, value: object) -> None:
+    """Pickle `value` and store it in the cache under `key`."""
+    gallery.put(key, pickle.dumps(value))
+
+
+class _CacheServer(BaseManager):
+    """Manager process that holds one cache for all decoding workers."""
+
+
+_CacheServer.register("Gallery", LruCache)
+
+
+def exit_with_parent_process() -> None:
+    """Make this process exit when its parent process exits, and ignore Ctrl-C.
+
+    A killed training cannot stop its workers, and torch's own watchdog checks only the fork server,
+    which runs as long as its children.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_exit_after_process, args=(parent_process(),), daemon=True).start()
+
+
+def _exit_after_process(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
+@contextlib.contextmanager
+def open_clip_input_cache(most_bytes: int, *, shared: bool) -> Iterator[Any]:
+    """Open a cache of clip inputs, in this process or (if `shared`) in one that all workers share."""
+    if not shared:
+        yield LruCache(most_bytes)
+        return
+    keeper = _CacheServer(ctx=get_context("forkserver"))
+    keeper.start(exit_with_parent_process)
+    with keeper:
+        yield keeper.Gallery(most_bytes)  # type: ignore[attr-defined]  # registered by name
+
+
+PLACE = "place"
+UNSHOWN = "unshown"
+_MOST_TRIES = 100
 
 
 Told = tuple[str, str, str]
@@ -89,25 +162,34 @@ class ExampleCollator:
                 unshown[example.key] = (example.name, request.reason.value, request.detail)
             else:
                 encoded.append(request)
-        taught = bool(encoded)
-        if not taught:
+        input_spec = bool(encoded)
+        if not input_spec:
             encoded = [self._stand_in(rows[-1][PLACE], unshown)]
         batch: dict[str, Any] = self._encoder.collate(encoded, pad="right")
-        if not taught:
+        if not input_spec:
             batch["labels"].fill_(IGNORED)
         return batch | {UNSHOWN: tuple(unshown.items())}
 
     def lesson(self, example: TrainingExample) -> TrainingExampleInput | Failure:
         """Return the training example as model input, or the failure of its clips."""
         if self._showing is None:
-            self._showing = _open_clip_input_loader(self._access, self._gallery)
+            if get_worker_info() is not None:
+                exit_with_parent_process()
+            opened = open_media_reader(self._access.settings, trusted=self._access.trusted)
+            self._showing = _CachedClipInputLoader(
+                reader=opened.__enter__(),
+                open_file=partial(provide_local_clip_file, access=self._access),
+                find_change=find_clip_change,
+                gallery=self._gallery,
+                opened=opened,
+            )
         return load_training_example_input(example, self._showing, self._encoder)
 
     def _encode(self, example: TrainingExample) -> EncodedRequest | Failure:
         lesson = self.lesson(example)
         if isinstance(lesson, Failure):
             return lesson
-        return self._encoder.encode(lesson.sheet, lesson.target)
+        return self._encoder.encode(lesson.request, lesson.target)
 
     def _stand_in(self, index: int, unshown: Mapping[str, Told]) -> EncodedRequest:
         for further in range(index + 1, index + 1 + _MOST_TRIES):
@@ -148,17 +230,3 @@ class _CachedClipInputLoader(ClipInputLoader):
         if not isinstance(loaded, Failure):
             write_cached_value(self.gallery, key, loaded)
         return loaded
-
-
-def _open_clip_input_loader(access: ClipAccessSettings, gallery: Any) -> ClipInputLoader:
-    """Open a media reader for this process and return the cached loader of clip inputs that uses it."""
-    if get_worker_info() is not None:
-        exit_with_parent_process()
-    opened = open_media_reader(access.settings, trusted=access.trusted)
-    return _CachedClipInputLoader(
-        reader=opened.__enter__(),
-        open_file=partial(provide_local_clip_file, access=access),
-        find_change=find_clip_change,
-        gallery=gallery,
-        opened=opened,
-    )

@@ -1,13 +1,13 @@
 """TRL's supervised trainer with unreel's batches, checkpoints and validation, and the arguments of trainers."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from math import isfinite
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 import torch.distributed
@@ -36,7 +36,7 @@ from unreel.training.sft.batches import (
     ExampleCollator,
     build_unusable_examples_error,
 )
-from unreel.training.sft.early_stopping import EarlyStoppingState, TrainingValidationResult
+from unreel.training.sft.validation import EarlyStoppingState, TrainingValidationResult
 
 
 def build_trainer_arguments(recipe: TrainRecipe, folder: Path, *, n_steps: int) -> dict[str, Any]:
@@ -67,12 +67,12 @@ def build_trainer_arguments(recipe: TrainRecipe, folder: Path, *, n_steps: int) 
     }
 
 
-STATE: Final = f"{INNER}/vigil.json"
-HISTORY: Final = "trainer_state.json"
-_STATE_BYTES: Final = 64 << 20
-MOST_UNSHOWN: Final = 0.1
+STATE = f"{INNER}/vigil.json"
+HISTORY = "trainer_state.json"
+_STATE_BYTES = 64 << 20
+MOST_UNSHOWN = 0.1
 """Maximum fraction of examples so far that cannot be decoded or encoded; above it, the training fails."""
-_FEW: Final = 10
+_FEW = 10
 """Number of failed clips that is always accepted."""
 
 LookAt = Callable[["ResumableSftTrainer"], TrainingValidationResult | None]
@@ -100,9 +100,9 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
 
     Args:
         model: Model to train.
-        desk: Context of the training.
+        context: Context of the training.
         n_steps: Number of steps of the complete training.
-        vigil: Earlier validation results of a resumed training.
+        state: Earlier validation results of a resumed training.
     """
 
     control: Any
@@ -110,20 +110,24 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
     def __init__(
         self,
         model: Any,
-        desk: SftTrainerContext,
+        context: SftTrainerContext,
         *,
         processor: Any,
         n_steps: int,
-        vigil: EarlyStoppingState,
+        state: EarlyStoppingState,
     ) -> None:
-        self.desk, self.vigil, self.checkpoints = desk, vigil, TrainingCheckpointStore(desk.folder)
-        config = _build_sft_config(desk, n_steps)
+        self.desk, self.vigil, self.checkpoints = (
+            context,
+            state,
+            TrainingCheckpointStore(context.folder),
+        )
+        config = _build_sft_config(context, n_steps)
         n_rows = n_steps * config.per_device_train_batch_size * config.gradient_accumulation_steps
         super().__init__(
             model=model,
             args=config,
             train_dataset=Dataset.from_dict({PLACE: range(n_rows * config.world_size)}),
-            data_collator=desk.lessons,
+            data_collator=context.lessons,
             processing_class=processor,
             callbacks=[_SftCallbacks(self)],
         )
@@ -201,18 +205,24 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         for logged in self.state.log_history:
             if LOSS in logged or HELD_OUT in logged:
                 step = logged["step"]
+                names = {"learning_rate": "learning rate", "grad_norm": "gradient norm"}
+                dropped = {"step", "epoch", "entropy", "num_tokens", "mean_token_accuracy"}
                 by_step.setdefault(step, {"step": step, "epoch": step * per_step}).update(
-                    _select_logged_metrics(logged)
+                    {
+                        names.get(name, name): float(value)
+                        for name, value in logged.items()
+                        if isinstance(value, int | float) and name not in dropped
+                    }
                 )
         return [by_step[step] for step in sorted(by_step)]
 
-    def _write_words(self, folder: OutputDirectory) -> None:
+    def _write_words(self, directory: OutputDirectory) -> None:
         # A pickle of arguments: nothing needs it, and loading a pickle can execute code.
-        folder.remove("training_args.bin")
-        self.state.save_to_json(str(folder.root / HISTORY))
-        folder.write(STATE, json.dumps(asdict(self.vigil)).encode())
-        write_checkpoint_input_spec(self.desk.taught, folder.root)
-        write_model_card(self.desk.card(self.vigil, self.state.global_step), folder)
+        directory.remove("training_args.bin")
+        self.state.save_to_json(str(directory.root / HISTORY))
+        directory.write(STATE, json.dumps(asdict(self.vigil)).encode())
+        write_checkpoint_input_spec(self.desk.taught, directory.root)
+        write_model_card(self.desk.card(self.vigil, self.state.global_step), directory)
 
     @contextmanager
     def _told_of_saving(self) -> Iterator[None]:
@@ -227,11 +237,13 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             try:
                 raise_if_machine_error(error)
             except MachineError as refusal:
-                msg = f"{problem} ({refusal.problem}); {state}"
-                raise MachineError(msg, refusal.remedy) from error
+                raise MachineError(
+                    f"{problem} ({refusal.problem}); {state}", refusal.remedy
+                ) from error
             if "PytorchStreamWriter" in str(error):  # torch omits the system's error message
-                msg = f"{problem} ({format_library_error(error)}); {state}"
-                raise MachineError(msg, f"Make room. {GO_ON}") from error
+                raise MachineError(
+                    f"{problem} ({format_library_error(error)}); {state}", f"Make room. {GO_ON}"
+                ) from error
             raise
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
@@ -251,8 +263,8 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
 class _SftCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carries no types here
     """Trainer callbacks: report each step, start validations, and stop on request."""
 
-    def __init__(self, teacher: ResumableSftTrainer) -> None:
-        self._teacher = teacher
+    def __init__(self, trainer: ResumableSftTrainer) -> None:
+        self._teacher = trainer
 
     def on_step_end(self, _args: Any, state: Any, control: Any, **_: Any) -> Any:
         if state.global_step % self._teacher.desk.recipe.watch.every == 0:
@@ -267,12 +279,11 @@ class _SftCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carr
     def on_log(self, _args: Any, state: Any, _control: Any, logs: Any = None, **_: Any) -> None:
         if logs and LOSS in logs:
             if not isfinite(logs[LOSS]):
-                setting, problem = (
+                raise InvalidSettingError(
                     "optimise",
                     f"the loss of step {state.global_step:,} is no number",
+                    "Lower learning_rate, or add warmup, and start again with --fresh",
                 )
-                remedy = "Lower learning_rate, or add warmup, and start again with --fresh"
-                raise InvalidSettingError(setting, problem, remedy)
             self._teacher.desk.on_step(state.global_step, logs[LOSS], self._teacher.vigil)
 
     def _asked_to_stop(self) -> bool:
@@ -288,11 +299,11 @@ def read_early_stopping_state(checkpoint: Path) -> EarlyStoppingState:
     )
 
 
-def _build_sft_config(desk: SftTrainerContext, n_steps: int) -> SFTConfig:
-    optimise, watch = desk.recipe.optimise, desk.recipe.watch
+def _build_sft_config(context: SftTrainerContext, n_steps: int) -> SFTConfig:
+    optimise, watch = context.recipe.optimise, context.recipe.watch
     has_workers = optimise.workers > 0
     return SFTConfig(
-        **build_trainer_arguments(desk.recipe, desk.folder, n_steps=n_steps),
+        **build_trainer_arguments(context.recipe, context.folder, n_steps=n_steps),
         gradient_accumulation_steps=optimise.accumulate,
         train_sampling_strategy="sequential",
         dataloader_num_workers=optimise.workers,
@@ -303,13 +314,3 @@ def _build_sft_config(desk: SftTrainerContext, n_steps: int) -> SFTConfig:
         save_steps=watch.save_every,
         logging_nan_inf_filter=False,
     )
-
-
-def _select_logged_metrics(logged: Mapping[str, Any]) -> dict[str, float]:
-    names = {"learning_rate": "learning rate", "grad_norm": "gradient norm"}
-    dropped = {"step", "epoch", "entropy", "num_tokens", "mean_token_accuracy"}
-    return {
-        names.get(name, name): float(value)
-        for name, value in logged.items()
-        if isinstance(value, int | float) and name not in dropped
-    }

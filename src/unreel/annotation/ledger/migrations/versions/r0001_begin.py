@@ -1,22 +1,20 @@
 """The first tables, and triggers that prevent changes of stored judgements."""
 
-from typing import Final
-
 import sqlalchemy as sa
 from alembic import op
 
-revision: Final = "0001"
-down_revision: Final = None
+revision = "0001"
+down_revision = None
 
-_SEQUENCE: Final = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+_SEQUENCE = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 """Type of the sequence numbers; SQLite autoincrements only columns of exactly this type."""
-_LASTING: Final = ("ledger_annotations", "ledger_notices", "ledger_revisions")
-_KEYS: Final = {
+_LASTING = ("ledger_annotations", "ledger_notices", "ledger_revisions")
+_KEYS = {
     "ledger_annotations": "key = NEW.key OR seq = NEW.seq",
     "ledger_notices": "key = NEW.key OR seq = NEW.seq",
     "ledger_revisions": "campaign = NEW.campaign AND number = NEW.number",
 }
-_REFUSAL: Final = "the ledger is only added to: nothing that was said is changed or taken away"
+_REFUSAL = "the ledger is only added to: nothing that was said is changed or taken away"
 
 
 def upgrade() -> None:

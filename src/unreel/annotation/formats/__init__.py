@@ -1,1 +1,0 @@
-"""Readers, writers and conversion of video annotation files of other tools."""

@@ -1,0 +1,434 @@
+"""Quality of annotators: accuracy on known answers, speed, alarms, and the bias by prefilled annotations."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from unreel.annotation.agreement import (
+    AgreementMetric,
+    CampaignAgreement,
+    measure_annotator_agreement,
+    measure_overall_agreement,
+)
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, PrefillStudyArm
+from unreel.annotation.campaign_state import AnnotatorJudgement
+from unreel.annotation.consensus.outcome import SAME_FAULT
+from unreel.annotation.consensus.trace_consensus import cluster_annotator_traces
+from unreel.annotation.judgements import AnyValue, TraceAnswer
+from unreel.annotation.opinion import (
+    AnnotatorOpinion,
+    get_categorical_answer,
+    group_opinions_by_task,
+)
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
+from unreel.stats.resampling import Statistic
+from unreel.stats.row_sample import Array, RowSample, weighted_sum
+
+_TRUTH = ""
+
+Gold = TypeVar("Gold", bound=AnnotatorOpinion)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAnswerScore:
+    """Correctness, from 0 to 1, of one answer to a task whose right answer is known."""
+
+    scene: str
+    share: float
+    submitted_us: int
+
+
+def select_gold_opinions(opinions: Iterable[Gold]) -> list[Gold]:
+    """Return the opinions on tasks whose right answer is known."""
+    return [opinion for opinion in opinions if opinion.task.known is not None]
+
+
+def measure_gold_accuracy(
+    opinions: Sequence[AnnotatorOpinion], *, seed: int
+) -> Mapping[str, Measured]:
+    """Compute each annotator's accuracy on known tasks; intervals resample clips, grouped by scene."""
+    accuracies: dict[str, Measured] = {}
+    for who in sorted({opinion.annotator for opinion in opinions}):
+        rights = score_answers_to_known_tasks([o for o in opinions if o.annotator == who])
+        if not rights:
+            accuracies[who] = Unmeasured("judged no task with a known answer")
+            continue
+        proportions = np.array([right.share for right in rights])
+        scenes = [right.scene for right in rights]
+        accuracies[who] = bootstrap_mean(proportions, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
+    return accuracies
+
+
+def score_answers_to_known_tasks(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswerScore]:
+    """Return the correctness of each answer to a task whose right answer is known, oldest first."""
+    scores = [
+        KnownAnswerScore(
+            opinion.task.group or opinion.task.id,
+            score_against_known_answer(opinion.task, opinion.value),
+            at,
+        )
+        for opinion in opinions
+        if opinion.task.known is not None
+        for at in (opinion.submitted_us,)
+    ]
+    return sorted(scores, key=lambda right: right.submitted_us)
+
+
+def score_against_known_answer(task: AnnotationTask, answer: AnyValue) -> float:
+    """Return 1 if `answer` is the known answer of the task, else 0.
+
+    For known traces, return the fraction of them that the annotator marked: an answer `generated`
+    that marks none of them scores 0. Marks of other faults are not penalised, because an injected
+    clip may have other faults.
+    """
+    known = task.known
+    if isinstance(known, TraceAnswer) and isinstance(answer, TraceAnswer) and known.traces:
+        by_author = {_TRUTH: known.traces, "said": answer.traces}
+        clusters = cluster_annotator_traces(by_author, task.copies[0], same_fault=SAME_FAULT)
+        return sum(len(cluster) > 1 for cluster in clusters) / len(known.traces)
+    return float(
+        known is not None and get_categorical_answer(known) == get_categorical_answer(answer)
+    )
+
+
+UNANIMOUS = 0.9
+"""Minimum fraction of unanimous clips, as in VideoRealBench, where three annotators must agree."""
+UNANIMOUS_CLIPS = 100
+"""Minimum number of clips for that fraction, as in VideoRealBench."""
+PASSING = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualificationResult:
+    """Annotators who qualify by their accuracy on known clips, and the agreement of all annotators."""
+
+    right: Mapping[str, Measured]
+    """Accuracy of each annotator on clips with known answers."""
+    qualified: tuple[str, ...]
+    """Annotators whose accuracy is at least the passing threshold."""
+    unanimity: Measured
+    n_shared: int
+    """Number of clips that all annotators judged."""
+    unanimous: bool
+    """Whether all annotators agree on at least 90 % of at least 100 clips that all of them judged."""
+    beyond_chance: Mapping[str, Measured]
+    """Alpha and kappa; unanimity alone is high if one answer is common."""
+
+
+def qualify_annotators(
+    opinions: Sequence[AnnotatorOpinion],
+    *,
+    interface: AnnotationInterface,
+    passing: float = PASSING,
+    seed: int,
+) -> QualificationResult:
+    """Select annotators with known-clip accuracy of `passing` or more; also compute agreement on shared clips."""
+    right = measure_gold_accuracy(select_gold_opinions(opinions), seed=seed)
+    people = {opinion.annotator for opinion in opinions}
+    shared = [
+        opinion
+        for those in group_opinions_by_task(opinions).values()
+        if {o.annotator for o in those} == people
+        for opinion in those
+    ]
+    agreed = measure_overall_agreement(shared, interface, seed=seed)
+    unanimity = agreed["unanimity"]
+    n_shared = len(shared) // max(1, len(people))
+    return QualificationResult(
+        right=right,
+        qualified=tuple(
+            who for who, m in right.items() if isinstance(m, Estimate) and m.value >= passing
+        ),
+        unanimity=unanimity,
+        n_shared=n_shared,
+        unanimous=isinstance(unanimity, Estimate)
+        and unanimity.value >= UNANIMOUS
+        and n_shared >= UNANIMOUS_CLIPS,
+        beyond_chance={name: m for name, m in agreed.items() if "alpha" in name or "kappa" in name},
+    )
+
+
+FAR = 3.5
+"""Threshold of unusual times, in robust standard deviations of the logarithm (Iglewicz and Hoaglin 1993)."""
+_NORMAL = 1.4826
+"""Ratio of standard deviation and median absolute deviation of a normal distribution."""
+_LEAST_SPREAD = 0.1
+"""Minimum standard deviation of the logarithm, so that nearly equal times give no outliers."""
+MIN_TIMED_TASKS = 10
+
+
+class TimedJudgement(Protocol):
+    """Protocol of a judgement with the time that the annotator spent on the task."""
+
+    @property
+    def annotator(self) -> str:
+        """Return the name of the annotator who judged the task."""
+        ...
+
+    @property
+    def task(self) -> AnnotationTask: ...
+
+    @property
+    def lead_us(self) -> int | None:
+        """Return the time that the annotator spent on the task, in microseconds; `None` if unknown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorSpeed:
+    """Median time per task of one annotator, and the tasks answered unusually fast or slowly."""
+
+    n: int
+    median_us: int
+    fast: tuple[str, ...]
+    """Identifiers of tasks answered much faster than the annotator's other tasks."""
+    slow: tuple[str, ...]
+    unseen: tuple[str, ...]
+    """Identifiers of tasks answered in less than half of the clip's duration."""
+
+
+def measure_annotator_speeds(judgements: Sequence[TimedJudgement]) -> Mapping[str, AnnotatorSpeed]:
+    """Return the timed annotators' time per task; unusual tasks are listed from `MIN_TIMED_TASKS` tasks on."""
+    times: dict[str, list[tuple[str, int, int]]] = {}
+    for j in judgements:
+        if j.lead_us is not None and j.lead_us > 0:
+            lasts = sum(copy.duration_us for copy in j.task.copies)
+            times.setdefault(j.annotator, []).append((j.task.id, j.lead_us, lasts))
+    return {who: _measure_annotator_speed(sorted(rows)) for who, rows in sorted(times.items())}
+
+
+def _measure_annotator_speed(rows: Sequence[tuple[str, int, int]]) -> AnnotatorSpeed:
+    logs = np.log([lead for _, lead, _ in rows])
+    middle = float(np.median(logs))
+    spread = max(_LEAST_SPREAD, _NORMAL * float(np.median(np.abs(logs - middle))))
+    apart = (logs - middle) / spread if len(rows) >= MIN_TIMED_TASKS else np.zeros(len(rows))
+    return AnnotatorSpeed(
+        n=len(rows),
+        median_us=int(np.median([lead for _, lead, _ in rows])),
+        fast=tuple(id_ for (id_, _, _), z in zip(rows, apart, strict=True) if z < -FAR),
+        slow=tuple(id_ for (id_, _, _), z in zip(rows, apart, strict=True) if z > FAR),
+        unseen=tuple(id_ for id_, lead, lasts in rows if 2 * lead < lasts),
+    )
+
+
+ALARM = 0.01
+"""Significance level: probability of a false alarm for each of the two statistics."""
+MIN_DRIFT_ANSWERS = 20
+"""Minimum number of answers for a result."""
+_SHUFFLES = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerDrift:
+    """Largest difference between an annotator's earlier and later answers, with its p-value."""
+
+    what: str
+    p_chance: float
+    """P-value: fraction of random orders of the same answers with a change at least as large."""
+    since: int
+    """Number of answers before the largest change."""
+    n: int
+    before: float
+    after: float
+
+    @property
+    def alarm(self) -> bool:
+        """Return whether the change of the annotator's answers is significant at the level `ALARM`."""
+        return self.p_chance <= ALARM
+
+
+def measure_answer_drift(
+    opinions: Sequence[AnnotatorOpinion], *, seed: int
+) -> Mapping[str, tuple[AnswerDrift, ...]]:
+    """Return, by annotator, the change over time of the accuracy on known clips and of the answers.
+
+    Answers are summarised by the fraction of the annotator's most common answer, or the mean score.
+    A series of fewer than `MIN_DRIFT_ANSWERS` values has no result.
+    """
+    by_person: dict[str, list[AnnotatorOpinion]] = {}
+    for opinion in sorted(opinions, key=lambda o: (o.submitted_us, o.task.id)):
+        by_person.setdefault(opinion.annotator, []).append(opinion)
+    drifts = {}
+    for who, own in sorted(by_person.items()):
+        rights = np.array([right.share for right in score_answers_to_known_tasks(own)])
+        answers = _convert_answers_to_numbers([get_categorical_answer(o.value) for o in own])
+        series = (("right", rights), ("answers", answers))
+        drifts[who] = tuple(
+            _measure_drift(what, values, seed=seed)
+            for what, values in series
+            if len(values) >= MIN_DRIFT_ANSWERS
+        )
+    return drifts
+
+
+def _convert_answers_to_numbers(answers: Sequence[str]) -> Array:
+    if all(answer.isdigit() for answer in answers):
+        return np.array([float(answer) for answer in answers])
+    common = max(sorted(set(answers)), key=answers.count)
+    return np.array([float(answer == common) for answer in answers])
+
+
+def _measure_drift(what: str, values: Array, *, seed: int) -> AnswerDrift:
+    """Find the largest change between earlier and later values, and its p-value by random reordering."""
+    rng = np.random.default_rng(seed)
+    heights, since = _compute_largest_shifts(values[np.newaxis])
+    shuffled = rng.permuted(np.tile(values, (_SHUFFLES, 1)), axis=1)
+    chance, _ = _compute_largest_shifts(shuffled)
+    # The observed order is one of the possible orders.
+    p_chance = (1 + int((chance >= heights[0] - 1e-12).sum())) / (1 + _SHUFFLES)
+    at = int(since[0])
+    return AnswerDrift(
+        what=what,
+        p_chance=p_chance,
+        since=at,
+        n=len(values),
+        before=float(values[:at].mean()),
+        after=float(values[at:].mean()),
+    )
+
+
+def _compute_largest_shifts(orders: Array) -> tuple[Array, Array]:
+    """Return per row the largest mean shift in (scaled) standard errors, and its position."""
+    n = orders.shape[1]
+    margin = max(5, n // 20)
+    before = np.arange(margin, n - margin + 1)
+    sums = np.cumsum(orders, axis=1)
+    total = sums[:, -1:]
+    ahead = sums[:, before - 1] / before
+    behind = (total - sums[:, before - 1]) / (n - before)
+    heights = np.abs(ahead - behind) * np.sqrt(before * (n - before) / n)
+    best = heights.argmax(axis=1)
+    return heights.max(axis=1), before[best]
+
+
+class StudyArmJudgement(Protocol):
+    """Protocol of a judgement with its study arm: whether prefilled annotations were shown."""
+
+    @property
+    def task(self) -> AnnotationTask: ...
+
+    @property
+    def value(self) -> AnyValue:
+        """Return the annotator's answer to the task."""
+        ...
+
+    @property
+    def arm(self) -> PrefillStudyArm:
+        """Return the study arm: whether the annotator saw earlier annotations of the clip."""
+        ...
+
+
+def measure_prefill_bias(judgements: Sequence[StudyArmJudgement], *, seed: int) -> Measured:
+    """Compute how much prefilled annotations change answers: agreement with them in both study arms.
+
+    The result is the agreement of the prefilled arm minus that of the blind arm. The interval
+    resamples scenes. Agreement is 1 for the same answer and 0 for another; for traces it is the
+    fraction of the prefilled traces that the annotator marked too.
+    """
+    rows = [
+        (j.task, _score_prefill_agreement(j), float(j.arm is PrefillStudyArm.PREFILLED))
+        for j in judgements
+        if j.task.prefill is not None and j.arm is not PrefillStudyArm.PLAIN
+    ]
+    arms = {arm for _, _, arm in rows}
+    if len(arms) < 2:  # noqa: PLR2004  two arms
+        return Unmeasured("there were no prefilled annotations with a blind arm")
+    follows, prefilled = np.array([row[1:] for row in rows]).T
+    sample = RowSample.of((follows, prefilled), [task.group or task.id for task, _, _ in rows])
+    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
+    return bootstrap(_build_difference_statistic(sample), sample, seed=seed, limits=limits)
+
+
+def _score_prefill_agreement(judgement: StudyArmJudgement) -> float:
+    task, prefill = judgement.task, judgement.task.prefill
+    as_known = AnnotationTask(names=task.names, copies=task.copies, known=prefill)
+    if (
+        isinstance(prefill, TraceAnswer)
+        and not prefill.traces
+        and isinstance(judgement.value, TraceAnswer)
+    ):
+        return float(not judgement.value.traces)
+    return score_against_known_answer(as_known, judgement.value)
+
+
+def _build_difference_statistic(sample: RowSample) -> Statistic:
+    follows, prefilled = sample.columns
+
+    def statistic(weights: Array) -> Array:
+        def mean(which: Array) -> Array:
+            n = weighted_sum(weights, which)
+            total = weighted_sum(weights, follows * which)
+            means: Array = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
+            return means
+
+        return mean(prefilled) - mean(1 - prefilled)
+
+    return statistic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonQuality:
+    """Quality metrics of one annotator: accuracy, agreement, speed and drift."""
+
+    n_judged: int
+    right: Measured
+    """Accuracy on clips with known answers."""
+    qualified: bool | None
+    """Whether the accuracy reaches the passing threshold; `None` without clips with known answers."""
+    same_answer: Measured
+    pace: AnnotatorSpeed | None
+    drift: tuple[AnswerDrift, ...]
+
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """Return the annotator's quality problems as short texts."""
+        texts = [f"{drift.what} changed after {drift.since}" for drift in self.drift if drift.alarm]
+        if self.pace and self.pace.unseen:
+            texts.append(f"{len(self.pace.unseen)} faster than half of the clip")
+        if self.pace and (self.pace.fast or self.pace.slow):
+            texts.append(f"{len(self.pace.fast)} very fast, {len(self.pace.slow)} very slow")
+        return tuple(texts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignQuality:
+    """Quality metrics of all annotators of one campaign."""
+
+    people: Mapping[str, PersonQuality]
+    agreement: CampaignAgreement
+    qualification: QualificationResult
+    pull: Measured
+    """Bias by prefilled annotations: change of the agreement with them."""
+
+
+def measure_annotator_quality(
+    judgements: Sequence[AnnotatorJudgement],
+    *,
+    interface: AnnotationInterface,
+    passing: float = PASSING,
+    seed: int,
+) -> CampaignQuality:
+    """Compute all quality metrics of each annotator and of all annotators together."""
+    agreement = measure_annotator_agreement(judgements, interface=interface, seed=seed)
+    qualification = qualify_annotators(judgements, interface=interface, passing=passing, seed=seed)
+    drift = measure_answer_drift(judgements, seed=seed)
+    speeds = measure_annotator_speeds(judgements)
+    alone = Unmeasured("shares no task with another annotator")
+    people = {}
+    for who in sorted({j.annotator for j in judgements}):
+        right = qualification.right.get(who, Unmeasured("judged no task with a known answer"))
+        people[who] = PersonQuality(
+            n_judged=sum(j.annotator == who for j in judgements),
+            right=right,
+            qualified=None if isinstance(right, Unmeasured) else who in qualification.qualified,
+            same_answer=agreement.by_annotator[who].get(AgreementMetric.SAME_ANSWER, alone),
+            pace=speeds.get(who),
+            drift=drift[who],
+        )
+    pull = measure_prefill_bias(judgements, seed=seed)
+    return CampaignQuality(
+        people=people, agreement=agreement, qualification=qualification, pull=pull
+    )

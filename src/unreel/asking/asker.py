@@ -1,0 +1,200 @@
+"""One question to one reviewer: look up, claim, load the clips, ask, store."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from unreel.asking.answer_store import AnswerStore, AskedQuestionResult, QuestionClaim, StoredAnswer
+from unreel.core.answer import Reply
+from unreel.core.clip import Clip
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.question import Condition, Question
+from unreel.media.reader import MediaReader
+from unreel.reviewers.clip_inputs import (
+    ClipInputLoader,
+    FindChange,
+    OpenFile,
+    build_review_request,
+    get_prompt_text,
+    provide_local_path,
+    report_no_clip_change,
+)
+from unreel.reviewers.contract import ClipInput, InputKind
+from unreel.reviewers.factory import ReviewerWithPrices
+
+_POLL_S = 0.1
+LoadedInputs = tuple[ClipInput, ...] | Failure
+
+
+class SharedInputs:
+    """Inputs of clips under one condition; reviewers that want the same input kinds share them."""
+
+    def __init__(self, asker: "Asker", clips: Sequence[Clip], condition: Condition) -> None:
+        self._asker, self._clips, self._condition = asker, clips, condition
+        self._tasks: dict[frozenset[InputKind], asyncio.Task[LoadedInputs]] = {}
+
+    async def load(self, wants: frozenset[InputKind]) -> LoadedInputs:
+        """Return the input kinds `wants` of each clip, or the failure of the first unusable clip."""
+        if wants not in self._tasks:
+            loading = self._asker.load(self._clips, self._condition, wants)
+            self._tasks[wants] = asyncio.create_task(loading)
+        return await self._tasks[wants]
+
+    def get_loaded(self, wants: frozenset[InputKind]) -> tuple[ClipInput, ...]:
+        """Return the inputs if they are loaded; empty if they are not, or could not be."""
+        task = self._tasks.get(wants)
+        inputs = task.result() if task is not None and task.done() else ()
+        return () if isinstance(inputs, Failure) else inputs
+
+
+class Asker:
+    """Sends questions to reviewers concurrently; a stored answer is returned without a request.
+
+    With a store, concurrent callers of one question share one request, and a cancelled caller does
+    not cancel it: its answer is stored for the next caller.
+
+    Args:
+        reader: Opens clips; it must outlive the asker.
+        answers: Store of answers; `None` if the caller stores them.
+        open_file: Converts a clip's location to a file.
+        find_change: Checks whether a file has changed after its clip was loaded.
+    """
+
+    def __init__(
+        self,
+        reader: MediaReader,
+        *,
+        answers: AnswerStore | None = None,
+        open_file: OpenFile = provide_local_path,
+        find_change: FindChange = report_no_clip_change,
+    ) -> None:
+        self._loader = ClipInputLoader(reader=reader, open_file=open_file, find_change=find_change)
+        self._answers = answers
+        self._under_way: dict[str, asyncio.Task[AskedQuestionResult]] = {}
+        # Unlike requests, decoding is CPU-bound: one thread per processor.
+        self._decoders = ThreadPoolExecutor(os.cpu_count(), "decoder")
+        self.n_asked = 0
+        """Number of questions that were sent to reviewers."""
+
+    async def ask(
+        self,
+        question: Question,
+        clips: Sequence[Clip] | SharedInputs,
+        reviewer_with_price: ReviewerWithPrices,
+        *,
+        prompt: str = "",
+        name: str = "",
+    ) -> AskedQuestionResult:
+        """Return the stored answer of the reviewer `reviewer_with_price` to `question`, or ask and store it.
+
+        `prompt` is the text for a question without a protocol. `name` is the name of the clips in a
+        benchmark.
+        """
+        inputs = (
+            clips
+            if isinstance(clips, SharedInputs)
+            else SharedInputs(self, clips, question.condition)
+        )
+        if self._answers is None:
+            return await self._send(question, inputs, reviewer_with_price, prompt, name)
+        key = question.key(reviewer_with_price.reviewer.name)
+        if key not in self._under_way:
+            task = asyncio.create_task(
+                self._look_up_or_send(
+                    self._answers, question, inputs, reviewer_with_price, prompt, name
+                )
+            )
+            self._under_way[key] = task
+            task.add_done_callback(lambda _: self._under_way.pop(key, None))
+        return await asyncio.shield(self._under_way[key])
+
+    async def load(
+        self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
+    ) -> LoadedInputs:
+        """Load the input kinds `wants` of each clip; return the failure of the first unusable clip."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._decoders, self._loader.show, clips, condition, wants
+        )
+
+    def close(self) -> None:
+        """Stop the decoders. The caller must close the media reader, which it opened."""
+        self._decoders.shutdown(wait=True, cancel_futures=True)
+
+    async def _look_up_or_send(
+        self,
+        answers: AnswerStore,
+        question: Question,
+        inputs: SharedInputs,
+        reviewer_with_price: ReviewerWithPrices,
+        prompt: str,
+        name: str,
+    ) -> AskedQuestionResult:
+        reviewer = reviewer_with_price.reviewer
+        key = question.key(reviewer.name)
+        outcome: StoredAnswer | QuestionClaim | None = await asyncio.to_thread(answers.find, key)
+        if outcome is None:
+            await inputs.load(reviewer.wants)  # before the claim, so that few are interrupted
+            outcome = await asyncio.to_thread(answers.claim, key)
+            while outcome is QuestionClaim.BUSY:
+                await asyncio.sleep(_POLL_S)
+                outcome = await asyncio.to_thread(answers.claim, key)
+        if outcome is not QuestionClaim.OURS:
+            reply: Reply | Failure
+            if isinstance(outcome, StoredAnswer):
+                reply, box_space = outcome.reply, outcome.box_space
+            else:
+                detail = "the process that asked this question ended before it stored the answer"
+                reply, box_space = Failure(FailureReason.WORKER_DIED, detail), None
+            exhibits = inputs.get_loaded(reviewer.wants)
+            return _build_result(question, exhibits, reviewer_with_price, reply, prompt, box_space)
+        result: AskedQuestionResult | None = None
+        try:
+            result = await self._send(question, inputs, reviewer_with_price, prompt, name)
+            return result
+        finally:
+            if result is not None and isinstance(result.outcome, Reply):
+                await asyncio.to_thread(answers.store, result, result.outcome)
+            else:
+                await asyncio.to_thread(answers.release, key)
+
+    async def _send(
+        self,
+        question: Question,
+        inputs: SharedInputs,
+        reviewer_with_price: ReviewerWithPrices,
+        prompt: str,
+        name: str,
+    ) -> AskedQuestionResult:
+        reviewer = reviewer_with_price.reviewer
+        exhibits = await inputs.load(reviewer.wants)
+        if isinstance(exhibits, Failure):
+            return _build_result(question, (), reviewer_with_price, exhibits, prompt, None)
+        request = build_review_request(
+            question, exhibits, key=question.key(reviewer.name), prompt=prompt, name=name
+        )
+        self.n_asked += 1
+        box_space = reviewer.box_space(exhibits[0])
+        outcome = await reviewer.answer(request)
+        return _build_result(question, exhibits, reviewer_with_price, outcome, prompt, box_space)
+
+
+def _build_result(
+    question: Question,
+    inputs: tuple[ClipInput, ...],
+    reviewer_with_price: ReviewerWithPrices,
+    outcome: Reply | Failure,
+    prompt: str,
+    box_space: str | None,
+) -> AskedQuestionResult:
+    usage, price = outcome.usage, reviewer_with_price.price
+    return AskedQuestionResult(
+        reviewer=reviewer_with_price.reviewer.name,
+        question=question,
+        prompt=prompt or get_prompt_text(question),
+        inputs=inputs,
+        box_space=box_space,
+        outcome=outcome,
+        cost_usd=None if usage is None or price is None else price.cost_usd(usage),
+    )

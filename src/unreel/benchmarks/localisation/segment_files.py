@@ -1,0 +1,315 @@
+"""Readers of files with fake segments of clips, which are pairs of seconds.
+
+LAV-DF and AV-Deepfake1M are a JSON list with `file` and the segments of each clip, of sound and of
+picture. LAV-DF calls them `fake_periods` and has a `duration`; AV-Deepfake1M calls them
+`fake_segments` and has `video_frames` at 25 frames per second.
+
+ActivityForensics has lines `vid duration s=e+s=e` in seconds; a clean clip has no third field.
+
+ViF-CoT is a JSON list of conversations about videos, whose last answer holds the segments in tags.
+Boxes are read only if the row declares `width` and `height`: then they are in pixels. Otherwise
+their unit is unknown.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from unreel.benchmarks import cells
+from unreel.benchmarks.cells import ROW_BYTES
+from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
+from unreel.benchmarks.folder_layout import VIDEO_SUFFIXES
+from unreel.benchmarks.localisation.json_stream import stream_json_items
+from unreel.benchmarks.table_entries import UNKNOWN_CREATOR
+from unreel.core.clip import Generated, Real
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.span import TimeSpan, convert_to_microseconds
+from unreel.core.trace import Trace
+from unreel.core.verdict import Unparsed
+from unreel.protocols.box_space import BoxSpace
+from unreel.protocols.locate.json_parser import MAX_SECONDS, MAX_SEGMENTS
+from unreel.protocols.locate.parser import parse_tagged_segments
+
+_PAIR = 2
+
+
+def parse_segment_seconds(start: object, end: object) -> TimeSpan:
+    """Return the time span between two untrusted times in seconds.
+
+    Raises:
+        InvalidValueError: A time is no finite number or too large for a clip, or the end is not after
+            the start.
+    """
+    ends = [cells.parse_exact_number(time, "time of a segment") for time in (start, end)]
+    if max(ends) > MAX_SECONDS:
+        cells.raise_invalid_cell(
+            "time of a segment", end, f"Write seconds, at most {MAX_SECONDS:,}"
+        )
+    return TimeSpan(*map(convert_to_microseconds, ends))
+
+
+def parse_segment_list(value: object, what: str) -> tuple[TimeSpan, ...]:
+    """Return the time spans of an untrusted list of pairs `[start, end]` in seconds.
+
+    Raises:
+        InvalidValueError: `value` is no such list, or has too many segments.
+    """
+    if not isinstance(value, list):
+        cells.raise_invalid_cell(what, value, "Write a list of [start, end] in seconds")
+    require_few_segments(value)
+    for pair in value:
+        if not isinstance(pair, list) or len(pair) != _PAIR:
+            cells.raise_invalid_cell(what, pair, "Write [start, end] in seconds")
+    return tuple(parse_segment_seconds(*pair) for pair in value)
+
+
+def require_few_segments(segments: Sequence[object]) -> None:
+    """Raise `InvalidValueError` if one clip has more than `MAX_SEGMENTS` segments."""
+    if len(segments) > MAX_SEGMENTS:
+        raise InvalidValueError(
+            f"{len(segments)} segments in one clip, at most {MAX_SEGMENTS} are read. Keep those with the highest confidence"
+        )
+
+
+def build_segment_entry(
+    location: str,
+    spans: Sequence[TimeSpan],
+    *,
+    duration_us: int | None,
+    split: str = "",
+    group: str = "",
+    setting: str = "",
+) -> Entry:
+    """Return the entry of a clip whose generated segments are `spans`; without one it is real."""
+    return Entry(
+        name=location,
+        location=location,
+        origin=Generated(UNKNOWN_CREATOR, setting) if spans else Real(),
+        split=split,
+        group=group,
+        traces=tuple(Trace(span=span) for span in spans),
+        facts=DeclaredFacts(duration_us=duration_us),
+    )
+
+
+SEGMENTS = ("fake_segments", "fake_periods")
+READ_LAV_DF = {
+    "file": "location",
+    **dict.fromkeys(SEGMENTS, "traces"),
+    "duration": "duration_s",
+    "video_frames": "n_frames",
+    "split": "split",
+    "original": "group",
+    "modify_type": "setting",
+}
+"""Columns of the file, and the field that each is read as."""
+_RATE = 25
+
+
+def is_lav_df_row(row: object) -> bool:
+    """Return whether a JSON value is a row of LAV-DF or AV-Deepfake1M."""
+    return isinstance(row, Mapping) and "file" in row and any(name in row for name in SEGMENTS)
+
+
+def read_lav_df_entries(path: Path) -> Iterator[Row]:
+    """Yield one benchmark entry per clip of a metadata file of LAV-DF or AV-Deepfake1M, in order."""
+    for number, (_, row) in enumerate(stream_json_items(path), start=1):
+        try:
+            if not is_lav_df_row(row):
+                cells.raise_invalid_cell("a row", row, f"Write file and {' or '.join(SEGMENTS)}")
+            location = cells.parse_clip_location(row["file"], "file")
+            name = next(name for name in SEGMENTS if name in row)
+            original = cells.parse_text_cell(row.get("original"), "original")
+            yield build_segment_entry(
+                location,
+                parse_segment_list(row[name], name),
+                duration_us=_parse_duration_us(row),
+                split=cells.parse_text_cell(row.get("split"), "split"),
+                group=original or location,
+                setting=cells.parse_text_cell(row.get("modify_type"), "modify_type"),
+            )
+        except InvalidValueError as error:
+            yield Rejected(f"row {number}", str(error))
+
+
+def _parse_duration_us(row: Mapping[str, Any]) -> int | None:
+    if row.get("duration") is not None:
+        return convert_to_microseconds(cells.parse_positive_number(row["duration"], "duration"))
+    if row.get("video_frames") is not None:
+        frames = cells.parse_positive_number(row["video_frames"], "video_frames")
+        return convert_to_microseconds(Fraction(frames) / _RATE)
+    return None
+
+
+_FORM = "Write `vid duration s=e+s=e`"
+_FIELDS = (2, 3)
+
+
+class ActivityForensicsLine(NamedTuple):
+    """One line of an ActivityForensics file: a clip, its duration and its generated segments."""
+
+    name: str
+    """Path of the clip; `.mp4` is added to a name without the suffix of a video."""
+    duration_us: int
+    spans: tuple[TimeSpan, ...]
+
+
+def read_activity_forensics_entries(path: Path) -> Iterator[Row]:
+    """Yield one benchmark entry per line of the ActivityForensics file `path`."""
+    for line in read_activity_forensics_lines(path):
+        if isinstance(line, Rejected):
+            yield line
+            continue
+        yield build_segment_entry(line.name, line.spans, duration_us=line.duration_us)
+
+
+def read_activity_forensics_lines(path: Path) -> Iterator[ActivityForensicsLine | Rejected]:
+    """Yield the parsed lines of the ActivityForensics file `path`.
+
+    A line that is invalid or too long is a `Rejected`.
+
+    Raises:
+        UnreadableSourceError: The file cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
+            number = 0
+            while text := file.readline(ROW_BYTES):
+                number += 1
+                is_cut = not text.endswith("\n") and len(text) == ROW_BYTES
+                while is_cut and (remainder := file.readline(ROW_BYTES)):
+                    if remainder.endswith("\n"):
+                        break
+                if is_cut:
+                    reason = f"a line of more than {ROW_BYTES} characters. {_FORM}"
+                    yield Rejected(f"row {number}", reason)
+                elif text.strip():
+                    yield _parse_line_or_reject(text, number)
+    except OSError as error:
+        raise UnreadableSourceError(
+            str(path), error.strerror or "unreadable", "Check the path and that you may read it"
+        ) from error
+
+
+def _parse_line_or_reject(text: str, number: int) -> ActivityForensicsLine | Rejected:
+    try:
+        return parse_activity_forensics_line(text)
+    except InvalidValueError as error:
+        return Rejected(f"row {number}", str(error))
+
+
+def parse_activity_forensics_line(text: str) -> ActivityForensicsLine:
+    """Parse one line of an ActivityForensics file.
+
+    Raises:
+        InvalidValueError: The line is not `vid duration s=e+s=e`, or a segment ends before it starts.
+    """
+    fields = text.split()
+    if len(fields) not in _FIELDS:
+        cells.raise_invalid_cell("a line", text.strip(), _FORM)
+    name = cells.parse_clip_location(fields[0], "vid")
+    if not name.lower().endswith(VIDEO_SUFFIXES):
+        name += ".mp4"
+    duration_us = convert_to_microseconds(cells.parse_positive_number(fields[1], "duration"))
+    pairs = fields[2].split("+") if len(fields) == max(_FIELDS) else []
+    require_few_segments(pairs)
+    return ActivityForensicsLine(name, duration_us, tuple(map(_parse_segment_text, pairs)))
+
+
+def _parse_segment_text(text: str) -> TimeSpan:
+    start, sign, end = text.partition("=")
+    if not sign:
+        cells.raise_invalid_cell("a segment", text, "Write start=end in seconds")
+    return parse_segment_seconds(start, end)
+
+
+READ_VIF_COT = {
+    **dict.fromkeys(("videos", "video"), "location"),
+    **dict.fromkeys(("messages", "conversations"), "traces"),
+    "width": "width",
+    "height": "height",
+    "duration": "duration_s",
+    "split": "split",
+}
+_UNKNOWN_SPACE = BoxSpace("unit", 1, 1)
+
+
+class VideoConversationAnswer(NamedTuple):
+    """The last answer of a conversation, and the location of the video that it is about."""
+
+    location: str
+    text: str
+
+
+def is_vif_cot_row(row: object) -> bool:
+    """Return whether a JSON value is a conversation about a video."""
+    return (
+        isinstance(row, Mapping)
+        and ("video" in row or "videos" in row)
+        and ("messages" in row or "conversations" in row)
+    )
+
+
+def read_vif_cot_entries(path: Path) -> Iterator[Row]:
+    """Yield one benchmark entry per conversation of the ViF-CoT file `path`, in order."""
+    for number, (_, row) in enumerate(stream_json_items(path), start=1):
+        try:
+            yield _parse_vif_cot_row(row)
+        except InvalidValueError as error:
+            yield Rejected(f"row {number}", str(error))
+
+
+def parse_vif_cot_conversation(row: Any) -> VideoConversationAnswer:
+    """Return the video and the last answer of a conversation of ViF-CoT.
+
+    Raises:
+        InvalidValueError: The row is no conversation about a video, or has no answer.
+    """
+    if not is_vif_cot_row(row):
+        cells.raise_invalid_cell(
+            "a row", row, "Write video or videos, and messages or conversations"
+        )
+    videos = row.get("videos", row.get("video"))
+    video = videos[0] if isinstance(videos, list) and videos else videos
+    turns = row.get("messages", row.get("conversations"))
+    if not isinstance(turns, list) or not turns or not isinstance(turns[-1], Mapping):
+        cells.raise_invalid_cell(
+            "messages", turns, "Write a list of turns that ends with the answer"
+        )
+    text = turns[-1].get("content", turns[-1].get("value"))
+    if not isinstance(text, str):
+        cells.raise_invalid_cell("the answer", text, "Write a text")
+    return VideoConversationAnswer(cells.parse_clip_location(video, "video"), text)
+
+
+def _parse_vif_cot_row(row: Any) -> Entry:
+    answer = parse_vif_cot_conversation(row)
+    width, height, duration = (row.get(name) for name in ("width", "height", "duration"))
+    space = None
+    if width is not None and height is not None:
+        sizes = (cells.parse_count_cell(size, "frame size") for size in (width, height))
+        space = BoxSpace("pixel", *sizes)
+    segments = parse_tagged_segments(answer.text, "lenient", space or _UNKNOWN_SPACE)
+    if isinstance(segments, Unparsed):
+        raise InvalidValueError(
+            f"its segments are {segments.reason.value}: {cells.format_untrusted_cell(segments.found)}. Check the tags"
+        )
+    traces = tuple(segment.trace for segment in segments)
+    if space is None:
+        traces = tuple(replace(trace, track=()) for trace in traces)
+    return Entry(
+        name=answer.location,
+        location=answer.location,
+        origin=Generated(UNKNOWN_CREATOR) if traces else Real(),
+        split=cells.parse_text_cell(row.get("split"), "split"),
+        traces=traces,
+        facts=DeclaredFacts(
+            width=space.width if space else None,
+            height=space.height if space else None,
+            duration_us=None
+            if duration is None
+            else convert_to_microseconds(cells.parse_positive_number(duration, "duration")),
+        ),
+    )

@@ -1,1 +1,0 @@
-"""`[source]`: input clips from folders, store prefixes, tables and video folders."""

@@ -1,0 +1,138 @@
+"""Inputs of a reviewer, loaded from clips under a condition, and the request with them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from unreel.core.clip import Clip, ClipId
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.question import Condition, Question
+from unreel.media.reader import MediaReader
+from unreel.media.sound import NoSound
+from unreel.protocols.presentation import sample_shown_frames
+from unreel.protocols.protocol import get_protocol
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest, ShownFrame, WholeClip
+
+_MIME = {"mp4": "video/mp4", "matroska": "video/x-matroska", "webm": "video/webm"}
+
+
+def build_clip_input(
+    clip: Clip,
+    file: Path,
+    *,
+    reader: MediaReader,
+    condition: Condition,
+    wants: frozenset[InputKind],
+) -> ClipInput | Failure:
+    """Build the input of a reviewer from `clip`: the input kinds in `wants` that `condition` allows.
+
+    Return a failure if the file cannot be decoded, or if `condition` cannot be satisfied. The
+    clip's bytes are read from `file`.
+    """
+    if reason := _explain_unsupported_condition(condition, wants):
+        return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {reason}")
+    frames: tuple[ShownFrame, ...] = ()
+    if InputKind.FRAMES in wants:
+        sampled = sample_shown_frames(
+            reader, file, sampling=condition.sampling, max_pixels=condition.max_pixels
+        )
+        if isinstance(sampled, Failure):
+            return sampled
+        frames = tuple(
+            ShownFrame(index=f.index, at_s=f.at_s, width=f.width, height=f.height, jpeg=f.data)
+            for f in sampled.frames
+        )
+    sound_wav = None
+    if condition.audio == "on":
+        sound = reader.sound(file)
+        if isinstance(sound, Failure):
+            return sound
+        if isinstance(sound, NoSound):
+            return Failure(FailureReason.REQUEST_REJECTED, "not asked: the clip has no sound")
+        sound_wav = sound.as_wav()
+    file_bytes = None
+    if InputKind.CLIP in wants:
+        container = clip.facts.container
+        file_bytes = WholeClip(file.read_bytes(), _MIME.get(container, "application/octet-stream"))
+    return ClipInput(clip=clip, frames=frames, sound_wav=sound_wav, whole=file_bytes)
+
+
+def _explain_unsupported_condition(condition: Condition, wants: frozenset[InputKind]) -> str:
+    """Return why a reviewer that takes the input kinds `wants` cannot answer under `condition`; "" if it can."""
+    if condition.audio == "on" and InputKind.SOUND not in wants:
+        return "the reviewer takes no sound"
+    if condition.max_pixels is not None and InputKind.CLIP in wants:
+        return "the frames of a whole file cannot be scaled down"
+    return ""
+
+
+OpenFile = Callable[[str], AbstractContextManager[Path]]
+"""Function that provides a clip as a local file, within a context."""
+FindChange = Callable[[ClipId, Path], Failure | None]
+"""Function that returns a failure if a file, after it was loaded, no longer has the bytes of the clip's id."""
+
+
+@contextmanager
+def provide_local_path(location: str) -> Iterator[Path]:
+    """Yield the path of a clip whose location is already a local path."""
+    yield Path(location)
+
+
+def report_no_clip_change(_clip: ClipId, _file: Path) -> Failure | None:
+    """Return no failure: the file of a clip is not checked again."""
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipInputLoader:
+    """Loader of a reviewer's inputs from clips under a condition, for questions and for training."""
+
+    reader: MediaReader
+    open_file: OpenFile = provide_local_path
+    """Function that converts a clip's location to a file."""
+    find_change: FindChange = report_no_clip_change
+    """Function that checks a file again after it was loaded."""
+
+    def show(
+        self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
+    ) -> tuple[ClipInput, ...] | Failure:
+        """Load the input kinds `wants` of each clip; return the failure of the first unusable clip."""
+        inputs: list[ClipInput] = []
+        for clip in clips:
+            with self.open_file(clip.location) as file:
+                loaded = build_clip_input(
+                    clip, file, reader=self.reader, condition=condition, wants=wants
+                )
+                # A reviewer that wants no inputs uses stored metadata, not the file.
+                changed = self.find_change(clip.id, file) if wants else None
+            if changed is not None:
+                return changed
+            if isinstance(loaded, Failure):
+                return loaded
+            inputs.append(loaded)
+        return tuple(inputs)
+
+
+def get_prompt_text(question: Question) -> str:
+    """Return the prompt of the question's protocol in the variant of its condition."""
+    protocol = get_protocol(question.instrument.protocol)
+    return protocol.prompt(question.condition.prompt).text
+
+
+def build_review_request(
+    question: Question, inputs: tuple[ClipInput, ...], *, key: str, prompt: str = "", name: str = ""
+) -> ReviewRequest:
+    """Build the request of `question` about `inputs`.
+
+    `prompt` is the text for a question without a protocol. `name` is the name of the clips in a
+    benchmark.
+    """
+    return ReviewRequest(
+        key=key,
+        instrument=question.instrument,
+        prompt=prompt or get_prompt_text(question),
+        inputs=inputs,
+        condition=question.condition,
+        name=name,
+    )

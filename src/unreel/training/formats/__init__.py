@@ -1,1 +1,0 @@
-"""Export of training examples to other trainers: their files, settings and limitations."""

@@ -1,1 +1,0 @@
-"""Reinforcement learning with GRPO."""

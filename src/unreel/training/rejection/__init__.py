@@ -1,1 +1,0 @@
-"""Rejection sampling: training on the best of a model's own answers."""
