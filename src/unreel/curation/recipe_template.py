@@ -12,6 +12,7 @@ from unreel.benchmarks.folder_layout import walk_videos
 from unreel.benchmarks.loader import find_matching_layouts
 from unreel.benchmarks.table_entries import LABELS
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names
+from unreel.core.command_options import read_field_docstrings
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
@@ -26,7 +27,6 @@ from unreel.recipes.documentation import (
     build_recipe_key_description,
     format_toml_value,
     iter_recipe_section_descriptions,
-    read_field_docstrings,
 )
 from unreel.recipes.validation import MOST_PARTS
 
