@@ -18,11 +18,8 @@ from unreel.reviewers.endpoint.servers import (
     list_model_endpoints,
     require_server_listening,
 )
-from unreel.reviewers.external.bubblewrap import (
-    find_program_readable_paths,
-    require_program_sandbox,
-)
 from unreel.reviewers.external.detector_program import resolve_command_files
+from unreel.reviewers.external.program_sandbox import find_program_readable_paths
 
 _MAX_SHOWN = 3
 """Number of models on this computer for which a command is printed."""
@@ -67,7 +64,6 @@ def print_external_reviewers(
     for section in sections:
         if section.command:
             what = f"runs {shlex.join(section.command)} as {section.model}"
-            require_program_sandbox()
             readable = [
                 "the clip",
                 *map(

@@ -41,12 +41,14 @@ from unreel.reviewers.endpoint.model_families import (
     match_model_family,
 )
 from unreel.reviewers.endpoint.servers import ModelEndpoint, find_model_endpoint
-from unreel.reviewers.external.detector_program import ExternalProgramSettings
-from unreel.reviewers.external.detector_scores import DetectorScoreInterpretation, ScoreMeans
+from unreel.reviewers.external.detector_scores import (
+    DetectorScoreInterpretation,
+    ExternalServiceConfig,
+    ScoreMeans,
+)
 from unreel.reviewers.external.factory import (
     COMMAND,
     HTTP,
-    ExternalServiceConfig,
     build_program_factory,
     build_service_factory,
     require_external_reviewer_name,
@@ -292,22 +294,28 @@ class ReviewerSection(RecipeSection):
             return None
 
     def _outside(self, key_hosts: str, seed: int) -> ReviewerFactory:
-        reading = DetectorScoreInterpretation(
+        interpretation = DetectorScoreInterpretation(
             score_means=self.score_means, threshold=self.threshold
         )
         if self.url is None:
-            terms = ExternalProgramSettings(
-                seconds=self.deadline_s, at_once=self.max_connections, graphics=self.gpus > 0
+            return build_program_factory(
+                self.model,
+                self.command,
+                interpretation,
+                seconds=self.deadline_s,
+                max_concurrent=self.max_connections,
+                gpus=self.gpus,
             )
-            return build_program_factory(self.model, self.command, reading, terms, gpus=self.gpus)
-        visit = ExternalServiceConfig(
+        config = ExternalServiceConfig(
             url=self.url,
             show="clip" if self.show == "clip" else "frames",
-            connections=self.max_connections,
-            most=self.max_requests,
-            patience=self.patience,
+            max_connections=self.max_connections,
+            max_requests=self.max_requests,
+            retry_policy=self.patience,
         )
-        factory = build_service_factory(self.model, visit, reading, key_hosts=key_hosts, seed=seed)
+        factory = build_service_factory(
+            self.model, config, interpretation, key_hosts=key_hosts, seed=seed
+        )
         return replace(factory, is_metered=self._is_metered)
 
     def _local(self) -> ReviewerFactory:
