@@ -52,8 +52,8 @@ SAID = OverlayCommentary(
 def copied(clip: bytes, said: OverlayCommentary = SAID) -> bytes:
     whole = io.BytesIO()
     for piece in iter_annotated_copy(io.BytesIO(clip), said):
-        whole.seek(piece.at)
-        whole.write(piece.data)
+        whole.seek(piece.header["at"])
+        whole.write(piece.blobs[0])
     return whole.getvalue()
 
 
@@ -164,7 +164,7 @@ START = b"\0\0\0\x18ftypisom" + bytes(12)
 
 
 def test_a_copy_that_never_ends_is_cut_off(monkeypatch) -> None:
-    monkeypatch.setattr("unreel.media.annotated_copy_messages._LEAST_BYTES", 100)
+    monkeypatch.setattr("unreel.media.annotated_copy_messages._MIN_BYTES", 100)
     monkeypatch.setattr("unreel.media.annotated_copy_messages._BYTES_PER_S", 100)
     into = io.BytesIO()
     taker = AnnotatedCopyReceiver(into, duration_us=SECOND, on_frames=lambda _: None)

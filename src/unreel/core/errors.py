@@ -158,9 +158,9 @@ class SandboxError(UnreelError, RuntimeError):
 class MediaError(UnreelError, RuntimeError):
     """Error for a clip that cannot be opened or decoded; `failure` has the reason."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure)
-        self.failure = failure
+    def __init__(self, reason: FailureReason, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.failure = Failure(reason, detail)
 
     def __str__(self) -> str:
         return str(self.failure)

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from unreel.core.address_check import Peer
 from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import InvalidValueError, MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.engine.allowed_locations import (
     get_url_origin,
     require_allowed_location,
@@ -218,7 +218,7 @@ def _connect_first_reachable(peers: Iterable[Peer], seconds: float) -> socket.so
 
 
 def _build_download_error(reason: FailureReason, detail: str) -> MediaError:
-    return MediaError(Failure(reason, detail))
+    return MediaError(reason, detail)
 
 
 def _convert_to_download_error(

@@ -90,7 +90,7 @@ class _TimeLimitedSandbox:
         limits = self.sandbox.limits
         seconds = limits.seconds * PATIENCE.get(task, 1)
         if task == "annotate":
-            grows_s = self.annotate_pace * request["duration_us"] / MICROSECONDS
+            grows_s = self.annotate_pace * request["commentary"]["duration_us"] / MICROSECONDS
             seconds = min(_LONGEST_S, seconds + grows_s)
         longer = replace(limits, seconds=seconds)
         outcome = self.sandbox.run(task, path, request=request, limits=longer, on_part=on_part)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unreel.core.errors import InvalidSettingError, MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
@@ -98,10 +98,7 @@ def select_frames_at_rate(timeline: FrameTimeline, rate: Fraction) -> list[int]:
     n_frames = max(1, -(-timeline.duration_s * rate // 1))
     if n_frames > MAX_FRAMES:
         raise MediaError(
-            Failure(
-                FailureReason.TOO_LONG,
-                f"the clip would have {n_frames} frames, more than {MAX_FRAMES}",
-            )
+            FailureReason.TOO_LONG, f"the clip would have {n_frames} frames, more than {MAX_FRAMES}"
         )
     return [timeline.shown_at(tick / rate) for tick in range(n_frames)]
 
@@ -172,10 +169,8 @@ def _read_matching_sound(
         return None
     if timeline.duration_s > LONGEST_WITH_SOUND_S:
         raise MediaError(
-            Failure(
-                FailureReason.TOO_LONG,
-                f"the clip is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound",
-            )
+            FailureReason.TOO_LONG,
+            f"the clip is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound",
         )
     n_samples = _count_samples_before(n_frames, clip_format.rate)
     return read_stereo_samples(

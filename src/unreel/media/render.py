@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
@@ -98,10 +98,8 @@ def render_clip_segment(
     with_sound = clip_format.sound == "kept" if clip_format else _has_sound(file, max_pixels)
     if with_sound and end_s - start_s > LONGEST_WITH_SOUND_S:
         raise MediaError(
-            Failure(
-                FailureReason.TOO_LONG,
-                f"the piece is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound",
-            )
+            FailureReason.TOO_LONG,
+            f"the piece is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound",
         )
     # Read completely before the first picture, because both readers share the file's position.
     sound = None
@@ -141,17 +139,13 @@ def _resolve_frame_range(
     end = timeline.n_frames if frame_range.end_frame is None else frame_range.end_frame
     if not 0 <= frame_range.first_frame < end <= timeline.n_frames:
         raise MediaError(
-            Failure(
-                FailureReason.UNDECODABLE,
-                f"no frames {frame_range.first_frame} to {end}: the clip has {timeline.n_frames}",
-            )
+            FailureReason.UNDECODABLE,
+            f"no frames {frame_range.first_frame} to {end}: the clip has {timeline.n_frames}",
         )
     if end - frame_range.first_frame > MAX_FRAMES:
         raise MediaError(
-            Failure(
-                FailureReason.TOO_LONG,
-                f"the piece has {end - frame_range.first_frame} frames, more than {MAX_FRAMES}",
-            )
+            FailureReason.TOO_LONG,
+            f"the piece has {end - frame_range.first_frame} frames, more than {MAX_FRAMES}",
         )
     return frame_range.first_frame, end
 
@@ -195,10 +189,7 @@ def _schedule_at_constant_rate(
     n_ticks = max(1, -(-(until_s - start_s) / speed * rate // 1))
     if n_ticks > MAX_FRAMES:
         raise MediaError(
-            Failure(
-                FailureReason.TOO_LONG,
-                f"the piece would have {n_ticks} frames, more than {MAX_FRAMES}",
-            )
+            FailureReason.TOO_LONG, f"the piece would have {n_ticks} frames, more than {MAX_FRAMES}"
         )
     return [
         _ScheduledPicture(
@@ -241,9 +232,7 @@ def crop_picture(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
     inside = min(crop.left, crop.top) >= 0 and right <= width and bottom <= height
     if not inside or min(crop.width, crop.height) < 2:  # noqa: PLR2004  one block of colour
         raise MediaError(
-            Failure(
-                FailureReason.UNDECODABLE, f"{crop} does not lie in a frame of {width} x {height}"
-            )
+            FailureReason.UNDECODABLE, f"{crop} does not lie in a frame of {width} x {height}"
         )
     return rgb[crop.top : bottom, crop.left : right]
 

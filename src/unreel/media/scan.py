@@ -19,7 +19,7 @@ from av.video.reformatter import Interpolation, VideoReformatter
 from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb
 from unreel.media.messages import N_PICKED
@@ -143,10 +143,8 @@ def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_SCANNED:
         raise MediaError(
-            Failure(
-                FailureReason.TOO_LONG,
-                f"the clip has {timeline.n_frames} frames, more than {MAX_SCANNED}",
-            )
+            FailureReason.TOO_LONG,
+            f"the clip has {timeline.n_frames} frames, more than {MAX_SCANNED}",
         )
     indices = frozenset(plan_frames(parse_sampling(PICKED_PLAN), timeline).indices)
     meter = FrameMeasurementCollector(timeline.n_frames)
@@ -293,21 +291,17 @@ def _iter_verified_frames(
                 index
             ):
                 raise MediaError(
-                    Failure(
-                        FailureReason.UNDECODABLE,
-                        f"frame {index} came out at {_get_frame_time_s(frame)} s, not as its packets say",
-                    )
+                    FailureReason.UNDECODABLE,
+                    f"frame {index} came out at {_get_frame_time_s(frame)} s, not as its packets say",
                 )
             if frame.is_corrupt:
-                raise MediaError(Failure(FailureReason.UNDECODABLE, f"frame {index} is damaged"))
+                raise MediaError(FailureReason.UNDECODABLE, f"frame {index} is damaged")
             yield index, frame
             index += 1
     if index < timeline.n_frames:
         raise MediaError(
-            Failure(
-                FailureReason.UNDECODABLE,
-                f"the decoder stopped before frame {index} of {timeline.n_frames}",
-            )
+            FailureReason.UNDECODABLE,
+            f"the decoder stopped before frame {index} of {timeline.n_frames}",
         )
 
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.core.errors import InvalidValueError
-from unreel.media.messages import MOST_S, TaskReplyPayload, format_fraction
+from unreel.media.messages import MOST_S, TaskReplyPayload, format_fraction, require_valid_reply
 from unreel.media.scan import (
     FULL,
     HISTOGRAM_BINS,
@@ -61,21 +60,21 @@ def parse_scan_payload(payload: TaskReplyPayload) -> ClipScan:
     """Return the scan in an untrusted reply; raise `InvalidValueError` if it is out of range."""
     header = ScanReplyHeader.model_validate(payload.header)
     n_frames, blobs = header.n_frames, payload.blobs
-    _require_valid_reply(n_frames <= MAX_SCANNED, "there are more frames than may be scanned")
-    _require_valid_reply(
+    require_valid_reply(n_frames <= MAX_SCANNED, "there are more frames than may be scanned")
+    require_valid_reply(
         len(blobs) == _PER_FRAME + _PER_PICKED * len(header.picked), "blobs are missing"
     )
     sizes = [len(blob) for blob in blobs[:_PER_FRAME]]
-    _require_valid_reply(
+    require_valid_reply(
         sizes == [width * n_frames for width in (8, HISTOGRAM_BINS, 4, 4, 4)],
         "there is not one measure for each frame",
     )
     ticks = np.frombuffer(blobs[0], "<i8")
     # Compared, not subtracted: the difference of two such ticks may overflow.
-    _require_valid_reply(bool(np.all(ticks[1:] >= ticks[:-1])), "frames are out of order")
-    _require_valid_reply(int(ticks[0]) == 0, "its first frame does not appear at 0")
+    require_valid_reply(bool(np.all(ticks[1:] >= ticks[:-1])), "frames are out of order")
+    require_valid_reply(int(ticks[0]) == 0, "its first frame does not appear at 0")
     lasts = int(ticks[-1]) + header.last_ticks
-    _require_valid_reply(lasts * header.time_base <= MOST_S, "a time is out of range")
+    require_valid_reply(lasts * header.time_base <= MOST_S, "a time is out of range")
     instants_s = tuple(int(tick) * header.time_base for tick in ticks)
     return ClipScan(
         width=header.width,
@@ -111,7 +110,7 @@ def _build_picked_header(frame: PickedFrame) -> dict[str, Any]:
 
 def _parse_grey_levels(blob: bytes) -> NDArray[np.float32]:
     levels = np.frombuffer(blob, "<f4").astype(np.float32, copy=False)
-    _require_valid_reply(
+    require_valid_reply(
         bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range"
     )
     return levels
@@ -123,15 +122,13 @@ def _iter_picked_frames(
     before = -1
     for index, frame in enumerate(header.picked):
         pixels, lines = blobs[_PER_PICKED * index : _PER_PICKED * (index + 1)]
-        _require_valid_reply(
+        require_valid_reply(
             before < frame.index < len(instants_s), "picked frames are out of order"
         )
-        _require_valid_reply(
+        require_valid_reply(
             max(frame.width, frame.height) <= PICKED_SIDE, "a picture is larger than requested"
         )
-        _require_valid_reply(
-            len(pixels) == 3 * frame.width * frame.height, "a picture lacks pixels"
-        )
+        require_valid_reply(len(pixels) == 3 * frame.width * frame.height, "a picture lacks pixels")
         before = frame.index
         yield PickedFrame(
             index=frame.index,
@@ -153,7 +150,7 @@ def _parse_side_profiles(
         for side in FrameSide
         if side in frame.levels
     }
-    _require_valid_reply(
+    require_valid_reply(
         len(lines) == sum(halves.values()), "a side's profile has not one value for each line"
     )
     sides: dict[FrameSide, FrameSideProfile] = {}
@@ -163,8 +160,3 @@ def _parse_side_profiles(
         sides[side] = FrameSideProfile(level=frame.levels[side.value], content=content)
         start += half
     return sides
-
-
-def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
-    if not holds:
-        raise InvalidValueError(otherwise)

@@ -50,7 +50,7 @@ def write_annotated_clip(
         with OutputDirectory(out, published=True).create(ANNOTATED) as file:
             copy = reader.annotate(review.clip.location, commentary, into=file, on_frames=on_frames)
             if isinstance(copy, Failure):
-                raise MediaError(copy)
+                raise MediaError(copy.reason, copy.detail)
     except MediaError as error:
         if error.failure.reason is not FailureReason.OUT_OF_TIME:
             return error.failure
