@@ -16,9 +16,9 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.media import reader as reader_module
 from unreel.media.decode import decode_frames
 from unreel.media.messages import MAX_PIXELS, OnPart, TaskReplyPayload
-from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.picture import encode_jpeg
 from unreel.media.reader import MediaReader, SampledFrames, run_trusted_task
+from unreel.media.render import NormalisedClipFormat
 from unreel.media.timeline import read_frame_timeline
 
 FORM = NormalisedClipFormat(width=96, height=64, rate=Fraction(8))

@@ -177,7 +177,7 @@ def _print_check_line(what: str, remedy: str, *, needed: bool) -> None:
 def _probe_sandbox_layers() -> tuple[frozenset[str], str]:
     try:
         with FileSandbox(without_seccomp=True) as sandbox:
-            return sandbox.protection().active, ""
+            return sandbox.protection(), ""
     except SandboxError as error:
         return frozenset(), str(error)
 

@@ -93,5 +93,4 @@ class _TimeLimitedSandbox:
             grows_s = self.annotate_pace * request["commentary"]["duration_us"] / MICROSECONDS
             seconds = min(_LONGEST_S, seconds + grows_s)
         longer = replace(limits, seconds=seconds)
-        outcome = self.sandbox.run(task, path, request=request, limits=longer, on_part=on_part)
-        return outcome.result
+        return self.sandbox.run(task, path, request=request, limits=longer, on_part=on_part)[0]

@@ -20,9 +20,9 @@ from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
 from unreel.media.messages import MAX_PIXELS, Parts, TaskReplyPayload
-from unreel.media.normalise import CHANNELS, MAX_FRAMES
 from unreel.media.overlay import OverlayCommentary, OverlayPainter
 from unreel.media.probe import get_clockwise_rotation
+from unreel.media.render import CHANNELS, MAX_FRAMES
 from unreel.media.sound import iter_sound_blocks
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
 

@@ -52,9 +52,8 @@ from unreel.media.task_schemas import (
 if TYPE_CHECKING:  # Each task imports its own modules: a probe needs no NumPy and no decoder.
     from unreel.media.annotated_copy_messages import OnFrames
     from unreel.media.decode import Rgb
-    from unreel.media.normalise import NormalisedClipFormat
     from unreel.media.overlay import OverlayCommentary
-    from unreel.media.render import CroppedFrameRange
+    from unreel.media.render import CroppedFrameRange, NormalisedClipFormat
     from unreel.media.scan import ClipScan
     from unreel.media.sound import ClipSound, NoSound
     from unreel.media.task_schemas import AnnotatedCopyReplyHeader

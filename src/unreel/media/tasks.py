@@ -111,7 +111,7 @@ def run_sound_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPaylo
 
 def run_normalise_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """Run the task `normalise`: return the clip re-encoded in a common format, as an mp4 file."""
-    from unreel.media.normalise import NormalisedClipFormat, normalise_clip
+    from unreel.media.render import NormalisedClipFormat, normalise_clip
 
     args = parse_task_request(NormaliseTaskRequest, request)
     clip_format = parse_task_request(NormalisedClipFormat, args.form)
@@ -121,8 +121,7 @@ def run_normalise_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyP
 
 def run_render_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """Run the task `render`: return a part of the clip as an mp4 file."""
-    from unreel.media.normalise import NormalisedClipFormat
-    from unreel.media.render import CroppedFrameRange, render_clip_segment
+    from unreel.media.render import CroppedFrameRange, NormalisedClipFormat, render_clip_segment
 
     args = parse_task_request(RenderTaskRequest, request)
     data = render_clip_segment(

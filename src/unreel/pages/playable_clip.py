@@ -10,8 +10,8 @@ from unreel.core.clip import Clip, VideoFacts
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
 from unreel.core.span import convert_to_microseconds
-from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader
+from unreel.media.render import NormalisedClipFormat
 
 INLINE_BYTES = 16 << 20
 """Maximum size of an inline clip: a browser reads the complete page before it shows anything."""

@@ -15,12 +15,8 @@ from unreel.core.errors import SandboxError, UnknownNameError, raise_if_machine_
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.messages import OnPart, TaskReplyPayload
 from unreel.media.sandbox.child import PROTECTION_TASK
-from unreel.media.sandbox.protection import (
-    SandboxLimits,
-    SandboxProtectionReport,
-    require_sandbox_layers,
-)
-from unreel.media.sandbox.sandbox_call import ChildNotStartedError, SandboxCall, SandboxCallOutcome
+from unreel.media.sandbox.protection import SandboxLimits, require_sandbox_layers
+from unreel.media.sandbox.sandbox_call import ChildNotStartedError, SandboxCall
 from unreel.media.sandbox.zygote_process import ZygoteProcess
 
 # O_NONBLOCK: a path swapped for a FIFO after the check must not hang the caller.
@@ -50,7 +46,8 @@ def open_regular_file(path: Path) -> int | Failure:
         descriptor = os.open(path, _FLAGS)
     except (OSError, ValueError) as error:
         raise_if_machine_error(error)
-        return Failure(FailureReason.NOT_A_FILE, f"it cannot be opened: {_format_error(error)}")
+        problem = (isinstance(error, OSError) and error.strerror) or str(error)
+        return Failure(FailureReason.NOT_A_FILE, f"it cannot be opened: {problem}")
     wrong = _find_file_kind_failure(os.fstat(descriptor).st_mode)
     if wrong is not None:
         os.close(descriptor)
@@ -61,15 +58,10 @@ def open_regular_file(path: Path) -> int | Failure:
 def _find_file_kind_failure(mode: int) -> Failure | None:
     if stat.S_ISREG(mode):
         return None
-    kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+    kind = _KINDS.get(stat.S_IFMT(mode), "not a regular file")
     return Failure(FailureReason.NOT_A_FILE, f"it is {kind}")
 
 
-def _format_error(error: OSError | ValueError) -> str:
-    return (isinstance(error, OSError) and error.strerror) or str(error)
-
-
-_KIND = "media task"
 _ATTEMPTS = 2
 
 
@@ -102,7 +94,7 @@ class FileSandbox:
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
     ) -> TaskReplyPayload | Failure:
         """Run `task` on the file at `path`, and return its payload or the failure."""
-        return self.run(task, path, request=request, on_part=on_part).result
+        return self.run(task, path, request=request, on_part=on_part)[0]
 
     def __enter__(self) -> Self:
         return self
@@ -118,17 +110,16 @@ class FileSandbox:
         request: Mapping[str, Any],
         limits: SandboxLimits | None = None,
         on_part: OnPart | None = None,
-    ) -> SandboxCallOutcome:
-        """Run `task` on the file at `path`; return the result and the child's resource usage.
+    ) -> tuple[TaskReplyPayload | Failure, float | None]:
+        """Run `task` on the file at `path`; return the result and the child's peak memory in MiB.
 
-        `limits` replace the limits of the sandbox.
+        `limits` replace the limits of the sandbox. The memory is `None` if it is unknown.
         """
         file = open_regular_file(path)
         if isinstance(file, Failure):
-            return SandboxCallOutcome(result=file)
-        limits = limits or self.limits
+            return file, None
         try:
-            return self._run(task, file, request=request, limits=limits, on_part=on_part)
+            return self._run(task, file, request, limits or self.limits, on_part)
         finally:
             os.close(file)
 
@@ -141,16 +132,16 @@ class FileSandbox:
 
         threading.Thread(target=start, daemon=True).start()
 
-    def protection(self) -> SandboxProtectionReport:
+    def protection(self) -> frozenset[str]:
         """Return the layers, as tested by a child; raise `SandboxError` if none can be confined."""
         nothing = os.memfd_create("nothing")
         try:
-            outcome = self._run(PROTECTION_TASK, nothing, request={}, limits=self.limits)
+            result, _ = self._run(PROTECTION_TASK, nothing, {}, self.limits)
         finally:
             os.close(nothing)
-        if isinstance(outcome.result, Failure):
-            raise SandboxError(f"no file can be opened safely here: {outcome.result}")
-        return SandboxProtectionReport(frozenset(outcome.result.header["layers"]))
+        if isinstance(result, Failure):
+            raise SandboxError(f"no file can be opened safely here: {result}")
+        return frozenset(result.header["layers"])
 
     def close(self) -> None:
         """Stop the zygote and all children; the next call starts a new zygote."""
@@ -163,44 +154,35 @@ class FileSandbox:
         self,
         task: str,
         file: int,
-        *,
         request: Mapping[str, Any],
         limits: SandboxLimits,
         on_part: OnPart | None = None,
-    ) -> SandboxCallOutcome:
+    ) -> tuple[TaskReplyPayload | Failure, float | None]:
         message = json.dumps({"task": task, "request": request, "limits": asdict(limits)}).encode()
         for _ in range(_ATTEMPTS):
             zygote = self._live_zygote(task)
             if task not in (*zygote.tasks, PROTECTION_TASK):
-                raise UnknownNameError(_KIND, task, zygote.tasks)
+                raise UnknownNameError("media task", task, zygote.tasks)
             try:
                 with SandboxCall(zygote, file, task=task, message=message, limits=limits) as call:
-                    return call.outcome(on_part)
+                    return call.wait_for_result(on_part)
             except ChildNotStartedError:
-                self._forget(zygote)
-        return SandboxCallOutcome(
-            result=Failure(FailureReason.WORKER_DIED, "no child could be started")
-        )
+                with self._lock:
+                    if self._zygote is zygote:
+                        self._zygote = None
+                zygote.end()
+        return Failure(FailureReason.WORKER_DIED, "no child could be started"), None
 
     def _live_zygote(self, *tasks: str) -> ZygoteProcess:
         with self._lock:
             # A fork of this process must not share the zygote, which monitors only its own caller.
             if self._zygote is None or self._zygote.owner != os.getpid():
-                self._zygote = self._start(self._needs.union(tasks))
+                zygote = ZygoteProcess(self._target, self._needs.union(tasks))
+                weakref.finalize(self, zygote.end)
+                try:
+                    require_sandbox_layers(zygote.missing, without_seccomp=self._without_seccomp)
+                except SandboxError:
+                    zygote.end()
+                    raise
+                self._zygote = zygote
             return self._zygote
-
-    def _start(self, names: Iterable[str]) -> ZygoteProcess:
-        zygote = ZygoteProcess(self._target, names)
-        weakref.finalize(self, zygote.end)
-        try:
-            require_sandbox_layers(zygote.missing, without_seccomp=self._without_seccomp)
-        except SandboxError:
-            zygote.end()
-            raise
-        return zygote
-
-    def _forget(self, process: ZygoteProcess) -> None:
-        with self._lock:
-            if self._zygote is process:
-                self._zygote = None
-        process.end()

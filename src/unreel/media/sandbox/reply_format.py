@@ -165,10 +165,10 @@ def _build_unique_fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _require_blob_sizes(sizes: Any) -> list[int]:
     _require_valid_reply(
-        isinstance(sizes, list) and len(sizes) <= MOST_BLOBS, "its list of blobs cannot be"
+        isinstance(sizes, list) and len(sizes) <= MOST_BLOBS, "its list of blobs is invalid"
     )
     _require_valid_reply(
-        all(type(size) is int and size >= 0 for size in sizes), "a blob's size cannot be"
+        all(type(size) is int and size >= 0 for size in sizes), "a blob's size is invalid"
     )
     return list(sizes)
 

@@ -10,13 +10,12 @@ import select
 import signal
 import socket
 import time
-from dataclasses import dataclass
 from typing import Any, Self
 
 from unreel.core.errors import raise_if_machine_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.messages import OnPart, TaskReplyPayload
-from unreel.media.sandbox.protection import MIB, SandboxChildUsage, SandboxLimits
+from unreel.media.sandbox.protection import MIB, SandboxLimits
 from unreel.media.sandbox.reply_format import (
     MalformedSandboxReplyError,
     OversizedSandboxReplyError,
@@ -67,14 +66,6 @@ class _CallTimer:
                 return
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxCallOutcome:
-    """Result of one sandbox call and the resource usage of its child; `None` if that is unknown."""
-
-    result: TaskReplyPayload | Failure
-    usage: SandboxChildUsage | None = None
-
-
 class SandboxCall:
     """One request for `task` to the sandbox; leaving the context kills the child if it still runs.
 
@@ -115,47 +106,50 @@ class SandboxCall:
         self._line.close()
         os.close(self._reply)
 
-    def outcome(self, on_part: OnPart | None = None) -> SandboxCallOutcome:
-        """Wait for the reply or a limit, then for the child's exit; `on_part` receives the reply's parts."""
+    def wait_for_result(
+        self, on_part: OnPart | None = None
+    ) -> tuple[TaskReplyPayload | Failure, float | None]:
+        """Wait for the reply or a limit, then for the child's exit; `on_part` receives the reply's parts.
+
+        Return the result and the child's maximum resident set in MiB; `None` if that is unknown.
+        """
         self._await_start()
-        result = self._reply_or_limit(on_part)
+        result = self._read_reply(on_part)
         if result is None and self._speaks_within(_DEATH_SECONDS):
-            report = self._report()
-            return SandboxCallOutcome(
-                result=_build_child_exit_failure(report, self._limits),
-                usage=_parse_child_usage(report),
-            )
+            report = self._read_exit_report()
+            return _build_child_exit_failure(report, self._limits), _get_peak_mb(report)
         with contextlib.suppress(OSError):
             self._line.send(b"end")
-        report = self._report() if self._speaks_within(_KILL_SECONDS) else None
+        report = self._read_exit_report() if self._speaks_within(_KILL_SECONDS) else None
         broken = Failure(FailureReason.WORKER_DIED, "its child broke off its reply")
-        return SandboxCallOutcome(result=result or broken, usage=_parse_child_usage(report))
+        return result or broken, _get_peak_mb(report)
 
-    def _reply_or_limit(self, on_part: OnPart | None) -> TaskReplyPayload | Failure | None:
+    def _read_reply(self, on_part: OnPart | None) -> TaskReplyPayload | Failure | None:
         """Return the child's reply, or the failure of an exceeded limit; `None` if the child ended early."""
+        timer, limits = _CallTimer(self._limits.seconds), self._limits
         try:
-            return self._listen(on_part)
-        except (
-            _ReplyTimeoutError,
-            OversizedSandboxReplyError,
-            MalformedSandboxReplyError,
-            MemoryError,
-        ) as error:
-            return _build_no_reply_failure(error, self._limits)
+            while True:
+                reply = decode_sandbox_reply(
+                    lambda size: self._take(size, timer), reply_bytes=limits.reply_bytes
+                )
+                if not isinstance(reply, SandboxReplyPart):
+                    return reply
+                if on_part is None:
+                    raise MalformedSandboxReplyError("it has parts that were not requested")
+                on_part(reply.payload)
         except _ChildEndedEarlyError:
             return None
-
-    def _listen(self, on_part: OnPart | None) -> TaskReplyPayload | Failure:
-        watch = _CallTimer(self._limits.seconds)
-        while True:
-            reply = decode_sandbox_reply(
-                lambda size: self._take(size, watch), reply_bytes=self._limits.reply_bytes
-            )
-            if not isinstance(reply, SandboxReplyPart):
-                return reply
-            if on_part is None:
-                raise MalformedSandboxReplyError("it has parts that were not requested")
-            on_part(reply.payload)
+        except _ReplyTimeoutError:
+            detail = f"it gave no reply within {limits.seconds:g} s"
+            return Failure(FailureReason.OUT_OF_TIME, detail)
+        except OversizedSandboxReplyError:
+            detail = f"its reply is longer than {limits.reply_bytes} bytes"
+            return Failure(FailureReason.OUT_OF_MEMORY, detail)
+        except MemoryError:
+            detail = "this process has too little memory left for its reply"
+            return Failure(FailureReason.OUT_OF_MEMORY, detail)
+        except MalformedSandboxReplyError as error:
+            return Failure(FailureReason.WORKER_DIED, f"its reply cannot be read: {error}")
 
     def _await_start(self) -> None:
         if not self._speaks_within(_START_SECONDS):
@@ -179,7 +173,7 @@ class SandboxCall:
         """Return whether the zygote sends data or exits within `seconds`."""
         return _wait_until_readable(self._line.fileno(), time.monotonic() + seconds)
 
-    def _report(self) -> dict[str, Any] | None:
+    def _read_exit_report(self) -> dict[str, Any] | None:
         """Return the zygote's report of the child's exit; `None` if the zygote ended first."""
         report = self._hear()
         return dict(json.loads(report)) if report else None
@@ -193,25 +187,8 @@ class SandboxCall:
         return b""
 
 
-def _build_no_reply_failure(error: Exception, limits: SandboxLimits) -> Failure:
-    match error:
-        case _ReplyTimeoutError():
-            detail = f"it gave no reply within {limits.seconds:g} s"
-            return Failure(FailureReason.OUT_OF_TIME, detail)
-        case OversizedSandboxReplyError():
-            detail = f"its reply is longer than {limits.reply_bytes} bytes"
-            return Failure(FailureReason.OUT_OF_MEMORY, detail)
-        case MemoryError():
-            detail = "this process has too little memory left for its reply"
-            return Failure(FailureReason.OUT_OF_MEMORY, detail)
-        case _:
-            return Failure(FailureReason.WORKER_DIED, f"its reply cannot be read: {error}")
-
-
-def _parse_child_usage(report: dict[str, Any] | None) -> SandboxChildUsage | None:
-    if report is None:
-        return None
-    return SandboxChildUsage(peak_mb=report["peak_kb"] / 1024, cpu_seconds=report["cpu_seconds"])
+def _get_peak_mb(report: dict[str, Any] | None) -> float | None:
+    return None if report is None else report["peak_kb"] / 1024
 
 
 def _build_child_exit_failure(report: dict[str, Any] | None, limits: SandboxLimits) -> Failure:
@@ -224,21 +201,15 @@ def _build_child_exit_failure(report: dict[str, Any] | None, limits: SandboxLimi
     ):
         return Failure(FailureReason.OUT_OF_TIME, "it used up its processor time")
     if code < 0:
-        return Failure(FailureReason.WORKER_DIED, f"its child died of {_format_signal_name(-code)}")
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return Failure(FailureReason.WORKER_DIED, f"its child died of {name}")
     detail = f"its child ended with code {code} before its reply was whole"
     return Failure(FailureReason.WORKER_DIED, detail)
 
 
-def _format_signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
 def _wait_until_readable(descriptor: int, deadline: float) -> bool:
     """Wait until `descriptor` has bytes or is closed; return `False` if `deadline` passes first."""
-    scoring_input = select.poll()
-    scoring_input.register(descriptor, select.POLLIN)
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
     left_ms = math.ceil(max(0.0, deadline - time.monotonic()) * 1000)
-    return bool(scoring_input.poll(left_ms))
+    return bool(poll.poll(left_ms))

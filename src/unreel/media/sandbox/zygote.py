@@ -24,7 +24,7 @@ from typing import Any
 from unreel.core.registry import LazyImport
 from unreel.media.messages import Task, deliver_task_result
 from unreel.media.sandbox.capabilities import drop_capabilities
-from unreel.media.sandbox.child import ChildDescriptors, serve_sandbox_request
+from unreel.media.sandbox.child import serve_sandbox_request
 from unreel.media.sandbox.confine import (
     ConfinementLayers,
     add_process_memory_sizes,
@@ -141,22 +141,20 @@ class ForkServer:
                 os.close(descriptor)
         return bool(message)
 
-    def _start(self, task: str, *descriptors: int) -> None:
+    def _start(self, task: str, file: int, request: int, reply: int, call: int) -> None:
         try:
             self.warm_up([task])
         except Exception:  # noqa: BLE001  the caller then starts a zygote with this task, which reports it
             return
-        self._fork(*descriptors)
-
-    def _fork(self, file: int, request: int, reply: int, call: int) -> None:
         zygote = os.getpid()
         try:
             pid = os.fork()
         except OSError:
             return  # The caller sees that the call's socket closes without a start.
         if pid == 0:
-            ends = ChildDescriptors(file=file, request=request, reply=reply)
-            serve_sandbox_request(self._tasks, self._layers, descriptors=ends, parent=zygote)
+            serve_sandbox_request(
+                self._tasks, self._layers, file=file, request=request, reply=reply, parent=zygote
+            )
         child = _ForkedChild(pid, os.pidfd_open(pid), socket.socket(fileno=os.dup(call)))
         self._by_watch[child.watch] = child
         self._by_call[child.call.fileno()] = child
