@@ -85,7 +85,16 @@ class NamedObjectRegistry(Generic[T]):
         brought = self._brought()
         if name not in brought:
             raise UnknownNameError(self.kind, name, self.names())
-        return _load_entry_point(brought[name], self.kind)  # type: ignore[no-any-return]
+        point = brought[name]
+        try:
+            return point.load()  # type: ignore[no-any-return]
+        except Exception as error:
+            whose = "a package" if point.dist is None else point.dist.name
+            raise InvalidSettingError(
+                self.kind,
+                f"the {self.kind} {point.name!r} of {whose} cannot be loaded ({error})",
+                f"Fix {point.value}, or uninstall the package",
+            ) from error
 
     def _brought(self) -> "Mapping[str, EntryPoint]":
         return {} if self.group is None else _read_entry_points(self.group)
@@ -96,15 +105,3 @@ def _read_entry_points(group: str) -> "Mapping[str, EntryPoint]":
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=group)}
-
-
-def _load_entry_point(point: "EntryPoint", kind: str) -> Any:
-    try:
-        return point.load()
-    except Exception as error:
-        whose = "a package" if point.dist is None else point.dist.name
-        raise InvalidSettingError(
-            kind,
-            f"the {kind} {point.name!r} of {whose} cannot be loaded ({error})",
-            f"Fix {point.value}, or uninstall the package",
-        ) from error

@@ -121,10 +121,6 @@ def _parse_remote_location(address: str) -> AllowedLocation:
         # Keys are taken literally: `#`, `?` and `%` are ordinary characters.
         bucket, _, key = rest.partition("/")
         return AllowedLocation(scheme, _require_single_host(bucket), None, _split_safe_path(key))
-    return _parse_web_location(address)
-
-
-def _parse_web_location(address: str) -> AllowedLocation:
     try:
         split = urlsplit(address)
         port = split.port or _PORTS[split.scheme]

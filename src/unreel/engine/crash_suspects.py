@@ -84,7 +84,13 @@ class CrashSuspectQueue:
             InvalidSettingError: Ten workers in sequence ended before they began a row.
         """
         if isinstance(outcome, WorkerCrash) and not outcome.began:
-            self._note_false_start(outcome)
+            self._false_starts += 1
+            if self._false_starts == _FALSE_STARTS:
+                raise InvalidSettingError(
+                    "engine",
+                    f"{_FALSE_STARTS} workers in a row ended before they began, by {outcome.how}",
+                    "Read their output and run again: committed results are kept",
+                )
             self._waiting.append(suspect)
             return None
         self._false_starts = 0
@@ -96,15 +102,6 @@ class CrashSuspectQueue:
             return convert_to_failed_row(suspect.row, Failure(FailureReason.QUARANTINED, detail))
         self._waiting.append(suspect)
         return None
-
-    def _note_false_start(self, crash: WorkerCrash) -> None:
-        self._false_starts += 1
-        if self._false_starts == _FALSE_STARTS:
-            raise InvalidSettingError(
-                "engine",
-                f"{_FALSE_STARTS} workers in a row ended before they began, by {crash.how}",
-                "Read their output and run again: committed results are kept",
-            )
 
 
 _BEGAN, _DONE = "began", "done"

@@ -133,11 +133,21 @@ class TableSchema:
         fixed: Row = {"row_version": self.version, SEAL_COLUMN: None}
         complete = [{"attempt": 1} | row | fixed for row in rows]
         try:
-            return _build_arrow_batch(complete, self.arrow)
+            if sum(map(compute_row_text_size, complete)) > _LARGEST_BATCH:
+                raise ValueError(f"its texts are longer than {_LARGEST_BATCH} characters")
+            batch = pa.RecordBatch.from_pylist(complete, schema=self.arrow)
+            empty = [
+                column.name
+                for column in self.arrow
+                if not column.nullable and batch.column(column.name).null_count
+            ]
+            if empty:
+                raise ValueError(f"it has no {', '.join(empty)}")
         except Exception as error:  # converting a value can run any code
             raise InvalidValueError(
                 f"a row does not fit the columns of {self.name}: {error}. Fix the stage"
             ) from error
+        return batch
 
     def portions(self, rows: Sequence[Row]) -> list[list[Row]]:
         """Split the rows, in order, into lists that each fit into one Arrow batch.
@@ -161,7 +171,7 @@ class TableSchema:
         bare = {name: row[name] for name in ("key", "attempt") if name in row}
         cells = {name: row[name] for name in row if self._holds([bare | {name: row[name]}])}
         if is_failed_row(cells):
-            detail = _escape_surrogates(str(row.get("failure_detail")))
+            detail = str(row.get("failure_detail")).encode(errors="backslashreplace").decode()
             return cells | {"failure_detail": detail[:DETAIL_CHARACTERS]}
         lost = ", ".join(
             f"{name} ({type(row[name]).__name__})" for name in row if name not in cells
@@ -222,20 +232,6 @@ class TableSchema:
         return row | {"row_version": version}
 
 
-def _build_arrow_batch(rows: Sequence[Row], schema: Any) -> Any:
-    if sum(map(compute_row_text_size, rows)) > _LARGEST_BATCH:
-        raise ValueError(f"its texts are longer than {_LARGEST_BATCH} characters")
-    batch = pa.RecordBatch.from_pylist(rows, schema=schema)
-    empty = [
-        column.name
-        for column in schema
-        if not column.nullable and batch.column(column.name).null_count
-    ]
-    if empty:
-        raise ValueError(f"it has no {', '.join(empty)}")
-    return batch
-
-
 def compute_row_text_size(row: Row) -> int:
     """Return the total length of the texts (characters) and bytes in `row`; other values are small."""
     size = 0
@@ -243,10 +239,6 @@ def compute_row_text_size(row: Row) -> int:
         if isinstance(value, _TEXTS):
             size += len(value)
     return size
-
-
-def _escape_surrogates(text: str) -> str:
-    return text.encode(errors="backslashreplace").decode()
 
 
 def _is_compatible_field(known: Any, stored: Any) -> bool:

@@ -95,7 +95,10 @@ class FrameHashMatcher:
             ]
         )
         if self.known:
-            entries = self._met_by_new(entries)
+            marked = np.zeros(1 << _MARK_BITS, np.bool_)
+            prefixes = entries >> np.uint64(64 - _MARK_BITS)
+            marked[prefixes[_extract_clip_indices(entries) >= self.known]] = True
+            entries = entries[marked[prefixes]]  # their key may occur in a new clip
         entries.sort()
         small, crowded = _split_by_key_count(entries)
         return self._near(_pair_entries_by_key(small)), crowded
@@ -128,14 +131,6 @@ class FrameHashMatcher:
                 mask = _extract_side_bits(crowded) == number
                 further[mask] = band.keys(hashes[_extract_clip_indices(crowded[mask])])
             crowded = np.sort(((crowded + further * _MIX) & ~_LOW) | (crowded & _LOW))
-
-    def _met_by_new(self, entries: Hashes) -> Hashes:
-        """Return the entries whose key may also occur in a clip that was not compared before."""
-        marked = np.zeros(1 << _MARK_BITS, np.bool_)
-        prefixes = entries >> np.uint64(64 - _MARK_BITS)
-        marked[prefixes[_extract_clip_indices(entries) >= self.known]] = True
-        matches: Hashes = entries[marked[prefixes]]
-        return matches
 
     def _near(self, entries: tuple[Hashes, Hashes]) -> ClipIndexPairs:
         """Return the pairs of entries whose hashes differ by at most `most_bits`."""

@@ -193,7 +193,13 @@ class _ClipPairMatcher:
         at = np.searchsorted(self._compared, codes)
         fresh = codes[self._compared[np.minimum(at, len(self._compared) - 1)] != codes]
         self._compared = np.sort(np.concatenate([self._compared, fresh]), kind="stable")
-        fresh = fresh[self._are_alike(fresh)]
+        sketches, alike = self._prints.sketches, np.empty(len(fresh), np.bool_)
+        for start in range(0, len(fresh), _CODES_AT_ONCE):
+            part = fresh[start : start + _CODES_AT_ONCE]
+            left = _normalise_sketches(sketches[part // self.n_clips])
+            right = _normalise_sketches(sketches[part % self.n_clips])
+            alike[start : start + len(part)] = np.einsum("ij,ij->i", left, right) >= LEAST_ALIKE
+        fresh = fresh[alike]
         self.compare(ClipIndexPairs(fresh // self.n_clips, fresh % self.n_clips))
 
     def matches(self) -> list[NearDuplicateClipPair]:
@@ -211,15 +217,6 @@ class _ClipPairMatcher:
         left, right = families.of(codes // n), families.of(codes % n)
         apart: NDArray[np.intp] = codes[(left != right) | (families.sizes(left) <= self._crowd)]
         return apart
-
-    def _are_alike(self, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
-        sketches, alike = self._prints.sketches, np.empty(len(codes), np.bool_)
-        for start in range(0, len(codes), _CODES_AT_ONCE):
-            part = codes[start : start + _CODES_AT_ONCE]
-            left = _normalise_sketches(sketches[part // self.n_clips])
-            right = _normalise_sketches(sketches[part % self.n_clips])
-            alike[start : start + len(part)] = np.einsum("ij,ij->i", left, right) >= LEAST_ALIKE
-        return alike
 
     def _look_at(self, codes: NDArray[np.intp]) -> None:
         if not len(codes):

@@ -23,7 +23,7 @@ from unreel.media.scan import (
     FrameSideProfile,
     PickedFrame,
 )
-from unreel.media.task_schemas import PickedFrameHeader, ScanReplyHeader
+from unreel.media.task_schemas import ScanReplyHeader
 
 _PER_FRAME = 5
 _PER_PICKED = 2
@@ -130,33 +130,28 @@ def _iter_picked_frames(
         )
         require_valid_reply(len(pixels) == 3 * frame.width * frame.height, "a picture lacks pixels")
         before = frame.index
+        halves = {
+            side: max(
+                1,
+                (header.width if side in (FrameSide.LEFT, FrameSide.RIGHT) else header.height) // 2,
+            )
+            for side in FrameSide
+            if side in frame.levels
+        }
+        require_valid_reply(
+            len(lines) == sum(halves.values()), "a side's profile has not one value for each line"
+        )
+        sides: dict[FrameSide, FrameSideProfile] = {}
+        start = 0
+        for side, half in halves.items():
+            content = np.frombuffer(lines[start : start + half], np.uint8)
+            sides[side] = FrameSideProfile(level=frame.levels[side.value], content=content)
+            start += half
         yield PickedFrame(
             index=frame.index,
             at_s=instants_s[frame.index],
             rgb=np.frombuffer(pixels, np.uint8).reshape(frame.height, frame.width, 3),
             sharpness=frame.sharpness,
             noise=frame.noise,
-            sides=_parse_side_profiles(header, frame, lines),
+            sides=sides,
         )
-
-
-def _parse_side_profiles(
-    header: ScanReplyHeader, frame: PickedFrameHeader, lines: bytes
-) -> dict[FrameSide, FrameSideProfile]:
-    halves = {
-        side: max(
-            1, (header.width if side in (FrameSide.LEFT, FrameSide.RIGHT) else header.height) // 2
-        )
-        for side in FrameSide
-        if side in frame.levels
-    }
-    require_valid_reply(
-        len(lines) == sum(halves.values()), "a side's profile has not one value for each line"
-    )
-    sides: dict[FrameSide, FrameSideProfile] = {}
-    start = 0
-    for side, half in halves.items():
-        content = np.frombuffer(lines[start : start + half], np.uint8)
-        sides[side] = FrameSideProfile(level=frame.levels[side.value], content=content)
-        start += half
-    return sides

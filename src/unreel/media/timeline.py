@@ -122,7 +122,7 @@ class PacketTimes:
 
     def add_picture(self, packet: "Packet[Stream]", *, decoder: str) -> None:
         """Record a packet's display time, unless it is never shown; raise `MediaError` if it has none."""
-        if packet.is_discard or _is_hidden_packet(packet, decoder=decoder):
+        if packet.is_discard or (decoder == "vp8" and not memoryview(packet)[0] & _VP8_SHOWN):
             return
         if packet.pts is None:
             raise MediaError(FailureReason.UNDECODABLE, "a frame carries no time")
@@ -284,8 +284,3 @@ def _estimate_last_ticks(
     if declared.average_rate:
         return max(1, round(1 / declared.average_rate / time_base))
     return 1
-
-
-def _is_hidden_packet(packet: "Packet[Stream]", *, decoder: str) -> bool:
-    """Return whether a VP8 packet is a hidden reference picture; VP9 stores those inside other packets."""
-    return decoder == "vp8" and not memoryview(packet)[0] & _VP8_SHOWN

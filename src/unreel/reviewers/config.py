@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from unreel.catalogue.entries import CatalogueModel, find_named_checkpoint, list_model_names
+from unreel.catalogue.entries import find_named_checkpoint, list_model_names
 from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.question import Instrument
 from unreel.core.registry import LazyImport, require_extra
@@ -120,7 +120,15 @@ class ReviewerSection(RecipeSection):
             find_named_checkpoint(str(values.get("model"))) if isinstance(values, dict) else None
         )
         if named is not None:
-            return _list_named_settings(named) | values
+            base = named.base.setting if named.base else None
+            names = [parse_model_address(named.name).model, *([base] if base else [])]
+            families = [match_model_family(name).name for name in names]
+            known = [family for family in families if family != _UNKNOWN]
+            tokens = named.max_tokens.setting if named.max_tokens else None
+            settings: dict[str, Any] = {"family": known[0]} if known else {}
+            if tokens:
+                settings["max_tokens"] = tokens
+            return settings | values
         if isinstance(values, dict) and "show" not in values:
             input_spec = _find_training_input_spec(str(values.get("model")))
             return values if input_spec is None else {**values, "show": input_spec.input}
@@ -405,16 +413,6 @@ class ReviewerSection(RecipeSection):
         path = Path(self.recorded)
         name = f"recorded:{path.stem}"
         return ReviewerFactory(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
-
-
-def _list_named_settings(entry: CatalogueModel) -> dict[str, Any]:
-    """Return the settings of a checkpoint of the catalogue that its owner states."""
-    base = entry.base.setting if entry.base else None
-    names = [parse_model_address(entry.name).model, *([base] if base else [])]
-    families = [match_model_family(name).name for name in names]
-    known = [family for family in families if family != _UNKNOWN]
-    tokens = entry.max_tokens.setting if entry.max_tokens else None
-    return ({"family": known[0]} if known else {}) | ({"max_tokens": tokens} if tokens else {})
 
 
 def _find_training_input_spec(model: str) -> CheckpointInputSpec | None:

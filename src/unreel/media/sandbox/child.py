@@ -105,7 +105,10 @@ def _build_task_reply(
 
     try:
         message = json.loads(os.pread(request, os.fstat(request).st_size, 0))
-        _close_other_descriptors({0, 1, 2, file, reply})
+        edges = sorted({0, 1, 2, file, reply, os.sysconf("SC_OPEN_MAX")})
+        for below, above in itertools.pairwise(edges):
+            if below + 1 < above:  # An empty range from 0 closes everything.
+                os.closerange(below + 1, above)
         reader = FileDescriptorReader(file)
         effective = confine_process(layers, SandboxLimits(**message["limits"]))
         if message["task"] == PROTECTION_TASK:
@@ -134,10 +137,3 @@ def _write_descriptor(descriptor: int, pieces: Sequence[bytes]) -> None:
         left = memoryview(piece)
         while left:
             left = left[os.write(descriptor, left) :]
-
-
-def _close_other_descriptors(keep: set[int]) -> None:
-    edges = sorted({*keep, os.sysconf("SC_OPEN_MAX")})
-    for below, above in itertools.pairwise(edges):
-        if below + 1 < above:  # An empty range from 0 closes everything.
-            os.closerange(below + 1, above)

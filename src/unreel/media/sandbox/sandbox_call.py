@@ -113,7 +113,11 @@ class SandboxCall:
 
         Return the result and the child's maximum resident set in MiB; `None` if that is unknown.
         """
-        self._await_start()
+        if not self._speaks_within(_START_SECONDS):
+            self._zygote.kill()
+            raise ChildNotStartedError
+        if self._hear() != STARTED:
+            raise ChildNotStartedError
         result = self._read_reply(on_part)
         if result is None and self._speaks_within(_DEATH_SECONDS):
             report = self._read_exit_report()
@@ -150,13 +154,6 @@ class SandboxCall:
             return Failure(FailureReason.OUT_OF_MEMORY, detail)
         except MalformedSandboxReplyError as error:
             return Failure(FailureReason.WORKER_DIED, f"its reply cannot be read: {error}")
-
-    def _await_start(self) -> None:
-        if not self._speaks_within(_START_SECONDS):
-            self._zygote.kill()
-            raise ChildNotStartedError
-        if self._hear() != STARTED:
-            raise ChildNotStartedError
 
     def _take(self, size: int, timer: _CallTimer) -> bytes:
         # Grows as bytes arrive: a size that a child announces takes no memory.

@@ -58,52 +58,44 @@ def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | 
             reason if labels else UnparsedReason.MISSING, " ".join(sorted(labels))
         )
     source = body if _OPENS in body else text
-    return _parse_all_tagged_segments(source, mode, space)
-
-
-def _parse_all_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
     segments: list[LocatedSegment] = []
     problems: list[Unparsed] = []
     pattern = _STRICT if mode == "strict" else _LENIENT
-    for number, tags in enumerate(pattern.finditer(text)):
+    for number, tags in enumerate(pattern.finditer(source)):
         if number >= MAX_SEGMENTS:
             return build_unparsed_result(
                 UnparsedReason.OUT_OF_RANGE, f"more than {MAX_SEGMENTS} segments"
             )
         try:
-            segments.append(_parse_tagged_segment(tags, mode, space))
+            name, times, corners = tags.groups()
+            seconds = list(_iter_listed_numbers(times))
+            if len(seconds) != _TIMES:
+                raise UnreadableSegmentError(UnparsedReason.MALFORMED, times)
+            span = build_segment_span(
+                convert_to_microseconds(seconds[0]), convert_to_microseconds(seconds[1]), times
+            )
+            categories: frozenset[Category] = frozenset()
+            track: tuple[BoxAt, ...] = ()
+            try:
+                categories = frozenset({parse_segment_category(name)})
+            except UnreadableSegmentError:
+                if mode == "strict":
+                    raise
+            try:
+                track = _parse_tagged_box(corners, span.start_us, space)
+            except UnreadableSegmentError:
+                if mode == "strict":
+                    raise
+            segments.append(LocatedSegment(Trace(span=span, track=track, categories=categories)))
         except UnreadableSegmentError as error:
             problems.append(error.unparsed)
-    if mode == "strict" and text.count(_OPENS) > len(segments) + len(problems):
+    if mode == "strict" and source.count(_OPENS) > len(segments) + len(problems):
         problems.append(
-            build_unparsed_result(UnparsedReason.MALFORMED, text[text.find(_OPENS) :][:200])
+            build_unparsed_result(UnparsedReason.MALFORMED, source[source.find(_OPENS) :][:200])
         )
     if problems and (mode == "strict" or not segments):
         return problems[0]
     return tuple(segments) if segments else Unparsed(UnparsedReason.MISSING)
-
-
-def _parse_tagged_segment(tags: re.Match[str], mode: Mode, space: BoxSpace) -> LocatedSegment:
-    name, times, corners = tags.groups()
-    seconds = list(_iter_listed_numbers(times))
-    if len(seconds) != _TIMES:
-        raise UnreadableSegmentError(UnparsedReason.MALFORMED, times)
-    span = build_segment_span(
-        convert_to_microseconds(seconds[0]), convert_to_microseconds(seconds[1]), times
-    )
-    categories: frozenset[Category] = frozenset()
-    track: tuple[BoxAt, ...] = ()
-    try:
-        categories = frozenset({parse_segment_category(name)})
-    except UnreadableSegmentError:
-        if mode == "strict":
-            raise
-    try:
-        track = _parse_tagged_box(corners, span.start_us, space)
-    except UnreadableSegmentError:
-        if mode == "strict":
-            raise
-    return LocatedSegment(Trace(span=span, track=track, categories=categories))
 
 
 def _parse_tagged_box(corners: str | None, start_us: int, space: BoxSpace) -> tuple[BoxAt, ...]:

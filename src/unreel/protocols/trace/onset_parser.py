@@ -130,20 +130,16 @@ def _iter_named_times(plain: str) -> Iterator[Fraction | None]:
 def _convert_to_seconds(match: re.Match[str]) -> Fraction | None:
     parts = match.groupdict()
     if parts["clock"]:
-        return _parse_clock_seconds(parts["clock"])
+        clock = parts["clock"]
+        first, *later = (Fraction(field) for field in clock.split(":"))
+        if any(field >= _SIXTY for field in later):
+            return None
+        seconds = first
+        for field in later:
+            seconds = seconds * _SIXTY + field
+        return seconds
     if parts["ms"]:
         return Fraction(parts["ms"]) / 1000
     if parts["minutes"]:
         return Fraction(parts["minutes"]) * _SIXTY + Fraction(parts["rest"] or 0)
     return Fraction(parts["from"] or parts["seconds"])
-
-
-def _parse_clock_seconds(clock: str) -> Fraction | None:
-    """Convert `m:s` or `h:m:s` to seconds; `None` if a field after the first is 60 or more."""
-    first, *later = (Fraction(field) for field in clock.split(":"))
-    if any(field >= _SIXTY for field in later):
-        return None
-    seconds = first
-    for field in later:
-        seconds = seconds * _SIXTY + field
-    return seconds

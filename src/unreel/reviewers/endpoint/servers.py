@@ -81,7 +81,18 @@ def find_model_endpoint(
         named = find_server_key_variable(server, key_hosts)
         variable = variable if home is None and named == OWN_KEY else named
     if provider.needs_key and home in {server, None}:
-        _require_api_key(provider, server, variable, environment)
+        if variable is None:
+            raise InvalidSettingError(
+                HOSTS_VARIABLE,
+                f"{server} is not named there, so {provider.key_variable} stays here",
+                f"Set {HOSTS_VARIABLE}={server}",
+            )
+        if not read_secret_variable(variable, environment):
+            raise InvalidSettingError(
+                variable,
+                f"not set, and {server} requires a key",
+                f"Run `export {variable}=...` with your key, then the same command again",
+            )
     if variable is None:
         remark = _explain_withheld_key(provider, home, environment)
     else:
@@ -94,26 +105,6 @@ def list_model_endpoints(models: Iterable[str], *, key_hosts: str) -> tuple[Mode
     """Return the endpoints of those `models` that are behind a server, without duplicates."""
     served = filter(is_server_model, models)
     return tuple(dict.fromkeys(find_model_endpoint(model, key_hosts=key_hosts) for model in served))
-
-
-def _require_api_key(
-    provider: ModelProvider,
-    server: ServerAddress,
-    variable: str | None,
-    environment: Mapping[str, str] | None,
-) -> None:
-    if variable is None:
-        raise InvalidSettingError(
-            HOSTS_VARIABLE,
-            f"{server} is not named there, so {provider.key_variable} stays here",
-            f"Set {HOSTS_VARIABLE}={server}",
-        )
-    if not read_secret_variable(variable, environment):
-        raise InvalidSettingError(
-            variable,
-            f"not set, and {server} requires a key",
-            f"Run `export {variable}=...` with your key, then the same command again",
-        )
 
 
 def _explain_withheld_key(

@@ -68,7 +68,14 @@ def read_served_adapter(name: str, folder: Path) -> ServedAdapter:
                 f"{folder}: vLLM does not serve adapters with {unknown}",
                 "Merge it into its base, or ask it with local/",
             )
-    tensors = _read_tensor_names(folder / "adapter_model.safetensors", remedy)
+    file = folder / "adapter_model.safetensors"
+    try:
+        with file.open("rb") as opened:
+            (length,) = struct.unpack("<Q", opened.read(8))
+            header = parse_json_object(opened.read(min(length, _HEADER_BYTES)))
+    except (OSError, struct.error, InvalidValueError) as error:
+        raise UnreadableSourceError(str(file), "no tensors as safetensors", remedy) from error
+    tensors = [*header]
     return ServedAdapter(
         name=name,
         folder=folder,
@@ -109,17 +116,6 @@ def read_model_json(file: Path, remedy: str) -> Mapping[str, Any]:
         return parse_json_object(read_limited_bytes(file, most=_CONFIG_BYTES, remedy=remedy))
     except InvalidValueError as error:
         raise UnreadableSourceError(str(file), str(error), remedy) from error
-
-
-def _read_tensor_names(file: Path, remedy: str) -> list[str]:
-    """Return the tensor names in the header of a safetensors file."""
-    try:
-        with file.open("rb") as opened:
-            (length,) = struct.unpack("<Q", opened.read(8))
-            header = parse_json_object(opened.read(min(length, _HEADER_BYTES)))
-    except (OSError, struct.error, InvalidValueError) as error:
-        raise UnreadableSourceError(str(file), "no tensors as safetensors", remedy) from error
-    return [*header]
 
 
 CONFIG = "config.json"
@@ -221,7 +217,13 @@ def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalChe
     base = checkpoint.base
     if base is not None:
         require_safe_weights(base)
-        _require_matching_base(checkpoint, base)
+        expected = checkpoint.taught.base_digest
+        if expected is not None and expected != compute_weights_digest(base):
+            raise InvalidSettingError(
+                "model",
+                f"{checkpoint.folder.name} is an adapter of other weights than those in {base}",
+                "Name the model that it was trained on as `base` in unreel.json",
+            )
     return checkpoint
 
 
@@ -308,16 +310,6 @@ def require_safe_weights(folder: Path) -> None:
         problem = "its weights are in a format that can contain code"
         remedy = "Convert them to safetensors if you trust them"
     raise UnreadableSourceError(str(folder), problem, remedy)
-
-
-def _require_matching_base(adapter_checkpoint: LocalCheckpoint, base: Path) -> None:
-    expected = adapter_checkpoint.taught.base_digest
-    if expected is not None and expected != compute_weights_digest(base):
-        raise InvalidSettingError(
-            "model",
-            f"{adapter_checkpoint.folder.name} is an adapter of other weights than those in {base}",
-            "Name the model that it was trained on as `base` in unreel.json",
-        )
 
 
 def _build_default_input_spec(folder: Path, form: Form) -> CheckpointInputSpec:

@@ -250,15 +250,12 @@ class RequestEncoder:
         )
         media: dict[str, Any] = {"images": pictures} if pictures else {}
         if videos:
-            media |= {"videos": videos, "videos_kwargs": self._video_settings(timings)}
+            settings: dict[str, Any] = {"video_metadata": timings, "do_sample_frames": False}
+            if self._taught.family != "videollama3":
+                # Set explicitly, because the default changes with transformers 5.22.
+                settings["cap_pixels_per_frame"] = False
+            media |= {"videos": videos, "videos_kwargs": settings}
         return dict(self._processor(text=[text], return_tensors="pt", **media))
-
-    def _video_settings(self, timings: list[VideoMetadata]) -> dict[str, Any]:
-        settings: dict[str, Any] = {"video_metadata": timings, "do_sample_frames": False}
-        if self._taught.family != "videollama3":
-            # Set explicitly, because the default changes with transformers 5.22.
-            settings["cap_pixels_per_frame"] = False
-        return settings
 
     def _target_ids(self, target: str) -> torch.Tensor:
         ids = self._processor.tokenizer(target, add_special_tokens=False).input_ids

@@ -101,7 +101,8 @@ def require_safe_serving_address(settings: VllmServerSettings) -> None:
     Raises:
         InvalidSettingError: The port is in use, or others can reach it and no key is set.
     """
-    if not _is_loopback_host(settings.host) and not read_secret_variable(KEY):
+    is_loopback = settings.host in {"localhost", "::1"} or settings.host.startswith("127.")
+    if not is_loopback and not read_secret_variable(KEY):
         raise InvalidSettingError(
             "--host",
             f"every client that reaches {settings.host} could query the model",
@@ -187,7 +188,3 @@ def prepare_served_model_folder(plan: VllmServerPlan, room: Path) -> Path:
     for name, text in plan.changed.items():
         folder.write(f"model/{name}", text.encode())
     return room / "model"
-
-
-def _is_loopback_host(host: str) -> bool:
-    return host in {"localhost", "::1"} or host.startswith("127.")
