@@ -26,9 +26,9 @@ from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media import annotated_copy as copying
 from unreel.media.access import open_file_sandbox
-from unreel.media.annotated_copy_messages import AnnotatedCopyReceiver
 from unreel.media.messages import convert_to_json_fields
 from unreel.media.overlay import OverlayCommentary, OverlayTrace, ReviewerOverlayLane
+from unreel.media.reader import AnnotatedCopyReceiver
 from unreel.media.sandbox import SandboxLimits
 
 RATE = 24

@@ -11,9 +11,10 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.endpoint import EndpointCreatorConfig
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.local_models import NOTHING_LEAVES, find_local_models
 from unreel.reviewers.endpoint.model_address import is_server_model
 from unreel.reviewers.endpoint.servers import (
+    NOTHING_LEAVES,
+    find_local_models,
     is_server_listening,
     list_model_endpoints,
     require_server_listening,

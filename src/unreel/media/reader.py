@@ -25,6 +25,7 @@ from unreel.core.errors import (
     raise_if_machine_error,
 )
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.span import MICROSECONDS
 from unreel.media.messages import (
     INSTANTS,
     JPEG_QUALITY,
@@ -42,6 +43,8 @@ from unreel.media.messages import (
 )
 from unreel.media.sandbox.reply_format import sanitise_reply_text
 from unreel.media.task_schemas import (
+    AnnotatedCopyReplyHeader,
+    CopyChunkHeader,
     FrameReplyHeader,
     FramesReplyHeader,
     Mp4ReplyHeader,
@@ -49,14 +52,62 @@ from unreel.media.task_schemas import (
     SoundReplyHeader,
 )
 
-if TYPE_CHECKING:  # Each task imports its own modules: a probe needs no NumPy and no decoder.
-    from unreel.media.annotated_copy_messages import OnFrames
+if TYPE_CHECKING:
     from unreel.media.decode import Rgb
     from unreel.media.overlay import OverlayCommentary
     from unreel.media.render import CroppedFrameRange, NormalisedClipFormat
     from unreel.media.scan import ClipScan
     from unreel.media.sound import ClipSound, NoSound
-    from unreel.media.task_schemas import AnnotatedCopyReplyHeader
+
+
+OnFrames = Callable[[int], None]
+"""Callback that receives the number of frames drawn so far."""
+
+_MIN_BYTES = 64 << 20
+_BYTES_PER_S = 16 << 20
+_MAX_BYTES = 16 << 30
+
+
+class AnnotatedCopyReceiver:
+    """Receiver that checks the chunks of an annotated copy and writes them to the file `into`.
+
+    Raises:
+        InvalidValueError: A chunk is invalid.
+        MediaError: The copy is larger than the limit for its duration.
+    """
+
+    def __init__(self, into: IO[bytes], *, duration_us: int, on_frames: OnFrames) -> None:
+        self._into, self._on_frames = into, on_frames
+        self._size = self._n_frames = 0
+        self._max_bytes = min(_MAX_BYTES, _MIN_BYTES + _BYTES_PER_S * duration_us // MICROSECONDS)
+
+    def add(self, payload: TaskReplyPayload) -> None:
+        """Check one chunk and write it to the file."""
+        header = CopyChunkHeader.model_validate(payload.header)
+        require_valid_reply(len(payload.blobs) == 1, "a chunk has one blob")
+        (data,) = payload.blobs
+        require_valid_reply(header.at <= self._size, "a chunk leaves a hole before it")
+        if header.at < MP4_START.stop:
+            is_start = header.at == 0 and data[MP4_START] == b"ftyp"
+            require_valid_reply(is_start, "the copy is not an mp4 file")
+        require_valid_reply(header.n_frames >= self._n_frames, "frames are taken back")
+        if header.at + len(data) > self._max_bytes:
+            detail = f"its copy takes more than {self._max_bytes} bytes"
+            raise MediaError(FailureReason.TOO_LARGE, detail)
+        self._into.seek(header.at)
+        self._into.write(data)
+        self._size = max(self._size, header.at + len(data))
+        self._n_frames = header.n_frames
+        self._on_frames(header.n_frames)
+
+    def finish(self, last_payload: TaskReplyPayload) -> AnnotatedCopyReplyHeader:
+        """Check with the final message `last_payload` that the copy is complete, and return its header."""
+        header = AnnotatedCopyReplyHeader.model_validate(last_payload.header)
+        require_valid_reply(not last_payload.blobs, "a copy ends without blobs")
+        is_whole = (header.size_bytes, header.n_frames) == (self._size, self._n_frames)
+        require_valid_reply(is_whole, "chunks of the copy are missing")
+        return header
+
 
 Value = TypeVar("Value")
 
@@ -266,7 +317,7 @@ class MediaReader:
         on_frames: "OnFrames" = lambda _n_frames: None,
     ) -> "AnnotatedCopyReplyHeader | Failure":
         """Write a copy with `commentary` drawn on it to `into`; `on_frames` gets the number of written frames."""
-        from unreel.media.annotated_copy_messages import AnnotatedCopyReceiver
+        from unreel.media.reader import AnnotatedCopyReceiver
 
         duration_us = commentary.duration_us
         receiver = AnnotatedCopyReceiver(into, duration_us=duration_us, on_frames=on_frames)
@@ -275,7 +326,7 @@ class MediaReader:
 
     def scan(self, path: str | Path) -> "ClipScan | Failure":
         """Return measurements of every frame of the clip, and eight evenly spaced frames as pictures."""
-        from unreel.media.scan_payload import parse_scan_payload
+        from unreel.media.scan import parse_scan_payload
 
         return self._ask("scan", path, {}, parse_scan_payload)
 

@@ -148,8 +148,7 @@ def run_annotate_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
 
 def run_scan_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """Run the task `scan`: return measurements of every frame, and a few frames as pictures."""
-    from unreel.media.scan import scan_clip
-    from unreel.media.scan_payload import build_scan_payload
+    from unreel.media.scan import build_scan_payload, scan_clip
 
     args = parse_task_request(ClipReadRequest, request)
     return build_scan_payload(scan_clip(file, max_pixels=args.max_pixels))

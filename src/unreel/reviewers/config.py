@@ -54,8 +54,11 @@ from unreel.reviewers.external.factory import (
     require_external_reviewer_name,
 )
 from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
-from unreel.reviewers.local.checkpoint import read_checkpoint
-from unreel.reviewers.local.input_format import CheckpointInputSpec, read_checkpoint_input_spec
+from unreel.reviewers.local.checkpoint import (
+    CheckpointInputSpec,
+    read_checkpoint,
+    read_checkpoint_input_spec,
+)
 from unreel.reviewers.message_parts import Showing
 from unreel.reviewers.registry import ENDPOINT, FITTED, RECORDED, REVIEWERS
 

@@ -15,9 +15,8 @@ from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import LocateVerdict, TraceVerdict, Unparsed
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
-from unreel.media.annotated_copy_messages import OnFrames
 from unreel.media.overlay import OverlayCommentary, ReviewerOverlayLane
-from unreel.media.reader import MediaReader
+from unreel.media.reader import MediaReader, OnFrames
 from unreel.pages.player import (
     SHORTEST_US,
     PlayerBoxSpec,

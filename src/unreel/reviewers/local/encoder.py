@@ -20,7 +20,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
 from unreel.reviewers.endpoint.model_families import format_box_space, get_model_family
-from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName
+from unreel.reviewers.local.checkpoint import CheckpointInputSpec, FamilyName
 from unreel.reviewers.message_parts import (
     FrameTiming,
     ImagePart,

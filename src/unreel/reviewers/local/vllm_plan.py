@@ -15,20 +15,18 @@ from unreel.reviewers.local.checkpoint import (
     ADAPTER,
     CONFIG,
     SETTING,
+    CheckpointInputSpec,
+    FamilyName,
+    Form,
     LocalCheckpoint,
     ServedAdapter,
     build_adapter_arguments,
     compute_weights_digest,
     get_checkpoint_display_name,
     read_checkpoint,
+    read_checkpoint_input_spec,
     read_model_json,
     read_served_adapter,
-)
-from unreel.reviewers.local.input_format import (
-    CheckpointInputSpec,
-    FamilyName,
-    Form,
-    read_checkpoint_input_spec,
 )
 
 LOOPBACK = "127.0.0.1"
