@@ -34,8 +34,7 @@ def compute_bytes_clip_id(data: bytes) -> ClipId:
 def compute_clip_id(path: Path) -> ClipId:
     """Return the id of the clip at `path`: the SHA-256 of its bytes.
 
-    Raises:
-        MediaError: The file exceeds the maximum clip size.
+    Raise `MediaError` if the file exceeds the maximum clip size.
     """
     with path.open("rb") as file:
         size_bytes = os.fstat(file.fileno()).st_size

@@ -23,11 +23,7 @@ class LazyImport:
     extra: str | None = None
 
     def load(self) -> Any:
-        """Import and return the object.
-
-        Raises:
-            MissingExtraError: A package of `extra` is not installed.
-        """
+        """Import and return the object; raise `MissingExtraError` if a package of `extra` is not installed."""
         module, _, name = self.target.partition(":")
         try:
             return getattr(import_module(module), name)
@@ -45,8 +41,7 @@ class LazyImport:
 def require_extra(modules: Sequence[str], extra: str) -> None:
     """Check that all packages of the optional `extra` are installed, without importing them.
 
-    Raises:
-        MissingExtraError: One of `modules` is not installed.
+    Raise `MissingExtraError` if one of `modules` is not installed.
     """
     for module in modules:
         if find_spec(module) is None:
@@ -75,10 +70,9 @@ class NamedObjectRegistry(Generic[T]):
     def load(self, name: str) -> T:
         """Load the object named `name`.
 
-        Raises:
-            UnknownNameError: The name is unknown.
-            MissingExtraError: The object needs an extra that is not installed.
-            InvalidSettingError: The object belongs to another package and cannot be loaded.
+        Raise `UnknownNameError` if the name is unknown, or `MissingExtraError` if the object needs
+        an extra that is not installed, or `InvalidSettingError` if the object belongs to another
+        package and cannot be loaded.
         """
         if name in self.entries:
             return self.entries[name].load()  # type: ignore[no-any-return]

@@ -80,8 +80,7 @@ class CrashSuspectQueue:
     def judge(self, suspect: CrashSuspectRow, outcome: Row | WorkerCrash) -> Row | None:
         """Return the finished or quarantined row; `None` if the row must run in isolation again.
 
-        Raises:
-            InvalidSettingError: Ten workers in sequence ended before they began a row.
+        Raise `InvalidSettingError` if ten workers in sequence ended before they began a row.
         """
         if isinstance(outcome, WorkerCrash) and not outcome.began:
             self._false_starts += 1
@@ -113,9 +112,7 @@ class IsolatedProcess:
     """Callable that runs one row through the stages in a new process, killed on cancellation.
 
     The stages are pickled by the constructor: create the object before their `setup` is called.
-
-    Raises:
-        InvalidValueError: A stage cannot be pickled.
+    Raise `InvalidValueError` if a stage cannot be pickled.
     """
 
     def __init__(self, stages: Sequence[Stage]) -> None:

@@ -44,8 +44,7 @@ class DownloadPolicy:
 def download_public_file(location: str, into: IO[bytes], *, max_bytes: int, seconds: float) -> None:
     """Download a URL from an untrusted source: only from its own host, at public addresses.
 
-    Raises:
-        MediaError: An address is not public, or the file is missing, too large or too slow.
+    Raise `MediaError` if an address is not public, or the file is missing, too large or too slow.
     """
     try:
         named = (get_url_origin(location),)
@@ -61,8 +60,7 @@ def download_file(
 ) -> None:
     """Copy the file at `location` into an open file, which the caller discards on failure.
 
-    Raises:
-        MediaError: The location is not allowed, the file is missing, too large or too slow.
+    Raise `MediaError` if the location is not allowed, the file is missing, too large or too slow.
     """
     until_s = time.monotonic() + policy.seconds
     try:

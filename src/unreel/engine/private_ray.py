@@ -36,10 +36,7 @@ def connect_to_ray() -> Iterator[None]:
     """Join the Ray cluster at `RAY_ADDRESS` for the `with` block; if unset, start a private Ray instance.
 
     The joined cluster keeps the configuration of its owner. A private instance is stopped at the
-    end of the block.
-
-    Raises:
-        InvalidSettingError: The cluster cannot be joined from this machine.
+    end of the block. Raise `InvalidSettingError` if the cluster cannot be joined from this machine.
     """
     address = read_ray_address()
     if address:

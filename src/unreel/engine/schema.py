@@ -114,9 +114,8 @@ class TableSchema:
     def batch(self, rows: Sequence[Row]) -> Any:
         """Return the rows as an Arrow batch, each with its seal.
 
-        Raises:
-            InvalidValueError: A row has an unknown column or a value that its column cannot hold, or
-                the rows together are too large for one batch.
+        Raise `InvalidValueError` if a row has an unknown column or a value that its column cannot
+        hold, or the rows together are too large for one batch.
         """
         batch = self._unsealed(rows)
         # Computed from Arrow's values, because readers get these; empty values are ignored.
@@ -152,11 +151,9 @@ class TableSchema:
     def portions(self, rows: Sequence[Row]) -> list[list[Row]]:
         """Split the rows, in order, into lists that each fit into one Arrow batch.
 
-        A row that fits into no batch becomes a failure row and keeps every value that its column can
-        hold. A row that had already failed keeps its failure reason.
-
-        Raises:
-            InvalidValueError: A row has an unknown column, so that no row of its stage would fit.
+        A row that fits into no batch becomes a failure row and keeps every value that its column
+        can hold. A row that had already failed keeps its failure reason. Raise `InvalidValueError`
+        if a row has an unknown column, so that no row of its stage would fit.
         """
         self._require_known_columns(rows)
         return self._split([row if self._holds([row]) else self._give_up(row) for row in rows])

@@ -48,8 +48,7 @@ def open_file_sandbox(
 def require_sandbox_protection(settings: EnvironmentSettings, *, trusted: bool) -> None:
     """Require that this machine can open untrusted files safely, before a long job starts.
 
-    Raises:
-        SandboxError: Files are not trusted, and the sandbox cannot be started or confined.
+    Raise `SandboxError` if files are not trusted, and the sandbox cannot be started or confined.
     """
     if not trusted:
         with open_file_sandbox(settings, tasks="unreel.media.sandbox.child:NO_TASKS") as sandbox:

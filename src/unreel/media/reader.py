@@ -71,9 +71,8 @@ _MAX_BYTES = 16 << 30
 class AnnotatedCopyReceiver:
     """Receiver that checks the chunks of an annotated copy and writes them to the file `into`.
 
-    Raises:
-        InvalidValueError: A chunk is invalid.
-        MediaError: The copy is larger than the limit for its duration.
+    Raise `InvalidValueError` if a chunk is invalid, or `MediaError` if the copy is larger than the
+    limit for its duration.
     """
 
     def __init__(self, into: IO[bytes], *, duration_us: int, on_frames: OnFrames) -> None:
@@ -156,11 +155,8 @@ class FrameCollector:
     """Receiver of the parts of a reply to the task `frames`, which checks and collects the frames.
 
     The child process sends raw pixels only, and this process makes every JPEG. So its JPEG decoder
-    never reads data that a hostile file could have crafted.
-
-    Raises:
-        InvalidValueError: A part is invalid.
-        MediaError: The frames take too much memory.
+    never reads data that a hostile file could have crafted. Raise `InvalidValueError` if a part is
+    invalid, or `MediaError` if the frames take too much memory.
     """
 
     def __init__(
@@ -252,8 +248,7 @@ class MediaReader:
     ) -> SampledFrames | Failure:
         """Return the frames of the clip at `path` that `sampling` selects, or the failure.
 
-        Raises:
-            UnreelError: `sampling` is unknown or out of range.
+        Raise `UnreelError` if `sampling` is unknown or out of range.
         """
         from unreel.media.sampling import get_max_sampled_frames, parse_sampling
 

@@ -209,8 +209,7 @@ def schedule_pictures(
 ) -> list[_ScheduledPicture]:
     """Return the pictures of a segment in output order: at the constant `rate`, or at their own times.
 
-    Raises:
-        MediaError: The segment has more than 200,000 frames.
+    Raise `MediaError` if the segment has more than 200,000 frames.
     """
     start_s = timeline.at_s(frames.start)
     n_pictures = len(frames)

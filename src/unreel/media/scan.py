@@ -149,8 +149,7 @@ class ClipScan:
 def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
     """Measure every frame of the clip in `file` in one decoding pass.
 
-    Raises:
-        MediaError: The clip cannot be decoded, or it has more than 200,000 frames.
+    Raise `MediaError` if the clip cannot be decoded, or it has more than 200,000 frames.
     """
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_SCANNED:
@@ -293,8 +292,7 @@ def _iter_verified_frames(
 ) -> Iterator[tuple[int, VideoFrame]]:
     """Yield every frame of the clip with its index, checked against `timeline`.
 
-    Raises:
-        MediaError: A frame is damaged, is missing, or has another time than in `timeline`.
+    Raise `MediaError` if a frame is damaged, is missing, or has another time than in `timeline`.
     """
     index = 0
     with open_clip(file, max_pixels=max_pixels) as clip:

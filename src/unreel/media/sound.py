@@ -69,8 +69,7 @@ class SoundSampleBlock:
 def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | NoSound:
     """Read the first sound stream of the clip in `file`, as one channel at 16 kHz.
 
-    Raises:
-        MediaError: The sound cannot be decoded, or it is longer than an hour.
+    Raise `MediaError` if the sound cannot be decoded, or it is longer than an hour.
     """
     parts: list[SoundSampleBlock] = []
     n_samples = 0

@@ -233,8 +233,7 @@ class ScanReplyHeader(StrictWireModel):
 def parse_task_request(shape: type[Request], fields: Mapping[str, Any]) -> Request:
     """Build a request of the schema or dataclass `shape` from its fields, and validate them.
 
-    Raises:
-        InvalidSettingError: A field is unknown, missing or invalid.
+    Raise `InvalidSettingError` if a field is unknown, missing or invalid.
     """
     try:
         value: Request = _build_type_adapter(shape).validate_python(dict(fields))  # type: ignore[arg-type]  # hashable

@@ -158,10 +158,8 @@ def die_with_parent(libc: ctypes.CDLL, *, parent: int) -> None:
 def confine_process(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[str, ...]:
     """Drop all rights of this process that a task does not need, and return the effective layers.
 
-    Capabilities, Landlock and seccomp are tested before they are reported as effective.
-
-    Raises:
-        ConfinementError: The kernel has a layer, but it is not effective.
+    Capabilities, Landlock and seccomp are tested before they are reported as effective. Raise
+    `ConfinementError` if the kernel has a layer, but it is not effective.
     """
     _call_prctl(layers.libc, _PR_SET_NO_NEW_PRIVS, 1)
     _call_prctl(layers.libc, _PR_SET_DUMPABLE, 0)

@@ -64,8 +64,7 @@ _ENVIRONMENT = {
 class ZygoteProcess:
     """Running zygote with the task table at `target` loaded and the tasks `names` warmed up.
 
-    Raises:
-        SandboxError: The zygote did not start.
+    Raise `SandboxError` if the zygote did not start.
     """
 
     def __init__(self, target: str, names: Iterable[str]) -> None:
@@ -107,11 +106,7 @@ class ZygoteProcess:
         return self._process.pid
 
     def hand_over(self, task: str, *descriptors: int) -> None:
-        """Send the name of `task` and copies of `descriptors` to the zygote process.
-
-        Raises:
-            OSError: The process has ended.
-        """
+        """Send the name of `task` and copies of `descriptors` to the zygote process; raise `OSError` if the process has ended."""
         socket.send_fds(self._control, [task.encode()], descriptors)
 
     def end(self) -> None:
@@ -186,8 +181,7 @@ class _CallTimer:
 class SandboxCall:
     """One request for `task` to the sandbox; leaving the context kills the child if it still runs.
 
-    Raises:
-        ChildNotStartedError: The zygote did not accept the request.
+    Raise `ChildNotStartedError` if the zygote did not accept the request.
     """
 
     def __init__(

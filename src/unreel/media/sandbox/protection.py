@@ -54,8 +54,7 @@ def _warn_once(text: str) -> None:
 def require_sandbox_layers(layers: Sequence[str], *, without_seccomp: bool) -> None:
     """Require seccomp unless `without_seccomp`, and log a warning once for each missing layer.
 
-    Raises:
-        SandboxError: The machine lacks seccomp, and `without_seccomp` is false.
+    Raise `SandboxError` if the machine lacks seccomp, and `without_seccomp` is false.
     """
     if NEEDED in layers and not without_seccomp:
         raise SandboxError(

@@ -13,8 +13,7 @@ from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import LocatedSegment, LocateVerdict, Unparsed, UnparsedReason
 from unreel.protocols.answer_text import (
-    build_unparsed_result,
-    choose_first_parsed_result,
+    choose_first_parsed,
     find_tag_contents,
     is_refusal_or_error,
     strip_thinking,
@@ -61,7 +60,7 @@ class UnreadableSegmentError(Exception):
 
     def __init__(self, reason: UnparsedReason, value: object) -> None:
         super().__init__(reason)
-        self.unparsed = build_unparsed_result(reason, str(value)[:200])
+        self.unparsed = Unparsed.of(reason, str(value)[:200])
 
 
 def parse_json_segments(body: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
@@ -72,32 +71,30 @@ def parse_json_segments(body: str, mode: Mode, space: BoxSpace) -> Segments | Un
     skips objects and optional parts that it cannot read.
     """
     if len(body) > _LONGEST:
-        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, body)
+        return Unparsed.of(UnparsedReason.OUT_OF_RANGE, body)
     if mode == "strict":
         value = _decode_json_list(body.strip())
         return value if isinstance(value, Unparsed) else _parse_segment_list(value, mode, space)
     if is_refusal_or_error(body):
-        return build_unparsed_result(UnparsedReason.MISSING, body)
+        return Unparsed.of(UnparsedReason.MISSING, body)
     if other_unit := _OTHER_UNIT.search(body):
-        return build_unparsed_result(UnparsedReason.AMBIGUOUS, other_unit[0])
+        return Unparsed.of(UnparsedReason.AMBIGUOUS, other_unit[0])
     results = [_parse_segment_list(value, mode, space) for value in _iter_segment_lists(body)]
     lists = [segments for segments in results if not isinstance(segments, Unparsed)]
     while len(lists) > 1 and not lists[0]:  # empty brackets in the text before the list
         lists.pop(0)
     if len(set(lists)) > 1:  # one of them may be withdrawn in the text between
-        return build_unparsed_result(UnparsedReason.AMBIGUOUS, f"{len(lists)} lists of segments")
-    return choose_first_parsed_result([*lists, *results])
+        return Unparsed.of(UnparsedReason.AMBIGUOUS, f"{len(lists)} lists of segments")
+    return choose_first_parsed([*lists, *results])
 
 
 def _decode_json_list(text: str) -> Any:
     if not text.startswith("["):
-        return build_unparsed_result(
-            UnparsedReason.MALFORMED if text else UnparsedReason.MISSING, text
-        )
+        return Unparsed.of(UnparsedReason.MALFORMED if text else UnparsedReason.MISSING, text)
     try:
         return json.loads(text, parse_constant=_reject_json_constant)
     except (ValueError, RecursionError):
-        return build_unparsed_result(UnparsedReason.MALFORMED, text)
+        return Unparsed.of(UnparsedReason.MALFORMED, text)
 
 
 def _reject_json_constant(name: str) -> float:
@@ -145,9 +142,9 @@ def _rename_segment_keys(segment: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parse_segment_list(value: object, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
     if not isinstance(value, list):
-        return build_unparsed_result(UnparsedReason.MALFORMED, str(value)[:200])
+        return Unparsed.of(UnparsedReason.MALFORMED, str(value)[:200])
     if len(value) > MAX_SEGMENTS:
-        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, f"{len(value)} segments")
+        return Unparsed.of(UnparsedReason.OUT_OF_RANGE, f"{len(value)} segments")
     segments: list[LocatedSegment] = []
     problems: list[Unparsed] = []
     for item in value:
@@ -300,8 +297,7 @@ def _parse_categories(value: object) -> frozenset[Category]:
 def parse_segment_category(name: str) -> Category:
     """Return the trace category called `name`; letter case, spaces and hyphens make no difference.
 
-    Raises:
-        UnreadableSegmentError: No category has that name.
+    Raise `UnreadableSegmentError` if no category has that name.
     """
     try:
         return Category(re.sub(r"[\s_-]+", "-", name.strip().lower()))
@@ -355,18 +351,14 @@ def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | 
         return ()
     if labels != {"fake"} and (mode == "strict" or labels):
         reason = UnparsedReason.AMBIGUOUS if len(labels) > 1 else UnparsedReason.MALFORMED
-        return build_unparsed_result(
-            reason if labels else UnparsedReason.MISSING, " ".join(sorted(labels))
-        )
+        return Unparsed.of(reason if labels else UnparsedReason.MISSING, " ".join(sorted(labels)))
     source = body if _OPENS in body else text
     segments: list[LocatedSegment] = []
     problems: list[Unparsed] = []
     pattern = _STRICT if mode == "strict" else _LENIENT
     for number, tags in enumerate(pattern.finditer(source)):
         if number >= MAX_SEGMENTS:
-            return build_unparsed_result(
-                UnparsedReason.OUT_OF_RANGE, f"more than {MAX_SEGMENTS} segments"
-            )
+            return Unparsed.of(UnparsedReason.OUT_OF_RANGE, f"more than {MAX_SEGMENTS} segments")
         try:
             name, times, corners = tags.groups()
             seconds = list(_iter_listed_numbers(times))
@@ -391,9 +383,7 @@ def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | 
         except UnreadableSegmentError as error:
             problems.append(error.unparsed)
     if mode == "strict" and source.count(_OPENS) > len(segments) + len(problems):
-        problems.append(
-            build_unparsed_result(UnparsedReason.MALFORMED, source[source.find(_OPENS) :][:200])
-        )
+        problems.append(Unparsed.of(UnparsedReason.MALFORMED, source[source.find(_OPENS) :][:200]))
     if problems and (mode == "strict" or not segments):
         return problems[0]
     return tuple(segments) if segments else Unparsed(UnparsedReason.MISSING)
@@ -415,12 +405,10 @@ def _iter_listed_numbers(piece: str) -> Iterator[float]:
 def parse_locate_answer(text: str, context: AnswerContext) -> LocateVerdict:
     """Parse the segments in an answer: JSON or tags, as `context.prompt` requests.
 
-    `lenient` accepts either format. Times are seconds from the start of the clip. A segment that ends
-    before it starts, a number too large for any clip and a box without area are out of range; NaN and
-    infinity are not numbers. Boxes are in `context.space` and are clipped to the frame.
-
-    Raises:
-        InvalidValueError: `context.space` is missing.
+    `lenient` accepts either format. Times are seconds from the start of the clip. A segment that
+    ends before it starts, a number too large for any clip and a box without area are out of range;
+    NaN and infinity are not numbers. Boxes are in `context.space` and are clipped to the frame.
+    Raise `InvalidValueError` if `context.space` is missing.
     """
     space = context.space
     if space is None:
@@ -440,4 +428,4 @@ def parse_locate_answer(text: str, context: AnswerContext) -> LocateVerdict:
     attempts = [read(styles[0], "strict")]
     if context.mode == "lenient":
         attempts += [read(style, "lenient") for style in styles]
-    return LocateVerdict(segments=choose_first_parsed_result(attempts))
+    return LocateVerdict(segments=choose_first_parsed(attempts))

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from unreel.core.box import Box
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.answer_text import SHORT, build_unparsed_result, strip_markup
+from unreel.protocols.answer_text import SHORT, strip_markup
 from unreel.protocols.box_space import PERMILLE, BoxSpace
 from unreel.protocols.protocol import Mode
 
@@ -90,13 +90,13 @@ def parse_trace_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparse
     box.
     """
     if len(piece) > SHORT:
-        return build_unparsed_result(UnparsedReason.MALFORMED, piece)
+        return Unparsed.of(UnparsedReason.MALFORMED, piece)
     if exact := _EXACT.fullmatch(piece):
         corners = exact.groups()
         ratios = [_parse_decimal_ratio(corner) for corner in corners]
         are_parts = all(n <= d for n, d in ratios) and any(n % d for n, d in ratios)
         if max(space.width, space.height) > 1 and are_parts:
-            return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
+            return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
         sizes = (space.width, space.height) * 2
         # A quotient of integers is rounded only once, like that of fractions.
         x0, y0, x1, y1 = (
@@ -104,11 +104,11 @@ def parse_trace_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparse
         )
         if x0 < x1 and y0 < y1:
             return Box(x0, y0, x1, y1)
-        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
+        return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
     return (
         _parse_loose_box(strip_markup(piece), space)
         if mode == "lenient"
-        else build_unparsed_result(UnparsedReason.MALFORMED, piece)
+        else Unparsed.of(UnparsedReason.MALFORMED, piece)
     )
 
 
@@ -127,14 +127,14 @@ def _parse_loose_box(piece: str, box_space: BoxSpace) -> Box | Unparsed:
     space = _find_box_space(piece, box_space)
     corners = None if space is None else _find_corners(_remove_unit_words(piece))
     if space is None or corners is None:
-        return build_unparsed_result(UnparsedReason.MALFORMED, piece)
+        return Unparsed.of(UnparsedReason.MALFORMED, piece)
     if space is _PARTS and max(corners) > 1:
-        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
+        return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
     if max(space.width, space.height) > 1 and (
         max(corners) <= 1 and any(corner.denominator > 1 for corner in corners)
     ):
-        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
-    return space.box(list(corners)) or build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
+        return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
+    return space.box(list(corners)) or Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
 
 
 def _find_box_space(piece: str, box_space: BoxSpace) -> BoxSpace | None:

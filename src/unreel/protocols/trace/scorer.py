@@ -170,10 +170,8 @@ class TraceScorecardData:
 def build_trace_columns(rows: Sequence[TraceRow]) -> TraceScorecardData:
     """Build the columns of a `trace` scorecard from `rows` in one pass, and count failures.
 
-    Parts of answers that could not be read are counted too.
-
-    Raises:
-        InvalidValueError: Rows of one clip have different answers or labels.
+    Parts of answers that could not be read are counted too. Raise `InvalidValueError` if rows of
+    one clip have different answers or labels.
     """
     clips, tying = LabelNumbering(), ClusterIdBuilder()
     hashes, kinds = array("q"), array("i")

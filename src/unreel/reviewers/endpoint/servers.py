@@ -66,8 +66,7 @@ def find_local_models() -> tuple[LocalModel, ...]:
 def require_local_model() -> str:
     """Return the name of the first model on this computer that may see pictures.
 
-    Raises:
-        InvalidSettingError: No running server offers one.
+    Raise `InvalidSettingError` if no running server offers one.
     """
     models = find_local_models()
     for model in models:
@@ -192,11 +191,9 @@ def find_model_endpoint(
 ) -> ModelEndpoint:
     """Return the server of `model`, and the environment variable of its API key.
 
-    `key_hosts` is the setting of that name: the hosts that may receive `OWN_KEY`.
-
-    Raises:
-        InvalidSettingError: The key would be sent unencrypted to another machine, or a provider
-            that requires a key has none.
+    `key_hosts` is the setting of that name: the hosts that may receive `OWN_KEY`. Raise
+    `InvalidSettingError` if the key would be sent unencrypted to another machine, or a provider
+    that requires a key has none.
     """
     address = parse_model_address(model)
     provider, server = PROVIDERS[address.provider], address.server

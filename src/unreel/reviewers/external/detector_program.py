@@ -43,10 +43,8 @@ def resolve_command_files(command: Sequence[str], base: Path) -> list[str]:
 def resolve_external_program(command: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     """Return `command` with absolute paths, and with the digest of each file instead of its path.
 
-    The first word may be found through PATH.
-
-    Raises:
-        InvalidSettingError: The command is empty, or its program is missing.
+    The first word may be found through PATH. Raise `InvalidSettingError` if the command is empty,
+    or its program is missing.
     """
     if not command or not command[0].strip() or any("\0" in word for word in command):
         raise InvalidSettingError(
@@ -78,9 +76,8 @@ def _find_argument_file(word: str, base: Path, *, first: bool) -> str | None:
 class DetectorProgramReviewer(DetectorReviewer):
     """Reviewer that runs a sandboxed detector program on each clip and answers by its score.
 
-    Raises:
-        MachineError: This machine cannot sandbox programs.
-        InvalidSettingError: The program is in a home, temporary or system folder.
+    Raise `MachineError` if this machine cannot sandbox programs, or `InvalidSettingError` if the
+    program is in a home, temporary or system folder.
     """
 
     def __init__(

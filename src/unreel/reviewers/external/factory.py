@@ -53,10 +53,8 @@ def build_program_factory(
 ) -> ReviewerFactory:
     """Return the factory of `command:NAME`; its files are resolved from the current folder.
 
-    The program gets `seconds` for a clip. It may use the GPUs if `gpus` is above 0.
-
-    Raises:
-        InvalidSettingError: There is no such program.
+    The program gets `seconds` for a clip. It may use the GPUs if `gpus` is above 0. Raise
+    `InvalidSettingError` if there is no such program.
     """
     resolved, identity = resolve_external_program(command)
     name = format_external_reviewer_name(model, interpretation, *identity)
@@ -85,8 +83,7 @@ def build_service_factory(
 ) -> ReviewerFactory:
     """Return the factory of the reviewer `http:NAME`. The URL is not part of the reviewer's name.
 
-    Raises:
-        InvalidSettingError: The API key would be sent unencrypted.
+    Raise `InvalidSettingError` if the API key would be sent unencrypted.
     """
     server = parse_server_url(config.url)
     variable = find_server_key_variable(server, key_hosts)

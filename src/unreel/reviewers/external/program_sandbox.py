@@ -87,11 +87,9 @@ def find_program_readable_paths(command: Sequence[str]) -> tuple[Path, ...]:
     """Return the paths, besides system folders, that the program of `command` must read.
 
     These are its interpreter, its own folder and the files among its arguments. Its own folder is
-    the folder of the program or, if an interpreter runs it, of the first file argument.
-
-    Raises:
-        MachineError: This machine cannot sandbox programs.
-        InvalidSettingError: Its own folder is a home, temporary or system folder.
+    the folder of the program or, if an interpreter runs it, of the first file argument. Raise
+    `MachineError` if this machine cannot sandbox programs, or `InvalidSettingError` if its own
+    folder is a home, temporary or system folder.
     """
     problem, remedy = find_program_sandbox_problem()
     if problem:

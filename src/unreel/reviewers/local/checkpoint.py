@@ -115,9 +115,8 @@ class ServedAdapter:
 def read_served_adapter(name: str, folder: Path) -> ServedAdapter:
     """Read the adapter in `folder`, to be served under `name`.
 
-    Raises:
-        UnreadableSourceError: The directory has no adapter.
-        InvalidSettingError: vLLM does not support this kind of adapter.
+    Raise `UnreadableSourceError` if the directory has no adapter, or `InvalidSettingError` if vLLM
+    does not support this kind of adapter.
     """
     remedy = "Name a folder that peft wrote: adapter_config.json and adapter_model.safetensors"
     config = read_model_json(folder / "adapter_config.json", remedy)
@@ -174,8 +173,7 @@ def build_adapter_arguments(adapters: Sequence[ServedAdapter]) -> Sequence[str]:
 def read_model_json(file: Path, remedy: str) -> Mapping[str, Any]:
     """Read the JSON object in a file of a model's directory; `remedy` is the advice in an error.
 
-    Raises:
-        UnreadableSourceError: The file is missing, too large or no JSON object.
+    Raise `UnreadableSourceError` if the file is missing, too large or no JSON object.
     """
     try:
         return parse_json_object(read_limited_bytes(file, most=_CONFIG_BYTES, remedy=remedy))
@@ -260,11 +258,9 @@ class LocalCheckpoint:
 def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalCheckpoint:
     """Read the checkpoint in `folder`, which will receive clips in the input form `form`.
 
-    The default is the form of its training, or frames if the checkpoint does not declare one.
-
-    Raises:
-        UnreadableSourceError: There is no model that is safe to load.
-        InvalidSettingError: The model was trained with the other form, or on another base model.
+    The default is the form of its training, or frames if the checkpoint does not declare one. Raise
+    `UnreadableSourceError` if there is no model that is safe to load, or `InvalidSettingError` if
+    the model was trained with the other form, or on another base model.
     """
     path = find_model_folder(folder)
     require_safe_weights(path)
@@ -355,9 +351,8 @@ def read_model_config(folder: Path, name: str = CONFIG) -> dict[str, Any]:
 def require_safe_weights(folder: Path) -> None:
     """Raise if `folder` has no weights that can be loaded without running code.
 
-    Raises:
-        UnreadableSourceError: There are no safetensors files, or a config names weights of another
-            format or folder.
+    Raise `UnreadableSourceError` if there are no safetensors files, or a config names weights of
+    another format or folder.
     """
     for index in sorted(folder.glob(INDEX_FILES)):
         require_safe_weight_index(index)

@@ -83,8 +83,7 @@ class RequestEncoder:
     def open(cls, folder: str | Path, input_spec: CheckpointInputSpec) -> "RequestEncoder":
         """Open the processor of the checkpoint in `folder`; no weights are loaded.
 
-        Raises:
-            InvalidSettingError: The folder has no processor of the model family.
+        Raise `InvalidSettingError` if the folder has no processor of the model family.
         """
         return cls(folder, input_spec)
 

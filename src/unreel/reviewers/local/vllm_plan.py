@@ -110,11 +110,9 @@ def plan_vllm_server(
 ) -> VllmServerPlan:
     """Plan the vLLM server for the model or adapter in `checkpoint`, and for further `adapters`.
 
-    All adapters must have the same base model.
-
-    Raises:
-        UnreadableSourceError: A folder lacks required files or has invalid files.
-        InvalidSettingError: The parts are not compatible, or vLLM cannot serve them.
+    All adapters must have the same base model. Raise `UnreadableSourceError` if a folder lacks
+    required files or has invalid files, or `InvalidSettingError` if the parts are not compatible,
+    or vLLM cannot serve them.
     """
     if (checkpoint / ADAPTER).is_file():
         input_spec = read_checkpoint_input_spec(checkpoint)

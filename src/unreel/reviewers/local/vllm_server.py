@@ -98,8 +98,7 @@ def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallati
 def require_safe_serving_address(settings: VllmServerSettings) -> None:
     """Raise if the server's port is in use, or if others could use the server without a key.
 
-    Raises:
-        InvalidSettingError: The port is in use, or others can reach it and no key is set.
+    Raise `InvalidSettingError` if the port is in use, or others can reach it and no key is set.
     """
     is_loopback = settings.host in {"localhost", "::1"} or settings.host.startswith("127.")
     if not is_loopback and not read_secret_variable(KEY):
@@ -117,10 +116,8 @@ def run_vllm_server(
 ) -> Iterator["VllmServer"]:
     """Start the vLLM server of `plan`, yield it when it is ready, and stop it at the end.
 
-    `tell` receives the server's log lines while it starts.
-
-    Raises:
-        MachineError: The server exited, or did not start within the timeout.
+    `tell` receives the server's log lines while it starts. Raise `MachineError` if the server
+    exited, or did not start within the timeout.
     """
     with tempfile.TemporaryDirectory(prefix="unreel-serve-") as room:
         server = VllmServer(plan, installation, Path(room))
@@ -151,8 +148,7 @@ class VllmServer(ManagedServer):
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
         """Wait until the server offers all models of the plan; `tell` receives its log lines.
 
-        Raises:
-            MachineError: The server exited, or did not start within `seconds`.
+        Raise `MachineError` if the server exited, or did not start within `seconds`.
         """
         names = {model.name for model in self._plan.models}
         self.wait_until(lambda: names <= {*self._offered()}, tell, seconds=seconds)
