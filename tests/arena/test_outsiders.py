@@ -21,7 +21,7 @@ from unreel.core.failure import FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorRecipeSection
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.external.bubblewrap import find_program_sandbox_problem
+from unreel.reviewers.external.program_sandbox import find_program_sandbox_problem
 
 N_SCENES = 2
 DETECTOR = """
@@ -114,7 +114,9 @@ def test_services_and_programs_play_a_season_and_every_fault_is_told(
     assert stadium.answers() == {"program": 3, "service": 3}
 
 
-@pytest.mark.skipif(bool(find_program_sandbox_problem()), reason=find_program_sandbox_problem())
+@pytest.mark.skipif(
+    bool(find_program_sandbox_problem()[0]), reason=find_program_sandbox_problem()[0]
+)
 def test_whom_a_season_runs_and_asks_is_told_before() -> None:
     url = "https://video.example.org/v1"
     settings = EnvironmentSettings(key_hosts="video.example.org=VIDEO_KEY")

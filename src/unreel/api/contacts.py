@@ -10,18 +10,16 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorRecipeSection
 from unreel.creators.endpoint import EndpointCreatorConfig
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.local_models import NOTHING_LEAVES, find_local_models
 from unreel.reviewers.endpoint.model_address import is_server_model
 from unreel.reviewers.endpoint.servers import (
+    NOTHING_LEAVES,
+    find_local_models,
     is_server_listening,
     list_model_endpoints,
     require_server_listening,
 )
-from unreel.reviewers.external.bubblewrap import (
-    find_program_readable_paths,
-    require_program_sandbox,
-)
 from unreel.reviewers.external.detector_program import resolve_command_files
+from unreel.reviewers.external.program_sandbox import find_program_readable_paths
 
 _MAX_SHOWN = 3
 """Number of models on this computer for which a command is printed."""
@@ -65,7 +63,6 @@ def describe_external_reviewers(
     for section in sections:
         if section.command:
             what = f"runs {shlex.join(section.command)} as {section.model}"
-            require_program_sandbox()
             readable = [
                 "the clip",
                 *map(

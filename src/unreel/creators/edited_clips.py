@@ -27,7 +27,6 @@ from unreel.creators.contract import (
     GeneratedClip,
 )
 from unreel.media.access import open_media_reader
-from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.perturb import (
     HALF,
     MESSENGER_CRF,
@@ -36,7 +35,7 @@ from unreel.media.perturb import (
     choose_random_crop,
 )
 from unreel.media.reader import MediaReader
-from unreel.media.render import OWN_SPEED, WHOLE, CroppedFrameRange
+from unreel.media.render import OWN_SPEED, WHOLE, CroppedFrameRange, NormalisedClipFormat
 from unreel.recipes.validation import Exact
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
-from unreel.reviewers.local.input_format import FamilyName
+from unreel.reviewers.local.checkpoint import FamilyName
 from unreel.training.recipe import TrainedModelSection, TrainingDevicesSection
 
 FILE = "accelerate.json"

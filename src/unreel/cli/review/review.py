@@ -130,7 +130,7 @@ def review(
     answer, or an answer is unreadable.
     """
     if "local" in typed["models"]:
-        from unreel.reviewers.endpoint.local_models import require_local_model
+        from unreel.reviewers.endpoint.servers import require_local_model
 
         local = require_local_model()
         typed["models"] = tuple(local if model == "local" else model for model in typed["models"])

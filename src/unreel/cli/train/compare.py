@@ -15,7 +15,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.safe_names import make_safe_file_name
 
 if TYPE_CHECKING:
-    from unreel.reviewers.local.input_format import CheckpointInputSpec
+    from unreel.reviewers.local.checkpoint import CheckpointInputSpec
 
 _ASKED_WRONGLY = 2
 
@@ -75,8 +75,7 @@ def _evaluate_if_checkpoint(
     name: str, out: str, *, benchmark: str | None, trusted: bool, **asked: Any
 ) -> str:
     """Return the run `name`; if `name` is a checkpoint, evaluate it and return its run `out`."""
-    from unreel.reviewers.local.checkpoint import ADAPTER, CONFIG
-    from unreel.reviewers.local.input_format import FILE, read_checkpoint_input_spec
+    from unreel.reviewers.local.checkpoint import ADAPTER, CONFIG, FILE, read_checkpoint_input_spec
 
     checkpoint = Path(name)
     if not any((checkpoint / file).is_file() for file in (FILE, CONFIG, ADAPTER)):
