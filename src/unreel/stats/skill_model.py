@@ -121,30 +121,12 @@ def fit_skill_terms(
     guess = _estimate_guess_rate(answers, layout, model)
     terms, _ = _fit_terms(rows, guess, model.spread)
     chosen = np.ones(layout.n_creators, dtype=np.bool_) if anchors is None else anchors
-    centre = np.eye(layout.n_terms)
-    if chosen.any():
-        mean = np.zeros(layout.n_terms)
-        mean[layout.parts["realism"]] = chosen / chosen.sum()
-        centre[layout.parts["realism"]] -= mean
-        centre[layout.parts["ability"]] -= mean
-    weights = rows.weigh(terms, guess)
-    single = EqualProbabilityCounts.one_by_one(answers, rows.shape)
-    score = single.weigh(terms, guess).score
-    pull = np.full(len(terms), model.spread**-2)
-    if model.guess is None and guess > 0:
-        rows, single = (counts.with_floor(terms, guess) for counts in (rows, single))
-        pull = np.append(pull, FEW_SLIPS**-2)
-        centre = np.pad(centre, ((0, 0), (0, 1)))
-    inverse = np.linalg.inv(rows.curve(weights.expected) + np.diag(pull))
-    occurs = np.bincount(answers.scene) > 0
-    n_scenes = int(occurs.sum())
-    by_scene = single.slopes(score, (np.cumsum(occurs) - 1)[answers.scene], n_scenes)
-    by_scene = by_scene - by_scene.mean(axis=0)
-    arm = centre @ inverse
-    sandwich = np.einsum("ij,jk,ik->i", arm, by_scene.T @ by_scene, arm)
-    curvature = np.einsum("ij,ij->i", arm, centre)
-    larger: Array = np.maximum(sandwich * n_scenes / (n_scenes - 1), curvature)
-    error = np.sqrt(np.maximum(larger, 0.0))
+    centre = _build_centring_matrix(layout, chosen)
+    error = np.sqrt(
+        np.maximum(
+            _estimate_term_variance(answers, rows, terms, centre, guess=guess, model=model), 0.0
+        )
+    )
     blind = _detect_blind_reviewers(rows, rows.likelihoods(terms, guess))
     return SkillModelFit(
         SkillModelTerms.of(centre @ terms, layout), SkillModelTerms.of(error, layout), blind
@@ -272,6 +254,47 @@ def _detect_blind_reviewers(counts: EqualProbabilityCounts, likelihoods: Array) 
     rarer = np.minimum(of_real + of_made, 2 - of_real - of_made) / 2
     blind: BoolArray = gain <= np.where(rarer <= _NEARLY_CONSTANT, _CLEAR_GAIN, _CLEAR_LOSS)
     return blind
+
+
+def _build_centring_matrix(layout: SkillTermLayout, anchors: BoolArray) -> Array:
+    """Build the matrix that subtracts the anchors' mean realism; probabilities do not change."""
+    centre = np.eye(layout.n_terms)
+    if anchors.any():
+        mean = np.zeros(layout.n_terms)
+        mean[layout.parts["realism"]] = anchors / anchors.sum()
+        centre[layout.parts["realism"]] -= mean
+        centre[layout.parts["ability"]] -= mean
+    return centre
+
+
+def _estimate_term_variance(
+    answers: SkillAnswerColumns,
+    rows: EqualProbabilityCounts,
+    terms: Array,
+    centre: Array,
+    *,
+    guess: float,
+    model: SkillModelPrior,
+) -> Array:
+    """Return the larger of sandwich and curvature variance per term, with a fitted guess rate."""
+    weights = rows.weigh(terms, guess)
+    single = EqualProbabilityCounts.one_by_one(answers, rows.shape)
+    score = single.weigh(terms, guess).score
+    pull = np.full(len(terms), model.spread**-2)
+    if model.guess is None and guess > 0:
+        rows, single = (counts.with_floor(terms, guess) for counts in (rows, single))
+        pull = np.append(pull, FEW_SLIPS**-2)
+        centre = np.pad(centre, ((0, 0), (0, 1)))
+    inverse = np.linalg.inv(rows.curve(weights.expected) + np.diag(pull))
+    occurs = np.bincount(answers.scene) > 0
+    n_scenes = int(occurs.sum())
+    by_scene = single.slopes(score, (np.cumsum(occurs) - 1)[answers.scene], n_scenes)
+    by_scene = by_scene - by_scene.mean(axis=0)
+    arm = centre @ inverse
+    sandwich = np.einsum("ij,jk,ik->i", arm, by_scene.T @ by_scene, arm)
+    curvature = np.einsum("ij,ij->i", arm, centre)
+    larger: Array = np.maximum(sandwich * n_scenes / (n_scenes - 1), curvature)
+    return larger
 
 
 @dataclass(frozen=True, slots=True, eq=False)
