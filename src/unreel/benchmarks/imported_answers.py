@@ -132,7 +132,12 @@ def _parse_reply_or_failure(row: Cells, question: str) -> Outcome:
     if failure and not cells.is_blank_cell(answer):
         raise InvalidValueError(f"{question} has a text and a failure. Keep one of them")
     if failure:
-        return _parse_failure_text(failure, cells.parse_text_cell(row.get("detail"), "detail"))
+        detail = cells.parse_text_cell(row.get("detail"), "detail")
+        reason, _, remainder = failure.partition(":")
+        if reason in {reason.value for reason in FailureReason}:
+            message = detail or remainder.strip() or "as the answers file states"
+            return Failure(FailureReason(reason), message)
+        return Failure(FailureReason.UNSTATED, f"{failure}: {detail}" if detail else failure)
     if cells.is_blank_cell(answer):
         return Failure(FailureReason.EMPTY_REPLY, "the answers file contains no text")
     cells.parse_text_cell(answer, "text")
@@ -140,15 +145,6 @@ def _parse_reply_or_failure(row: Cells, question: str) -> Outcome:
     if input_tokens is not None and output_tokens is not None:
         usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
     return Reply(text=str(answer), usage=usage, latency_us=latency_us)
-
-
-def _parse_failure_text(text: str, detail: str) -> Failure:
-    """Parse a failure from `text`: `reason: detail` as unreel prints it, or any other text."""
-    reason, _, remainder = text.partition(":")
-    if reason in {reason.value for reason in FailureReason}:
-        message = detail or remainder.strip() or "as the answers file states"
-        return Failure(FailureReason(reason), message)
-    return Failure(FailureReason.UNSTATED, f"{text}: {detail}" if detail else text)
 
 
 VOTER = "voter"
@@ -215,7 +211,31 @@ def join_answers_with_entries(
     """
     rejected: list[Rejected] = []
     if isinstance(source, Path):
-        path, answers = source, _read_answers_by_name(source, rejected, protocol)
+        answers: dict[str, Outcome] = {}
+        for_this: dict[str, Outcome] = {}
+        for answer in read_answer_file(source):
+            if isinstance(answer, Rejected):
+                rejected.append(answer)
+                continue
+            if not answer.name:
+                reason = "it names a question and no clip. Add the clip's name"
+                rejected.append(Rejected(answer.key, reason))
+                continue
+            if protocol is not None and answer.protocol not in {"", protocol}:
+                continue
+            known = for_this if answer.protocol else answers
+            if answer.name in known:
+                raise UnreadableSourceError(
+                    str(source),
+                    f"two answers about {answer.name!r}",
+                    "Keep one answer for each clip",
+                )
+            known[answer.name] = answer.outcome
+        if rejected and not (answers or for_this):
+            raise UnreadableSourceError(
+                str(source), f"no readable answers, first {rejected[0]}", FORM
+            )
+        path, answers = source, (answers | for_this)
     else:
         path = Path("answers")
         answers = {n: Reply(text=t) if isinstance(t, str) else t for n, t in source.items()}
@@ -268,32 +288,6 @@ def _match_pair_answers(
         unknown=match.unknown,
         rejected=(*rejected, *match.rejected),
     )
-
-
-def _read_answers_by_name(
-    path: Path, rejected: list[Rejected], protocol: str | None
-) -> dict[str, Outcome]:
-    answers: dict[str, Outcome] = {}
-    for_this: dict[str, Outcome] = {}
-    for answer in read_answer_file(path):
-        if isinstance(answer, Rejected):
-            rejected.append(answer)
-            continue
-        if not answer.name:
-            reason = "it names a question and no clip. Add the clip's name"
-            rejected.append(Rejected(answer.key, reason))
-            continue
-        if protocol is not None and answer.protocol not in {"", protocol}:
-            continue
-        known = for_this if answer.protocol else answers
-        if answer.name in known:
-            raise UnreadableSourceError(
-                str(path), f"two answers about {answer.name!r}", "Keep one answer for each clip"
-            )
-        known[answer.name] = answer.outcome
-    if rejected and not (answers or for_this):
-        raise UnreadableSourceError(str(path), f"no readable answers, first {rejected[0]}", FORM)
-    return answers | for_this
 
 
 PIXEL = "pixel"

@@ -252,7 +252,16 @@ class JudgeStage(Stage):
         usages: list[Usage | None] = []
         reply = ""
         for attempt in range(TRIES):
-            outcome = await self._judge.answer(_build_judge_request(row, attempt))
+            outcome = await self._judge.answer(
+                ReviewRequest(
+                    # A key per attempt, because the server may repeat the unreadable answer for the same key.
+                    key=digest(row["key"], str(attempt)),
+                    instrument=_INSTRUMENT,
+                    prompt=row["_prompt"],
+                    inputs=(),
+                    condition=Condition(),
+                )
+            )
             if isinstance(outcome, Failure):
                 usages.append(outcome.usage)
                 return convert_to_failed_row(
@@ -370,17 +379,6 @@ def _select_complete_pairs(
         for pair in explained
         if not _explain_missing_text(pair)
     }
-
-
-def _build_judge_request(row: Row, attempt: int) -> ReviewRequest:
-    return ReviewRequest(
-        # A key per attempt, because the server may repeat the unreadable answer for the same key.
-        key=digest(row["key"], str(attempt)),
-        instrument=_INSTRUMENT,
-        prompt=row["_prompt"],
-        inputs=(),
-        condition=Condition(),
-    )
 
 
 def _build_judge_rulings(

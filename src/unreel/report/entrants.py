@@ -158,7 +158,20 @@ def read_report_entrants(run: EvalRun, *, judge: str | None = None) -> tuple[Rep
         run, score_texts=partial(_judge_and_append_rows, read, _find_explanation_judges(run, judge))
     )
     stats = BenchmarkStats()
-    subjects = _index_report_clips(run, stats)
+    benchmark = run.benchmark()
+    subjects: dict[str, ReportClip] = {}
+    entries = run.entries(benchmark, stats)
+    cleaned = run.scope.shows_cleaned
+    for files in run.survey().find_files(benchmark, entries, cleaned=cleaned):
+        entry = files.entry
+        for clip in (files.clip, files.cleaned):
+            if clip is not None:
+                key = (
+                    compute_placeholder_clip_id("entry", entry.name)
+                    if isinstance(clip, Failure)
+                    else clip.id
+                )
+                subjects.setdefault(key, ReportClip(entry=entry, clip=clip))
     answers = {str(condition): StoredAnswerColumns() for condition in run.recipe.conditions}
     reviewer, protocol = run.reviewer_name(), run.scope.instrument
     for row in run.answers.rows() if run.answers.exists() else ():
@@ -211,25 +224,6 @@ def _iter_run_items(
     for (key, group), answer in zip(by_key.items(), stored.find(by_key), strict=True):
         clips = tuple(subjects[clip] for clip in list_subject_clips(group[0].subject))
         yield AnsweredQuestion(key=key, subjects=clips, rows=group, stored=answer)
-
-
-def _index_report_clips(run: EvalRun, stats: BenchmarkStats) -> dict[str, ReportClip]:
-    """Return every clip of the run by its id; of two entries with the same bytes, the first is kept."""
-    benchmark = run.benchmark()
-    subjects: dict[str, ReportClip] = {}
-    entries = run.entries(benchmark, stats)
-    cleaned = run.scope.shows_cleaned
-    for files in run.survey().find_files(benchmark, entries, cleaned=cleaned):
-        entry = files.entry
-        for clip in (files.clip, files.cleaned):
-            if clip is not None:
-                key = (
-                    compute_placeholder_clip_id("entry", entry.name)
-                    if isinstance(clip, Failure)
-                    else clip.id
-                )
-                subjects.setdefault(key, ReportClip(entry=entry, clip=clip))
-    return subjects
 
 
 def _format_benchmark_part(recipe: EvalRecipe) -> str:

@@ -102,11 +102,14 @@ class ReviewerMistake:
     def weight(self) -> tuple[int, bool, float, int, str]:
         """Return a mistake's sort key: failures last; wrong answers by confidence and score error, worst first."""
         confidence = -1.0 if self.confidence is None else self.confidence
+        question = self.item
+        decision = get_verdict_decision(question.outcome)
+        is_score = isinstance(question.outcome, RealismVerdict) and decision is not None
         return (
             _ORDER.index(self.status),
             confidence < 0,
             -confidence,
-            -_compute_score_error(self.item),
+            -(abs(int(decision) - question.rows[0].truth.score) if is_score else 0),
             self.name,
         )
 
@@ -167,13 +170,6 @@ def _format_mistake_reason(question: AnsweredQuestion) -> str:
     return reason if isinstance(reason, str) else ""
 
 
-def _compute_score_error(question: AnsweredQuestion) -> int:
-    """Return the distance of the answer's score from people's score; 0 if the answer has no score."""
-    decision = get_verdict_decision(question.outcome)
-    is_score = isinstance(question.outcome, RealismVerdict) and decision is not None
-    return abs(int(decision) - question.rows[0].truth.score) if is_score else 0
-
-
 def _shorten_text(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
@@ -196,8 +192,28 @@ def build_reviewer_page_files(
 ) -> dict[str, str]:
     """Build a reviewer's page and tables as texts by file name; `addresses` are links to the clips."""
     mistakes = list_mistakes_worst_first(contender.entrant)
+    notes = TableFootnotes()
+    lines = []
+    defined = {metric.metric for metric in board.figures}
+    for metric in board.asked.figures:
+        measured = get_entrant_metric(contender.entrant, metric.metric)
+        if isinstance(measured, Estimate):
+            cell = build_estimate_cell(measured, notes, places=metric.places)
+            link = f"{HOME}#{board.id}-figure-{metric.metric}" if metric.metric in defined else ""
+            named = BoardTableCell(text=metric.title, link=link)
+            lines.append(BoardTableRow(cells=(named, BoardTableCell(text=metric.meaning), cell)))
     metrics = replace(
-        _build_metric_table(board, contender), file=f"{FOLDER}/reviewer-{contender.place}"
+        ReportTable(
+            caption="Metrics with 95 % intervals",
+            columns=(
+                BoardTableColumn(title="Figure", numbers=False),
+                BoardTableColumn(title="Meaning", numbers=False),
+                BoardTableColumn(title="Value"),
+            ),
+            lines=tuple(lines),
+            notes=notes.listed(),
+        ),
+        file=f"{FOLDER}/reviewer-{contender.place}",
     )
     worst = replace(
         _build_mistake_table(board, contender, mistakes, addresses), file=f"{metrics.file}-mistakes"
@@ -232,29 +248,6 @@ def build_reviewer_page_files(
         data=build_latex_downloads(tables),
     )
     return {contender.page: document, **tables}
-
-
-def _build_metric_table(board: ReportBoard, contender: BoardContender) -> ReportTable:
-    notes = TableFootnotes()
-    lines = []
-    defined = {metric.metric for metric in board.figures}
-    for metric in board.asked.figures:
-        measured = get_entrant_metric(contender.entrant, metric.metric)
-        if isinstance(measured, Estimate):
-            cell = build_estimate_cell(measured, notes, places=metric.places)
-            link = f"{HOME}#{board.id}-figure-{metric.metric}" if metric.metric in defined else ""
-            named = BoardTableCell(text=metric.title, link=link)
-            lines.append(BoardTableRow(cells=(named, BoardTableCell(text=metric.meaning), cell)))
-    return ReportTable(
-        caption="Metrics with 95 % intervals",
-        columns=(
-            BoardTableColumn(title="Figure", numbers=False),
-            BoardTableColumn(title="Meaning", numbers=False),
-            BoardTableColumn(title="Value"),
-        ),
-        lines=tuple(lines),
-        notes=notes.listed(),
-    )
 
 
 def _build_mistake_table(

@@ -642,6 +642,7 @@ def _build_breakdown_panel(
     many, few = _split_by_group_size(breakdowns)
     if not many[0].cells:
         lead = f"{lead} No group has an n of {FEW} or more."
+    tables = tuple(_build_breakdown_table(board, breakdown) for breakdown in few if breakdown.cells)
     return BoardPanel(
         id=id_,
         heading=heading,
@@ -652,7 +653,7 @@ def _build_breakdown_panel(
         tables=tuple(
             _build_breakdown_table(board, breakdown) for breakdown in many if breakdown.cells
         ),
-        extras=_build_small_group_tables(board, few),
+        extras=((f"Small groups, n below {FEW} ({len(few[0].cells)})", tables),) if tables else (),
     )
 
 
@@ -674,13 +675,6 @@ def _split_by_group_size(
         ]
 
     return keep(is_large=True), keep(is_large=False)
-
-
-def _build_small_group_tables(
-    board: ReportBoard, few: Sequence[MetricBreakdown]
-) -> tuple[tuple[str, tuple[ReportTable, ...]], ...]:
-    tables = tuple(_build_breakdown_table(board, breakdown) for breakdown in few if breakdown.cells)
-    return ((f"Small groups, n below {FEW} ({len(few[0].cells)})", tables),) if tables else ()
 
 
 def _build_breakdown_chart(

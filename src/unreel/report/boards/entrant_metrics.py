@@ -188,7 +188,23 @@ def measure_metrics_by_creator(entrants: Sequence[ReportEntrant]) -> list[Metric
     if metrics.per_creator is not None:
         return [_build_scorecard_breakdown(entrants, metrics[metrics.per_creator])]
     if protocol.wording.decides == "score":
-        return [_measure_scores_by_creator(entrants)]
+        cells: dict[str, dict[int, Measured]] = {}
+        for index, entrant in enumerate(entrants):
+            scores: dict[str, list[tuple[str, int]]] = {}
+            for item in entrant.items:
+                verdict = item.outcome
+                if isinstance(verdict, RealismVerdict) and isinstance(verdict.score, int):
+                    scores.setdefault(item.creator or "real", []).append((item.key, verdict.score))
+            for group, group_scores in scores.items():
+                cells.setdefault(group, {})[index] = bootstrap_mean(
+                    [score for _, score in group_scores],
+                    seed=entrant.seed,
+                    clusters=[clip for clip, _ in group_scores],
+                    bounds=SCORE_GIVEN.range,
+                )
+        return [
+            MetricBreakdown(title="creator", figure=SCORE_GIVEN, cells=dict(sorted(cells.items())))
+        ]
     cards = [
         compute_group_scorecards(
             entrant.instrument,
@@ -266,24 +282,6 @@ def _build_scorecard_breakdown(
                 cells.setdefault(group.removeprefix(kind), {})[index] = metric.value
     title = kind.rstrip("=") or "creator"
     return MetricBreakdown(title=title, figure=figure, cells=dict(sorted(cells.items())))
-
-
-def _measure_scores_by_creator(entrants: Sequence[ReportEntrant]) -> MetricBreakdown:
-    cells: dict[str, dict[int, Measured]] = {}
-    for index, entrant in enumerate(entrants):
-        scores: dict[str, list[tuple[str, int]]] = {}
-        for item in entrant.items:
-            verdict = item.outcome
-            if isinstance(verdict, RealismVerdict) and isinstance(verdict.score, int):
-                scores.setdefault(item.creator or "real", []).append((item.key, verdict.score))
-        for group, group_scores in scores.items():
-            cells.setdefault(group, {})[index] = bootstrap_mean(
-                [score for _, score in group_scores],
-                seed=entrant.seed,
-                clusters=[clip for clip, _ in group_scores],
-                bounds=SCORE_GIVEN.range,
-            )
-    return MetricBreakdown(title="creator", figure=SCORE_GIVEN, cells=dict(sorted(cells.items())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -430,8 +430,9 @@ def build_pairwise_differences_panel(
     board: ReportBoard, later_boards: Sequence[ReportBoard] = ()
 ) -> BoardPanel | None:
     """Build corrected pairwise differences, also on clips in common with the boards `later_boards` of other parts."""
+    ranked = [contender for contender in board.shown if not contender.unranked]
     groups = [
-        _build_board_comparisons(board),
+        ("First minus second", list(itertools.combinations(ranked, 2))),
         *(_build_cross_board_comparisons(board, b) for b in later_boards),
     ]
     tables, n_tests = [], 0
@@ -463,11 +464,6 @@ def build_pairwise_differences_panel(
 
 
 _CaptionAndPairs = tuple[str, list[tuple[BoardContender, BoardContender]]]
-
-
-def _build_board_comparisons(board: ReportBoard) -> _CaptionAndPairs:
-    ranked = [contender for contender in board.shown if not contender.unranked]
-    return "First minus second", list(itertools.combinations(ranked, 2))
 
 
 def _build_cross_board_comparisons(

@@ -412,7 +412,12 @@ def write_evidence_files(
         on_parts: callback that receives the parts of the page each time it is written.
         on_frames: callback that receives the number of frames drawn so far.
     """
-    _remove_old_evidence(out, review.clip)
+    source = Path(review.clip.location)
+    for name in (PAGE, RESULT, PDF, ANNOTATED, *BESIDE):
+        if (out / name).exists() and source.exists() and source.samefile(out / name):
+            raise UnsafeTargetError(str(out / name), "is the clip itself")
+        OutputDirectory(out).remove(name)
+    remove_old_stills(OutputDirectory(out))
     folder = OutputDirectory(out, published=True)
     footage = prepare_player_video(review.clip, out, reader=reader)
     duration_us = _get_duration_us(review)
@@ -425,9 +430,24 @@ def write_evidence_files(
         )
         on_parts(parts)
         page = folder.write(PAGE, build_evidence_page(parts).encode())
-        document = _format_result_json(review, context, annotated=annotated, stills=stills)
+        document = {
+            **FORM,
+            "made_by": f"unreel {version('unreel')}",
+            "made_at": context.made_at.isoformat(timespec="seconds"),
+            "note": context.note,
+            "warning": NO_PROOF if review.opinions else FILE_ONLY,
+            **build_review_json(review, context.origin, records=context.records),
+            "known": context.truth,
+            "evidence": {
+                "page": PAGE,
+                "annotated": annotated.name if isinstance(annotated, Path) else annotated,
+                **stills.to_json(),
+            },
+        }
+        values = add_seconds_fields(to_jsonable_python(document))
+        text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
         # A file name that is not UTF-8 contains surrogates, which JSON can only write as escapes.
-        result = folder.write(RESULT, document.encode("utf-8", "backslashreplace"))
+        result = folder.write(RESULT, text.encode("utf-8", "backslashreplace"))
         return EvidenceFiles(
             page=page, result=result, annotated=annotated, footage=footage, stills=stills
         )
@@ -441,16 +461,6 @@ def write_evidence_files(
         review, tracks, out, reader=reader, duration_us=duration_us, on_frames=on_frames
     )
     return write(annotated)
-
-
-def _remove_old_evidence(out: Path, clip: Clip) -> None:
-    """Remove the evidence files of an earlier review; raise if one of them is the clip itself."""
-    source = Path(clip.location)
-    for name in (PAGE, RESULT, PDF, ANNOTATED, *BESIDE):
-        if (out / name).exists() and source.exists() and source.samefile(out / name):
-            raise UnsafeTargetError(str(out / name), "is the clip itself")
-        OutputDirectory(out).remove(name)
-    remove_old_stills(OutputDirectory(out))
 
 
 def build_evidence_page(parts: EvidencePageParts) -> str:
@@ -506,31 +516,6 @@ def build_evidence_page_parts(
             _build_player_spec(review, footage, title=name, true_trace=context.truth)
         )
     return EvidencePageParts(title=f"{name}: evidence", body=body, data=data)
-
-
-def _format_result_json(
-    review: Review,
-    context: EvidencePageContext,
-    *,
-    annotated: Path | Failure | None,
-    stills: ClipFaultStills,
-) -> str:
-    document = {
-        **FORM,
-        "made_by": f"unreel {version('unreel')}",
-        "made_at": context.made_at.isoformat(timespec="seconds"),
-        "note": context.note,
-        "warning": NO_PROOF if review.opinions else FILE_ONLY,
-        **build_review_json(review, context.origin, records=context.records),
-        "known": context.truth,
-        "evidence": {
-            "page": PAGE,
-            "annotated": annotated.name if isinstance(annotated, Path) else annotated,
-            **stills.to_json(),
-        },
-    }
-    values = add_seconds_fields(to_jsonable_python(document))
-    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
 def _format_trace_span(trace: player.PlayerTraceSpec) -> str:

@@ -199,7 +199,31 @@ def build_season_board_panel(board: SeasonConditionBoard, side: Side) -> BoardPa
     controls = [row for row in leaderboards if row.kind == "control"]
     tables = [_build_ranking_table(board, side, entrants)]
     if controls:
-        tables.append(_build_control_table(controls))
+        names = dict.fromkeys(name for row in controls for name in row.figures)
+        metrics = [get_metric_definition(name) for name in names]
+        notes = TableFootnotes()
+        lines = []
+        for row in controls:
+            cells = (
+                build_estimate_cell(row.figures.get(f.metric), notes, places=f.places)
+                for f in metrics
+            )
+            lines.append(
+                BoardTableRow(
+                    cells=(build_season_entrant_cell(row, "creator"), *cells), kind=row.kind
+                )
+            )
+        tables.append(
+            ReportTable(
+                caption="Controls, without a rank: real clips, as filmed or changed",
+                columns=(
+                    BoardTableColumn(title="Control", numbers=False),
+                    *map(build_metric_column, metrics),
+                ),
+                lines=tuple(lines),
+                notes=notes.listed(),
+            )
+        )
     points = [
         ChartPoint(who=s.name, measured=s.figures[metric.metric], kind=s.kind)
         for s in leaderboards
@@ -275,29 +299,6 @@ def _build_ranking_table(
     return ReportTable(
         caption=f"{side.capitalize()}s by {first.title.lower()}, {board.leaderboards.condition}",
         columns=tuple(columns),
-        lines=tuple(lines),
-        notes=notes.listed(),
-    )
-
-
-def _build_control_table(rows: Sequence[LeaderboardRow]) -> ReportTable:
-    names = dict.fromkeys(name for row in rows for name in row.figures)
-    metrics = [get_metric_definition(name) for name in names]
-    notes = TableFootnotes()
-    lines = []
-    for row in rows:
-        known = (
-            build_estimate_cell(row.figures.get(f.metric), notes, places=f.places) for f in metrics
-        )
-        lines.append(
-            BoardTableRow(cells=(build_season_entrant_cell(row, "creator"), *known), kind=row.kind)
-        )
-    return ReportTable(
-        caption="Controls, without a rank: real clips, as filmed or changed",
-        columns=(
-            BoardTableColumn(title="Control", numbers=False),
-            *map(build_metric_column, metrics),
-        ),
         lines=tuple(lines),
         notes=notes.listed(),
     )

@@ -171,7 +171,12 @@ def find_training_leaks(
         by_clip |= {clip.id: example.name for clip in example.clips}
         if example.source:
             by_source.setdefault(example.source, example.name)
-    alike = _map_similar_clips(pairs, by_clip)
+    alike: dict[str, str] = {}
+    for match in pairs:
+        if match.first in by_clip:
+            alike.setdefault(match.second, by_clip[match.first])
+        if match.second in by_clip:
+            alike.setdefault(match.first, by_clip[match.second])
     leaks = []
     for clip in unseen:
         ties = {
@@ -200,19 +205,6 @@ def require_no_training_leaks(leaks: Sequence[TrainingLeak]) -> None:
         f"{len(leaks)} test clips are also in the training data: {listed}{more}",
         "Remove them from one side, name another split, or train anyway with --accept-leak",
     )
-
-
-def _map_similar_clips(
-    pairs: Iterable[NearDuplicateClipPair], by_clip: Mapping[str, str]
-) -> dict[str, str]:
-    """Return, by clip id, the name of a training example with the same content."""
-    alike: dict[str, str] = {}
-    for match in pairs:
-        if match.first in by_clip:
-            alike.setdefault(match.second, by_clip[match.first])
-        if match.second in by_clip:
-            alike.setdefault(match.first, by_clip[match.second])
-    return alike
 
 
 _SOURCE = "source "
