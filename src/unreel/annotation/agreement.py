@@ -152,7 +152,6 @@ def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Mea
 def _iter_opinion_pairs(
     opinions: Sequence[AnnotatorOpinion],
 ) -> Iterator[tuple[AnnotatorOpinion, AnnotatorOpinion]]:
-    """Yield each pair of opinions on the same task."""
     for group in group_opinions_by_task(opinions).values():
         yield from combinations(group, 2)
 

@@ -34,7 +34,6 @@ class ConsensusReviewRequest:
     """Request to store a person's review of the consensus of one task."""
 
     task: str
-    """Identifier of the task."""
     verdict: ConsensusReviewDecision
     annotator: str = ""
     """Annotator whose answer becomes the consensus, for the decision `take`."""
@@ -79,13 +78,7 @@ def find_campaign_task(records: CampaignRecords, name: str) -> AnnotationTask:
 def record_consensus_review(
     ledger: "Ledger", records: CampaignRecords, looked: ConsensusReviewRequest, rule: ConsensusRule
 ) -> Outcome:
-    """Store a person's review of the consensus of a task; return the outcome of the task after it.
-
-    Raises:
-        InvalidSettingError: The task has no judgement, the reviewer judged it, or there is no
-            consensus to accept.
-        UnknownNameError: The annotator whose answer is taken did not judge the task.
-    """
+    """Store a person's review of the consensus of a task; return the outcome of the task after it."""
     answers = {
         each.annotator: each.value
         for each in iter_valid_judgements(records)

@@ -67,7 +67,6 @@ class TaskDisagreement:
 
     @property
     def name(self) -> str:
-        """Return the name of the task's clip, or the names of both clips."""
         return " | ".join(self.task.names)
 
 
@@ -340,7 +339,6 @@ class CampaignPageSettings:
     links: dict[By, str] = field(default_factory=dict)
     """URLs of tasks on the server, by annotator and task id."""
     people: Sequence[AnnotatorScoreRow] = ()
-    """Scores of each annotator and of the majority."""
     most: int = SHOWN
     seed: int = 0
 

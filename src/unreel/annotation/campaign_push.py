@@ -76,7 +76,6 @@ class CampaignPushContext:
     ledger: Ledger
     client: LabelStudioClient
     place: StorageLocation
-    """Storage location of the browser copies."""
     access: ClipAccessSettings
     folder: Path
     """State folder; generated passwords and the key for names of copies are stored there."""
@@ -104,9 +103,6 @@ def push_campaign_tasks(
 
     The push may be killed at any time and run again with the same settings. New clips of the
     benchmark, and clips that can be read now, become a new batch.
-
-    Raises:
-        InvalidSettingError: No clip of the benchmark can be shown.
     """
     rejected: list[Rejected] = []
     screen = get_annotation_screen(settings.interface, question=settings.question)

@@ -117,7 +117,6 @@ def iter_valid_judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgeme
 def _quarantine_record_of_unknown_task(
     record: AnnotationRecord, tasks: Mapping[str, AnnotationTask]
 ) -> AnnotationRecord:
-    """Return the record unchanged, or quarantined if its task does not belong to the campaign."""
     if record.task in tasks or isinstance(record.outcome, SubmissionQuarantine):
         return record
     detail = f"the campaign has no task {record.task!a}"
@@ -165,9 +164,6 @@ def record_exclusion_decision(
     """Store the decision whether an annotator's judgements count; return its effect on their number.
 
     The judgements themselves are not changed.
-
-    Raises:
-        UnknownNameError: The campaign has no annotator of that name.
     """
     campaign, annotator = decision.campaign, decision.annotator
     before = read_campaign_records(ledger, campaign)

@@ -38,7 +38,6 @@ class OriginalRationales:
     """Annotators' rationales for the consensus score of one clip."""
 
     task: str
-    """Identifier of the task."""
     name: str
     score: int
     problems: tuple[str, ...]
@@ -52,7 +51,6 @@ class OriginalRationales:
 
     @property
     def text(self) -> str:
-        """Return all rationales as one text, one per line."""
         return "\n".join((*self.problems, *self.adherences))
 
 
@@ -77,9 +75,6 @@ def iter_original_rationales(
 
     They are those of all annotators who gave the consensus score. If no annotator gave it, it is
     the rationale that the consensus chose.
-
-    Raises:
-        InvalidSettingError: The campaign does not ask for scores.
     """
     if records.campaign.interface is not AnnotationInterface.REALISM:
         raise InvalidSettingError(

@@ -43,11 +43,7 @@ class _AnsweredPair(NamedTuple):
 
 
 def read_pair_answers(folder: SeasonFolder, condition: str) -> PairAnswerTable:
-    """Return all answers about pairs of a preference season under one condition, without baselines.
-
-    Raises:
-        UnreelError: There are no answers, or the condition is unknown.
-    """
+    """Return all answers about pairs of a preference season under one condition, without baselines."""
     entrants = folder.require_played()
     entrants.require_condition(condition)
     pairs = list(_iter_answered_pairs(folder, entrants, condition))
@@ -101,9 +97,6 @@ def iter_season_leaderboards(
 
     People who voted in the season count as reviewers. Removed creators have a row without a rank,
     and their clips affect no other entrant.
-
-    Raises:
-        UnreelError: There are no answers, a condition is unknown, or the answers are about pairs.
     """
     entrants = folder.require_played()
     clips = read_season_clips(folder, retired=True)
@@ -161,11 +154,7 @@ def is_leaderboard_row_of_entrant(row: str, title: str) -> bool:
 def iter_pair_answers_and_leaderboards(
     folder: SeasonFolder, conditions: Sequence[str] = ()
 ) -> Iterator[tuple[PairAnswerTable, PreferenceRates]]:
-    """Yield the answers about pairs and their leaderboards under each of `conditions`; by default all.
-
-    Raises:
-        UnreelError: The season has no answers, or it has no condition of that title.
-    """
+    """Yield the answers about pairs and their leaderboards under each of `conditions`; by default all."""
     entrants = folder.require_played()
     for title in conditions or entrants.conditions:
         answers = read_pair_answers(folder, title)

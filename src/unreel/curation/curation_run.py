@@ -175,7 +175,6 @@ def _run_curation_steps(curation: CurationRecipeJob, *, until: str | None) -> Cu
 
 
 def _allow_recipe_stores(curation: CurationRecipeJob) -> ClipAccessSettings:
-    """Return storage access that also allows the stores of the recipe's sources and of the curation."""
     access, location = curation.context.access, curation.context.place
     stores = [get_source_store(section) for section in curation.recipe.source]
     stores += [] if location.is_local else [location.uri]

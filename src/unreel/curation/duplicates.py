@@ -40,7 +40,6 @@ class StoredFingerprints:
             self.sketches[indices] = packed.reshape(-1, SKETCH_SIDE**2)
 
     def words(self, indices: Places) -> Words:
-        """Return the fingerprint hashes of the clips at `indices`."""
         return _unpack_fingerprint_hashes(self._rows.take(indices, ["hashes"]).column(0))
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
@@ -142,7 +141,6 @@ def _build_family_lookup(
 def _separate_worse_duplicates(
     named_segments: SegmentTable,
 ) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
-    """Return the segments to keep, and the exclusions of the worse duplicates of one label and family."""
     families, labels = named_segments.strings("family"), named_segments.strings("label")
     members = np.flatnonzero(families != "")
     related = SegmentTable(rows=named_segments.rows.reordered(members))

@@ -39,7 +39,6 @@ class SourceClipCounts:
 
     path: str
     labels: Mapping[str, int]
-    """Number of usable clips by label."""
     left_out: Mapping[str, int]
     """Number of clips that are excluded before any file is opened, by reason."""
     examples: tuple[str, ...] = ()

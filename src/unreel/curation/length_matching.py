@@ -28,11 +28,8 @@ class ClipLengths:
     """Lengths of many clips in a compact form: the distinct lengths, and each clip's index among them."""
 
     lengths_s: Sequence[Fraction]
-    """Distinct lengths."""
     own: NDArray[np.integer]
-    """Index of each clip's length in `lengths_s`."""
     names: NDArray[Any]
-    """Names of the clips, as tie-breaker among clips of one length."""
 
 
 def draw_target_lengths(

@@ -196,7 +196,6 @@ def _needs_rendering(segment: ClipSegment, clip_format: NormalisedClipFormat | N
 def _iter_render_requests(
     segments: Iterable[ClipSegment], clip_format: NormalisedClipFormat | None
 ) -> Iterator[CurationStepRequest]:
-    """Yield the request to render each segment, followed by that for its copy without watermarks."""
     for segment in segments:
         if not _needs_rendering(segment, clip_format):
             continue

@@ -95,7 +95,6 @@ class ClipSegment:
     start_s: Fraction = Fraction(0)
     """Start of the segment, relative to the file's first frame."""
     length_s: Fraction
-    """Length of the segment."""
     cleaned: Clip | None = None
     """Copy of the clip without its watermarks."""
     first_frame: FileToPublish | None = None
@@ -113,14 +112,12 @@ class ClipSegment:
         return digest("piece", self.clip.id, format_canonical_json(to_json_values(self.cut)))
 
     def subject(self, **inputs: Any) -> CurationStepRequest:
-        """Return a step's request for the segment's file, with the additional `inputs`."""
         clip = self.clip
         return CurationStepRequest(
             clip=clip.id, name=self.entry.name, location=clip.location, given=inputs
         )
 
     def left_out(self, step: str, reason: str, detail: str) -> "ExcludedSegment":
-        """Return the record of the segment's exclusion by `step`, with its reason and detail."""
         middle = convert_to_microseconds(self.start_s + self.length_s / 2)
         return ExcludedSegment(self.entry.name, step, reason, detail, self.clip.location, middle)
 

@@ -88,7 +88,6 @@ class SegmentTable:
         return coded.indices.to_numpy(), coded.dictionary
 
     def where(self, mask: NDArray[np.bool_]) -> "SegmentTable":
-        """Return a table of the segments that the boolean `mask` selects."""
         return self if mask.all() else SegmentTable(rows=self.rows.where(mask))
 
     def by_name(self) -> "SegmentTable":
@@ -125,13 +124,11 @@ class SegmentWorkDirectory:
 
     @classmethod
     def of(cls, context: CurationContext) -> "SegmentWorkDirectory":
-        """Return the work directory of a curation: in its directory or, for a store, next to its ledgers."""
         return cls(OutputDirectory(OutputDirectory(context.ledgers.parent).make(PIECES)))
 
     def write(
         self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]
     ) -> CurationStepResult:
-        """Write the result of the step `step`: the segments and the exclusions in `stream`, separately."""
         leaving = ExcludedSegmentWriter(self.folder, step)
         rows = write_working_table(
             self.folder,
@@ -142,7 +139,6 @@ class SegmentWorkDirectory:
         return CurationStepResult(segments=SegmentTable(rows=rows), left_out=leaving.end())
 
     def write_exclusions(self, step: str, excluded: Iterable[ExcludedSegment]) -> SegmentExclusions:
-        """Write only the exclusions `excluded` of the step `step`, and no segments."""
         leaving = ExcludedSegmentWriter(self.folder, step)
         for record in excluded:
             leaving.add(record)

@@ -93,7 +93,6 @@ class WorkingTable:
     def batches(
         self, columns: Sequence[str] | None = None, *, rows: int = SCAN_ROWS
     ) -> Iterator[Any]:
-        """Yield the rows as Arrow batches of at most `rows` rows."""
         if self.file is None:
             return
         from lance.file import LanceFileReader
@@ -115,7 +114,6 @@ class WorkingTable:
         return _read_rows_at(LanceFileReader(str(self.file), columns=[*columns]), stored)
 
     def column(self, name: str) -> Any:
-        """Return the table's column `name` as a chunked Arrow array."""
         import pyarrow as pa
 
         chunks = [batch.column(0) for batch in self.batches([name], rows=_OF_ONE_COLUMN)]

@@ -69,10 +69,6 @@ def compute_consensus(
         rule: Conditions of a consensus.
         interface: Question of the campaign.
         reviews: Reviews of the consensus, oldest first.
-
-    Raises:
-        InvalidValueError: A judgement answers another interface's question, or an annotator judged a
-            task twice.
     """
     for opinion in judgements:
         if not isinstance(opinion.value, _KINDS[interface]):

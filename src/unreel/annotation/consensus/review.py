@@ -188,7 +188,6 @@ def _settle_by_taken_answer(
 
 
 def _add_acceptance(outcome: Outcome, review: ConsensusReview) -> Outcome:
-    """Return the outcome, with the reviewer in `accepted_by` if its answer is the reviewed one."""
     if isinstance(outcome, OpenTask) or hash_answer(outcome.value) != review.of:
         return outcome
     return replace(outcome, accepted_by=tuple(sorted({*outcome.accepted_by, review.by})))

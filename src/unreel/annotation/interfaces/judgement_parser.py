@@ -73,11 +73,7 @@ def format_submitted_value(value: object) -> str:
 def parse_results_by_control(
     results: object, controls: Mapping[str, ScreenControl]
 ) -> ParsedScreenAnswers:
-    """Validate an annotation's list of results, and group it by control and box.
-
-    Raises:
-        InvalidSubmissionError: The list is invalid, or has a result of an unknown control.
-    """
+    """Validate an annotation's list of results, and group it by control and box."""
     if not isinstance(results, list):
         reject_submission(
             QuarantineReason.MALFORMED, f"no list of results but {format_submitted_value(results)}"
@@ -293,7 +289,6 @@ _READERS: Mapping[AnnotationInterface, Callable[[_SubmittedAnnotation], Value]] 
 
 
 def _parse_box_traces(answers: Answers, annotation: _SubmittedAnnotation) -> tuple[Trace, ...]:
-    """Parse the traces of one box on the screen: one trace for each frame range that shows the box."""
     if "box" not in answers:
         detail = f"{format_submitted_value(next(iter(answers)))} is about a box that is not there"
         reject_submission(QuarantineReason.MALFORMED, detail)
@@ -358,7 +353,6 @@ def _parse_key_frame(entry: object, copy: AnnotatorClipCopy) -> ScreenKeyFrame:
 
 
 def _parse_clipped_box(entry: dict[str, Any], frame: int) -> Box:
-    """Parse the box of a key frame, clipped to the frame's edges."""
     x, y, width, height = (_parse_box_number(entry, side) for side in ("x", "y", "width", "height"))
     corners = (x / 100, y / 100, (x + width) / 100, (y + height) / 100)
     x0, y0, x1, y1 = (min(1.0, max(0.0, corner)) for corner in corners)

@@ -50,12 +50,7 @@ _VERDICTS = {Label.GENERATED: "traces", Label.REAL: "looks-real", None: "cannot-
 def build_label_studio_results(
     value: Value, task: AnnotationTask, *, swapped: bool
 ) -> list[Result]:
-    """Return a judgement as Label Studio results; `parse_judgement` is the inverse.
-
-    Raises:
-        InvalidValueError: The annotation form would reject the judgement: a trace without box or category, a
-            clip labelled as generated without any trace, or a rating without reasons.
-    """
+    """Return a judgement as Label Studio results; `parse_judgement` is the inverse."""
     results = list(iter_label_studio_results(value, task, swapped=swapped))
     back = parse_judgement(INTERFACE_OF[value.kind], results, task, swapped=swapped)
     if isinstance(back, SubmissionQuarantine):
@@ -190,9 +185,6 @@ def build_label_studio_task_data(
         task: Clip or pair to judge.
         assignment: Annotator, and the order of the clips of a pair.
         urls: URLs of the task's copies for the browser, in the order of the task.
-
-    Raises:
-        InvalidValueError: The screen shows another number of clips than the task has.
     """
     if not screen.interface.n_clips == len(task.copies) == len(urls):
         raise InvalidValueError(

@@ -180,7 +180,6 @@ def compute_consensus_of_others(scoring_input: AnnotatorScoringInput, annotator:
 def _iter_scores_against_origin(
     scoring_input: AnnotatorScoringInput, protocol: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[AnnotatorScoreRow]:
-    """Yield the scores of each annotator and of the majority, with the clips' origin as truth."""
     for annotator in scoring_input.annotators:
         yield from _iter_score_rows(
             scoring_input, protocol, annotator, {}, measuring, against="origin"

@@ -247,9 +247,6 @@ def publish_campaign_as_benchmark(
         media: `copy`, or `link` for hard links if the file system supports them.
         named: Whether to publish the annotators' own names instead of random numbers.
         seed: Seed of the random numbers, and of every interval.
-
-    Raises:
-        UnreadableSourceError: `out` is not empty, or no clip can be published.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")

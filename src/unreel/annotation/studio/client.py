@@ -95,9 +95,6 @@ class LabelStudioClient:
         """Send a GET request and return the response, whatever its status.
 
         The request is retried while the server is unreachable or reports a temporary error.
-
-        Raises:
-            MachineError: The server is still unreachable after all retries.
         """
         for wait_s in (*_WAITS_S, None):
             try:
@@ -124,9 +121,6 @@ class LabelStudioClient:
 
         It is sent again only after an expired token was renewed. After another failure the caller must
         check the state of the server before it sends the request again.
-
-        Raises:
-            MachineError: The server is unreachable or rejects the request.
         """
         return self._write("POST", path, body, parameters)
 
@@ -135,11 +129,7 @@ class LabelStudioClient:
         return self._write("PATCH", path, body, {})
 
     def delete(self, path: str) -> None:
-        """Send a DELETE request, retried only to renew an expired token; ignore a missing object.
-
-        Raises:
-            MachineError: The server is unreachable or rejects the request.
-        """
+        """Send a DELETE request, retried only to renew an expired token; ignore a missing object."""
         reply = self._send("DELETE", path, {}, None)
         if not reply.is_ok and reply.status != NOT_FOUND:
             raise build_studio_request_error(reply, f"DELETE {path}")

@@ -42,7 +42,6 @@ class PushedProjectState:
     """Settings, tasks and prefilled annotations of a Label Studio project, as they were pushed."""
 
     settings: dict[str, Any]
-    """Pushed settings of the project, by name."""
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Data of each task, by task id."""
     marks: dict[str, str] = field(default_factory=dict)
@@ -53,7 +52,6 @@ class PushedProjectState:
     """Server time of the restoration of each task, by task number, and of the project, under the key ""."""
 
     def remember(self, ledger: Ledger, campaign: str, room: str) -> None:
-        """Store the pushed state of a project in the ledger, under the project key `room`."""
         ledger.remember(campaign, PUSHED, room, json.dumps(asdict(self)))
 
     def changed_settings(self, project: Mapping[str, Any]) -> tuple[str, ...]:
@@ -140,7 +138,6 @@ class ProjectAlteration:
 
     room: str
     settings: tuple[str, ...] = ()
-    """Names of the changed settings of the project."""
     changed_tasks: int = 0
     """Number of tasks with changed data or changed prefilled annotations."""
     added_tasks: int = 0
@@ -170,7 +167,6 @@ class ProjectDifferences:
             self.settings = tuple(sorted({*self.settings, *changed}))
 
     def see_task(self, task: Mapping[str, Any]) -> None:
-        """Add the difference between `task` and its pushed state, if any."""
         number = str(task["id"])
         self.listed.add(number)
         if "data" in task and (change := self.state.find_change(task)):
@@ -198,7 +194,6 @@ class ProjectDifferences:
         return bool(self.settings or self.changed or self.missing)
 
     def alteration(self, project: LabelStudioProject, *, quarantined: int) -> ProjectAlteration:
-        """Return the differences of the project as counts for the user."""
         return ProjectAlteration(
             room=project.key,
             settings=self.settings,

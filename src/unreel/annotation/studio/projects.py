@@ -117,7 +117,6 @@ def open_annotator_project(
 def _build_project_settings(
     campaign: Campaign, screen: AnnotationScreen, annotator: str, batch: int
 ) -> dict[str, Any]:
-    """Return the Label Studio settings of a project, which determine what the annotator sees."""
     mark = format_project_marker(campaign.name, annotator, batch)
     return {
         "title": f"{campaign.name[:24]} {annotator[:16]} {batch}"[:_TITLE],

@@ -107,7 +107,6 @@ class ProjectPullContext:
         return build_prefilled_results(self.tasks[task], swapped=assignment.swapped)
 
     def origin(self, annotation: object) -> str:
-        """Return the origin id of an annotation: the project's marker and the annotation's number."""
         mark = format_project_marker(self.campaign.name, self.room.annotator, self.room.batch)
         return f"{mark}/{annotation}"
 
@@ -130,9 +129,6 @@ def pull_campaign_annotations(
         campaign: Name of the campaign.
         on_project: Callback for the counts after each project.
         everything: Whether to fetch known annotations too.
-
-    Raises:
-        MachineError: The server is unreachable or rejects a request.
     """
     known = ledger.campaign(campaign)
     tasks = {task.id: task for task in ledger.tasks(campaign)}

@@ -78,10 +78,6 @@ def push_assignments(
     """Upload every assigned task to the project of its annotator; existing tasks are skipped.
 
     `on_sent` is called with the number of tasks in their projects so far.
-
-    Raises:
-        MachineError: The server is unreachable or rejects a request. Uploaded tasks stay, so the
-            push can be run again.
     """
     name = request.campaign.name
     tasks = {task.id: task for task in request.ledger.tasks(name)}

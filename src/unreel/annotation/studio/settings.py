@@ -130,9 +130,6 @@ def build_studio_database_variables(address: str) -> dict[str, str]:
     """Return the environment variables with which Label Studio finds its database.
 
     `address` is the URL of a PostgreSQL database; "" gives an SQLite file.
-
-    Raises:
-        InvalidSettingError: The URL does not name a PostgreSQL database.
     """
     if not address:
         return {"DJANGO_DB": "sqlite"}
@@ -177,9 +174,6 @@ def find_studio_connection(folder: Path, *, url: str | None = None) -> LabelStud
     """Return URL and token of Label Studio: the server at `url`, or the one started from `folder`.
 
     The token for `url` comes from the environment.
-
-    Raises:
-        InvalidSettingError: No server was started from `folder`, or the token for `url` is missing.
     """
     if url:
         if (token := read_secret_variable(TOKEN)) is None:

@@ -31,7 +31,6 @@ class SeasonClips:
     """Clips of a season as columns of equal length: creator, scene, control, nuisance properties."""
 
     names: tuple[str, ...]
-    """Unique names of the clips."""
     creators: tuple[str, ...]
     """Names of the creators, `CREATOR` or `CREATOR/SETTING`, sorted."""
     scenes: tuple[str, ...]
@@ -39,7 +38,6 @@ class SeasonClips:
     creator: Indices
     """Index in `creators`, or `NOBODY` (-1) for real clips and controls."""
     scene: Indices
-    """Index in `scenes`."""
     control: Indices
     """Index in `controls`, or `NOBODY` (-1)."""
     controls: tuple[str, ...] = ()

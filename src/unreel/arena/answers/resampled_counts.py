@@ -26,17 +26,14 @@ class ClipSourceColumns:
 
     @classmethod
     def of(cls, clips: SeasonClips) -> "ClipSourceColumns":
-        """Return the columns for the clip sources of `clips`."""
         return cls(len(clips.creators), len(clips.controls))
 
     @property
     def real(self) -> int:
-        """Return the index of the column of real clips."""
         return self.n_creators
 
     @property
     def total(self) -> int:
-        """Return the number of clip sources, which is the number of columns."""
         return self.n_creators + 1 + self.n_controls
 
     @property
@@ -86,11 +83,7 @@ class ResampledAnswerTable:
 
     @classmethod
     def of(cls, answers: SeasonAnswerTable, *, seed: int, resamples: int) -> "ResampledAnswerTable":
-        """Draw the bootstrap resamples of the scenes of `answers`, and index its answers by reviewer.
-
-        Raises:
-            InvalidValueError: A reviewer answers a clip twice, or an index column is out of range.
-        """
+        """Draw the bootstrap resamples of the scenes of `answers`, and index its answers by reviewer."""
         require_valid_answer_table(answers)
         lineup = answers.clips
         sources, n_scenes = ClipSourceColumns.of(lineup), max(1, len(lineup.scenes))
@@ -151,12 +144,7 @@ class ResampledAnswerTable:
 
 
 def require_valid_answer_table(answers: SeasonAnswerTable) -> None:
-    """Check the index columns of the answer table `answers`, and that no reviewer answers a clip twice.
-
-    Raises:
-        InvalidValueError: An index is out of range, a clip is both a creator's and a control, or a
-            reviewer answers a clip twice.
-    """
+    """Check the index columns of the answer table `answers`, and that no reviewer answers a clip twice."""
     clips = answers.clips
     _require_index_range(answers.reviewer, len(answers.reviewers), "reviewer", least=0)
     _require_index_range(answers.clip, len(clips.names), "clip", least=0)

@@ -188,7 +188,6 @@ def _select_reviewer_hits(answers: PairAnswerTable, reviewer: int) -> _Rows:
 def _estimate_first_position_rate(
     answers: PairAnswerTable, reviewer: int, *, seed: int
 ) -> Measured:
-    """Compute the percentage of pairs in which the reviewer takes the first clip for real."""
     mask = (answers.took != SILENT) & (answers.reviewer == reviewer)
     return _estimate_percentage(answers, mask, answers.took == TOOK_FIRST, seed=seed)
 

@@ -266,7 +266,6 @@ class _PooledAnswerCounts:
         )
 
     def add(self, counts: ResampledAnswerCounts, used: BoolArray) -> None:
-        """Add the answer counts of one reviewer for the clip sources (columns) that `used` selects."""
         self.caught += np.where(used, _compute_ratio(counts.generated, counts.valid), 0.0)
         self.caught_all += np.where(used, _compute_ratio(counts.generated, counts.asked), 0.0)
         self.generated += np.where(used, counts.generated, 0.0)
@@ -318,9 +317,6 @@ def fit_skill_model(answers: SeasonAnswerTable, *, nuisances: Sequence[str] = ()
     """Fit a model of reviewers' ability and creators' realism to all readable answers.
 
     Answers about controls are excluded. `nuisances` names clip properties to correct for.
-
-    Raises:
-        UnknownNameError: The clips have no property of a name in `nuisances`.
     """
     clips = answers.clips
     columns = [_require_nuisance_index(name, clips.nuisances) for name in nuisances]

@@ -224,7 +224,6 @@ class FeatureTable:
         return scaled
 
     def only(self, chosen: Sequence[int]) -> "FeatureTable":
-        """Return the table with only the columns at the indices `chosen`."""
         own = list(chosen)
         names, bins = zip(*((self.names[i], self.is_bin[i]) for i in own), strict=True)
         return FeatureTable(names, self.raw[:, own], bins)

@@ -300,7 +300,6 @@ def _audit_feature_set(fit: _FeatureSetFit, null: Array, p_value: float) -> Feat
 
 
 def _build_inconclusive_audit(table: _FeatureSetTable, auc: Measured) -> FeatureSetAudit:
-    """Return an inconclusive audit of a feature set, with its AUC and numbers of clips and creators."""
     creators = Counter(seen.creator for seen in table.shown)
     n_real = creators.pop(None, 0)
     return FeatureSetAudit(

@@ -242,12 +242,7 @@ class BenchmarkMedia:
 def copy_benchmark_media(
     media: BenchmarkMedia, location: StorageLocation, context: CurationContext
 ) -> None:
-    """Let workers copy all media files of the benchmark to `location`; existing files are skipped.
-
-    Raises:
-        UnreadableSourceError: A file cannot be copied, or differs from the ingested file; later
-            files are not copied.
-    """
+    """Let workers copy all media files of the benchmark to `location`; existing files are skipped."""
     rows = (
         {
             "key": name,

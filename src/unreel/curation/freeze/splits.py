@@ -80,11 +80,8 @@ class LinkedClipBundles:
     """Bundles of linked clips as arrays. All clips of a bundle must get the same split."""
 
     of_clip: NDArray[np.intp]
-    """Index of each clip's bundle."""
     first: NDArray[np.intp]
-    """Index of the first clip, by id, of each bundle."""
     labels: NDArray[np.int64]
-    """Number of clips, as an array of bundles x labels."""
 
 
 def assign_splits(
@@ -186,7 +183,6 @@ class _SplitAllocator:
 
 
 def _link_clips_with_equal_codes(indices: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Return links between the clip `indices` with equal `codes` as two index arrays."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     bound = ordered[1:] == ordered[:-1]
@@ -245,9 +241,6 @@ def _require_split_name(name: str) -> str:
     """Return `name` if it is the name of a split.
 
     The name becomes a directory of the benchmark, so other names in a foreign table are rejected.
-
-    Raises:
-        UnreadableSourceError: `name` is not the name of a split.
     """
     if name in SPLITS:
         return name

@@ -113,9 +113,6 @@ def write_frozen_benchmark(
 
     A folder with checksums is complete. Media are named by their content, so an interrupted freeze
     resumes without copying them again.
-
-    Raises:
-        InvalidSettingError: A split has no clip of a required label.
     """
     context, segments = job.context, state.segments.by_name()
     splits = assign_segment_splits(context, segments, shares=section.shares, seed=job.recipe.seed)
@@ -220,21 +217,13 @@ def require_new_path(file: Path, setting: str) -> None:
 
 
 def require_empty_folder(folder: Path, setting: str) -> None:
-    """Raise unless `folder` is missing or is an empty folder; `setting` is the option in the error.
-
-    Raises:
-        InvalidSettingError: The folder is not empty, or it is a file or a link.
-    """
+    """Raise unless `folder` is missing or is an empty folder; `setting` is the option in the error."""
     if folder.is_symlink() or not folder.is_dir() or any(folder.iterdir()):
         require_new_path(folder, setting)
 
 
 def find_frozen_benchmark(folder: Path) -> Path:
-    """Return the directory of the frozen benchmark, which is `folder` or inside `folder`.
-
-    Raises:
-        UnreadableSourceError: There is no frozen benchmark, or it is incomplete.
-    """
+    """Return the directory of the frozen benchmark, which is `folder` or inside `folder`."""
     for path in (folder / FROZEN, folder):
         if (path / CHECKSUMS).is_file() and (path / RECIPE).is_file():
             return path

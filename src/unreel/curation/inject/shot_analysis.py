@@ -42,7 +42,6 @@ class PixelWindow:
 
     @property
     def centre(self) -> tuple[float, float]:
-        """Return the column and row of the window's centre."""
         return (self.left + self.right) / 2, (self.top + self.bottom) / 2
 
     @property
