@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unreel.annotation.agreement import CampaignAgreement
+    from unreel.annotation.campaign_state import CampaignProgress
     from unreel.annotation.consensus.outcome import CampaignConsensus
     from unreel.annotation.pairs import ClipRanking
-    from unreel.annotation.progress import CampaignProgress
     from unreel.annotation.publishing.publish import PublicationResult
     from unreel.annotation.quality import CampaignQuality
     from unreel.api.annotation import StoredCampaign, open_campaign
@@ -177,9 +177,9 @@ __all__ = [
 
 _NAMES = {
     "annotation.agreement": "CampaignAgreement",
+    "annotation.campaign_state": "CampaignProgress",
     "annotation.consensus.outcome": "CampaignConsensus",
     "annotation.pairs": "ClipRanking",
-    "annotation.progress": "CampaignProgress",
     "annotation.publishing.publish": "PublicationResult",
     "annotation.quality": "CampaignQuality",
     "api.annotation": "StoredCampaign open_campaign",

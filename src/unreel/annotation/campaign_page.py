@@ -15,17 +15,22 @@ from unreel.annotation.campaign import (
     PrefillStudyArm,
     TaskAssignment,
 )
-from unreel.annotation.campaign_state import AnnotatorJudgement, By, CampaignRecords
-from unreel.annotation.consensus.outcome import Outcome, SettledTask
-from unreel.annotation.consensus.trace_consensus import measure_trace_similarity
-from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
-from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.opinion import (
+from unreel.annotation.campaign_state import (
+    AnnotatorJudgement,
+    By,
+    CampaignRecords,
+    count_annotator_tasks,
+)
+from unreel.annotation.consensus.outcome import (
     AnnotatorOpinion,
+    Outcome,
+    SettledTask,
     get_categorical_answer,
     group_opinions_by_task,
 )
-from unreel.annotation.progress import count_annotator_tasks
+from unreel.annotation.consensus.trace_consensus import measure_trace_similarity
+from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
+from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.annotation.studio.projects import (
     LabelStudioProject,

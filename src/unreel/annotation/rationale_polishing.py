@@ -14,8 +14,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.campaign_consensus import compute_campaign_consensus
-from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
+from unreel.annotation.campaign_state import (
+    CampaignRecords,
+    compute_campaign_consensus,
+    iter_valid_judgements,
+)
 from unreel.annotation.consensus.outcome import ConsensusRule, SettledTask
 from unreel.annotation.judgements import AnyValue, LedgerNotice, RatingAnswer
 from unreel.core.content_ids import digest

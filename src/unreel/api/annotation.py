@@ -11,11 +11,14 @@ from unreel.core.settings import read_environment_settings
 
 if TYPE_CHECKING:
     from unreel.annotation.agreement import CampaignAgreement
-    from unreel.annotation.campaign_state import AnnotatorJudgement, CampaignRecords
+    from unreel.annotation.campaign_state import (
+        AnnotatorJudgement,
+        CampaignProgress,
+        CampaignRecords,
+    )
     from unreel.annotation.consensus.outcome import CampaignConsensus, ConsensusRule
     from unreel.annotation.judgements import LedgerNotice
     from unreel.annotation.pairs import ClipRanking
-    from unreel.annotation.progress import CampaignProgress
     from unreel.annotation.publishing.publish import PublicationResult
     from unreel.annotation.quality import CampaignQuality
 
@@ -62,13 +65,13 @@ class StoredCampaign:
 
     def status(self) -> "CampaignProgress":
         """Return the progress, speed and agreement of each annotator."""
-        from unreel.annotation.progress import measure_campaign_progress
+        from unreel.annotation.campaign_state import measure_campaign_progress
 
         return measure_campaign_progress(self.records)
 
     def consensus(self, **rule: Unpack[RuleKeys]) -> "CampaignConsensus":
         """Return the consensus of each judged task, with the annotators who disagree."""
-        from unreel.annotation.campaign_consensus import compute_campaign_consensus
+        from unreel.annotation.campaign_state import compute_campaign_consensus
 
         return compute_campaign_consensus(self.records, build_consensus_rule(**rule))
 

@@ -87,12 +87,12 @@ def rank_season(
         UnreadableSourceError: The season was not run.
     """
     find_folder = LazyImport("unreel.arena.season.folder:find_season_folder", "eval").load()
-    from unreel.arena import season_ranking
+    from unreel.arena.boards import ranking
 
     folder = find_folder(season, out)
     if folder.require_played().is_about_pairs:
-        boards = season_ranking.iter_pair_answers_and_leaderboards(folder, titles)
+        boards = ranking.iter_pair_answers_and_leaderboards(folder, titles)
         return tuple(preferences for _, preferences in boards)
     options = {} if resamples is None else {"resamples": resamples}
-    ranked = season_ranking.iter_season_leaderboards(folder, titles, nuisances=nuisances, **options)
+    ranked = ranking.iter_season_leaderboards(folder, titles, nuisances=nuisances, **options)
     return tuple(leaderboard for _, leaderboard in ranked)

@@ -361,6 +361,7 @@ class EndpointCreator:
 
     async def _download(self, job: str, folder: Path) -> Failure | None:
         """Download the clip of a job, again after a lost connection: the job is already paid for."""
+        failure: Failure | None = None
         for attempt in range(1, _TRIES + 1):
             try:
                 async with (

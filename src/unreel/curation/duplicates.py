@@ -13,11 +13,15 @@ from pydantic import TypeAdapter
 
 from unreel.core.chunks import SCAN_ROWS
 from unreel.curation.recipe import DuplicatesRecipeSection
-from unreel.curation.segment import ExcludedSegment
-from unreel.curation.segment_table import CurationStepResult, SegmentTable, SegmentWorkDirectory
-from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.segment import ExcludedSegment, format_digest_hex
+from unreel.curation.segment_table import (
+    CurationJob,
+    CurationState,
+    CurationStepResult,
+    SegmentTable,
+    SegmentWorkDirectory,
+)
 from unreel.curation.step_execution import Given, VersionedCurationStep, to_json_values
-from unreel.curation.working_table import format_digest_hex
 from unreel.engine.stage import Row
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint, Places, Words
 from unreel.media.near_duplicates import find_near_duplicates

@@ -19,12 +19,13 @@ from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Trace
 from unreel.curation.segment import ClipSegment, ExcludedSegment, build_hashed_path
 from unreel.curation.segment_table import (
+    CurationJob,
+    CurationState,
     CurationStepResult,
     ReiterableStream,
     SegmentTable,
     deduplicate_segments,
 )
-from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step_execution import (
     CurationStepRequest,
     Given,

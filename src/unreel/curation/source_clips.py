@@ -44,16 +44,18 @@ from unreel.curation.segment import (
     ExcludedSegment,
     ExcludedSegmentWriter,
     SegmentExclusions,
+    WorkingTable,
+    write_working_table,
 )
 from unreel.curation.segment_table import (
+    CurationJob,
+    CurationState,
     CurationStepResult,
     ReiterableStream,
     SegmentWorkDirectory,
     deduplicate_segments,
 )
-from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step_execution import CurationStepRequest, Given, VersionedCurationStep
-from unreel.curation.working_table import WorkingTable, write_working_table
 from unreel.engine.downloads import download_file
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import ClipAccessSettings, compute_file_identity

@@ -8,8 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy
-from unreel.annotation.consensus.answer_consensus import choose_consensus_text_author
-from unreel.annotation.consensus.outcome import ConsensusRule
+from unreel.annotation.consensus.outcome import ConsensusRule, choose_consensus_text_author
 from unreel.core.box import Box
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace

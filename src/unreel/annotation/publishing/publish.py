@@ -10,18 +10,16 @@ from typing import Literal
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SettledTask
 from unreel.annotation.judgements import AnyValue
-from unreel.annotation.publishing.consensus_entries import (
-    build_consensus_entry,
-    build_undecided_entry,
-    has_traces_on_real_clip,
-)
-from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.annotation.publishing.publishable_campaign import (
     ANNOTATIONS,
     CONSENSUS,
     PublishableCampaign,
     assign_annotator_aliases,
     build_annotator_scoring_input,
+    build_consensus_entry,
+    build_undecided_entry,
+    has_traces_on_real_clip,
+    score_annotators,
     write_consensus_and_answers,
 )
 from unreel.benchmarks.cells import is_url

@@ -18,9 +18,10 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from unreel.annotation.campaign import Annotator
-from unreel.annotation.studio.client import DEADLINE_S, LabelStudioClient
-from unreel.annotation.studio.settings import (
+from unreel.annotation.studio.client import (
     CLIPS,
+    DEADLINE_S,
+    LabelStudioClient,
     LabelStudioServerSettings,
     build_studio_database_url,
     build_studio_environment,

@@ -12,10 +12,9 @@ from unreel.arena.run.creators import (
     generate_missing_clips,
     get_start_log_path,
 )
-from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
+from unreel.arena.run.outcome import EntrantRunSummary, QuestionPlan, SeasonOutcome
 from unreel.arena.run.question_plan import (
     SENT,
-    QuestionPlan,
     compute_remaining_budget_usd,
     limit_reviewer_cost,
     plan_budgeted_questions,

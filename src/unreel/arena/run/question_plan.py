@@ -11,7 +11,7 @@ import heapq
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from unreel.arena.answers.answer_table import SAID_GENERATED, SILENT, SeasonAnswerTable
 from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
+from unreel.arena.run.outcome import QuestionPlan
 from unreel.arena.run.reviewers import (
     SeasonQuestion,
     SeasonReviewer,
@@ -45,25 +46,6 @@ _PSEUDO = 1.0
 
 CellCounts = Mapping[tuple[str, str], int]
 """Number of answers by reviewer and creator."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionPlan:
-    """Questions that fit the budget, in order, and the number of postponed questions by reviewer."""
-
-    seed: int
-    basis: str
-    """Hash of the inputs; equal entrants, clips and budget give the same plan."""
-    n_due: int
-    """Number of questions without an answer when the plan was made."""
-    chosen: tuple[tuple[str, str, str], ...]
-    """Reviewer, condition and clip of each selected question, most informative first."""
-    left: Mapping[str, int] = field(default_factory=dict)
-    """Number of questions that are not sent, by reviewer."""
-
-    def wants(self, reviewer: str) -> frozenset[tuple[str, str]]:
-        """Return the condition and the clip of each planned question for `reviewer`."""
-        return frozenset((how, clip) for who, how, clip in self.chosen if who == reviewer)
 
 
 def sum_season_cost_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | None:

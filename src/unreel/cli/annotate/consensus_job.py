@@ -8,22 +8,25 @@ from shlex import quote
 from typing import Any
 
 from unreel.annotation.campaign import AnnotationTask
-from unreel.annotation.campaign_consensus import (
-    ConsensusReviewRequest,
-    find_campaign_task,
-    record_consensus_review,
-)
 from unreel.annotation.campaign_state import (
     AnnotatorExclusionDecision,
     AnnotatorExclusionEffect,
+    ConsensusReviewRequest,
+    find_campaign_task,
     read_campaign_records,
+    record_consensus_review,
     record_exclusion_decision,
 )
-from unreel.annotation.consensus.outcome import CampaignConsensus, OpenTask, Outcome, SettledTask
-from unreel.annotation.consensus.review import ConsensusReviewDecision
+from unreel.annotation.consensus.outcome import (
+    CampaignConsensus,
+    ConsensusReviewDecision,
+    OpenTask,
+    Outcome,
+    SettledTask,
+    get_categorical_answer,
+)
 from unreel.annotation.judgements import AnyValue, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
-from unreel.annotation.opinion import get_categorical_answer
 from unreel.annotation.quality import UNANIMOUS, UNANIMOUS_CLIPS, CampaignQuality
 from unreel.api.annotation import build_consensus_rule, open_campaign
 from unreel.cli.annotate import select_consensus_options

@@ -17,20 +17,19 @@ from unreel.annotation.campaign_push import (
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.pairs import read_pair_file
-from unreel.annotation.studio.client import LabelStudioClient
-from unreel.annotation.studio.project_state import ProjectAlteration
-from unreel.annotation.studio.projects import list_annotator_project_links
+from unreel.annotation.studio.client import (
+    LabelStudioClient,
+    LabelStudioServerSettings,
+    find_studio_connection,
+    get_studio_state_folder,
+)
+from unreel.annotation.studio.projects import ProjectAlteration, list_annotator_project_links
 from unreel.annotation.studio.pull import CampaignPullResult, pull_campaign_annotations
 from unreel.annotation.studio.server import (
     create_studio_database,
     find_label_studio_program,
     read_account_passwords,
     start_label_studio,
-)
-from unreel.annotation.studio.settings import (
-    LabelStudioServerSettings,
-    find_studio_connection,
-    get_studio_state_folder,
 )
 from unreel.annotation.tasks import read_prefilled_answers
 from unreel.api.annotation import open_campaign

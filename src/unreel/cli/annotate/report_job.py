@@ -11,13 +11,13 @@ from unreel.annotation.campaign_page import (
 )
 from unreel.annotation.campaign_state import read_campaign_records
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
-from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.annotation.publishing.publishable_campaign import (
     PublishableCampaign,
     build_annotator_scoring_input,
     build_publishable_campaign,
+    score_annotators,
 )
-from unreel.annotation.studio.settings import CLIPS, find_studio_connection, get_studio_state_folder
+from unreel.annotation.studio.client import CLIPS, find_studio_connection, get_studio_state_folder
 from unreel.api.annotation import build_consensus_rule
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import AnnotatorScoreRow

@@ -21,8 +21,8 @@ from unreel.arena.boards.leaderboard_metrics import (
     SeasonLeaderboard,
 )
 from unreel.arena.boards.preference_ranking import PreferenceRates, compare_pairs_with_single_clips
+from unreel.arena.boards.ranking import read_pair_answers
 from unreel.arena.season.folder import SeasonFolder, find_season_folder, read_stored_season_recipe
-from unreel.arena.season_ranking import read_pair_answers
 from unreel.cli.arena import format_value_with_interval
 from unreel.cli.output import Form, echo, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError

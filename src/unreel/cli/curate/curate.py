@@ -23,7 +23,7 @@ from unreel.core.span import MICROSECONDS
 from unreel.core.trace import Category, Trace
 
 if TYPE_CHECKING:
-    from unreel.curation.forecast import CurationForecast
+    from unreel.curation.curation_run import CurationForecast
 
 _EXTRA = "curate"
 _JOB = "unreel.cli.curate.curate_job"

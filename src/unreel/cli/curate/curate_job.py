@@ -17,16 +17,17 @@ from unreel.curation.contact_sheet import (
     write_contact_sheet_page,
 )
 from unreel.curation.curation_run import (
+    CurationForecast,
     CurationRecipeJob,
+    forecast_curation,
     list_recipe_steps,
     open_curation_context,
     run_curation,
 )
-from unreel.curation.forecast import CurationForecast, forecast_curation
 from unreel.curation.hub_dataset import AcceptedPublishingRisks, HubDatasetFolder, write_hub_dataset
 from unreel.curation.recipe import CurationRecipe, parse_curation_recipe, read_curation_recipe
 from unreel.curation.segment import GIVE_LICENCE, NO_LICENCE
-from unreel.curation.state import CurationState
+from unreel.curation.segment_table import CurationState
 from unreel.curation.step_execution import CurationContext
 from unreel.engine.run import ALL_FAILURES, ENGINES
 from unreel.engine.storage_access import build_clip_access_settings

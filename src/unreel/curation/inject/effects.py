@@ -13,10 +13,6 @@ from unreel.curation.inject.shot_analysis import (
     AnalysedShot,
     Floats,
     PixelWindow,
-    merge_pixel_windows,
-    pad_pixel_window,
-)
-from unreel.curation.inject.tracked_regions import (
     RegionCutout,
     TrackedRegion,
     build_ellipse_mask,
@@ -24,6 +20,8 @@ from unreel.curation.inject.tracked_regions import (
     cut_out_region,
     iter_moving_objects,
     iter_textured_regions,
+    merge_pixel_windows,
+    pad_pixel_window,
 )
 from unreel.media.decode import Rgb
 
