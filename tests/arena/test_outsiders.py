@@ -14,9 +14,9 @@ from arena.seasons import Stadium, write_benchmark
 from creators import fault_server
 from creators.fault_server import FaultService
 from synthesise import ClipRecipe, synthesise
+from unreel.api.contacts import describe_creator_services, describe_external_reviewers
 from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL
 from unreel.arena.answers.season_answers import read_season_answers
-from unreel.api.contacts import describe_creator_services, describe_external_reviewers
 from unreel.core.failure import FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorRecipeSection

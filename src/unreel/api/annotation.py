@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from unreel.annotation.campaign_state import (
         AnnotatorExclusionEffect,
         AnnotatorJudgement,
+        CampaignProgress,
         CampaignRecords,
     )
     from unreel.annotation.consensus.outcome import CampaignConsensus, ConsensusRule, Outcome
     from unreel.annotation.judgements import AnyValue, LedgerNotice
     from unreel.annotation.ledger.ledger import Ledger
     from unreel.annotation.pairs import ClipRanking, NamePair
-    from unreel.annotation.progress import CampaignProgress
     from unreel.annotation.publishing.publish import PublicationResult
     from unreel.annotation.quality import CampaignQuality
     from unreel.annotation.rationale_polishing import (
@@ -82,13 +82,13 @@ class StoredCampaign:
 
     def status(self) -> "CampaignProgress":
         """Return the progress, speed and agreement of each annotator."""
-        from unreel.annotation.progress import measure_campaign_progress
+        from unreel.annotation.campaign_state import measure_campaign_progress
 
         return measure_campaign_progress(self.records)
 
     def consensus(self, **rule: Unpack[RuleKeys]) -> "CampaignConsensus":
         """Return the consensus of each judged task, with the annotators who disagree."""
-        from unreel.annotation.campaign_consensus import compute_campaign_consensus
+        from unreel.annotation.campaign_state import compute_campaign_consensus
 
         return compute_campaign_consensus(self.records, build_consensus_rule(**rule))
 
@@ -228,7 +228,7 @@ class StateSettings(LedgerSettings):
 
     def find_state_folder(self) -> Path:
         """Return the state folder of Label Studio."""
-        from unreel.annotation.studio.settings import get_studio_state_folder
+        from unreel.annotation.studio.client import get_studio_state_folder
 
         return get_studio_state_folder(read_environment_settings(), self.state)
 
@@ -374,13 +374,13 @@ def review_consensus(
         InvalidSettingError: Both or neither of `verdict` and `settings.take` are given.
     """
     with needs_extra("annotate"):
-        from unreel.annotation.campaign_consensus import (
+        from unreel.annotation.campaign_state import (
             ConsensusReviewRequest,
             find_campaign_task,
+            read_campaign_records,
             record_consensus_review,
         )
-        from unreel.annotation.campaign_state import read_campaign_records
-        from unreel.annotation.consensus.review import ConsensusReviewDecision
+        from unreel.annotation.consensus.outcome import ConsensusReviewDecision
 
     with settings.open() as ledger:
         records = read_campaign_records(ledger, settings.campaign)
@@ -544,8 +544,7 @@ class ConsensusListSettings(ConsensusSettings, CampaignSettings):
 
 def build_consensus_row(task: "AnnotationTask", outcome: "Outcome") -> dict[str, object]:
     """Return the outcome of a task as texts: task, clip, state, answer, method, support and dissent."""
-    from unreel.annotation.consensus.outcome import OpenTask
-    from unreel.annotation.opinion import get_categorical_answer
+    from unreel.annotation.consensus.outcome import OpenTask, get_categorical_answer
 
     def format_judgement(value: "AnyValue") -> str:
         n_faults = len(getattr(value, "traces", ()))
@@ -610,12 +609,12 @@ def write_campaign_report(
             write_campaign_page,
         )
         from unreel.annotation.campaign_state import read_campaign_records
-        from unreel.annotation.publishing.human_scores import score_annotators
         from unreel.annotation.publishing.publishable_campaign import (
             build_annotator_scoring_input,
             build_publishable_campaign,
+            score_annotators,
         )
-        from unreel.annotation.studio.settings import CLIPS, find_studio_connection
+        from unreel.annotation.studio.client import CLIPS, find_studio_connection
         from unreel.benchmarks.entry import Entry
         from unreel.benchmarks.loader import open_benchmark
 

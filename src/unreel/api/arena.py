@@ -215,15 +215,15 @@ def rank_season(
         UnreadableSourceError: The season was not run.
     """
     with needs_extra("eval"):
-        from unreel.arena import season_ranking
+        from unreel.arena.boards import ranking
         from unreel.arena.season.folder import find_season_folder
 
     folder = find_season_folder(season, out)
     if folder.require_played().is_about_pairs:
-        boards = season_ranking.iter_pair_answers_and_leaderboards(folder, titles)
+        boards = ranking.iter_pair_answers_and_leaderboards(folder, titles)
         return tuple(preferences for _, preferences in boards)
     options = {} if resamples is None else {"resamples": resamples}
-    ranked = season_ranking.iter_season_leaderboards(folder, titles, nuisances=nuisances, **options)
+    ranked = ranking.iter_season_leaderboards(folder, titles, nuisances=nuisances, **options)
     return tuple(leaderboard for _, leaderboard in ranked)
 
 
@@ -266,8 +266,8 @@ def measure_ablations(
             measure_reviewer_biases,
         )
         from unreel.arena.boards.preference_ranking import compare_pairs_with_single_clips
+        from unreel.arena.boards.ranking import read_pair_answers
         from unreel.arena.season.folder import find_season_folder, read_stored_season_recipe
-        from unreel.arena.season_ranking import read_pair_answers
 
     folder = find_season_folder(settings.season, settings.out)
     recipe, entrants = read_stored_season_recipe(folder), folder.require_played()

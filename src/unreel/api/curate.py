@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from unreel.core.failure import Failure
     from unreel.curation.benchmark_diff import BenchmarkDifference
     from unreel.curation.contact_sheet import WrittenContactSheet
-    from unreel.curation.curation_run import CurationRecipeJob
-    from unreel.curation.forecast import CurationForecast
+    from unreel.curation.curation_run import CurationForecast, CurationRecipeJob
     from unreel.curation.hub_dataset import HubDatasetFolder
     from unreel.curation.inject.clip_injection import UnsuitableClip
     from unreel.curation.recipe_template import RecipeSourceGuess
-    from unreel.curation.state import CurationState
+    from unreel.curation.segment_table import CurationState
     from unreel.recipes.documentation import RecipeSectionDescription
 
 
@@ -221,7 +220,7 @@ def open_audit(settings: AuditSettings) -> "CurationRecipeJob":
 def forecast_curation(settings: RecipeSettings) -> "CurationForecast":
     """Count the clips, labels, licences, steps and splits of a recipe; no clip is opened."""
     with needs_extra("curate"):
-        from unreel.curation.forecast import forecast_curation
+        from unreel.curation.curation_run import forecast_curation
         from unreel.curation.recipe import read_curation_recipe
         from unreel.engine.storage_access import build_clip_access_settings
 

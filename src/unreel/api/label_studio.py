@@ -35,8 +35,7 @@ class StudioSettings(StateSettings):
     def open_studio(self) -> "Iterator[tuple[LabelStudioClient, Ledger]]":
         """Open the Label Studio server and the ledger."""
         with needs_extra("annotate"):
-            from unreel.annotation.studio.client import LabelStudioClient
-            from unreel.annotation.studio.settings import find_studio_connection
+            from unreel.annotation.studio.client import LabelStudioClient, find_studio_connection
 
         connection = find_studio_connection(self.find_state_folder(), url=self.url)
         with LabelStudioClient(connection, in_clear=self.in_clear) as client, self.open() as ledger:
@@ -62,14 +61,14 @@ def start_studio(
     """Start Label Studio, and yield the server and its address, state folder and folder of clips."""
     with needs_extra("annotate"):
         from unreel.annotation.ledger.connection import resolve_ledger_url
+        from unreel.annotation.studio.client import (
+            LabelStudioServerSettings,
+            find_studio_connection,
+        )
         from unreel.annotation.studio.server import (
             create_studio_database,
             find_label_studio_program,
             start_label_studio,
-        )
-        from unreel.annotation.studio.settings import (
-            LabelStudioServerSettings,
-            find_studio_connection,
         )
 
     folder = settings.find_state_folder()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from unreel.annotation.campaign import AnnotationTask
     from unreel.annotation.consensus.outcome import CampaignConsensus, Outcome
-    from unreel.annotation.studio.project_state import ProjectAlteration
+    from unreel.annotation.studio.projects import ProjectAlteration
     from unreel.annotation.studio.pull import CampaignPullResult
 
 _MAX_SHOWN = 10

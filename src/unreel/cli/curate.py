@@ -17,9 +17,8 @@ from unreel.core.span import MICROSECONDS
 from unreel.core.trace import Trace
 
 if TYPE_CHECKING:
-    from unreel.curation.curation_run import CurationRecipeJob
-    from unreel.curation.forecast import CurationForecast
-    from unreel.curation.state import CurationState
+    from unreel.curation.curation_run import CurationForecast, CurationRecipeJob
+    from unreel.curation.segment_table import CurationState
 
 _RECIPE = Path("curate.toml")
 

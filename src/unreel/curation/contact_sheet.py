@@ -92,7 +92,6 @@ def sample_excluded_clips(quarantine: Path, *, limit: int, seed: int) -> list[Co
 def _sample_clips_by_group(
     rows: Iterable[tuple[tuple[str, str], ContactSheetCandidate]], *, limit: int, seed: int
 ) -> Iterator[ContactSheetGroup]:
-    """Yield each group with the `limit` smallest hashes of `seed` and name, a sample that needs little memory."""
     heaps: defaultdict[tuple[str, str], list[tuple[int, str, ContactSheetCandidate]]] = defaultdict(
         list
     )
@@ -212,14 +211,14 @@ def write_contact_sheet_page(
         f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name
     )
     body = render_template(
-        "unreel.curation:sheet.html",
+        "unreel.cli.curate:sheet.html",
         title=title,
         frozen=included,
         left_out=others,
         most=settings.most,
         seed=settings.seed,
     )
-    styles = ("unreel.curation:sheet.css",)
+    styles = ("unreel.cli.curate:sheet.css",)
     text = build_html_page(
         title=f"{title}: contact sheet", body=body, styles=styles, scripts=(), data={}
     )

@@ -19,12 +19,13 @@ from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Trace
 from unreel.curation.segment import ClipSegment, ExcludedSegment, build_hashed_path
 from unreel.curation.segment_table import (
+    CurationJob,
+    CurationState,
     CurationStepResult,
     ReiterableStream,
     SegmentTable,
     deduplicate_segments,
 )
-from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step_execution import (
     CurationStepRequest,
     Given,
@@ -195,7 +196,6 @@ def _needs_rendering(segment: ClipSegment, clip_format: NormalisedClipFormat | N
 def _iter_render_requests(
     segments: Iterable[ClipSegment], clip_format: NormalisedClipFormat | None
 ) -> Iterator[CurationStepRequest]:
-    """Yield the request to render each segment, followed by that for its copy without watermarks."""
     for segment in segments:
         if not _needs_rendering(segment, clip_format):
             continue
