@@ -194,7 +194,7 @@ def test_connections_without_a_request_are_closed(tmp_path: Path, monkeypatch) -
 
 def test_every_answer_forbids_frames_sniffing_and_foreign_scripts(open_desk) -> None:
     with open_desk() as desk:
-        for path in ("/", "/cases/0000000000000000/", "/static/unreel.cli.desk:desk.js"):
+        for path in ("/", "/cases/0000000000000000/", "/static/unreel.desk:desk.js"):
             headers = desk.client.get(path, headers={"accept": "text/html"}).headers
             assert headers["x-content-type-options"] == "nosniff"
             assert "frame-ancestors 'none'" in headers["content-security-policy"]

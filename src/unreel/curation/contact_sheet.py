@@ -211,14 +211,14 @@ def write_contact_sheet_page(
         f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name
     )
     body = render_template(
-        "unreel.cli.curate:sheet.html",
+        "unreel.curation:sheet.html",
         title=title,
         frozen=included,
         left_out=others,
         most=settings.most,
         seed=settings.seed,
     )
-    styles = ("unreel.cli.curate:sheet.css",)
+    styles = ("unreel.curation:sheet.css",)
     text = build_html_page(
         title=f"{title}: contact sheet", body=body, styles=styles, scripts=(), data={}
     )

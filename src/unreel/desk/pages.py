@@ -14,8 +14,8 @@ from unreel.pages.html_page import BASE, PRINT, build_html_page, render_template
 from unreel.report.review.evidence_page import RESULT, SCRIPTS, STYLES
 from unreel.report.review.opinion_text import NO_PROOF
 
-_STYLES = (*STYLES, "unreel.report.review:index.css", "unreel.cli.desk:desk.css")
-_SCRIPT = "unreel.cli.desk:desk.js"
+_STYLES = (*STYLES, "unreel.report.review:index.css", "unreel.desk:desk.css")
+_SCRIPT = "unreel.desk:desk.js"
 STATIC_FILES = frozenset({BASE, PRINT, *_STYLES, *SCRIPTS, _SCRIPT})
 MAX_LISTED = 200
 _MAIN_END = "</main>"

@@ -44,7 +44,7 @@ def write_guard_page(
 ) -> Path:
     """Write the HTML page with the guards of one log into the folder `out`, and return its path."""
     body = render_template(
-        "unreel.cli.reward:watch.html",
+        "unreel.rewards.guards:watch.html",
         title=title,
         n_steps=len(steps),
         guards=[format_guard_cells(result) for result in results],

@@ -114,7 +114,7 @@ def write_examples_page(
         for example, side in choose_page_examples(examples, limit=most, seed=recipe.seed)
     ]
     body = render_template(
-        "unreel.cli.train.commands:examples.html",
+        "unreel.training.examples:examples.html",
         recipe=recipe,
         examples=examples,
         view=sizer.told,
@@ -124,7 +124,7 @@ def write_examples_page(
     page = build_html_page(
         title=f"{sanitise_line(recipe.name)}: examples",
         body=body,
-        styles=("unreel.cli.train.commands:examples.css",),
+        styles=("unreel.training.examples:examples.css",),
         scripts=(),
         data={},
     )
