@@ -273,6 +273,7 @@ def _warn_of_password_in_url(
 
 KINDS: Mapping[str, Mapping[str, Any]] = {
     "file": {"type": click.Path(exists=True, dir_okay=False, path_type=Path)},
+    "existing text": {"type": click.Path(exists=True)},
     "existing": {"type": click.Path(exists=True, path_type=Path)},
     "existing folder": {"type": click.Path(exists=True, file_okay=False, path_type=Path)},
     "layout": {"type": LAYOUTS},
