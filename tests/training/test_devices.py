@@ -33,7 +33,7 @@ def test_accelerate_reads_the_file(
     assert read.mixed_precision == "bf16"
     assert len(launch.commands) == devices.nodes
     assert launch.commands[-1].endswith(
-        "-m unreel train run recipe.toml --out 'a b'"
+        "-m unreel.cli.main train run recipe.toml --out 'a b'"
     )
 
 

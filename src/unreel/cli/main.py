@@ -123,3 +123,7 @@ def main() -> None:
 def _print_exit_message(message: BaseException, stop: BaseException) -> None:
     for line in (f"unreel: {message}", *getattr(stop, "__notes__", ())):
         print_message(line)
+
+
+if __name__ == "__main__":
+    main()
