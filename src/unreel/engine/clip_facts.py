@@ -185,25 +185,21 @@ def _parse_clip_row(location: str, row: Mapping[str, Any], *, source: str) -> Cl
     if len(text) > _FACTS_LENGTH:
         return build_damaged_row_failure("facts of a clip beyond all measure")
     try:
-        facts = _parse_clip_facts(text)
+        written = _SIZE.match(text) if len(text) <= _USUAL_LENGTH else None
+        if written is None:
+            facts = FACTS.validate_json(text)
+        else:
+            same = _parse_cached_facts(f"{written['before']}0{text[written.end() :]}")
+            facts = ClipFacts(
+                container=same.container,
+                size_bytes=int(written["size"]),
+                video=same.video,
+                audio=same.audio,
+                tags=same.tags,
+            )
     except ValidationError:
         return build_damaged_row_failure("no facts of a clip")
     return Clip(id=read_clip_id(row["clip"], source), location=location, facts=facts)
-
-
-def _parse_clip_facts(text: str) -> ClipFacts:
-    """Parse the JSON of a clip's facts, cached: clips of one creator often differ only in their size."""
-    written = _SIZE.match(text) if len(text) <= _USUAL_LENGTH else None
-    if written is None:
-        return FACTS.validate_json(text)
-    same = _parse_cached_facts(f"{written['before']}0{text[written.end() :]}")
-    return ClipFacts(
-        container=same.container,
-        size_bytes=int(written["size"]),
-        video=same.video,
-        audio=same.audio,
-        tags=same.tags,
-    )
 
 
 @lru_cache(maxsize=4096)

@@ -58,7 +58,16 @@ def find_fragments_to_join(
         if len(neighbours) < at_least and not full:
             continue
         tail = [] if full else _select_outweighing_tail(neighbours, growth)
-        joins += _group_until_full(tail)
+        groups: list[list[TableFragment]] = []
+        room_rows, room_bytes = 0, 0
+        for fragment in tail:
+            if room_rows <= 0 or room_bytes <= 0:
+                groups.append([])
+                room_rows, room_bytes = FULL_ROWS, FULL_BYTES
+            groups[-1].append(fragment)
+            room_rows -= fragment.rows
+            room_bytes -= fragment.n_bytes
+        joins += [group for group in groups if len(group) > 1]
         untouched = neighbours[: len(neighbours) - len(tail)]
         joins += [[f] for f in untouched if f.gone > _MOST_GONE * (f.rows + f.gone)]
     return joins
@@ -71,19 +80,6 @@ def _select_outweighing_tail(fragments: list[TableFragment], growth: int) -> lis
         if younger >= (growth - 1) * fragment.rows:
             return fragments[i:]
     return []
-
-
-def _group_until_full(fragments: list[TableFragment]) -> list[list[TableFragment]]:
-    groups: list[list[TableFragment]] = []
-    room_rows, room_bytes = 0, 0
-    for fragment in fragments:
-        if room_rows <= 0 or room_bytes <= 0:
-            groups.append([])
-            room_rows, room_bytes = FULL_ROWS, FULL_BYTES
-        groups[-1].append(fragment)
-        room_rows -= fragment.rows
-        room_bytes -= fragment.n_bytes
-    return [group for group in groups if len(group) > 1]
 
 
 KEEP_VERSIONS = timedelta(hours=1)

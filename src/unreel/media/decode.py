@@ -123,7 +123,10 @@ class _VerifyingDecoder:
         """Decode the next frame, check that it is the next one of the timeline, and return it."""
         planned_s = self._timeline.presented_s(self.position)
         for frame in self._frames:
-            at_s = _get_frame_time_s(frame)
+            if frame.pts is None or frame.time_base is None:
+                at_s = None
+            else:
+                at_s = frame.pts * frame.time_base
             if self._landing and at_s is not None and at_s < planned_s:
                 continue  # A frame between the position after the seek and the key frame.
             self._landing = False
@@ -140,9 +143,3 @@ class _VerifyingDecoder:
 
 def _build_undecodable_error(detail: str) -> MediaError:
     return MediaError(FailureReason.UNDECODABLE, detail)
-
-
-def _get_frame_time_s(frame: VideoFrame) -> Fraction | None:
-    if frame.pts is None or frame.time_base is None:
-        return None
-    return frame.pts * frame.time_base

@@ -345,7 +345,10 @@ _PER_PICKED = 2
 
 def build_scan_payload(scan: ClipScan) -> TaskReplyPayload:
     """Convert a scan to the payload of a reply; `parse_scan_payload` is the inverse."""
-    time_base = _compute_common_tick(scan)
+    instants = {*scan.instants_s, scan.end_s}
+    per_second = math.lcm(*(at_s.denominator for at_s in instants))
+    step = math.gcd(*(int(at_s * per_second) for at_s in instants))
+    time_base = Fraction(step, per_second)
     ticks = [int(at_s / time_base) for at_s in scan.instants_s]
     header = {
         "width": scan.width,
@@ -401,14 +404,6 @@ def parse_scan_payload(payload: TaskReplyPayload) -> ClipScan:
         stirs=_parse_grey_levels(blobs[4]),
         picked=tuple(_iter_picked_frames(header, blobs[_PER_FRAME:], instants_s)),
     )
-
-
-def _compute_common_tick(scan: ClipScan) -> Fraction:
-    """Return the longest time unit of which every frame time of the scan is a multiple."""
-    instants = {*scan.instants_s, scan.end_s}
-    per_second = math.lcm(*(at_s.denominator for at_s in instants))
-    step = math.gcd(*(int(at_s * per_second) for at_s in instants))
-    return Fraction(step, per_second)
 
 
 def _build_picked_header(frame: PickedFrame) -> dict[str, Any]:

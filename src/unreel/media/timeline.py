@@ -257,7 +257,14 @@ def build_frame_timeline(
         ticks = ticks[bisect_left(ticks, first_tick) :]
     if not ticks:
         raise MediaError(FailureReason.UNDECODABLE, "no packet fits the first frame")
-    last = _estimate_last_ticks(packets, ticks=ticks, time_base=time_base, declared=declared)
+    if packets.latest_lasts > 0:
+        last = packets.latest_lasts
+    elif len(ticks) > 1 and ticks[-1] > ticks[-2]:
+        last = ticks[-1] - ticks[-2]
+    elif declared.average_rate:
+        last = max(1, round(1 / declared.average_rate / time_base))
+    else:
+        last = 1
     span_s = (ticks[-1] + last - ticks[0]) * time_base
     if max(abs(ticks[0] * time_base), span_s) > MOST_S or len(ticks) > span_s * FASTEST:
         raise MediaError(FailureReason.UNDECODABLE, "its times are out of all range")
@@ -272,15 +279,3 @@ def build_frame_timeline(
         declared_rate=declared.average_rate or len(ticks) / span_s,
         declared_s=declared.duration_s or span_s,
     )
-
-
-def _estimate_last_ticks(
-    packets: PacketTimes, *, ticks: tuple[int, ...], time_base: Fraction, declared: DeclaredTiming
-) -> int:
-    if packets.latest_lasts > 0:
-        return packets.latest_lasts
-    if len(ticks) > 1 and ticks[-1] > ticks[-2]:
-        return ticks[-1] - ticks[-2]
-    if declared.average_rate:
-        return max(1, round(1 / declared.average_rate / time_base))
-    return 1

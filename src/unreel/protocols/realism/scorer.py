@@ -50,6 +50,13 @@ def compute_realism_scorecard(rows: Sequence[RealismRow], *, seed: int) -> Score
       with such an annotation; a prompt must ask for it.
     """
     answered = [(row, row.outcome) for row in rows if not isinstance(row.outcome, Failure)]
+    pairs = [(row, v.family) for row, v in answered if v.family is not None and row.truth.family]
+    read = [(row, family) for row, family in pairs if not isinstance(family, Unparsed)]
+    coverage = Coverage(parsed=len(read), asked=len(pairs))
+    value: Measured = Unmeasured("no family of errors was asked for, or none is known")
+    if pairs:
+        right = [float(family is row.truth.family) for row, family in read]
+        value = measure_mean_percent(right, clips=[row.cluster for row, _ in read], seed=seed)
     return Scorecard(
         instrument=INSTRUMENT,
         n_questions=len(rows),
@@ -58,7 +65,7 @@ def compute_realism_scorecard(rows: Sequence[RealismRow], *, seed: int) -> Score
             *_iter_correlation_metrics(answered, seed=seed),
             *_iter_detection_metrics(answered, seed=seed),
             _measure_text_similarity(answered, seed=seed),
-            _measure_family_accuracy(answered, seed=seed),
+            Metric(name="family", value=value, coverage=coverage),
         ),
         failures=count_failure_reasons(rows),
         unparsed=count_unparsed_parts(
@@ -108,17 +115,6 @@ def _measure_text_similarity(answered: Sequence[Answered], *, seed: int) -> Metr
         )
     value = bootstrap_mean(values, seed=seed, clusters=clips, bounds=(-1, 1))
     return Metric(name="sts", value=value, coverage=coverage)
-
-
-def _measure_family_accuracy(answered: Sequence[Answered], *, seed: int) -> Metric:
-    pairs = [(row, v.family) for row, v in answered if v.family is not None and row.truth.family]
-    read = [(row, family) for row, family in pairs if not isinstance(family, Unparsed)]
-    coverage = Coverage(parsed=len(read), asked=len(pairs))
-    value: Measured = Unmeasured("no family of errors was asked for, or none is known")
-    if pairs:
-        right = [float(family is row.truth.family) for row, family in read]
-        value = measure_mean_percent(right, clips=[row.cluster for row, _ in read], seed=seed)
-    return Metric(name="family", value=value, coverage=coverage)
 
 
 def _iter_verdict_parts(verdict: RealismVerdict) -> Iterator[tuple[str, object]]:

@@ -90,7 +90,20 @@ def assign_clip_folds(
     fold_of = _assign_scene_folds(creators_and_scenes, n_folds, seed=seed)
     folds = np.array([fold_of[row.scene] for row in creators_and_scenes])
     is_generated = np.array([row.creator is not None for row in creators_and_scenes])
-    parts = _assign_creator_parts(creators_and_scenes, folds, seed=seed)
+    clips = Counter(owner.creator for owner in creators_and_scenes if owner.creator is not None)
+    order = sorted(clips, key=lambda name: (-clips[name], digest("part", str(seed), name)))
+    filled = [0] * min(MOST_PARTS, len(order))
+    part_of = {}
+    for creator in order:
+        part_of[creator] = filled.index(min(filled))
+        filled[part_of[creator]] += clips[creator]
+    parts = np.array(
+        [-1 if owner.creator is None else part_of[owner.creator] for owner in creators_and_scenes]
+    )
+    for fold in range(int(folds.max()) + 1):
+        in_fold = folds == fold
+        real = np.flatnonzero(in_fold & (parts < 0))
+        parts[real] = np.resize(parts[in_fold & (parts >= 0)], len(real))
     return FoldAssignment(folds, parts, is_generated, n_folds, int(parts.max()) + 1)
 
 
@@ -115,23 +128,3 @@ def _assign_scene_folds(
         fold_of[scene] = counts.index(min(counts))
         load[fold_of[scene]].update(clips)
     return fold_of
-
-
-def _assign_creator_parts(
-    creators_and_scenes: Sequence[ClipCreatorAndScene], folds: Numbers, *, seed: int
-) -> Numbers:
-    clips = Counter(owner.creator for owner in creators_and_scenes if owner.creator is not None)
-    order = sorted(clips, key=lambda name: (-clips[name], digest("part", str(seed), name)))
-    filled = [0] * min(MOST_PARTS, len(order))
-    part_of = {}
-    for creator in order:
-        part_of[creator] = filled.index(min(filled))
-        filled[part_of[creator]] += clips[creator]
-    parts = np.array(
-        [-1 if owner.creator is None else part_of[owner.creator] for owner in creators_and_scenes]
-    )
-    for fold in range(int(folds.max()) + 1):
-        in_fold = folds == fold
-        real = np.flatnonzero(in_fold & (parts < 0))
-        parts[real] = np.resize(parts[in_fold & (parts >= 0)], len(real))
-    return parts
