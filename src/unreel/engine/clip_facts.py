@@ -62,9 +62,7 @@ _SIZE = re.compile(
     r'(?P<before>\{"container":"[^"\\]*","size_bytes":)(?P<size>[1-9][0-9]{0,17})(?=,)'
 )
 """Pattern of the beginning of the JSON that this release writes, up to the file size."""
-_NOT_SURVEYED = Failure(
-    FailureReason.CLIP_CHANGED, "it was not surveyed: the benchmark has changed since"
-)
+_NOT_SURVEYED = Failure(FailureReason.CLIP_CHANGED, "not surveyed: the benchmark has changed since")
 
 
 class ClipProbeStage(MediaStage):
@@ -84,7 +82,7 @@ class ClipProbeStage(MediaStage):
 
 
 class _BenchmarkFile(NamedTuple):
-    """A file of a benchmark: its name in the benchmark, and its current location."""
+    """A file of a benchmark: name in the benchmark, and current location."""
 
     words: str
     place: str

@@ -27,7 +27,7 @@ from unreel.engine.writer_lock import WriterLock
 FULL_ROWS = 2**20
 FULL_BYTES = 2**28
 """Size from which a fragment is full, reached first by long texts: joining takes as much time and memory."""
-_MOST_GONE = 0.1
+_MAX_DELETED = 0.1
 """Fraction of replaced rows above which a fragment is rewritten without them."""
 
 
@@ -59,17 +59,17 @@ def find_fragments_to_join(
             continue
         tail = [] if full else _select_outweighing_tail(neighbours, growth)
         groups: list[list[TableFragment]] = []
-        room_rows, room_bytes = 0, 0
+        free_rows, free_bytes = 0, 0
         for fragment in tail:
-            if room_rows <= 0 or room_bytes <= 0:
+            if free_rows <= 0 or free_bytes <= 0:
                 groups.append([])
-                room_rows, room_bytes = FULL_ROWS, FULL_BYTES
+                free_rows, free_bytes = FULL_ROWS, FULL_BYTES
             groups[-1].append(fragment)
-            room_rows -= fragment.rows
-            room_bytes -= fragment.n_bytes
+            free_rows -= fragment.rows
+            free_bytes -= fragment.n_bytes
         joins += [group for group in groups if len(group) > 1]
         untouched = neighbours[: len(neighbours) - len(tail)]
-        joins += [[f] for f in untouched if f.gone > _MOST_GONE * (f.rows + f.gone)]
+        joins += [[f] for f in untouched if f.gone > _MAX_DELETED * (f.rows + f.gone)]
     return joins
 
 

@@ -21,7 +21,7 @@ def read_sample_clip(name: str) -> bytes:
     return (Path(__file__).with_name("samples") / name).read_bytes()
 
 
-PATIENCE: Mapping[str, int] = {"normalise": 20, "render": 20, "scan": 20}
+TIME_FACTORS: Mapping[str, int] = {"normalise": 20, "render": 20, "scan": 20}
 """Factor of the time limit for each task that decodes or encodes a whole clip; 1 for all other tasks."""
 _LONGEST_S = 24 * 3600
 """Maximum time limit of `annotate` in seconds, whatever duration a file declares."""
@@ -87,7 +87,7 @@ class _TimeLimitedSandbox:
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
     ) -> TaskReplyPayload | Failure:
         limits = self.sandbox.limits
-        seconds = limits.seconds * PATIENCE.get(task, 1)
+        seconds = limits.seconds * TIME_FACTORS.get(task, 1)
         if task == "annotate":
             grows_s = self.annotate_pace * request["commentary"]["duration_us"] / MICROSECONDS
             seconds = min(_LONGEST_S, seconds + grows_s)

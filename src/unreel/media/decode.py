@@ -22,7 +22,7 @@ Rgb = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedFrame:
-    """One decoded frame: its index in the clip, its time after the first frame, and its pixels."""
+    """One decoded frame: index in the clip, time after the first frame, and pixels."""
 
     index: int
     at_s: Fraction

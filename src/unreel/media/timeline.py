@@ -18,7 +18,7 @@ from av.video.frame import VideoFrame
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import FailureReason
 from unreel.media.container import OpenClip, get_decoder_name, open_clip, translate_media_errors
-from unreel.media.messages import FASTEST, MAX_PACKETS, MOST_S
+from unreel.media.messages import FASTEST, MAX_PACKETS, MAX_S
 
 if TYPE_CHECKING:
     from av.packet import Packet  # generic for the type checker only
@@ -266,8 +266,8 @@ def build_frame_timeline(
     else:
         last = 1
     span_s = (ticks[-1] + last - ticks[0]) * time_base
-    if max(abs(ticks[0] * time_base), span_s) > MOST_S or len(ticks) > span_s * FASTEST:
-        raise MediaError(FailureReason.UNDECODABLE, "its times are out of all range")
+    if max(abs(ticks[0] * time_base), span_s) > MAX_S or len(ticks) > span_s * FASTEST:
+        raise MediaError(FailureReason.UNDECODABLE, "the times are out of range")
     return FrameTimeline(
         time_base=time_base,
         ticks=ticks,

@@ -17,7 +17,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.input_files import RECIPE_BYTES, parse_json_object, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
 from unreel.media.sampling import LlamaFactorySampling, PerSecondSampling, parse_sampling
-from unreel.protocols.presentation import LEAST_PIXELS, LONGEST_SIDE, shows_frame_times
+from unreel.protocols.presentation import LONGEST_SIDE, MIN_PIXELS, shows_frame_times
 from unreel.reviewers.clip_inputs import ClipInputLoader
 from unreel.reviewers.contract import ClipInput, ShownFrame, WholeClip
 from unreel.reviewers.endpoint.model_families import (
@@ -26,7 +26,7 @@ from unreel.reviewers.endpoint.model_families import (
     get_model_family,
 )
 from unreel.reviewers.local.checkpoint import write_checkpoint_input_spec
-from unreel.reviewers.message_parts import ClipFilePart, ImagePart, TextPart, build_message_parts
+from unreel.reviewers.message_parts import build_message_parts
 from unreel.training.examples.example import (
     TrainingExample,
     TrainingExampleInput,
@@ -196,7 +196,7 @@ class LlamaFactoryFormat(ChatFormat):
         # Its area is limited and rounded down first, and each side has 28 pixels or more.
         for limit, is_wrong in (
             (self.most_pixels, width * height > self.most_pixels),
-            (LEAST_PIXELS, width * height < LEAST_PIXELS),
+            (MIN_PIXELS, width * height < MIN_PIXELS),
         ):
             if is_wrong:
                 scale = math.sqrt(limit / (width * height))
@@ -273,9 +273,9 @@ class LlamaFactoryFormat(ChatFormat):
             "media_dir": ".",
             "cutoff_len": 1 << 18,  # the context of these models: no text is truncated
             "image_max_pixels": self.most_pixels,
-            "image_min_pixels": LEAST_PIXELS,
+            "image_min_pixels": MIN_PIXELS,
             "video_max_pixels": self.most_pixels,
-            "video_min_pixels": LEAST_PIXELS,
+            "video_min_pixels": MIN_PIXELS,
             "video_fps": float(sampling.fps) if sampling else 2.0,
             "video_maxlen": sampling.at_most if sampling else 128,
             "preprocessing_num_workers": 1,
@@ -492,12 +492,12 @@ def _build_row(
     asked, paths = "", []
     for part in parts:
         match part:
-            case TextPart(text):
-                asked += _TAG_IN_PROMPT.sub("", text)
-            case ImagePart(frame):
+            case str():
+                asked += _TAG_IN_PROMPT.sub("", part)
+            case ShownFrame():
                 asked += "<image>"
-                paths.append(media.put_frame(owners[id(frame)], frame))
-            case ClipFilePart():
+                paths.append(media.put_frame(owners[id(part)], part))
+            case WholeClip():
                 asked += "<video>"
                 paths.append(media.put_file(next(clips)))
             case _:

@@ -45,10 +45,10 @@ class FileDescriptorReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         origins = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}
         if whence not in origins:
-            raise ValueError(f"whence must be 0, 1 or 2, got {whence}")
+            raise ValueError(f"whence must be 0, 1 or 2, not {whence}")
         target = origins[whence] + offset
         if target < 0:
-            raise ValueError(f"a position must not be negative, got {target}")
+            raise ValueError(f"a position must not be negative, not {target}")
         self._position = target
         return target
 

@@ -98,7 +98,7 @@ def _decode_json_list(text: str) -> Any:
 
 
 def _reject_json_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _iter_segment_lists(body: str) -> Iterator[Any]:

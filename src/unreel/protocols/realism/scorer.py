@@ -18,7 +18,7 @@ from unreel.protocols.metric_estimates import (
     measure_mean_percent,
 )
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.protocols.realism.metrics import FIGURES, INSTRUMENT
+from unreel.protocols.realism.metrics import INSTRUMENT, METRICS
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import pair_consistency, plcc, srocc
 
@@ -27,14 +27,14 @@ MIDDLE = 3
 
 RealismRow = ScoredQuestion[Rating, RealismVerdict]
 Answered = tuple[RealismRow, RealismVerdict]
-_FIGURES: tuple[tuple[str, Callable[..., Measured]], ...] = (
+_CORRELATIONS: tuple[tuple[str, Callable[..., Measured]], ...] = (
     ("plcc", plcc),
     ("srocc", srocc),
     ("pcr", pair_consistency),
 )
 
 
-@add_benchmark_part_metrics(FIGURES)
+@add_benchmark_part_metrics(METRICS)
 def compute_realism_scorecard(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
     """Compute PLCC, SROCC, PCR and STS against human ratings, on the paper's scale of at most 1.
 
@@ -81,7 +81,7 @@ def _iter_correlation_metrics(answered: Sequence[Answered], *, seed: int) -> Ite
         human = [row.truth.score for row, _ in pairs]
         scores = [MIDDLE if isinstance(v.score, Unparsed) else v.score for _, v in pairs]
         clips = [row.cluster for row, _ in pairs]
-        for name, measure in _FIGURES:
+        for name, measure in _CORRELATIONS:
             value = measure(human, scores, seed=seed, clusters=clips)
             yield Metric(name=name + suffix, value=value, coverage=coverage)
 
@@ -110,9 +110,7 @@ def _measure_text_similarity(answered: Sequence[Answered], *, seed: int) -> Metr
         return Metric(name="sts", value=nothing, coverage=coverage)
     clips, values = zip(*scored, strict=True)
     if not all(-1 <= value <= 1 for value in values):
-        raise InvalidValueError(
-            f"a similarity must be between -1 and 1, got {max(values, key=abs)}. Give cosines"
-        )
+        raise InvalidValueError(f"similarity must be -1 to 1, not {max(values, key=abs)}")
     value = bootstrap_mean(values, seed=seed, clusters=clips, bounds=(-1, 1))
     return Metric(name="sts", value=value, coverage=coverage)
 

@@ -104,7 +104,7 @@ def _parse_token_price(path: Path, name: str, entry: Any) -> TokenPrice:
         raise UnreadableSourceError(str(path), f"{name!r} has no full price", _FORM)
     amounts = {field: entry[field] for field in _FIELDS}
     if not all(_is_valid_price(amount) for amount in amounts.values()):
-        raise UnreadableSourceError(str(path), f"{name!r} has a price that is no amount", _FORM)
+        raise UnreadableSourceError(str(path), f"{name!r} has an invalid price", _FORM)
     return TokenPrice(**{field: Decimal(amount) for field, amount in amounts.items()})
 
 
