@@ -127,11 +127,7 @@ def reuse_stored_clip_facts(rows: Iterable[Row], known_table: "LanceTable") -> I
 
 
 class StoredClipFacts:
-    """Lookup of the stored clip ids and properties of a benchmark's files, in one or more tables.
-
-    Args:
-        tables: Tables of a run; the first that contains a file is used.
-    """
+    """Lookup of the stored ids and properties of a benchmark's clips, in the first of `tables` that has them."""
 
     def __init__(self, *tables: "LanceTable") -> None:
         self._tables = tables

@@ -99,12 +99,8 @@ class _PendingCommit:
 class TableCommitter:
     """Context manager that holds a table's lock and commits rows; leaving it commits all offered rows.
 
-    Args:
-        table: Target table. Rows with `attempt` above 1 replace existing rows; others are added.
-        pace: Rules for commits.
-        add_up: Callback that adds the job's counts of new rows to the totals.
-        on_commit: Callback for the progress, called after readers can see the commit.
-        observe: Callback for the steps of the table's writer, called from the committing thread.
+    Rows with `attempt` above 1 replace existing rows. `on_commit` is called after readers can see
+    the commit, `observe` at the steps of the table's writer, both from the committing thread.
     """
 
     def __init__(

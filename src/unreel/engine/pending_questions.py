@@ -82,12 +82,7 @@ class _IssuedQuestionKeys:
 
 
 class _StoredKeys:
-    """Keys, attempts and failures of a table's rows at the start of the run.
-
-    Args:
-        table: The present table.
-        retry: Failure reasons for which a row is due.
-    """
+    """Keys, attempts and failures of a table's rows at the start of the run."""
 
     def __init__(self, table: LanceTable, retry: Collection[str]) -> None:
         dataset = table.open() if table.exists() else None
@@ -140,13 +135,9 @@ class _StoredKeys:
 
 
 class PendingQuestionFilter:
-    """Filter of due questions: questions without a row, and questions whose row must be replaced.
+    """Filter of due questions: without a row in `table`, or with a failure reason in `retry`.
 
     The table is read once, at the first question.
-
-    Args:
-        table: Table of answers.
-        retry: Failure reasons for which a row is due again.
     """
 
     def __init__(self, table: LanceTable, retry: Collection[str] = ()) -> None:

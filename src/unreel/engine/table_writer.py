@@ -95,12 +95,8 @@ _GROWTH_AT_REST = 2
 class TableWriter:
     """Writer of one table, in one thread of the process that holds its lock; each change is one commit.
 
-    Args:
-        table: The table; it is created if missing, and gets new columns of this release.
-        lock: Held by the caller; checked before each commit.
-        observe: Callback with `written` when new data are in the store and `committed` when readers
-            see them, with a count of rows; `rewritten` and `compacted` likewise, with a count of
-            fragments.
+    `observe` is called with `written` when new data are in the store and `committed` when readers
+    see them, with a count of rows; with `rewritten` and `compacted` with a count of fragments.
     """
 
     def __init__(

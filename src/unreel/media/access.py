@@ -33,13 +33,7 @@ def open_file_sandbox(
     tasks: str = "unreel.media.tasks:TASKS",
     needs: Iterable[str] = (),
 ) -> FileSandbox:
-    """Return a sandbox for untrusted files with the limits of `settings`.
-
-    Args:
-        settings: Limits of time and memory.
-        tasks: Import path of the table of tasks.
-        needs: Names of tasks that the sandbox process warms up when it starts.
-    """
+    """Return a sandbox for untrusted files; `needs` are the tasks that are warmed up when it starts."""
     limits = SandboxLimits(seconds=settings.media_seconds, memory_mb=settings.media_mb)
     without_seccomp = bool(settings.media_without_seccomp)
     return FileSandbox(limits, tasks=tasks, needs=needs, without_seccomp=without_seccomp)
@@ -61,11 +55,8 @@ def open_media_reader(
 ) -> "Iterator[MediaReader]":
     """Open a media reader that opens each file in a sandbox, or in this process if `trusted`.
 
-    Args:
-        settings: Limits of the sandbox process.
-        trusted: Whether files are opened in this process.
-        at_once: Tasks that will be requested soon. The sandbox process starts now and warms them up
-            in parallel; any other task is warmed up at its first request.
+    The sandbox process starts now and warms up the tasks `at_once`; any other at its first
+    request.
     """
     with open_file_sandbox(settings, needs=at_once) as sandbox:
         if at_once and not trusted:

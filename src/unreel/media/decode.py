@@ -44,15 +44,8 @@ def decode_frames(
     """Yield the frames of the clip at `indices` (rising), each checked to have its exact timestamp.
 
     Every frame from the decoder must be the next one of the timeline; otherwise `MediaError` names
-    it. The decoder seeks only if that skips frames, that is if there is a key frame between it and
-    the next wanted frame.
-
-    Args:
-        file: The file of the clip.
-        timeline: Display times of the clip's frames.
-        indices: Indices of the frames to yield.
-        max_pixels: Pixels of a frame above which the clip is rejected.
-        clip: The clip as already opened from `file`, which saves opening it again.
+    it. The decoder seeks only if there is a key frame between it and the next wanted frame. `clip`
+    is the clip as already opened from `file`.
     """
     left = list(indices)
     attempts: list[tuple[AbstractContextManager[OpenClip], bool]]

@@ -303,16 +303,10 @@ def find_near_duplicates(
 ) -> list[NearDuplicateClipPair]:
     """Return the pairs of clips with the same content, in the order of `fingerprints`.
 
-    In a set of up to 16,384 clips all pairs are compared; in a larger one only pairs that agree in
-    random bits of a frame, see `hash_bands`. A family of more than 64 clips has enough pairs to
-    connect it, not all of them.
-
-    Args:
-        fingerprints: Fingerprints of the clips to compare.
-        known: Number of first clips that were compared before: pairs among them are skipped.
-        seed: Seed of the random bits.
-        all_pairs: Whether all pairs are compared and each match is returned, regardless of the size.
-        inside: Folder for the temporary file of a large set; the system's folder by default.
+    In a set of up to 16,384 clips, or with `all_pairs`, all pairs are compared; otherwise only
+    pairs that agree in random bits of a frame. A family of more than 64 clips then has enough
+    pairs to connect it, not all of them. Pairs among the `known` first clips are skipped. `inside`
+    is the folder for a temporary file.
     """
     n_clips = len(fingerprints.sketches)
     if all_pairs or n_clips <= FEW:

@@ -176,13 +176,9 @@ def _read_first_tick(file: BinaryIO, *, max_pixels: int) -> int | None:
 def read_packet_times(
     clip: OpenClip, streams: tuple[Stream, ...], *, max_packets: int, decode_first: bool = False
 ) -> PacketTimes:
-    """Read the times of all packets of `streams` in one pass.
+    """Read the times of all packets of `streams` in one pass, from the start of the clip.
 
-    Args:
-        clip: The clip, at its start.
-        streams: Streams whose packets are read.
-        max_packets: Number of packets above which the clip is rejected.
-        decode_first: Whether to decode the first frame too; a clip without one is rejected.
+    With `decode_first` the first frame is decoded too, and a clip without one is rejected.
     """
     packets = PacketTimes()
     decoder = get_decoder_name(clip.stream)

@@ -207,14 +207,11 @@ class ReviewerSection(RecipeSection):
         return self.model in FITTED
 
     def opener(self, *, key_hosts: str, seed: int = 0) -> ReviewerFactory:
-        """Return the factory that opens the reviewer of this section.
+        """Return the factory that opens the reviewer of this section; `seed` is that of the backoff.
 
-        Args:
-            key_hosts: Hosts that may receive the user's own API key (environment setting `key_hosts`).
-            seed: Seed of the backoff between attempts.
-
-        Raises:
-            InvalidSettingError: A required setting is missing, or the reviewer is fitted on a benchmark.
+        `key_hosts` are the hosts that may receive the user's own API key. Raise
+        `InvalidSettingError` if a required setting is missing, or the reviewer is fitted on a
+        benchmark.
         """
         if self.model.startswith(LOCAL):
             return self._local()

@@ -74,13 +74,8 @@ def serve_sandbox_request(
 ) -> NoReturn:
     """Run the one requested task in this child, send the reply, and exit, also after an error.
 
-    Args:
-        tasks: All tasks by name.
-        layers: Confinement layers of this machine.
-        file: Descriptor of the untrusted file, open for reading.
-        request: Descriptor of the caller's request, as JSON.
-        reply: Descriptor of the pipe for the reply to the caller.
-        parent: Process id of the zygote.
+    `file`, `request` (JSON) and `reply` (a pipe) are descriptors; `parent` is the zygote's process
+    id.
     """
     exit_code = 1
     try:

@@ -374,9 +374,8 @@ class FileSandbox:
 
     The zygote starts with the first call and again after it was lost. It warms up the tasks in
     `needs` when it starts, and any other at its first call. Calls from several threads run
-    concurrently. `close`, or leaving the context, ends all processes.
-
-    A machine that lacks seccomp is rejected with a `SandboxError`, unless `without_seccomp`.
+    concurrently. A machine that lacks seccomp is rejected with a `SandboxError`, unless
+    `without_seccomp`.
     """
 
     def __init__(

@@ -69,12 +69,8 @@ class AveragePrecisionSample:
     ) -> "AveragePrecisionSample":
         """Build the sample from the answered segments and `n_marked` annotated segments.
 
-        Args:
-            ranks: Rank of each answered segment, the best first; equal ranks enter the curve together.
-            right: For each answered segment, whether it is right at each threshold.
-            clusters: Cluster of each answered segment, then of each annotated one.
-            n_marked: Number of annotated segments.
-            loses_first: Whether the precision-recall curve lacks its first part.
+        Equal `ranks` enter the curve together. `right` has a column for each threshold. `clusters`
+        are those of the answered segments, then those of the annotated ones.
         """
         is_marked = np.repeat([False, True], [len(ranks), n_marked])
         keys = np.concatenate([ranks, np.zeros(n_marked)])

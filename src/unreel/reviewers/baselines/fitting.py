@@ -148,7 +148,6 @@ def cross_fit_baseline(
 ) -> FittedBaselineReviewer:
     """Fit a baseline: one model on all clips, and one per cell of held-out creators and scenes.
 
-    The model of a cell (see `folds.py`) is fitted without the creators and scenes of the cell.
     Clips whose features cannot be extracted are skipped. A question about a clip fails if the clip
     has no features, or if too few clips remain to fit the model of its cell. Raise
     `InvalidValueError` if there are too few scenes, or no cell leaves clips of both labels.

@@ -145,15 +145,9 @@ _NOTHING_BEFORE = EarlierSpending()
 class RequestBudget:
     """Limits on the number and cost of requests to a model. A cost limit needs a price.
 
-    The maximum expected cost of a request is reserved before it is sent, and replaced by the actual
-    cost after its reply. So spent and reserved cost together stay below the limit, also while the
-    first requests are in flight.
-
-    Args:
-        max_requests: Maximum number of requests of this budget.
-        max_cost_usd: Maximum cost of the run, including `before`.
-        price: Price of the model's tokens.
-        before: Cost of the run's earlier calls.
+    The maximum expected cost of a request is reserved before it is sent, and replaced by the
+    actual cost after its reply. So spent and reserved cost together, with that of the run's calls
+    `before`, stay below `max_cost_usd`, also while the first requests are in flight.
     """
 
     def __init__(

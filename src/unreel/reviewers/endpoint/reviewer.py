@@ -159,17 +159,10 @@ def format_endpoint_model_name(model: str, io_format: ModelIOFormat) -> str:
 
 
 class EndpointReviewer:
-    """Reviewer that asks a model behind a server.
+    """Reviewer that asks a model behind a server, for concurrent requests within one event loop.
 
-    Use it within one event loop, for any number of concurrent requests.
-
-    Args:
-        model: `provider/name`, or `provider/name@http://host:port/v1`.
-        api_key: The API key. It never appears in names, logs, answers or failures.
-        key_words: Source of the key, for the message if it is rejected.
-        io_format: Input and output format of the model.
-        limits: Limits of concurrency, requests and cost.
-        seed: Seed of the backoff between attempts.
+    The API key never appears in names, logs, answers or failures. `key_words` describe its source,
+    for the message if it is rejected. `seed` is that of the backoff between attempts.
     """
 
     def __init__(

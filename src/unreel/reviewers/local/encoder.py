@@ -61,10 +61,6 @@ class RequestEncoder:
     """Encoder of requests as tensors for one checkpoint. It loads no weights.
 
     It can be pickled; unpickling opens the processor again.
-
-    Args:
-        folder: Folder of the checkpoint, or of any model of the family.
-        input_spec: Input format of the checkpoint.
     """
 
     def __init__(self, folder: str | Path, input_spec: CheckpointInputSpec) -> None:

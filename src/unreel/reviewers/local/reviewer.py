@@ -44,11 +44,7 @@ class _WaitingRequest:
 class LocalReviewer:
     """Reviewer that runs one local model with greedy decoding, in a thread of its own.
 
-    Args:
-        checkpoint: The model with its input format.
-        max_tokens: Maximum number of tokens of an answer; by default that of the checkpoint.
-        most: Maximum batch size; it is reduced if the device runs out of memory.
-        box_space: Coordinate space of the boxes, if it differs from the checkpoint's declaration.
+    The batch size is at most `most`; it is reduced if the device runs out of memory.
     """
 
     def __init__(
