@@ -28,7 +28,7 @@ from unreel.recipes.documentation import (
     format_toml_value,
     iter_recipe_section_descriptions,
 )
-from unreel.recipes.validation import MOST_PARTS
+from unreel.recipes.validation import MAX_PARTS
 
 
 def describe_recipe_sections() -> Iterator[RecipeSectionDescription]:
@@ -137,7 +137,7 @@ def _guess_video_sources(path: Path, relative: str) -> RecipeSourceGuess:
         )
     if all(first in LABELS for first in firsts):
         return RecipeSourceGuess(sources=({"path": relative},), open_questions=(_LICENCE,))
-    if "" in firsts or len(firsts) > MOST_PARTS:
+    if "" in firsts or len(firsts) > MAX_PARTS:
         question = 'it is unknown which clips are real: write label = "real" or "generated"'
         return RecipeSourceGuess(sources=({"path": relative},), open_questions=(question, _LICENCE))
     unsaid = [first for first in firsts if first not in LABELS]

@@ -95,7 +95,7 @@ def build_reviewer_factory(
 ) -> ReviewerFactory:
     """Return the reviewer factory of `recipe`; a baseline is fitted on the clips of `learn_from`."""
     section = recipe.reviewer
-    section.require_taught([recipe.protocol])
+    section.require_trained_for([recipe.protocol])
     if not section.learns:
         return section.opener(key_hosts=access.settings.key_hosts, seed=recipe.seed)
     fit: Any = REVIEWERS.load(section.model)
