@@ -27,7 +27,7 @@ from unreel.asking.answer_table import ANSWERS
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.engine.table import LanceTable
-from unreel.evaluation.run_cost import sum_run_cost_usd as run_spent_usd
+from unreel.evaluation.run_job import sum_run_cost_usd as run_spent_usd
 
 _PUT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPENT.value}'"
 

@@ -30,7 +30,7 @@ from unreel.engine.clip_facts import StoredClipFacts
 from unreel.engine.pending_questions import PendingQuestionFilter
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.evaluation.run_job import NEVER_PUT, EvalRun
+from unreel.evaluation.run_job import NOT_SENT, EvalRun
 from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
 
 
@@ -79,7 +79,7 @@ def iter_reviewer_questions(
         UnreelError: The benchmark has no question.
     """
     run = reviewer.run(folder, access)
-    pending = PendingQuestionFilter(run.answers, NEVER_PUT.union(retry))
+    pending = PendingQuestionFilter(run.answers, NOT_SENT.union(retry))
     stored = find_run_recipe(run.place)
     # A trainable baseline has a name after fitting only; it is not needed before the first answer.
     name = stored.reviewer if isinstance(stored, StoredRecipe) else None

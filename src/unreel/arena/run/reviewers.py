@@ -9,7 +9,7 @@ from unreel.arena.season.clip_set import open_season_clip_facts_table
 from unreel.arena.season.folder import EnteredReviewer, SeasonFolder, format_reviewer_folder_name
 from unreel.arena.season.recipe import Season, SeasonReviewerSection
 from unreel.arena.season.scenes import SeasonBenchmark, get_entry_scene
-from unreel.core.clip import Clip
+from unreel.core.clip import Clip, Origin
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError, UnreelError
 from unreel.engine.clip_facts import StoredClipFacts
@@ -17,7 +17,7 @@ from unreel.engine.progress import JobCallbacks
 from unreel.engine.stage import Row
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.evaluation.run_job import LabelledClip, build_reviewer_factory, evaluate
+from unreel.evaluation.run_job import build_reviewer_factory, evaluate
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.registry import FLOORS
 
@@ -204,12 +204,12 @@ def _fit_baseline(
         return None
     on_phase(f"{reviewer.entered.title} learns from the benchmark")
 
-    def learn_from() -> Iterator[LabelledClip]:
+    def learn_from() -> Iterator[tuple[Clip, Origin, str]]:
         benchmark = context.benchmark
         survey = StoredClipFacts(context.folder.benchmark_clips)
         for entry, clip in survey.find(benchmark.benchmark, benchmark.lessons):
             if isinstance(clip, Clip):
-                yield LabelledClip(clip, entry.origin, get_entry_scene(entry))
+                yield clip, entry.origin, get_entry_scene(entry)
 
-    factory = build_reviewer_factory(reviewer.recipe, access=context.access, learn_from=learn_from)
+    factory = build_reviewer_factory(reviewer.recipe, access=context.access, clips=learn_from())
     return factory.open().reviewer
