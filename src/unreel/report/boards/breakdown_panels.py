@@ -46,6 +46,7 @@ from unreel.report.boards.tables import (
     build_count_cell,
     build_estimate_cell,
     build_optional_count_cell,
+    build_report_table,
 )
 from unreel.stats.detection_metrics import CalibrationMetrics
 
@@ -354,11 +355,7 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
     )
     if n_others := sum(sum(entrant.card.answered_by.values()) for entrant in board.entrants):
         lead += f" {n_others:,} answers came from a model other than the requested one."
-        columns = (
-            BoardTableColumn(title="Reviewer", numbers=False),
-            BoardTableColumn(title="Model that answered", numbers=False),
-            BoardTableColumn(title="Answers"),
-        )
+        columns = ("Reviewer", "Model that answered", "Answers")
         lines = (
             build_contender_line(
                 contender, (BoardTableCell(text=sanitise_line(name)), build_count_cell(n))
@@ -367,7 +364,7 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
             for name, n in contender.entrant.card.answered_by.items()
         )
         caption = "Answers from models other than the requested one, by the name in the response"
-        tables.append(ReportTable(caption=caption, columns=columns, lines=tuple(lines)))
+        tables.append(build_report_table(caption, columns, lines, n_text=2))
     return BoardPanel(
         id=f"{board.id}-coverage",
         heading="Coverage and failures",

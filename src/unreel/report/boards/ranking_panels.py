@@ -40,6 +40,7 @@ from unreel.report.boards.tables import (
     build_count_cell,
     build_estimate_cell,
     build_metric_column,
+    build_report_table,
 )
 from unreel.report.entrants import ReportEntrant
 from unreel.stats.paired_differences import adjust_p_values_by_holm
@@ -79,7 +80,7 @@ def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
         )
         for contender in board.placed
     ]
-    points += build_human_points(board.people.rows, metric)
+    points += build_human_points(board.human_rows, metric)
     title = f"{metric.title}, {metric.unit}" if metric.unit else metric.title
     chart = BoardChart(
         id=f"{board.id}-leaderboard",
@@ -93,7 +94,7 @@ def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
         lead=(
             f"Ranked by {metric.title.lower()}: {metric.meaning}. A baseline ignores the picture; "
             "a model that does not beat it shows no skill."
-            + (f" {board.people.told}" if board.people.told else "")
+            + (f" {board.human_note}" if board.human_note else "")
         ),
         charts=(chart,),
         tables=(_build_leader_table(board),),
@@ -110,16 +111,14 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
     points = [
         ChartPoint(
             who=contender.name,
-            group=_format_step_title(metric),
+            group=metric.group.capitalize(),
             measured=_measure_step_score(contender, metric),
             kind=contender.kind,
         )
         for contender in board.shown
         for metric in steps
     ]
-    columns = [
-        BoardTableColumn(title=_format_step_title(metric), figure=metric) for metric in steps
-    ]
+    columns = [BoardTableColumn(title=metric.group.capitalize(), figure=metric) for metric in steps]
     table = build_contender_table(
         board,
         "Score at each step, 0 to 100",
@@ -142,7 +141,7 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
         spec=build_stepped_chart(
             points,
             board.palette,
-            steps=[_format_step_title(metric) for metric in steps],
+            steps=[metric.group.capitalize() for metric in steps],
             title="score, 0 to 100",
         ),
     )
@@ -179,20 +178,8 @@ def build_contender_table(
 ) -> ReportTable:
     """Build a table with a row for each contender: the name, then the cells of `columns`."""
     notes = TableFootnotes()
-    heads = [BoardTableColumn(title="Reviewer", numbers=False)]
-    for column in columns:
-        if isinstance(column, MetricDefinition):
-            heads.append(build_metric_column(column))
-        else:
-            heads.append(BoardTableColumn(title=column) if isinstance(column, str) else column)
     lines = [build_contender_line(c, build_cells(c, notes)) for c in board.contenders]
-    return ReportTable(
-        caption=caption, columns=tuple(heads), lines=tuple(lines), notes=notes.listed()
-    )
-
-
-def _format_step_title(metric: MetricDefinition) -> str:
-    return metric.group.capitalize()
+    return build_report_table(caption, ("Reviewer", *columns), lines, notes)
 
 
 def _measure_step_score(contender: BoardContender, metric: MetricDefinition) -> Measured:
@@ -222,7 +209,7 @@ def _build_leader_table(board: ReportBoard) -> ReportTable:
         cells.append(replace(build_count_cell(outcomes.readable), doubt=n_asked))
         lines.append(BoardTableRow(cells=tuple(cells), kind=contender.kind))
     ranking = board.asked.figures[board.ranks_by]
-    lines += build_human_table_lines(board.people.rows, ranking, metrics, notes)
+    lines += build_human_table_lines(board.human_rows, ranking, metrics, notes)
     return ReportTable(
         caption=board.name, columns=tuple(columns), lines=tuple(lines), notes=notes.listed()
     )
@@ -371,14 +358,6 @@ def _build_compared_reviewer(entrant: ReportEntrant) -> ComparedReviewer:
 CHANCE = 0.05
 LEADERS = 3
 """Maximum number of reviewers of a board that are compared with those of another board."""
-_COLUMNS = (
-    BoardTableColumn(title="Reviewer", numbers=False),
-    BoardTableColumn(title="Less", numbers=False),
-    build_metric_column(DIFFERENCE),
-    BoardTableColumn(title="In common"),
-    BoardTableColumn(title="p, corrected"),
-    BoardTableColumn(title="Told apart", numbers=False),
-)
 
 
 def build_pairwise_differences_panel(
@@ -431,7 +410,7 @@ def _build_cross_board_comparisons(
         for right in _select_leaders(other_board)
         if _get_reviewer_condition(left) != _get_reviewer_condition(right)
     ]
-    names = " and ".join(", ".join(compared.told) for compared in (board, other_board))
+    names = " and ".join(", ".join(compared.distinctions) for compared in (board, other_board))
     return f"Clips in common of {names}, first minus second", pairs
 
 
@@ -462,4 +441,6 @@ def _build_difference_table(
         )
         for first, second, difference, p in rows
     ]
-    return ReportTable(caption=caption, columns=_COLUMNS, lines=tuple(lines), notes=notes.listed())
+    told_apart = BoardTableColumn(title="Told apart", numbers=False)
+    columns = ("Reviewer", "Less", DIFFERENCE, "In common", "p, corrected", told_apart)
+    return build_report_table(caption, columns, lines, notes, n_text=2)
