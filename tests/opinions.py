@@ -6,8 +6,8 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy
+from unreel.annotation.consensus.outcome import UnstoredOpinion
 from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
-from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.box import Box
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Rating

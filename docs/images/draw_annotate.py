@@ -20,16 +20,16 @@ from playwright.sync_api import sync_playwright
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.interfaces.screens import get_annotation_screen
-from unreel.annotation.studio.client import LabelStudioClient
-from unreel.annotation.studio.server import find_label_studio_program, start_label_studio
-from unreel.annotation.studio.settings import (
+from unreel.annotation.studio.client import (
     CLIPS,
     LEAD,
+    LabelStudioClient,
     LabelStudioConnection,
     LabelStudioServerSettings,
     load_studio_secrets,
 )
-from unreel.media.normalise import NormalisedClipFormat, normalise_clip
+from unreel.annotation.studio.server import find_label_studio_program, start_label_studio
+from unreel.media.render import NormalisedClipFormat, normalise_clip
 
 HERE: Final = Path(__file__).parent
 FLAGS: Final = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]

@@ -10,8 +10,8 @@ from unreel.annotation.agreement import (
     measure_unanimity,
 )
 from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.consensus.outcome import UnstoredOpinion
 from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.judgement import Label
 from unreel.core.trace import Category

@@ -22,7 +22,7 @@ from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.endpoint.servers import list_model_endpoints
-from unreel.reviewers.local.input_format import (
+from unreel.reviewers.local.checkpoint import (
     CheckpointInputSpec,
     Form,
     ProtocolTrainingCondition,

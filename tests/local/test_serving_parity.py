@@ -47,9 +47,8 @@ from unreel.reviewers.endpoint.reviewer import (
     ModelIOFormat,
     build_chat_request_body,
 )
-from unreel.reviewers.local.checkpoint import read_checkpoint
+from unreel.reviewers.local.checkpoint import FamilyName, Form, read_checkpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
-from unreel.reviewers.local.input_format import FamilyName, Form
 from unreel.reviewers.local.reviewer import LocalReviewer
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default"), pytest.mark.timeout(3600)]

@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from unreel.evaluation.recipe import validate_eval_recipe
-from unreel.reviewers.local.checkpoint import MAX_TOKENS, read_checkpoint
-from unreel.reviewers.local.input_format import CheckpointInputSpec, write_checkpoint_input_spec
+from unreel.reviewers.local.checkpoint import (
+    MAX_TOKENS,
+    CheckpointInputSpec,
+    read_checkpoint,
+    write_checkpoint_input_spec,
+)
 
 
 @pytest.fixture

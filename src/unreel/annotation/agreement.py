@@ -12,7 +12,13 @@ from itertools import combinations
 import numpy as np
 
 from unreel.annotation.campaign import AnnotationInterface, AnnotatorClipCopy
-from unreel.annotation.consensus.outcome import SAME_FAULT
+from unreel.annotation.consensus.outcome import (
+    DISCARD,
+    SAME_FAULT,
+    AnnotatorOpinion,
+    get_categorical_answer,
+    group_opinions_by_task,
+)
 from unreel.annotation.consensus.trace_consensus import (
     AnnotatorTrace,
     build_trace_tube,
@@ -22,12 +28,6 @@ from unreel.annotation.consensus.trace_consensus import (
     tube_iou,
 )
 from unreel.annotation.judgements import TraceAnswer
-from unreel.annotation.opinion import (
-    DISCARD,
-    AnnotatorOpinion,
-    get_categorical_answer,
-    group_opinions_by_task,
-)
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.trace import Category
 from unreel.stats.agreement import fleiss_kappa, krippendorff_alpha
@@ -152,7 +152,6 @@ def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Mea
 def _iter_opinion_pairs(
     opinions: Sequence[AnnotatorOpinion],
 ) -> Iterator[tuple[AnnotatorOpinion, AnnotatorOpinion]]:
-    """Yield each pair of opinions on the same task."""
     for group in group_opinions_by_task(opinions).values():
         yield from combinations(group, 2)
 

@@ -15,17 +15,22 @@ from unreel.annotation.campaign import (
     PrefillStudyArm,
     TaskAssignment,
 )
-from unreel.annotation.campaign_state import AnnotatorJudgement, By, CampaignRecords
-from unreel.annotation.consensus.outcome import Outcome, SettledTask
-from unreel.annotation.consensus.trace_consensus import measure_trace_similarity
-from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
-from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.opinion import (
+from unreel.annotation.campaign_state import (
+    AnnotatorJudgement,
+    By,
+    CampaignRecords,
+    count_annotator_tasks,
+)
+from unreel.annotation.consensus.outcome import (
     AnnotatorOpinion,
+    Outcome,
+    SettledTask,
     get_categorical_answer,
     group_opinions_by_task,
 )
-from unreel.annotation.progress import count_annotator_tasks
+from unreel.annotation.consensus.trace_consensus import measure_trace_similarity
+from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
+from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.annotation.studio.projects import (
     LabelStudioProject,
@@ -67,7 +72,6 @@ class TaskDisagreement:
 
     @property
     def name(self) -> str:
-        """Return the name of the task's clip, or the names of both clips."""
         return " | ".join(self.task.names)
 
 
@@ -340,7 +344,6 @@ class CampaignPageSettings:
     links: dict[By, str] = field(default_factory=dict)
     """URLs of tasks on the server, by annotator and task id."""
     people: Sequence[AnnotatorScoreRow] = ()
-    """Scores of each annotator and of the majority."""
     most: int = SHOWN
     seed: int = 0
 

@@ -38,11 +38,7 @@ Win = tuple[str, str]
 
 
 def sample_clips_by_score(scores: Mapping[str, int], *, seed: int) -> dict[str, int]:
-    """Sample clips as VideoRealBench does: 30 clips, with a fixed number of each score.
-
-    Raises:
-        InvalidSettingError: A score has too few clips.
-    """
+    """Sample clips as VideoRealBench does: 30 clips, with a fixed number of each score."""
     rng = random.Random(seed)  # noqa: S311  no secret
     sample: dict[str, int] = {}
     for score, n in VRB_CLIPS.items():
@@ -81,11 +77,7 @@ def choose_balanced_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> li
 def choose_informative_pairs(
     names: Sequence[str], wins: Sequence[Win], *, n: int, seed: int
 ) -> list[NamePair]:
-    """Choose the `n` pairs of clips whose comparison adds most information to `wins` so far.
-
-    Raises:
-        InvalidSettingError: There are fewer than two clips, or too many.
-    """
+    """Choose the `n` pairs of clips whose comparison adds most information to `wins` so far."""
     ordered = sorted(set(names))
     if not 2 <= len(ordered) <= MOST:  # noqa: PLR2004  a pair
         raise InvalidSettingError(
@@ -104,9 +96,6 @@ def estimate_clip_strengths(names: Sequence[str], wins: Sequence[Win]) -> Streng
     """Estimate the strengths of the clips `names`, as a posterior in their order, from `wins`.
 
     Comparisons with clips that are not in `names` are ignored.
-
-    Raises:
-        InvalidValueError: A clip is compared with itself.
     """
     index = {name: number for number, name in enumerate(names)}
     table = np.zeros((len(names), len(names)))
@@ -132,12 +121,7 @@ def write_pair_file(path: Path, pairs: Iterable[NamePair]) -> None:
 
 
 def read_pair_file(path: Path) -> list[NamePair]:
-    """Read the pairs of a file, deduplicated, with both names in alphabetical order.
-
-    Raises:
-        UnreadableSourceError: The file is unreadable or has no pairs, or a line does not name two
-            clips.
-    """
+    """Read the pairs of a file, deduplicated, with both names in alphabetical order."""
     data = read_limited_bytes(path, most=_MOST_BYTES)
     try:
         sheet = csv.DictReader(io.StringIO(data.decode("utf-8-sig")), strict=True)
@@ -200,12 +184,7 @@ class ClipRanking:
 def rank_clips(
     judgements: Iterable[AnnotatorJudgement], *, seed: int, level: float = 0.95
 ) -> ClipRanking:
-    """Rank the clips of a campaign by its preference or pass-fail judgements.
-
-    Raises:
-        InvalidValueError: There are no comparisons or too many clips, or the judgements answer
-            another question.
-    """
+    """Rank the clips of a campaign by its preference or pass-fail judgements."""
     answers = list(judgements)
     if all(isinstance(a.value, PreferenceAnswer) for a in answers):
         battles, unit = list(_iter_preference_battles(answers)), "pair"
@@ -257,7 +236,6 @@ def _iter_preference_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterat
 
 
 def _iter_pass_fail_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
-    """Yield a battle for each passed and failed clip of an annotator, who is one resampling unit."""
     answers: dict[str, dict[bool, list[str]]] = {}
     for judgement in judgements:
         if isinstance(judgement.value, PassFailAnswer):

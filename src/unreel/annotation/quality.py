@@ -14,14 +14,14 @@ from unreel.annotation.agreement import (
 )
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, PrefillStudyArm
 from unreel.annotation.campaign_state import AnnotatorJudgement
-from unreel.annotation.consensus.outcome import SAME_FAULT
-from unreel.annotation.consensus.trace_consensus import cluster_annotator_traces
-from unreel.annotation.judgements import AnyValue, TraceAnswer
-from unreel.annotation.opinion import (
+from unreel.annotation.consensus.outcome import (
+    SAME_FAULT,
     AnnotatorOpinion,
     get_categorical_answer,
     group_opinions_by_task,
 )
+from unreel.annotation.consensus.trace_consensus import cluster_annotator_traces
+from unreel.annotation.judgements import AnyValue, TraceAnswer
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
 from unreel.stats.resampling import Statistic

@@ -14,8 +14,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.campaign_consensus import compute_campaign_consensus
-from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
+from unreel.annotation.campaign_state import (
+    CampaignRecords,
+    compute_campaign_consensus,
+    iter_valid_judgements,
+)
 from unreel.annotation.consensus.outcome import ConsensusRule, SettledTask
 from unreel.annotation.judgements import AnyValue, LedgerNotice, RatingAnswer
 from unreel.core.content_ids import digest
@@ -38,7 +41,6 @@ class OriginalRationales:
     """Annotators' rationales for the consensus score of one clip."""
 
     task: str
-    """Identifier of the task."""
     name: str
     score: int
     problems: tuple[str, ...]
@@ -52,7 +54,6 @@ class OriginalRationales:
 
     @property
     def text(self) -> str:
-        """Return all rationales as one text, one per line."""
         return "\n".join((*self.problems, *self.adherences))
 
 
@@ -77,9 +78,6 @@ def iter_original_rationales(
 
     They are those of all annotators who gave the consensus score. If no annotator gave it, it is
     the rationale that the consensus chose.
-
-    Raises:
-        InvalidSettingError: The campaign does not ask for scores.
     """
     if records.campaign.interface is not AnnotationInterface.REALISM:
         raise InvalidSettingError(

@@ -52,11 +52,7 @@ class TaskClip:
 def read_task_clips(
     path: Path, *, interface: AnnotationInterface, refused: Callable[[Rejected], None]
 ) -> list[TaskClip]:
-    """Read the clips of the benchmark or segment queue at `path`; call `refused` for invalid rows.
-
-    Raises:
-        InvalidSettingError: `path` contains no clips.
-    """
+    """Read the clips of the benchmark or segment queue at `path`; call `refused` for invalid rows."""
     queue = path / QUEUE if interface is AnnotationInterface.SCREENING and path.is_dir() else path
     if queue.name == QUEUE and queue.is_file():
         clips = list(_read_segment_queue(queue, refused))
@@ -138,11 +134,7 @@ def select_known_answers(
     n: int,
     seed: int,
 ) -> dict[str, Value]:
-    """Choose `n` tasks at random by `seed`, and return their ground-truth answers by task id.
-
-    Raises:
-        InvalidSettingError: The benchmark has ground truth for fewer than `n` tasks.
-    """
+    """Choose `n` tasks at random by `seed`, and return their ground-truth answers by task id."""
     entries = {subject.wanted.name: subject.entry for subject in clips}
     answers = {}
     for task in tasks:
@@ -161,11 +153,7 @@ def select_known_answers(
 
 
 def read_prefilled_answers(file: Path) -> dict[str, Value]:
-    """Read prefilled answers: JSONL with `name` (`a+b` for a pair) and `value`.
-
-    Raises:
-        UnreadableSourceError: A line is invalid.
-    """
+    """Read prefilled answers: JSONL with `name` (`a+b` for a pair) and `value`."""
     answers: dict[str, Value] = {}
     for number, row in enumerate(read_table_rows(file), start=1):
         try:
@@ -417,10 +405,6 @@ def assign_tasks_to_annotators(
         prefilled_share: Fraction of the tasks with earlier annotations that show them; None shows
             none. The rest is the blind arm.
         gold: Ids of tasks that all annotators judge.
-
-    Raises:
-        InvalidSettingError: There are too few annotators, or the fraction leaves no blind arm.
-        UnknownNameError: `gold` names a task that is not in the batch.
     """
     by_id = {task.id: task for task in tasks}
     share = _validate_assignment_settings(by_id, annotators, overlap, prefilled_share, gold)
@@ -499,7 +483,6 @@ def _assign_annotators(
     *,
     gold: Collection[str],
 ) -> dict[str, list[str]]:
-    """Assign `overlap` annotators (all for tasks in `gold`) from a shuffled list, reshuffled when empty."""
     deck: list[str] = []
     assigned: dict[str, list[str]] = {}
     for task in order:

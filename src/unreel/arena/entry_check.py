@@ -73,12 +73,7 @@ class EntryAudit:
 def audit_entry_clips(
     folder: Path, benchmark: SeasonBenchmark, access: ClipAccessSettings, *, seed: int
 ) -> EntryAudit:
-    """Check the clips in `folder` against the scenes and the real clips of a season.
-
-    Raises:
-        InvalidSettingError: `folder` is missing or contains no video.
-        UnreelError: The machine lacks a component that a check needs.
-    """
+    """Check the clips in `folder` against the scenes and the real clips of a season."""
     files, problems = _match_files_with_scenes(folder, benchmark)
     if not any(OutputDirectory(folder).size(name) for name in LICENCE_FILES):
         text = f"no file {LICENCE_FILES[0]}. Add one with the licence of the clips"
@@ -117,7 +112,6 @@ _Problem = tuple[str, bool, str, str]
 def _match_files_with_scenes(
     folder: Path, benchmark: SeasonBenchmark
 ) -> tuple[dict[str, str], list[_Problem]]:
-    """Return the scene of each video in `folder`, and problems of missing, unknown and double names."""
     videos = [
         name
         for name in OutputDirectory(folder).files()
@@ -180,7 +174,6 @@ def _inspect_clip(
 def _iter_clip_problems(
     clip: ClipAuditData, real: ClipFacts | Failure | None
 ) -> Iterator[_Problem]:
-    """Yield a clip's own problems, and its differences from the real clip of its scene."""
     name = clip.clip.removeprefix("entry ")
     if isinstance(clip.facts, Failure):  # excluded by `_inspect_clip`
         return

@@ -31,7 +31,7 @@ COMMANDS = {
         LazyImport("unreel.cli.evaluation.compare:compare"), "Compare models on the same clips."
     ),
     "curate": LazyCommand(
-        LazyImport("unreel.cli.curate.curate:curate"), "Turn raw video into a frozen benchmark."
+        LazyImport("unreel.cli.curate:curate"), "Turn raw video into a frozen benchmark."
     ),
     "desk": LazyCommand(
         LazyImport("unreel.cli.desk:desk"), "Open a page where people check clips."

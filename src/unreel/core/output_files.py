@@ -120,11 +120,7 @@ class OutputDirectory:
             os.fsync(above)
 
     def read(self, name: str) -> io.BufferedReader:
-        """Open the file `name` for reading, if it is a regular file.
-
-        Raises:
-            FileNotFoundError: The file does not exist.
-        """
+        """Open the file `name` for reading, if it is a regular file; raise `FileNotFoundError` if the file does not exist."""
         with self._parent(name, make=False) as (parent, last):
             return os.fdopen(self._open(last, os.O_RDONLY, parent=parent, name=name), "rb")
 

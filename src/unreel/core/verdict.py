@@ -9,6 +9,9 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import ErrorFamily, Label
 from unreel.core.trace import Trace
 
+READABLE = 120
+"""Maximum number of characters of a text that `Unparsed.found` quotes."""
+
 
 class UnparsedReason(StrEnum):
     """Reason why a part of a text could not be parsed."""
@@ -26,6 +29,12 @@ class Unparsed:
     reason: UnparsedReason
     found: str = ""
     """Text that was examined, truncated to a readable length; "" if there is none."""
+
+    @classmethod
+    def of(cls, reason: UnparsedReason, text: str) -> "Unparsed":
+        """Build an unparsable part from its text, shortened to `READABLE` characters."""
+        part = text.strip()
+        return cls(reason, part if len(part) <= READABLE else part[: READABLE - 1] + "…")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

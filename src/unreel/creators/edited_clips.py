@@ -27,7 +27,6 @@ from unreel.creators.contract import (
     GeneratedClip,
 )
 from unreel.media.access import open_media_reader
-from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.perturb import (
     HALF,
     MESSENGER_CRF,
@@ -36,7 +35,7 @@ from unreel.media.perturb import (
     choose_random_crop,
 )
 from unreel.media.reader import MediaReader
-from unreel.media.render import OWN_SPEED, WHOLE, CroppedFrameRange
+from unreel.media.render import OWN_SPEED, WHOLE, CroppedFrameRange, NormalisedClipFormat
 from unreel.recipes.validation import Exact
 
 
@@ -73,7 +72,6 @@ class ClipEditingCreator:
         )
 
     async def make(self, brief: ClipBrief, context: CreatorContext) -> GeneratedClip | Failure:
-        """Edit the real clip of the brief's scene and return the edited clip, or a failure."""
         if brief.source is None:
             return Failure(FailureReason.NO_BRIEF, f"the scene {brief.id!a} has no real clip")
         rework = ClipEditRequest(

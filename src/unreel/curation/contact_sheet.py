@@ -92,7 +92,6 @@ def sample_excluded_clips(quarantine: Path, *, limit: int, seed: int) -> list[Co
 def _sample_clips_by_group(
     rows: Iterable[tuple[tuple[str, str], ContactSheetCandidate]], *, limit: int, seed: int
 ) -> Iterator[ContactSheetGroup]:
-    """Yield each group with the `limit` smallest hashes of `seed` and name, a sample that needs little memory."""
     heaps: defaultdict[tuple[str, str], list[tuple[int, str, ContactSheetCandidate]]] = defaultdict(
         list
     )

@@ -13,11 +13,15 @@ from pydantic import TypeAdapter
 
 from unreel.core.chunks import SCAN_ROWS
 from unreel.curation.recipe import DuplicatesRecipeSection
-from unreel.curation.segment import ExcludedSegment
-from unreel.curation.segment_table import CurationStepResult, SegmentTable, SegmentWorkDirectory
-from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.segment import ExcludedSegment, format_digest_hex
+from unreel.curation.segment_table import (
+    CurationJob,
+    CurationState,
+    CurationStepResult,
+    SegmentTable,
+    SegmentWorkDirectory,
+)
 from unreel.curation.step_execution import Given, VersionedCurationStep, to_json_values
-from unreel.curation.working_table import format_digest_hex
 from unreel.engine.stage import Row
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint, Places, Words
 from unreel.media.near_duplicates import find_near_duplicates
@@ -40,7 +44,6 @@ class StoredFingerprints:
             self.sketches[indices] = packed.reshape(-1, SKETCH_SIDE**2)
 
     def words(self, indices: Places) -> Words:
-        """Return the fingerprint hashes of the clips at `indices`."""
         return _unpack_fingerprint_hashes(self._rows.take(indices, ["hashes"]).column(0))
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
@@ -142,7 +145,6 @@ def _build_family_lookup(
 def _separate_worse_duplicates(
     named_segments: SegmentTable,
 ) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
-    """Return the segments to keep, and the exclusions of the worse duplicates of one label and family."""
     families, labels = named_segments.strings("family"), named_segments.strings("label")
     members = np.flatnonzero(families != "")
     related = SegmentTable(rows=named_segments.rows.reordered(members))

@@ -113,7 +113,6 @@ class HubDatasetFolder:
     remarks: tuple[str, ...]
     """Missing information, such as a citation or an audit."""
     commands: tuple[str, ...]
-    """Shell commands that upload the folder."""
 
 
 def write_hub_dataset(
@@ -122,11 +121,6 @@ def write_hub_dataset(
     """Write a folder for a dataset hub from the frozen benchmark in `folder`; upload nothing.
 
     The folder is `out`; by default it is next to the benchmark.
-
-    Raises:
-        InvalidSettingError: The labels leak or clips have no licence, and that is not accepted; the
-            media were not copied into the benchmark; or `out` is not empty.
-        UnreadableSourceError: There is no frozen benchmark, or it changed since it was frozen.
     """
     benchmark = find_frozen_benchmark(folder)
     target = out or benchmark.absolute().parent / HUB
@@ -219,11 +213,7 @@ def _require_licences(
 
 
 def _verify_checksums(benchmark: Path) -> dict[str, str]:
-    """Verify the checksum of every file of the benchmark, and return the checksums by file name.
-
-    Raises:
-        UnreadableSourceError: A file is missing, is a link, or differs from its checksum.
-    """
+    """Verify the checksum of every file of the benchmark, and return the checksums by file name."""
     sums: dict[str, str] = {}
     for line in (
         read_limited_bytes(benchmark / CHECKSUMS, most=_MOST).decode(errors="replace").splitlines()
@@ -243,7 +233,6 @@ def _verify_checksums(benchmark: Path) -> dict[str, str]:
 def _format_hub_card(
     benchmark: Path, name: str, tally: Mapping[tuple[str, str], int], splits: list[str]
 ) -> str:
-    """Return the benchmark card with a hub header: licence, size category and data files of splits."""
     text = read_limited_bytes(benchmark / CARD, most=_MOST).decode()
     body = text.partition("\n---\n")[2] if text.startswith("---\n") else text
     lines = [
@@ -267,7 +256,6 @@ def _format_hub_card(
 
 
 def _format_size_category(n_clips: int) -> str:
-    """Return the hub's size category for a number of clips, such as `1K<n<10K`."""
     bounds = [10 ** (3 + index) for index in range(len(_SIZES))]
     index = sum(n_clips >= bound for bound in bounds)
     if index == 0:

@@ -19,12 +19,13 @@ from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Trace
 from unreel.curation.segment import ClipSegment, ExcludedSegment, build_hashed_path
 from unreel.curation.segment_table import (
+    CurationJob,
+    CurationState,
     CurationStepResult,
     ReiterableStream,
     SegmentTable,
     deduplicate_segments,
 )
-from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step_execution import (
     CurationStepRequest,
     Given,
@@ -32,9 +33,8 @@ from unreel.curation.step_execution import (
     to_json_values,
 )
 from unreel.engine.location import StorageLocation
-from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader
-from unreel.media.render import WHOLE, CroppedFrameRange, PixelCrop
+from unreel.media.render import WHOLE, CroppedFrameRange, NormalisedClipFormat, PixelCrop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,6 @@ def _needs_rendering(segment: ClipSegment, clip_format: NormalisedClipFormat | N
 def _iter_render_requests(
     segments: Iterable[ClipSegment], clip_format: NormalisedClipFormat | None
 ) -> Iterator[CurationStepRequest]:
-    """Yield the request to render each segment, followed by that for its copy without watermarks."""
     for segment in segments:
         if not _needs_rendering(segment, clip_format):
             continue

@@ -15,8 +15,8 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.input_files import read_toml_file
 from unreel.core.judgement import Label
 from unreel.core.trace import Category
-from unreel.curation.state import CurationGlobalSettings
-from unreel.media.normalise import NormalisedClipFormat
+from unreel.curation.segment_table import CurationGlobalSettings
+from unreel.media.render import NormalisedClipFormat
 from unreel.recipes.validation import (
     MOST_PARTS,
     Count,

@@ -12,6 +12,7 @@ from unreel.benchmarks.folder_layout import walk_videos
 from unreel.benchmarks.loader import find_matching_layouts
 from unreel.benchmarks.table_entries import LABELS
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names
+from unreel.core.command_options import read_field_docstrings
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
@@ -26,7 +27,6 @@ from unreel.recipes.documentation import (
     build_recipe_key_description,
     format_toml_value,
     iter_recipe_section_descriptions,
-    read_field_docstrings,
 )
 from unreel.recipes.validation import MOST_PARTS
 
@@ -40,11 +40,7 @@ def describe_recipe_sections() -> Iterator[RecipeSectionDescription]:
 
 
 def find_recipe_sections(name: str | None) -> list[RecipeSectionDescription]:
-    """Return the documentation of all recipe sections, or of the section `name` and its subsections.
-
-    Raises:
-        UnknownNameError: No section has this name.
-    """
+    """Return the documentation of all recipe sections, or of the section `name` and its subsections."""
     sections = list(describe_recipe_sections())
     if name is None:
         return sections
@@ -89,11 +85,7 @@ class RecipeSourceGuess:
 
 
 def guess_recipe_sources(path: Path, *, recipe: Path) -> RecipeSourceGuess:
-    """Guess the sources at `path`, a folder or a table, for the recipe file `recipe`.
-
-    Raises:
-        UnreadableSourceError: There is no possible source at `path`.
-    """
+    """Guess the sources at `path`, a folder or a table, for the recipe file `recipe`."""
     if not path.exists():
         raise UnreadableSourceError(
             str(path),
@@ -262,12 +254,7 @@ _CHOSEN: dict[str, Any] = {
 
 
 def write_folder_recipe(path: Path, *, recipe: Path) -> RecipeSourceGuess:
-    """Write a recipe for the data at `path` to the file `recipe`; return the guesses and questions.
-
-    Raises:
-        InvalidSettingError: The file `recipe` exists already.
-        UnreadableSourceError: There is no possible source at `path`.
-    """
+    """Write a recipe for the data at `path` to the file `recipe`; return the guesses and questions."""
     require_new_path(recipe, "--out")
     guess = guess_recipe_sources(path, recipe=recipe)
     name = path.absolute().stem if path.is_file() else path.absolute().name
@@ -312,11 +299,7 @@ _COLUMNS = ("file", "label", "creator", "licence", "source")
 
 
 def write_sample_curation(folder: Path) -> tuple[Path, int]:
-    """Write the sample clips, their table and a recipe into `folder`; return the recipe and the count.
-
-    Raises:
-        InvalidSettingError: The folder is not empty.
-    """
+    """Write the sample clips, their table and a recipe into `folder`; return the recipe and the count."""
     require_empty_folder(folder, "FOLDER")
     target = OutputDirectory(folder, published=True)
     rows = []

@@ -44,16 +44,18 @@ from unreel.curation.segment import (
     ExcludedSegment,
     ExcludedSegmentWriter,
     SegmentExclusions,
+    WorkingTable,
+    write_working_table,
 )
 from unreel.curation.segment_table import (
+    CurationJob,
+    CurationState,
     CurationStepResult,
     ReiterableStream,
     SegmentWorkDirectory,
     deduplicate_segments,
 )
-from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step_execution import CurationStepRequest, Given, VersionedCurationStep
-from unreel.curation.working_table import WorkingTable, write_working_table
 from unreel.engine.downloads import download_file
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import ClipAccessSettings, compute_file_identity
@@ -78,9 +80,6 @@ def list_store_objects_cached(
     """Yield the store objects under `prefix`, sorted by path, from a cached listing if there is one.
 
     The cache is in `listings/` below `keep_in`: delete it to list again.
-
-    Raises:
-        UnreadableSourceError: The store cannot be listed, or the cached listing is damaged.
     """
     name = f"listings/{digest('listing', prefix.uri)[:32]}.jsonl"
     try:
@@ -283,9 +282,6 @@ def _build_clip_origin(location: str, section: SourceRecipeSection) -> Origin:
     """Return the origin of the clip at `location`, real or generated.
 
     It depends on the label in the recipe or else on the first directory of the path.
-
-    Raises:
-        InvalidSettingError: Neither of them gives a label.
     """
     first, *folders = PurePosixPath(location).parts[:-1] or [""]
     label = section.label or LABELS.get(first)
@@ -378,7 +374,6 @@ def _build_store_clip(
 
 @contextmanager
 def _open_table_copy(table: str, access: ClipAccessSettings) -> Iterator[Path]:
-    """Yield the path of a temporary local copy of a table in a store."""
     named = replace(access, named=(*access.named, table))
     with TemporaryDirectory(prefix="unreel-") as folder:
         name = f"table{PurePosixPath(table).suffix.lower()}"

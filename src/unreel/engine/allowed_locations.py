@@ -41,8 +41,7 @@ class AllowedLocation:
 def parse_allowed_locations(text: str) -> tuple[str, ...]:
     """Parse the comma-separated allowed locations of the setting `UNREEL_FETCH_FROM`.
 
-    Raises:
-        InvalidSettingError: A location is neither an S3 bucket nor a web host.
+    Raise `InvalidSettingError` if a location is neither an S3 bucket nor a web host.
     """
     names = tuple(name for name in (part.strip() for part in text.split(",")) if name)
     for name in names:
@@ -70,11 +69,9 @@ def resolve_allowed_host(host: str, port: int) -> list[Peer]:
     """Return the addresses of an allowed host; reject a name that resolves to this machine.
 
     A name may resolve to a private address, because the user chose the name. Only `localhost` or an
-    IP address may mean this machine. Link-local and metadata addresses are always rejected.
-
-    Raises:
-        InvalidValueError: An address of the host is rejected.
-        OSError: The name cannot be resolved.
+    IP address may mean this machine. Link-local and metadata addresses are always rejected. Raise
+    `InvalidValueError` if an address of the host is rejected, or `OSError` if the name cannot be
+    resolved.
     """
     peers = resolve_host(host, port)
     if not (host == LOCALHOST or parse_ip_address(host) is not None):
@@ -88,10 +85,8 @@ def require_public_addresses(peers: Iterable[Peer]) -> None:
     """Raise if one of the network addresses `peers` is not public.
 
     Loopback, link-local and private addresses are not public. The check protects internal servers
-    from URLs that come from an untrusted source.
-
-    Raises:
-        InvalidValueError: One of the addresses is not public.
+    from URLs that come from an untrusted source. Raise `InvalidValueError` if one of the addresses
+    is not public.
     """
     for address, _ in peers:
         for ip in _parse_embedded_addresses(address):
@@ -121,10 +116,6 @@ def _parse_remote_location(address: str) -> AllowedLocation:
         # Keys are taken literally: `#`, `?` and `%` are ordinary characters.
         bucket, _, key = rest.partition("/")
         return AllowedLocation(scheme, _require_single_host(bucket), None, _split_safe_path(key))
-    return _parse_web_location(address)
-
-
-def _parse_web_location(address: str) -> AllowedLocation:
     try:
         split = urlsplit(address)
         port = split.port or _PORTS[split.scheme]

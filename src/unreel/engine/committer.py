@@ -163,7 +163,7 @@ class TableCommitter:
             if self._error is not None:
                 self._n_offered += 1
                 raise self._error
-            if not self._has_room():
+            if len(self._buffer) >= self._room or self._buffer_bytes >= _ROOM_BYTES:
                 return False
             self._n_offered += 1
             if not self._buffer and not self._n_drafted:
@@ -198,9 +198,6 @@ class TableCommitter:
     def _n_drafted(self) -> int:
         return self._new.n_rows + self._again.n_rows
 
-    def _has_room(self) -> bool:
-        return len(self._buffer) < self._room and self._buffer_bytes < _ROOM_BYTES
-
     def _has_portion(self) -> bool:
         return len(self._buffer) >= self._portion or self._buffer_bytes >= _ROOM_BYTES
 
@@ -221,8 +218,15 @@ class TableCommitter:
     def _work(self) -> None:
         try:
             while (rows := self._take()) is not None:
-                self._draft(rows)
-                if self._is_due():
+                new = [row for row in rows if row.get("attempt", 1) == 1]
+                retries = [row for row in rows if row.get("attempt", 1) > 1]
+                for part, draft in ((new, self._new), (retries, self._again)):
+                    for portion, batch in self._to_arrow(part):
+                        draft.add(portion, batch)
+                        self._add_up(portion, draft.totals)
+                n_bytes = self._new.n_bytes + self._again.n_bytes
+                is_full = self._n_drafted >= self._most or n_bytes >= _LARGEST_BYTES
+                if is_full or self._left_s() <= 0:
                     self._commit()
                 self._keep_pace()
             self._commit()
@@ -230,10 +234,6 @@ class TableCommitter:
         except BaseException as error:  # noqa: BLE001  handed to the thread that offers rows
             with self._change:
                 self._error = error
-
-    def _is_due(self) -> bool:
-        n_bytes = self._new.n_bytes + self._again.n_bytes
-        return self._n_drafted >= self._most or n_bytes >= _LARGEST_BYTES or self._left_s() <= 0
 
     def _take(self) -> list[Row] | None:
         """Return the next rows to commit: a full portion, or all if the oldest is due; `None` at the end."""
@@ -249,14 +249,6 @@ class TableCommitter:
             portion = [self._buffer.popleft() for _ in range(min(self._portion, len(self._buffer)))]
             self._buffer_bytes -= sum(n_bytes for _, n_bytes in portion)
             return [row for row, _ in portion]
-
-    def _draft(self, rows: list[Row]) -> None:
-        new = [row for row in rows if row.get("attempt", 1) == 1]
-        retries = [row for row in rows if row.get("attempt", 1) > 1]
-        for part, draft in ((new, self._new), (retries, self._again)):
-            for portion, batch in self._to_arrow(part):
-                draft.add(portion, batch)
-                self._add_up(portion, draft.totals)
 
     def _to_arrow(self, rows: list[Row]) -> list[tuple[list[Row], Any]]:
         schema = self._table.schema
@@ -282,7 +274,11 @@ class TableCommitter:
         for draft, write in drafts:
             if draft.n_rows:
                 write(draft.batches)
-                self._report(draft)
+                self.progress.failures.update(draft.failures)
+                self.progress.done += draft.n_rows - draft.failures.total()
+                for name, value in draft.totals.items():
+                    self.progress.totals[name] = self.progress.totals.get(name, 0.0) + value
+                self._on_commit(self.progress)
         self._commit_s = time.monotonic() - began_s
         self._commits += 1
         if self._commits % COMPACT_EVERY == 0:
@@ -307,10 +303,3 @@ class TableCommitter:
             self._writer.compact()
         elif self._commits:
             self._writer.join(at_least=COMPACT_EVERY)
-
-    def _report(self, commit: _PendingCommit) -> None:
-        self.progress.failures.update(commit.failures)
-        self.progress.done += commit.n_rows - commit.failures.total()
-        for name, value in commit.totals.items():
-            self.progress.totals[name] = self.progress.totals.get(name, 0.0) + value
-        self._on_commit(self.progress)

@@ -121,7 +121,13 @@ class KeyHashIndex:
         """Return pairs of an index into `marks` and a slot whose key has that mark, in any order."""
         order = np.argsort(marks)
         targets = marks[order]
-        first = self._first(targets)
+        leading = (targets >> np.uint64(_MARK_BITS - self._n_leading)).astype(np.intp)
+        low, high = self._heads[leading], self._heads[leading + 1]
+        for _ in range(int((high - low).max(initial=0)).bit_length()):
+            middle = (low + high) >> 1
+            lies_behind = (low < high) & (self.marks.take(middle, mode="clip") < targets)
+            low, high = np.where(lies_behind, middle + 1, low), np.where(lies_behind, high, middle)
+        first = low
         n_each = self._are_at(first, targets).astype(np.intp)
         several = np.flatnonzero(self._are_at(first + n_each, targets))
         beyond = np.searchsorted(self.marks, targets[several], side="right")
@@ -141,16 +147,6 @@ class KeyHashIndex:
     @property
     def _n_leading(self) -> int:
         return max(1, len(self.marks).bit_length() - 3)
-
-    def _first(self, targets: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Return the insertion index of each wanted mark, like `searchsorted`, with fewer cache misses."""
-        leading = (targets >> np.uint64(_MARK_BITS - self._n_leading)).astype(np.intp)
-        low, high = self._heads[leading], self._heads[leading + 1]
-        for _ in range(int((high - low).max(initial=0)).bit_length()):
-            middle = (low + high) >> 1
-            lies_behind = (low < high) & (self.marks.take(middle, mode="clip") < targets)
-            low, high = np.where(lies_behind, middle + 1, low), np.where(lies_behind, high, middle)
-        return low
 
     def _are_at(self, indices: NDArray[np.intp], targets: NDArray[np.uint64]) -> NDArray[np.bool_]:
         inside = indices < len(self.marks)

@@ -299,7 +299,8 @@ class _StageActor:
         rows = _unpickle_rows(block)
         if self._fetch is not None:
             rows = self._fetch(rows)
-        return _pickle_rows(self._wait(self._serve(rows)))
+        pickled = [pickle.dumps(row) for row in self._wait(self._serve(rows))]
+        return pa.table({_ROW: pa.array(pickled, pa.large_binary())})
 
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -359,10 +360,6 @@ class _StartLogWriter:
     def _send_finished(self) -> None:
         items, self._finished = self._finished, []
         self._book.finish.remote(items)
-
-
-def _pickle_rows(rows: list[Row]) -> Any:
-    return pa.table({_ROW: pa.array([pickle.dumps(row) for row in rows], pa.large_binary())})
 
 
 def _unpickle_rows(block: Any) -> list[Row]:

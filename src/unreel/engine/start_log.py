@@ -39,7 +39,9 @@ class ItemStartLog:
         self._n_bytes = 0
         for sign, item in self._lines():
             self._note(sign, item)
-        self._bury()
+        for record in self._records.values():
+            record.deaths += record.open
+            record.open = False
         self._file = self._rewrite()
 
     def __enter__(self) -> "ItemStartLog":
@@ -94,11 +96,6 @@ class ItemStartLog:
         record = self._records.setdefault(item, _ItemCrashCount())
         record.deaths += record.open
         record.open = True
-
-    def _bury(self) -> None:
-        for record in self._records.values():
-            record.deaths += record.open
-            record.open = False
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         try:

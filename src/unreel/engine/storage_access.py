@@ -73,10 +73,8 @@ def read_size_and_mtime(path: str) -> str:
 def read_object_tags(locations: Sequence[str], access: ClipAccessSettings) -> dict[str, str]:
     """Return the size and ETag of each object, which change if it is replaced; "" if it is missing.
 
-    Objects in locations that are not allowed are not queried and get "".
-
-    Raises:
-        MachineError: The store does not answer.
+    Objects in locations that are not allowed are not queried and get "". Raise `MachineError` if
+    the store does not answer.
     """
     from unreel.engine.allowed_locations import require_allowed_location
     from unreel.engine.location import StorageLocation, read_object_tag
@@ -110,8 +108,7 @@ def find_clip_change(clip: str, file: Path) -> Failure | None:
 def provide_local_clip_file(location: str, access: ClipAccessSettings) -> Iterator[Path]:
     """Yield the path of the clip as a local file: its own, or a temporary copy from its object store.
 
-    Raises:
-        MediaError: The location is not allowed, or the clip cannot be fetched.
+    Raise `MediaError` if the location is not allowed, or the clip cannot be fetched.
     """
     if "://" not in location:
         yield Path(location)

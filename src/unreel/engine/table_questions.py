@@ -92,8 +92,7 @@ class TableQuestionLoader:
     def __call__(self, rows: Sequence[Row]) -> list[Row]:
         """Return the complete questions, in order; a question that cannot be built is a failure row.
 
-        Raises:
-            UnreadableSourceError: The version of the table is missing or damaged.
+        Raise `UnreadableSourceError` if the version of the table is missing or damaged.
         """
         if self._dataset is None:
             self._dataset = self._table.open(self._version)

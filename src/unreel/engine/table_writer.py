@@ -136,7 +136,16 @@ class TableWriter:
 
     def join(self, *, growth: int = _GROWTH_AT_WORK, at_least: int = 2) -> None:
         """Join the fragments that `find_fragments_to_join` returns."""
-        joins = find_fragments_to_join(self._fragments(), growth=growth, at_least=at_least)
+        fragments = [
+            TableFragment(
+                id=f.id,
+                rows=f.num_rows,
+                gone=f.physical_rows - f.num_rows,
+                n_bytes=sum(file.file_size_bytes or 0 for file in f.files),
+            )
+            for f in (fragment.metadata for fragment in self._dataset.get_fragments())
+        ]
+        joins = find_fragments_to_join(fragments, growth=growth, at_least=at_least)
         if not joins:
             return
         with self._table.reading():
@@ -163,21 +172,12 @@ class TableWriter:
         # Data without a manifest is from a killed committer, because only the lock's holder writes.
         # Rewriting may have outlasted the lease, and this would delete data of the next holder.
         self._lock.verify()
-        older_than = keep + self._set_forward()
+        # If the system clock was set forward, Lance would treat new versions as old.
+        began, began_s = self._began
+        passed = timedelta(seconds=time.monotonic() - began_s)
+        older_than = keep + max(timedelta(), datetime.now(UTC) - began - passed)
         self._dataset.cleanup_old_versions(older_than=older_than, delete_unverified=True)
         self._dataset.checkout_latest()
-
-    def _fragments(self) -> list[TableFragment]:
-        fragments = [fragment.metadata for fragment in self._dataset.get_fragments()]
-        return [
-            TableFragment(
-                id=f.id,
-                rows=f.num_rows,
-                gone=f.physical_rows - f.num_rows,
-                n_bytes=sum(file.file_size_bytes or 0 for file in f.files),
-            )
-            for f in fragments
-        ]
 
     def _plan(self, fragments: list[TableFragment]) -> list[Any]:
         """Return the compaction tasks that join neighbouring fragments into one."""
@@ -191,12 +191,6 @@ class TableWriter:
             io_buffer_size=_READ_AHEAD_BYTES,
         )
         return list(Compaction.plan(self._dataset, options).tasks)
-
-    def _set_forward(self) -> timedelta:
-        """Return by how much the system clock was set forward; else Lance would treat new versions as old."""
-        began, began_s = self._began
-        passed = timedelta(seconds=time.monotonic() - began_s)
-        return max(timedelta(), datetime.now(UTC) - began - passed)
 
     def _commit(self, operation: Any, n_rows: int) -> None:
         self._observe("written", n_rows)

@@ -57,8 +57,7 @@ def plan_worker_pools(
 ) -> list[WorkerPoolSize]:
     """Return the pool size of each stage: `workers` if set, otherwise up to the cluster's capacity.
 
-    Raises:
-        InvalidSettingError: The stages need more GPUs than the cluster has.
+    Raise `InvalidSettingError` if the stages need more GPUs than the cluster has.
     """
     # The first workers of all stages must fit on the cluster together, or none ever starts.
     gpus = sum(stage.gpus for stage in resources)

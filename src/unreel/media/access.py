@@ -48,8 +48,7 @@ def open_file_sandbox(
 def require_sandbox_protection(settings: EnvironmentSettings, *, trusted: bool) -> None:
     """Require that this machine can open untrusted files safely, before a long job starts.
 
-    Raises:
-        SandboxError: Files are not trusted, and the sandbox cannot be started or confined.
+    Raise `SandboxError` if files are not trusted, and the sandbox cannot be started or confined.
     """
     if not trusted:
         with open_file_sandbox(settings, tasks="unreel.media.sandbox.child:NO_TASKS") as sandbox:
@@ -90,8 +89,7 @@ class _TimeLimitedSandbox:
         limits = self.sandbox.limits
         seconds = limits.seconds * PATIENCE.get(task, 1)
         if task == "annotate":
-            grows_s = self.annotate_pace * request["duration_us"] / MICROSECONDS
+            grows_s = self.annotate_pace * request["commentary"]["duration_us"] / MICROSECONDS
             seconds = min(_LONGEST_S, seconds + grows_s)
         longer = replace(limits, seconds=seconds)
-        outcome = self.sandbox.run(task, path, request=request, limits=longer, on_part=on_part)
-        return outcome.result
+        return self.sandbox.run(task, path, request=request, limits=longer, on_part=on_part)[0]

@@ -11,7 +11,7 @@ from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.media.container import OpenClip, open_clip, translate_media_errors
 from unreel.media.probe import get_clockwise_rotation
 from unreel.media.timeline import FrameTimeline
@@ -139,7 +139,7 @@ class _VerifyingDecoder:
 
 
 def _build_undecodable_error(detail: str) -> MediaError:
-    return MediaError(Failure(FailureReason.UNDECODABLE, detail))
+    return MediaError(FailureReason.UNDECODABLE, detail)
 
 
 def _get_frame_time_s(frame: VideoFrame) -> Fraction | None:

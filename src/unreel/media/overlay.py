@@ -290,7 +290,13 @@ def _draw_caption_panel(
     top = pad // 2
     grooves: list[tuple[int, int]] = []
     for lane, lines in zip(commentary.lanes, captions, strict=True):
-        _draw_colour_swatch(brush, lane, left=pad, top=top, side=pen.size)
+        colour = get_palette_colour(lane.colour)
+        brush.rectangle(
+            (pad, top + 2, pad + pen.size, top + pen.size),
+            fill=colour if lane.marks else None,
+            outline=colour,
+            width=2,
+        )
         for line in lines:
             pen.write(brush, (3 * pad, top), line, _PAPER)
             top += pen.row
@@ -304,19 +310,6 @@ def _draw_caption_panel(
     for row, line in enumerate(last):
         pen.write(brush, (pad, scale + round(pen.row * 1.4) + row * pen.row), line, _MUTED)
     return _CaptionPanel(np.asarray(panel), bar, tuple(grooves), scale)
-
-
-def _draw_colour_swatch(
-    brush: ImageDraw.ImageDraw, lane: ReviewerOverlayLane, *, left: int, top: int, side: int
-) -> None:
-    """Draw a square in the lane's colour: filled if the lane has traces, else only the outline."""
-    colour = get_palette_colour(lane.colour)
-    brush.rectangle(
-        (left, top + 2, left + side, top + side),
-        fill=colour if lane.marks else None,
-        outline=colour,
-        width=2,
-    )
 
 
 def _draw_lane_spans(

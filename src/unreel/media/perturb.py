@@ -9,9 +9,8 @@ from typing import Literal, assert_never
 from unreel.core.box import Box
 from unreel.core.clip import Clip, ClipFacts
 from unreel.core.failure import Failure
-from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader
-from unreel.media.render import OWN_CRF, CroppedFrameRange, PixelCrop
+from unreel.media.render import OWN_CRF, CroppedFrameRange, NormalisedClipFormat, PixelCrop
 
 VariantName = Literal["recompressed", "scaled", "cropped"]
 

@@ -113,10 +113,24 @@ def probe_clip(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
             first_tick=first.pts,
         )
         codec = clip.stream.codec_context.codec.canonical_name
+        turn = get_clockwise_rotation(first)
+        width, height = (first.height, first.width) if turn % 180 else (first.width, first.height)
+        rate = find_constant_frame_rate(timeline, declared)
         return ClipFacts(
             container=clip.format_name,
             size_bytes=size_bytes,
-            video=_build_video_facts(first, timeline, codec=codec, declared=declared),
+            video=VideoFacts(
+                codec=codec,
+                pixel_format=first.format.name,
+                width=width,
+                height=height,
+                rotation_deg=turn,
+                n_frames=timeline.n_frames,
+                average_rate=rate or timeline.n_frames / timeline.duration_s,
+                variable_rate=rate is None,
+                first_at_s=timeline.first_at_s,
+                duration_s=timeline.duration_s,
+            ),
             audio=tuple(_build_audio_facts(stream, packets) for stream in sounds),
             tags=read_file_tags(clip, first),
         )
@@ -148,26 +162,6 @@ def _fits_constant_rate(timeline: FrameTimeline, rate: Fraction) -> bool:
     first, limit = timeline.ticks[0], int(slack * per)
     return all(
         abs((tick - first) * per - i * step) <= limit for i, tick in enumerate(timeline.ticks)
-    )
-
-
-def _build_video_facts(
-    first: VideoFrame, timeline: FrameTimeline, *, codec: str, declared: DeclaredTiming
-) -> VideoFacts:
-    turn = get_clockwise_rotation(first)
-    width, height = (first.height, first.width) if turn % 180 else (first.width, first.height)
-    rate = find_constant_frame_rate(timeline, declared)
-    return VideoFacts(
-        codec=codec,
-        pixel_format=first.format.name,
-        width=width,
-        height=height,
-        rotation_deg=turn,
-        n_frames=timeline.n_frames,
-        average_rate=rate or timeline.n_frames / timeline.duration_s,
-        variable_rate=rate is None,
-        first_at_s=timeline.first_at_s,
-        duration_s=timeline.duration_s,
     )
 
 

@@ -302,9 +302,8 @@ def get_max_sampled_frames(sampling: Sampling) -> int:
 def parse_sampling(name: str) -> Sampling:
     """Parse the name of a sampling, such as `uniform-8`.
 
-    Raises:
-        UnknownNameError: The name matches no known pattern.
-        InvalidSettingError: The number of frames or the rate is out of range.
+    Raise `UnknownNameError` if the name matches no known pattern, or `InvalidSettingError` if the
+    number of frames or the rate is out of range.
     """
     for pattern, build in _RULES.items():
         if match := pattern.fullmatch(name):

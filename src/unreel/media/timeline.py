@@ -16,14 +16,14 @@ from av.stream import Stream
 from av.video.frame import VideoFrame
 
 from unreel.core.errors import InvalidValueError, MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.media.container import OpenClip, get_decoder_name, open_clip, translate_media_errors
 from unreel.media.messages import FASTEST, MAX_PACKETS, MOST_S
 
 if TYPE_CHECKING:
     from av.packet import Packet  # generic for the type checker only
 
-_NO_FRAME = Failure(FailureReason.NO_VIDEO, "the video stream gives no frame")
+_NO_FRAME = "the video stream gives no frame"
 _VP8_SHOWN = 0x10
 _REORDERED = frozenset({"h264", "hevc"})
 """Decoders for which FFmpeg cannot compute the times that AVI does not store; for MPEG-4 it can."""
@@ -122,10 +122,10 @@ class PacketTimes:
 
     def add_picture(self, packet: "Packet[Stream]", *, decoder: str) -> None:
         """Record a packet's display time, unless it is never shown; raise `MediaError` if it has none."""
-        if packet.is_discard or _is_hidden_packet(packet, decoder=decoder):
+        if packet.is_discard or (decoder == "vp8" and not memoryview(packet)[0] & _VP8_SHOWN):
             return
         if packet.pts is None:
-            raise MediaError(Failure(FailureReason.UNDECODABLE, "a frame carries no time"))
+            raise MediaError(FailureReason.UNDECODABLE, "a frame carries no time")
         self.shown.append(packet.pts)
         if packet.is_keyframe:
             self.key_ticks.append(packet.pts)
@@ -170,7 +170,7 @@ def _read_first_tick(file: BinaryIO, *, max_pixels: int) -> int | None:
     with open_clip(file, max_pixels=max_pixels) as clip:
         for frame in clip.container.decode(clip.stream):
             return frame.pts
-    raise MediaError(_NO_FRAME)
+    raise MediaError(FailureReason.NO_VIDEO, _NO_FRAME)
 
 
 def read_packet_times(
@@ -188,15 +188,12 @@ def read_packet_times(
     decoder = get_decoder_name(clip.stream)
     if clip.format_name == "avi" and decoder in _REORDERED and clip.stream.has_b_frames:
         raise MediaError(
-            Failure(
-                FailureReason.UNDECODABLE,
-                "AVI keeps no times for frames that are stored out of order",
-            )
+            FailureReason.UNDECODABLE, "AVI keeps no times for frames that are stored out of order"
         )
     for count, packet in enumerate(clip.container.demux(*streams)):
         if count >= max_packets:
             raise MediaError(
-                Failure(FailureReason.TOO_LONG, f"the clip has more than {max_packets} packets")
+                FailureReason.TOO_LONG, f"the clip has more than {max_packets} packets"
             )
         is_picture = packet.stream_index == clip.stream.index
         if decode_first and is_picture and packets.first_frame is None:
@@ -208,9 +205,9 @@ def read_packet_times(
         else:
             packets.add_sound(packet)
     if not packets.shown:
-        raise MediaError(Failure(FailureReason.NO_VIDEO, "the video stream contains no frame"))
+        raise MediaError(FailureReason.NO_VIDEO, "the video stream contains no frame")
     if decode_first and packets.first_frame is None:
-        raise MediaError(_NO_FRAME)
+        raise MediaError(FailureReason.NO_VIDEO, _NO_FRAME)
     return packets
 
 
@@ -242,7 +239,7 @@ def get_stream_time_base(stream: Stream) -> Fraction:
     """Return the seconds per tick of `stream`."""
     time_base = _get_if_positive(stream.time_base)
     if time_base is None:
-        raise MediaError(Failure(FailureReason.UNDECODABLE, "the stream has no time base"))
+        raise MediaError(FailureReason.UNDECODABLE, "the stream has no time base")
     return time_base
 
 
@@ -259,11 +256,11 @@ def build_frame_timeline(
     if first_tick is not None:
         ticks = ticks[bisect_left(ticks, first_tick) :]
     if not ticks:
-        raise MediaError(Failure(FailureReason.UNDECODABLE, "no packet fits the first frame"))
+        raise MediaError(FailureReason.UNDECODABLE, "no packet fits the first frame")
     last = _estimate_last_ticks(packets, ticks=ticks, time_base=time_base, declared=declared)
     span_s = (ticks[-1] + last - ticks[0]) * time_base
     if max(abs(ticks[0] * time_base), span_s) > MOST_S or len(ticks) > span_s * FASTEST:
-        raise MediaError(Failure(FailureReason.UNDECODABLE, "its times are out of all range"))
+        raise MediaError(FailureReason.UNDECODABLE, "its times are out of all range")
     return FrameTimeline(
         time_base=time_base,
         ticks=ticks,
@@ -287,8 +284,3 @@ def _estimate_last_ticks(
     if declared.average_rate:
         return max(1, round(1 / declared.average_rate / time_base))
     return 1
-
-
-def _is_hidden_packet(packet: "Packet[Stream]", *, decoder: str) -> bool:
-    """Return whether a VP8 packet is a hidden reference picture; VP9 stores those inside other packets."""
-    return decoder == "vp8" and not memoryview(packet)[0] & _VP8_SHOWN

@@ -128,8 +128,6 @@ def _build_answer_context(
 
 R = TypeVar("R")
 
-READABLE = 120
-"""Maximum number of characters of a text that `Unparsed.found` quotes."""
 SHORT = 200
 """Maximum number of characters of a piece that is parsed as one number, word or box."""
 
@@ -173,12 +171,6 @@ _NO_ANSWER = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-
-
-def build_unparsed_result(reason: UnparsedReason, part: str = "") -> Unparsed:
-    """Return an unparsable part as its reason and text, shortened to `READABLE` characters."""
-    text = part.strip()
-    return Unparsed(reason, text if len(text) <= READABLE else text[: READABLE - 1] + "…")
 
 
 def strip_thinking(text: str) -> str:
@@ -266,7 +258,7 @@ def _compile_tag_pattern(name: str, mode: Mode) -> re.Pattern[str]:
     return re.compile(rf"<\s{{0,3}}(/?)\s{{0,3}}{name}\s{{0,3}}>", re.IGNORECASE | re.ASCII)
 
 
-def choose_first_parsed_result(attempts: Iterable[R | Unparsed]) -> R | Unparsed:
+def choose_first_parsed(attempts: Iterable[R | Unparsed]) -> R | Unparsed:
     """Return the first parsed result, else the `Unparsed` one whose reason understood most."""
     best = Unparsed(UnparsedReason.MISSING)
     for result in attempts:

@@ -54,8 +54,7 @@ class GroundTruthFinder(typing.Protocol[T_co]):
     ) -> tuple[T_co, ...]:
         """Return one ground truth per scored row; `ground_truth` are the clips of the question in order.
 
-        Raises:
-            InvalidValueError: The clips lack the ground truth that the protocol needs.
+        Raise `InvalidValueError` if the clips lack the ground truth that the protocol needs.
         """
         ...
 
@@ -109,11 +108,9 @@ class ProtocolTexts(Generic[TruthT, VerdictT]):
     def teach(self, truth: TruthT, prompt: str, space: BoxSpace | None) -> str:
         """Return the training answer for `truth`, in the format that the prompt called `prompt` requests.
 
-        The strict parser reads the content of `truth` from this answer. Boxes are written in `space`.
-
-        Raises:
-            UnknownNameError: The prompt requests a part that no truth contains.
-            InvalidValueError: `truth` lacks a requested part, or the format cannot express it.
+        The strict parser reads the content of `truth` from this answer. Boxes are written in
+        `space`. Raise `UnknownNameError` if the prompt requests a part that no truth contains, or
+        `InvalidValueError` if `truth` lacks a requested part, or the format cannot express it.
         """
         if prompt not in self.teaches:
             raise UnknownNameError("prompt that can be taught", prompt, sorted(self.teaches))
@@ -150,10 +147,8 @@ def collapse_whitespace(text: str) -> str:
 def require_training_answer_parses_back(*, said: object, meant: object) -> None:
     """Check that a training answer, parsed again as `said`, has the intended content `meant`.
 
-    It differs if a text in the answer contains tags or phrases of the answer's format.
-
-    Raises:
-        InvalidValueError: The contents differ.
+    It differs if a text in the answer contains tags or phrases of the answer's format. Raise
+    `InvalidValueError` if the contents differ.
     """
     if said != meant:
         raise InvalidValueError(

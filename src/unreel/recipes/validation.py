@@ -130,8 +130,7 @@ def validate_recipe_sections(
 ) -> Checked:
     """Return `values` as the section `shape`; `typed` formats a missing key as the user would type it.
 
-    Raises:
-        InvalidSettingError: A key is unknown or missing, or a value cannot be used.
+    Raise `InvalidSettingError` if a key is unknown or missing, or a value cannot be used.
     """
     if not isinstance(values, Mapping):
         raise InvalidSettingError("recipe", "holds no sections", "Write keys and sections")

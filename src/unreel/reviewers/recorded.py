@@ -118,11 +118,8 @@ class RecordedAnswersFile:
 def open_recorded_reviewer(path: Path, *, name: str) -> RecordedReviewer:
     """Open a file of recorded answers as a reviewer.
 
-    The file is JSONL, CSV, TSV or Parquet, as for `unreel score`.
-
-    Raises:
-        UnreadableSourceError: The file cannot be read, a row has no answer, or a question has two
-            answers.
+    The file is JSONL, CSV, TSV or Parquet, as for `unreel score`. Raise `UnreadableSourceError` if
+    the file cannot be read, a row has no answer, or a question has two answers.
     """
     if path.suffix.lower() in _HELD:
         return RecordedReviewer(name, _load_recorded_outcomes(path))

@@ -32,10 +32,8 @@ class SentenceEncoder(Protocol):
 class MiniLmEncoder:
     """Sentence encoder `all-MiniLM-L6-v2` from its Python package, on the CPU, without a download.
 
-    It reads the first 256 word pieces of a text. Its name ends with the hash of its weights.
-
-    Raises:
-        MissingExtraError: The extra `sts` is not installed.
+    It reads the first 256 word pieces of a text. Its name ends with the hash of its weights. Raise
+    `MissingExtraError` if the extra `sts` is not installed.
     """
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
-from unreel.reviewers.local.input_format import FamilyName
+from unreel.reviewers.local.checkpoint import FamilyName
 from unreel.training.recipe import TrainedModelSection, TrainingDevicesSection
 
 FILE = "accelerate.json"
@@ -19,7 +19,7 @@ _LAYERS: Mapping[FamilyName, str] = {
     "videollama3": "Qwen2DecoderLayer,VideoLlama3VisionEncoderLayer",
 }
 """Transformer layer classes at which FSDP splits a model, by model family."""
-LAUNCHED = "unreel.cli.train.accelerate_worker"
+LAUNCHED = "unreel"
 """Module that each process runs."""
 _MASTER = "MASTER"
 
@@ -31,6 +31,12 @@ class AccelerateLaunchCommands:
     config: Path
     commands: tuple[str, ...]
     """Launch command of each machine."""
+
+    @property
+    def arguments(self) -> list[str]:
+        """Return the arguments of this interpreter, before those of the user, to launch on this machine."""
+        launch = ["-m", "accelerate.commands.launch", "--config_file", str(self.config)]
+        return [*launch, "-m", LAUNCHED]
 
 
 def build_accelerate_config(

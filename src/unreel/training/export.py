@@ -24,7 +24,7 @@ from unreel.reviewers.endpoint.model_families import (
     format_box_space,
     get_model_family,
 )
-from unreel.reviewers.local.input_format import write_checkpoint_input_spec
+from unreel.reviewers.local.checkpoint import write_checkpoint_input_spec
 from unreel.reviewers.message_parts import ClipFilePart, ImagePart, TextPart, build_message_parts
 from unreel.training.examples.example import (
     TrainingExample,

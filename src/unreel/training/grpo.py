@@ -16,11 +16,11 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Measured
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
-from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.input_format import (
+from unreel.reviewers.local.checkpoint import (
     read_checkpoint_input_spec,
     write_checkpoint_input_spec,
 )
+from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.training.checkpoints import TrainingCheckpointStore
 from unreel.training.examples.example import ExampleOrder, TrainingExample

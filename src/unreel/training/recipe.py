@@ -26,7 +26,7 @@ from unreel.recipes.validation import (
 )
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.endpoint.model_families import get_model_family
-from unreel.reviewers.local.input_format import (
+from unreel.reviewers.local.checkpoint import (
     CheckpointInputSpec,
     FamilyName,
     Form,

@@ -18,6 +18,7 @@ from unreel.annotation.consensus.outcome import (
     OpenTask,
     SettledTask,
     TaskSettlementMethod,
+    UnstoredOpinion,
 )
 from unreel.annotation.consensus.trace_consensus import get_trace_sort_key
 from unreel.annotation.judgements import (
@@ -29,7 +30,6 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position

@@ -13,9 +13,8 @@ from unreel.annotation.campaign import (
     Campaign,
 )
 from unreel.annotation.consensus.consensus import compute_consensus
-from unreel.annotation.consensus.outcome import ConsensusRule
+from unreel.annotation.consensus.outcome import ConsensusRule, UnstoredOpinion
 from unreel.annotation.judgements import AnyValue
-from unreel.annotation.opinion import UnstoredOpinion
 from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.core.content_ids import compute_clip_id
 

@@ -7,8 +7,8 @@ import pytest
 
 from opinions import rated, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, PrefillStudyArm
+from unreel.annotation.consensus.outcome import UnstoredOpinion
 from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
-from unreel.annotation.opinion import UnstoredOpinion
 from unreel.annotation.quality import (
     ALARM,
     AnswerDrift,

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from unreel.annotation.studio import client as calls
-from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
-from unreel.annotation.studio.settings import LabelStudioConnection
+from unreel.annotation.studio.client import (
+    LabelStudioClient,
+    LabelStudioConnection,
+    iter_studio_project_tasks,
+)
 from unreel.core.errors import InvalidSettingError, KeyRejectedError, MachineError
 
 Answer = tuple[int, object]

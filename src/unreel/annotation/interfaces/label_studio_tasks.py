@@ -1,8 +1,10 @@
-"""Data of Label Studio tasks without hints at the answer, and annotations as Label Studio results."""
+"""Tasks of Label Studio for the screens of a campaign, and parsers of the submitted results."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, assert_never
+from itertools import pairwise
+from typing import Any, NoReturn, assert_never
 
 from unreel.annotation.campaign import (
     AnnotationInterface,
@@ -10,10 +12,11 @@ from unreel.annotation.campaign import (
     AnnotatorClipCopy,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.judgement_parser import parse_judgement
 from unreel.annotation.interfaces.screens import (
     AnnotationScreen,
+    ScreenControl,
     ScreenKeyFrame,
+    convert_key_frames_to_traces,
     convert_trace_to_key_frames,
     get_box_labels,
     get_screen_controls,
@@ -21,6 +24,7 @@ from unreel.annotation.interfaces.screens import (
 from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
+    QuarantineReason,
     RatingAnswer,
     ScreeningAnswer,
     SubmissionQuarantine,
@@ -28,10 +32,359 @@ from unreel.annotation.judgements import (
     Value,
     VoteAnswer,
 )
+from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
-from unreel.core.judgement import Label, Rating
+from unreel.core.judgement import ErrorFamily, Label, Rating
+from unreel.core.safe_text import sanitise_lines
 from unreel.core.span import MICROSECONDS
+from unreel.core.trace import Category, Trace
 from unreel.core.verdict import Position
+
+MOST_RESULTS = 2_000
+LONGEST_TEXT = 20_000
+MOST_LINES = 200
+_LONGEST_DETAIL = 80
+_RELATION = "relation"
+_LONGEST_ID = 200
+
+Answers = Mapping[str, dict[str, Any]]
+"""Value of each answered control, by control name."""
+
+
+class InvalidSubmissionError(InvalidValueError):
+    """Error for a submission that is not a valid judgement; `quarantined` contains the reason."""
+
+    def __init__(self, reason: QuarantineReason, detail: str) -> None:
+        self.quarantined = SubmissionQuarantine(reason, detail)
+        super().__init__(str(self.quarantined))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedScreenAnswers:
+    """Answers of a submission by control: those about the whole clip, and those about each box."""
+
+    whole: Answers
+    regions: Mapping[str, Answers]
+    """Answers about each box, by region id in the order of first occurrence."""
+
+
+def reject_submission(reason: QuarantineReason, detail: str) -> NoReturn:
+    """Raise an `InvalidSubmissionError` with the reason for the quarantine."""
+    raise InvalidSubmissionError(reason, detail)
+
+
+def format_submitted_value(value: object) -> str:
+    """Format an untrusted value for a message: escaped and shortened."""
+    text = ascii(value[:_LONGEST_DETAIL]) if isinstance(value, str) else type(value).__name__
+    return text[:_LONGEST_DETAIL]
+
+
+def parse_results_by_control(
+    results: object, controls: Mapping[str, ScreenControl]
+) -> ParsedScreenAnswers:
+    """Validate an annotation's list of results, and group it by control and box."""
+    if not isinstance(results, list):
+        reject_submission(
+            QuarantineReason.MALFORMED, f"no list of results but {format_submitted_value(results)}"
+        )
+    if len(results) > MOST_RESULTS:
+        detail = f"{len(results)} results, more than {MOST_RESULTS}"
+        reject_submission(QuarantineReason.TOO_LARGE, detail)
+    answers: dict[str, dict[str, Any]] = {}
+    regions: dict[str, dict[str, dict[str, Any]]] = {}
+    for result in results:
+        if isinstance(result, dict) and result.get("type") == _RELATION:
+            continue  # relations between boxes, which no screen requires and no answer uses
+        control, value = _parse_control_value(result, controls)
+        group = regions.setdefault(_parse_region_id(result), {}) if control.per_region else answers
+        if control.name in group:
+            reject_submission(QuarantineReason.MALFORMED, f"{control.name} is answered twice")
+        group[control.name] = value
+    return ParsedScreenAnswers(answers, regions)
+
+
+def get_selected_choices(answers: Answers, control: ScreenControl) -> tuple[str, ...]:
+    """Return the choices that the annotator selected in a control; empty if there are none."""
+    choices = answers.get(control.name, {}).get("choices", [])
+    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
+        reject_submission(QuarantineReason.MALFORMED, f"{control.name} holds no list of words")
+    unknown = [choice for choice in choices if choice not in control.words]
+    if unknown:
+        detail = f"{control.name} knows no {format_submitted_value(unknown[0])}"
+        reject_submission(QuarantineReason.UNKNOWN_WORD, detail)
+    if len(set(choices)) < len(choices):
+        reject_submission(QuarantineReason.MALFORMED, f"{control.name} names a word twice")
+    if len(choices) > 1 and not control.several:
+        reject_submission(
+            QuarantineReason.CONTRADICTORY, f"{control.name} has {len(choices)} answers"
+        )
+    return tuple(choices)
+
+
+def require_selected_choice(answers: Answers, control: ScreenControl) -> str:
+    """Return the selected choice of a control; raise `InvalidSubmissionError` if there is none."""
+    choices = get_selected_choices(answers, control)
+    if not choices:
+        reject_submission(QuarantineReason.MISSING, f"{control.name} is not answered")
+    return choices[0]
+
+
+def get_entered_text(answers: Answers, control: ScreenControl) -> str:
+    """Return the text entered in a control without control characters; "" if there is none."""
+    text = answers.get(control.name, {}).get("text", [])
+    lines = [text] if isinstance(text, str) else text
+    if not isinstance(lines, list):
+        reject_submission(QuarantineReason.MALFORMED, f"{control.name} holds no text")
+    if len(lines) > MOST_LINES:
+        reject_submission(QuarantineReason.TOO_LARGE, f"{control.name} has {len(lines)} texts")
+    if not all(isinstance(line, str) for line in lines):
+        reject_submission(QuarantineReason.MALFORMED, f"{control.name} holds no text")
+    if sum(map(len, lines)) > LONGEST_TEXT:
+        reject_submission(
+            QuarantineReason.TOO_LARGE, f"{control.name} is longer than {LONGEST_TEXT}"
+        )
+    return sanitise_lines("\n".join(lines)).strip()
+
+
+def _parse_control_value(
+    result: object, controls: Mapping[str, ScreenControl]
+) -> tuple[ScreenControl, dict[str, Any]]:
+    if not isinstance(result, dict):
+        reject_submission(
+            QuarantineReason.MALFORMED, f"a result is {format_submitted_value(result)}"
+        )
+    name = result.get("from_name")
+    control = controls.get(name) if isinstance(name, str) else None
+    if control is None:
+        reject_submission(
+            QuarantineReason.UNKNOWN_WORD, f"the screen does not ask {format_submitted_value(name)}"
+        )
+    if result.get("to_name") != control.about:
+        detail = f"{control.name} is about {format_submitted_value(result.get('to_name'))}"
+        reject_submission(QuarantineReason.UNKNOWN_WORD, detail)
+    value = result.get("value")
+    if result.get("type") != control.kind or not isinstance(value, dict):
+        reject_submission(QuarantineReason.MALFORMED, f"{control.name} holds no {control.kind}")
+    return control, value
+
+
+def _parse_region_id(result: dict[str, Any]) -> str:
+    region = result.get("id")
+    if not isinstance(region, str) or not 0 < len(region) <= _LONGEST_ID:
+        reject_submission(
+            QuarantineReason.MALFORMED, f"a box's id is {format_submitted_value(region)}"
+        )
+    return region
+
+
+MOST_BOXES = 200
+MOST_KEY_FRAMES = 20_000
+"""Maximum number of key frames of all boxes together."""
+_FARTHEST = 1_000.0
+"""Maximum absolute coordinate or side of a box in percent of the picture; a box may extend over the edge."""
+_SQUARE_DEG = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SubmittedAnnotation:
+    """Submitted Label Studio annotation: answers by control, judged task and order of its clips."""
+
+    said: ParsedScreenAnswers
+    controls: Mapping[str, ScreenControl]
+    task: AnnotationTask
+    swapped: bool
+
+    def one(self, name: str) -> str:
+        return require_selected_choice(self.said.whole, self.controls[name])
+
+
+def parse_judgement(
+    interface: AnnotationInterface, results: object, task: AnnotationTask, *, swapped: bool
+) -> Value | SubmissionQuarantine:
+    """Parse a judgement from the results of a Label Studio annotation; quarantine invalid results.
+
+    Args:
+        interface: Question that the annotator answered.
+        results: The field `result` of the annotation, as sent by the server.
+        task: Judged clip or pair.
+        swapped: Whether a pair's second clip was on the left.
+    """
+    controls = get_screen_controls(interface)
+    try:
+        answers = parse_results_by_control(results, controls)
+        sent = _SubmittedAnnotation(said=answers, controls=controls, task=task, swapped=swapped)
+        return _READERS[interface](sent)
+    except InvalidSubmissionError as error:
+        return error.quarantined
+
+
+def _parse_screening_answer(annotation: _SubmittedAnnotation) -> ScreeningAnswer:
+    return ScreeningAnswer(keep=annotation.one("keep") == "keep")
+
+
+def _parse_vote_answer(annotation: _SubmittedAnnotation) -> VoteAnswer:
+    return VoteAnswer(label=Label(annotation.one("reality")))
+
+
+def _parse_pass_fail_answer(annotation: _SubmittedAnnotation) -> PassFailAnswer:
+    return PassFailAnswer(passed=annotation.one("passed") == "pass")
+
+
+def _parse_preference_answer(annotation: _SubmittedAnnotation) -> PreferenceAnswer:
+    left = annotation.one("better") == "left"
+    return PreferenceAnswer(
+        better=Position.FIRST if left is not annotation.swapped else Position.SECOND
+    )
+
+
+def _parse_rating_answer(annotation: _SubmittedAnnotation) -> RatingAnswer:
+    answers, controls = annotation.said.whole, annotation.controls
+    # A clip that was scored and then discarded still has its score, which the screen hides.
+    if get_selected_choices(answers, controls["discard"]):
+        return RatingAnswer(rating=None)
+    score = int(annotation.one("score"))
+    texts = {name: get_entered_text(answers, controls[name]) for name in ("problem", "adherence")}
+    for name, text in texts.items():
+        if not text:
+            reject_submission(QuarantineReason.MISSING, f"{name} is not answered")
+    family = get_selected_choices(answers, controls["family"])
+    return RatingAnswer(
+        rating=Rating(
+            score=score,
+            problem=texts["problem"],
+            adherence=texts["adherence"],
+            family=ErrorFamily(family[0]) if family else None,
+        )
+    )
+
+
+_VERDICTS: Mapping[str, Label | None] = {
+    "traces": Label.GENERATED,
+    "looks-real": Label.REAL,
+    "cannot-tell": None,
+}
+
+
+def _parse_trace_answer(annotation: _SubmittedAnnotation) -> TraceAnswer:
+    label = _VERDICTS[annotation.one("verdict")]
+    regions = annotation.said.regions
+    if len(regions) > MOST_BOXES:
+        reject_submission(
+            QuarantineReason.TOO_LARGE, f"{len(regions)} boxes, more than {MOST_BOXES}"
+        )
+    n_keys = sum(map(_count_key_frames, regions.values()))
+    if n_keys > MOST_KEY_FRAMES:
+        reject_submission(
+            QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MOST_KEY_FRAMES}"
+        )
+    traces = tuple(
+        trace for answers in regions.values() for trace in _parse_box_traces(answers, annotation)
+    )
+    if bool(traces) is not (label is Label.GENERATED):
+        claim = "some" if label is Label.GENERATED else "none"
+        detail = f"{len(traces)} traces in a clip marked as having {claim}"
+        reject_submission(QuarantineReason.CONTRADICTORY, detail)
+    return TraceAnswer(traces=traces, label=label)
+
+
+_READERS: Mapping[AnnotationInterface, Callable[[_SubmittedAnnotation], Value]] = {
+    AnnotationInterface.SCREENING: _parse_screening_answer,
+    AnnotationInterface.TRACE: _parse_trace_answer,
+    AnnotationInterface.REALISM: _parse_rating_answer,
+    AnnotationInterface.PREFERENCE: _parse_preference_answer,
+    AnnotationInterface.REALITY: _parse_vote_answer,
+    AnnotationInterface.PASS_FAIL: _parse_pass_fail_answer,
+}
+
+
+def _parse_box_traces(answers: Answers, annotation: _SubmittedAnnotation) -> tuple[Trace, ...]:
+    if "box" not in answers:
+        detail = f"{format_submitted_value(next(iter(answers)))} is about a box that is not there"
+        reject_submission(QuarantineReason.MALFORMED, detail)
+    copy = annotation.task.copies[0]
+    labels = answers["box"].get("labels", [])
+    known = get_box_labels(AnnotationInterface.TRACE)
+    if not isinstance(labels, list) or len(labels) > len(known):
+        reject_submission(QuarantineReason.MALFORMED, "a box's labels are no list of words")
+    for label in labels:
+        if not isinstance(label, str) or label not in known:
+            reject_submission(
+                QuarantineReason.UNKNOWN_WORD, f"a box is called {format_submitted_value(label)}"
+            )
+    keys = _parse_key_frames(answers["box"].get("sequence"), copy)
+    categories = get_selected_choices(answers, annotation.controls["category"])
+    if not categories:
+        reject_submission(QuarantineReason.MISSING, "a box has no category")
+    return convert_key_frames_to_traces(
+        keys,
+        copy,
+        categories=frozenset(map(Category, categories)),
+        explanation=get_entered_text(answers, annotation.controls["explanation"]),
+    )
+
+
+def _count_key_frames(answers: Answers) -> int:
+    sequence = answers.get("box", {}).get("sequence")
+    return len(sequence) if isinstance(sequence, list) else 0
+
+
+def _parse_key_frames(sequence: object, copy: AnnotatorClipCopy) -> list[ScreenKeyFrame]:
+    if not isinstance(sequence, list) or not sequence:
+        reject_submission(QuarantineReason.MALFORMED, "a box without key frames")
+    if len(sequence) > copy.n_frames:
+        detail = f"{len(sequence)} key frames in a clip of {copy.n_frames} frames"
+        reject_submission(QuarantineReason.TOO_LARGE, detail)
+    keys = [_parse_key_frame(entry, copy) for entry in sequence]
+    if any(left.frame >= right.frame for left, right in pairwise(keys)):
+        reject_submission(
+            QuarantineReason.MALFORMED, "key frames out of order, or two for one frame"
+        )
+    return keys
+
+
+def _parse_key_frame(entry: object, copy: AnnotatorClipCopy) -> ScreenKeyFrame:
+    if not isinstance(entry, dict):
+        reject_submission(
+            QuarantineReason.MALFORMED, f"a key frame is {format_submitted_value(entry)}"
+        )
+    frame, enabled = entry.get("frame"), entry.get("enabled")
+    if type(frame) is not int or type(enabled) is not bool:
+        reject_submission(
+            QuarantineReason.MALFORMED, "a key frame without number or without visibility"
+        )
+    if not 1 <= frame <= copy.n_frames:
+        detail = f"a key frame is outside the clip's {copy.n_frames} frames"
+        reject_submission(QuarantineReason.OUT_OF_RANGE, detail)
+    turn = _parse_box_number(entry, "rotation", default=0.0) % 360
+    if min(turn, 360 - turn) > _SQUARE_DEG:
+        reject_submission(QuarantineReason.OUT_OF_RANGE, f"the box on frame {frame} is turned")
+    return ScreenKeyFrame(frame=frame, box=_parse_clipped_box(entry, frame), enabled=enabled)
+
+
+def _parse_clipped_box(entry: dict[str, Any], frame: int) -> Box:
+    x, y, width, height = (_parse_box_number(entry, side) for side in ("x", "y", "width", "height"))
+    corners = (x / 100, y / 100, (x + width) / 100, (y + height) / 100)
+    x0, y0, x1, y1 = (min(1.0, max(0.0, corner)) for corner in corners)
+    try:
+        return Box(x0, y0, x1, y1)
+    except InvalidValueError:
+        reject_submission(
+            QuarantineReason.OUT_OF_RANGE, f"nothing of the box on frame {frame} is in the picture"
+        )
+
+
+def _parse_box_number(entry: dict[str, Any], side: str, *, default: float | None = None) -> float:
+    number = entry.get(side, default)
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        reject_submission(
+            QuarantineReason.MALFORMED, f"a box's {side} is {format_submitted_value(number)}"
+        )
+    if not -_FARTHEST <= number <= _FARTHEST:  # also rejects NaN
+        reject_submission(
+            QuarantineReason.OUT_OF_RANGE, f"a box's {side} is beyond {_FARTHEST:.0f} %"
+        )
+    return float(number)
+
 
 Result = dict[str, Any]
 
@@ -44,18 +397,13 @@ INTERFACE_OF: Mapping[str, AnnotationInterface] = {
     "passed": AnnotationInterface.PASS_FAIL,
 }
 """Interface of each kind of answer."""
-_VERDICTS = {Label.GENERATED: "traces", Label.REAL: "looks-real", None: "cannot-tell"}
+_VERDICT_OF_LABEL = {label: verdict for verdict, label in _VERDICTS.items()}
 
 
 def build_label_studio_results(
     value: Value, task: AnnotationTask, *, swapped: bool
 ) -> list[Result]:
-    """Return a judgement as Label Studio results; `parse_judgement` is the inverse.
-
-    Raises:
-        InvalidValueError: The annotation form would reject the judgement: a trace without box or category, a
-            clip labelled as generated without any trace, or a rating without reasons.
-    """
+    """Return a judgement as Label Studio results; `parse_judgement` is the inverse."""
     results = list(iter_label_studio_results(value, task, swapped=swapped))
     back = parse_judgement(INTERFACE_OF[value.kind], results, task, swapped=swapped)
     if isinstance(back, SubmissionQuarantine):
@@ -88,7 +436,9 @@ def iter_label_studio_results(
         case RatingAnswer():
             yield from _iter_rating_results(value.rating)
         case TraceAnswer():
-            yield _build_choice_result(AnnotationInterface.TRACE, "verdict", _VERDICTS[value.label])
+            yield _build_choice_result(
+                AnnotationInterface.TRACE, "verdict", _VERDICT_OF_LABEL[value.label]
+            )
             for number, trace in enumerate(value.traces, 1):
                 copy = task.copies[0]
                 region = f"trace-{number}"
@@ -190,9 +540,6 @@ def build_label_studio_task_data(
         task: Clip or pair to judge.
         assignment: Annotator, and the order of the clips of a pair.
         urls: URLs of the task's copies for the browser, in the order of the task.
-
-    Raises:
-        InvalidValueError: The screen shows another number of clips than the task has.
     """
     if not screen.interface.n_clips == len(task.copies) == len(urls):
         raise InvalidValueError(

@@ -135,11 +135,7 @@ def parse_record_ledger_row(row: Row) -> AnnotationRecord:
 
 
 def build_notice_ledger_row(**content: Any) -> dict[str, Any]:
-    """Return the ledger row of a decision notice, with its key; the same fields give the same key.
-
-    Raises:
-        InvalidValueError: A text contains the character NUL.
-    """
+    """Return the ledger row of a decision notice, with its key; the same fields give the same key."""
     if any("\0" in value for value in content.values() if isinstance(value, str)):
         raise InvalidValueError(
             "a notice is text, and this one contains the character NUL. Take it out"
@@ -205,11 +201,7 @@ class Ledger:
         self._engine.dispose()
 
     def enlist(self, annotators: Iterable[Annotator]) -> None:
-        """Add annotators to the ledger, each with a name and an e-mail address as login.
-
-        Raises:
-            InvalidSettingError: A name is stored with another e-mail, or an e-mail with another name.
-        """
+        """Add annotators to the ledger, each with a name and an e-mail address as login."""
         with self._writing() as connection:
             for annotator in annotators:
                 row = build_annotator_ledger_row(annotator)
@@ -264,11 +256,7 @@ class Ledger:
         return self.revisions(name)[-1]
 
     def revisions(self, name: str) -> list[Campaign]:
-        """Return all revisions of a campaign, oldest first; each has its own guidelines and screen.
-
-        Raises:
-            UnknownNameError: No campaign has that name.
-        """
+        """Return all revisions of a campaign, oldest first; each has its own guidelines and screen."""
         query = _build_campaigns_query().where(tables.campaigns.c.name == name)
         campaigns = [parse_campaign_ledger_row(row) for row in self._read(query)]
         if not campaigns:
@@ -296,11 +284,7 @@ class Ledger:
         return self._made(parse_task_ledger_row, self._numbered(tables.tasks, campaign))
 
     def assign(self, campaign: str, assignments: Iterable[TaskAssignment]) -> int:
-        """Assign tasks to annotators and return the number of new assignments; known ones are not changed.
-
-        Raises:
-            InvalidValueError: A task or an annotator is unknown, or a position is taken.
-        """
+        """Assign tasks to annotators and return the number of new assignments; known ones are not changed."""
         new_rows = (build_assignment_ledger_row(campaign, assignment) for assignment in assignments)
         key = ["campaign", "annotator", "task"]
         with self._writing(campaign) as connection:
@@ -347,9 +331,6 @@ class Ledger:
         """Store pulled records and return the number of new ones; records with a stored key are skipped.
 
         Other writers wait meanwhile: pass records in memory, not a stream from a server.
-
-        Raises:
-            UnknownNameError: A record belongs to an unknown campaign.
         """
         with self._writing() as connection:
             known: set[str] = set()

@@ -10,18 +10,16 @@ from typing import Literal
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SettledTask
 from unreel.annotation.judgements import AnyValue
-from unreel.annotation.publishing.consensus_entries import (
-    build_consensus_entry,
-    build_undecided_entry,
-    has_traces_on_real_clip,
-)
-from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.annotation.publishing.publishable_campaign import (
     ANNOTATIONS,
     CONSENSUS,
     PublishableCampaign,
     assign_annotator_aliases,
     build_annotator_scoring_input,
+    build_consensus_entry,
+    build_undecided_entry,
+    has_traces_on_real_clip,
+    score_annotators,
     write_consensus_and_answers,
 )
 from unreel.benchmarks.cells import is_url
@@ -247,9 +245,6 @@ def publish_campaign_as_benchmark(
         media: `copy`, or `link` for hard links if the file system supports them.
         named: Whether to publish the annotators' own names instead of random numbers.
         seed: Seed of the random numbers, and of every interval.
-
-    Raises:
-        UnreadableSourceError: `out` is not empty, or no clip can be published.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")

@@ -1,16 +1,22 @@
-"""Label Studio projects, one for each annotator and batch, and the URLs at which they are opened."""
+"""Project of one annotator and batch in Label Studio: its settings, its URL, and detection and repair of changes.
+
+Label Studio has no roles, so any account can change a project or a task. All data read from a
+project are first compared with the pushed state.
+"""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import quote
 
 from unreel.annotation.campaign import Campaign
+from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, Result
 from unreel.annotation.interfaces.screens import AnnotationScreen
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import LabelStudioClient
 from unreel.core.content_ids import digest
+from unreel.core.errors import MachineError
 
 ROOM = "room"
 """Kind under which the ledger stores projects."""
@@ -117,7 +123,6 @@ def open_annotator_project(
 def _build_project_settings(
     campaign: Campaign, screen: AnnotationScreen, annotator: str, batch: int
 ) -> dict[str, Any]:
-    """Return the Label Studio settings of a project, which determine what the annotator sees."""
     mark = format_project_marker(campaign.name, annotator, batch)
     return {
         "title": f"{campaign.name[:24]} {annotator[:16]} {batch}"[:_TITLE],
@@ -225,3 +230,239 @@ def list_annotator_project_links(
             )
         )
     return sorted(links, key=lambda link: (link.annotator, link.batch))
+
+
+PUSHED = "pushed"
+"""Kind under which the ledger stores pushed states."""
+SETTINGS = (
+    "title",
+    "description",
+    "label_config",
+    "expert_instruction",
+    "show_instruction",
+    "show_skip_button",
+    "enable_empty_annotation",
+    "show_annotation_history",
+    "maximum_annotations",
+    "sampling",
+    "show_collab_predictions",
+    "evaluate_predictions_automatically",
+    "model_version",
+)
+"""Settings of a project that determine what an annotator sees."""
+_SIGNED = "X-Amz-Signature="
+
+
+@dataclass(slots=True, kw_only=True)
+class PushedProjectState:
+    """Settings, tasks and prefilled annotations of a Label Studio project, as they were pushed."""
+
+    settings: dict[str, Any]
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Data of each task, by task id."""
+    marks: dict[str, str] = field(default_factory=dict)
+    """Hash of the prefilled annotations of each task, by task id; tasks without any are omitted."""
+    numbers: dict[str, str] = field(default_factory=dict)
+    """Task id, by the number of the task on the server."""
+    restored: dict[str, str] = field(default_factory=dict)
+    """Server time of the restoration of each task, by task number, and of the project, under the key ""."""
+
+    def remember(self, ledger: Ledger, campaign: str, room: str) -> None:
+        ledger.remember(campaign, PUSHED, room, json.dumps(asdict(self)))
+
+    def changed_settings(self, project: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the settings of a Label Studio project that differ from the pushed ones."""
+        return tuple(
+            name
+            for name in SETTINGS
+            if _normalise_setting(self.settings.get(name)) != _normalise_setting(project.get(name))
+        )
+
+    def find_task(self, task: Mapping[str, Any]) -> str:
+        """Return a task's ledger id, by data if its number is new (then added); "" if not pushed."""
+        number, data = str(task["id"]), task.get("data")
+        if number not in self.numbers and isinstance(data, dict):
+            id_ = str(data.get(TASK_KEY, ""))
+            if id_ in self.tasks and is_same_task_data(self.tasks[id_], data):
+                self.numbers[number] = id_
+        return self.numbers.get(number, "")
+
+    def find_change(self, task: Mapping[str, Any]) -> str:
+        """Describe the difference between a task on the server and its pushed state; "" if there is none."""
+        id_ = self.find_task(task)
+        if not id_:
+            return "this task was not pushed"
+        if not isinstance(task.get("data"), dict) or not is_same_task_data(
+            self.tasks[id_], task["data"]
+        ):
+            return "its data was changed"
+        is_same = self.marks.get(id_, "") == hash_predictions(task.get("predictions", ()))
+        return "" if is_same else "its marks were changed"
+
+
+def build_pushed_project_state(
+    project: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]
+) -> PushedProjectState:
+    """Build the state of a new project, or of one without a stored state, from the server."""
+    state = PushedProjectState(settings={name: project.get(name) for name in SETTINGS})
+    for task in tasks:
+        id_ = str(task["data"].get(TASK_KEY, ""))
+        state.tasks.setdefault(id_, dict(task["data"]))
+        state.numbers[str(task["id"])] = id_
+        if digest_ := hash_predictions(task.get("predictions", ())):
+            state.marks[id_] = digest_
+    return state
+
+
+def hash_predictions(predictions: Iterable[Mapping[str, Any]]) -> str:
+    """Return a hash of the annotations in a task's predictions; "" if there are no predictions."""
+    results = [p.get("result") for p in predictions]
+    return digest("marks", json.dumps(results, sort_keys=True)) if results else ""
+
+
+def read_pushed_project_states(ledger: Ledger, campaign: str) -> dict[str, PushedProjectState]:
+    """Read the pushed states of a campaign's projects, by project key."""
+    return {
+        key: PushedProjectState(**json.loads(value))
+        for key, value in ledger.memories(campaign, PUSHED).items()
+    }
+
+
+def is_same_task_data(pushed: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
+    """Return whether two data fields of a task are equal, apart from the signatures of signed URLs."""
+    return {k: _remove_url_signature(v) for k, v in pushed.items()} == {
+        k: _remove_url_signature(v) for k, v in current.items()
+    }
+
+
+def _remove_url_signature(value: object) -> object:
+    return value.partition("?")[0] if isinstance(value, str) and _SIGNED in value else value
+
+
+def _normalise_setting(value: object) -> object:
+    """Return a project setting as Label Studio stores it: text is stripped, and `None` becomes ""."""
+    return (value or "").strip() if isinstance(value, str | None) else value
+
+
+LISTED = ("data", "updated_at", "annotations_ids", "predictions")
+"""Fields of each task that every pull reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectAlteration:
+    """Counts of unexpected changes to a project (by whom is not recorded), and its restoration."""
+
+    room: str
+    settings: tuple[str, ...] = ()
+    changed_tasks: int = 0
+    """Number of tasks with changed data or changed prefilled annotations."""
+    added_tasks: int = 0
+    """Number of tasks that were not pushed; they are deleted."""
+    missing_tasks: int = 0
+    """Number of deleted tasks; the next push sends them again."""
+    quarantined: int = 0
+    """Number of quarantined answers, given since the project was last found unchanged."""
+    problem: str = ""
+    """Error that prevented the restoration; "" if the project was restored."""
+
+
+@dataclass(slots=True)
+class ProjectDifferences:
+    """Differences between a Label Studio project and its pushed state, collected step by step."""
+
+    state: PushedProjectState
+    settings: tuple[str, ...] = ()
+    changed: dict[str, str] = field(default_factory=dict)
+    """Description of the change of each task, by task number."""
+    listed: set[str] = field(default_factory=set)
+    """Numbers of all tasks on the server."""
+
+    def see_project(self, project: Mapping[str, Any]) -> None:
+        """Add the names of the settings in which `project` differs from the pushed state."""
+        if changed := self.state.changed_settings(project):
+            self.settings = tuple(sorted({*self.settings, *changed}))
+
+    def see_task(self, task: Mapping[str, Any]) -> None:
+        number = str(task["id"])
+        self.listed.add(number)
+        if "data" in task and (change := self.state.find_change(task)):
+            self.changed[number] = change
+
+    def reason(self, number: str) -> str:
+        """Return the reason why answers to task `number` do not count; "" if they count."""
+        if self.settings:
+            return f"the room's {', '.join(self.settings)} was changed"
+        return self.changed.get(number, "")
+
+    @property
+    def added(self) -> list[str]:
+        """Return the numbers of tasks on the server that were not pushed."""
+        return [number for number in self.changed if number not in self.state.numbers]
+
+    @property
+    def missing(self) -> list[str]:
+        """Return the numbers of pushed tasks that are missing on the server."""
+        return sorted(set(self.state.numbers) - self.listed)
+
+    @property
+    def is_altered(self) -> bool:
+        """Return whether the project or any task differs from the pushed state."""
+        return bool(self.settings or self.changed or self.missing)
+
+    def alteration(self, project: LabelStudioProject, *, quarantined: int) -> ProjectAlteration:
+        return ProjectAlteration(
+            room=project.key,
+            settings=self.settings,
+            changed_tasks=len(self.changed) - len(self.added),
+            added_tasks=len(self.added),
+            missing_tasks=len(self.missing),
+            quarantined=quarantined,
+        )
+
+
+def restore_studio_project(
+    client: LabelStudioClient,
+    project: LabelStudioProject,
+    differences: ProjectDifferences,
+    marks_of: Callable[[str], Sequence[Result]],
+) -> str:
+    """Restore the pushed settings and tasks of a Label Studio project; return "" or the error text.
+
+    Call it after all answers are stored in the ledger.
+
+    Args:
+        client: Label Studio.
+        project: Project to restore.
+        differences: Differences from the pushed state.
+        marks_of: Function that returns the prefilled annotations of a task by its ledger id.
+    """
+    state = differences.state
+    changed = [number for number in differences.changed if number in state.numbers]
+    try:
+        for number in differences.added:
+            client.delete(f"/api/tasks/{number}/")
+        for number in changed:
+            id_ = state.numbers[number]
+            client.patch(f"/api/tasks/{number}/", {"data": state.tasks[id_]})
+            _restore_predictions(client, number, marks_of(id_))
+        if differences.settings:
+            settings = {name: state.settings.get(name, "") for name in differences.settings}
+            client.patch(f"/api/projects/{project.project}/", settings)
+        at = client.server_time().isoformat()
+    except MachineError as error:
+        return str(error)
+    state.restored |= dict.fromkeys(changed if not differences.settings else ("", *changed), at)
+    for number in differences.missing:
+        del state.numbers[number]
+    return ""
+
+
+def _restore_predictions(client: LabelStudioClient, number: str, results: Sequence[Result]) -> None:
+    stored: list[Mapping[str, Any]] = client.get("/api/predictions/", task=number)
+    if [prediction.get("result") for prediction in stored] == ([list(results)] if results else []):
+        return
+    for prediction in stored:
+        client.delete(f"/api/predictions/{prediction['id']}/")
+    if results:
+        body = {"task": int(number), "model_version": PREFILLED, "result": list(results)}
+        client.post("/api/predictions/", body)

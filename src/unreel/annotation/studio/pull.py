@@ -23,11 +23,11 @@ from unreel.annotation.campaign import (
     PrefillStudyArm,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.judgement_parser import parse_judgement
 from unreel.annotation.interfaces.label_studio_tasks import (
     TASK_KEY,
     Result,
     build_prefilled_results,
+    parse_judgement,
 )
 from unreel.annotation.judgements import (
     AnnotationRecord,
@@ -43,19 +43,17 @@ from unreel.annotation.studio.client import (
     build_studio_request_error,
     iter_studio_project_tasks,
 )
-from unreel.annotation.studio.project_state import (
+from unreel.annotation.studio.projects import (
     LISTED,
+    LabelStudioProject,
     ProjectAlteration,
     ProjectDifferences,
     PushedProjectState,
     build_pushed_project_state,
-    read_pushed_project_states,
-    restore_studio_project,
-)
-from unreel.annotation.studio.projects import (
-    LabelStudioProject,
     format_project_marker,
+    read_pushed_project_states,
     read_stored_projects,
+    restore_studio_project,
 )
 
 SEEN = "seen"
@@ -107,7 +105,6 @@ class ProjectPullContext:
         return build_prefilled_results(self.tasks[task], swapped=assignment.swapped)
 
     def origin(self, annotation: object) -> str:
-        """Return the origin id of an annotation: the project's marker and the annotation's number."""
         mark = format_project_marker(self.campaign.name, self.room.annotator, self.room.batch)
         return f"{mark}/{annotation}"
 
@@ -130,9 +127,6 @@ def pull_campaign_annotations(
         campaign: Name of the campaign.
         on_project: Callback for the counts after each project.
         everything: Whether to fetch known annotations too.
-
-    Raises:
-        MachineError: The server is unreachable or rejects a request.
     """
     known = ledger.campaign(campaign)
     tasks = {task.id: task for task in ledger.tasks(campaign)}

@@ -78,9 +78,6 @@ def read_season_clips(folder: SeasonFolder, *, retired: bool = False) -> SeasonC
     """Read the clips of the season in `folder`, sorted by name.
 
     Clips of removed creators are included only if `retired` is true.
-
-    Raises:
-        UnreelError: The season has not been run.
     """
     current = read_current_clip_names(folder, folder.require_played())
     benchmark, controls = open_season_clip_set(folder), read_clip_controls(folder)
@@ -134,7 +131,6 @@ class SeasonAnswer(NamedTuple):
 
     planned: PlannedQuestion[Clip]
     row: Mapping[str, Any]
-    """Row of the answers table."""
     read: Verdict | Failure
     """Parsed verdict, or the reason why there is none."""
 
@@ -156,9 +152,6 @@ def read_season_answers(
     Removed reviewers are included. Clips of removed creators are included only with a `clips` that
     contains them (see `read_season_clips`), because later reviewers were not asked about them. With
     `people`, voters of the season are reviewers too: see `arena.answers.human_votes`.
-
-    Raises:
-        UnreelError: There are no answers, the condition is unknown, or the answers are about pairs.
     """
     folder = open_season_folder(path)
     entrants, settings = folder.require_played(), read_environment_settings()
@@ -294,11 +287,7 @@ def write_season_votes(folder: "SeasonFolder", source: str, votes: Sequence[Huma
 
 
 def read_season_votes(folder: "SeasonFolder") -> tuple[str, tuple[HumanClipVote, ...]]:
-    """Return the source of a season's human votes, and the votes; both are empty if none are stored.
-
-    Raises:
-        UnreadableSourceError: The file of votes is damaged.
-    """
+    """Return the source of a season's human votes, and the votes; both are empty if none are stored."""
     try:
         stored = StoredSeasonVotes.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
     except FileNotFoundError:

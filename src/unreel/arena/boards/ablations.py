@@ -25,7 +25,7 @@ from unreel.arena.answers.answer_table import (
     get_generated_clip_mask,
     get_real_clip_mask,
 )
-from unreel.arena.boards.entrant_comparison import (
+from unreel.arena.boards.leaderboard_metrics import (
     apply_holm_correction,
     estimate_by_scene_jackknife,
     estimate_percentage_by_jackknife,

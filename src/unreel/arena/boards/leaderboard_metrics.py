@@ -1,12 +1,24 @@
-"""Metrics of both leaderboards: name, description, and whether high or low is better."""
+"""Metrics and rows of the leaderboards, and differences between every two entrants."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Literal
 
+import numpy as np
+
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.protocols.paper_formulas import PERCENT
+from unreel.stats.jackknife_values import MOST_GROUPS, JackknifeValues
+from unreel.stats.paired_differences import (
+    DifferenceTestResult,
+    adjust_p_values_by_holm,
+    compute_difference_interval,
+)
+from unreel.stats.proportion import estimate_proportion
+from unreel.stats.row_sample import Array, BoolArray, IntArray
 
 _NO_CREATOR = Unmeasured("a control is no creator")
 
@@ -279,3 +291,192 @@ def get_leaderboard_metric(name: str) -> LeaderboardMetric:
     if name not in known:
         raise UnknownNameError("figure", name, sorted(known))
     return known[name]
+
+
+Figure = Callable[[Array], Array]
+"""Function from sums, one set per row, to values; NaN if undefined."""
+_EVEN = PERCENT / 2
+
+
+@dataclass(frozen=True, slots=True)
+class JackknifeTestResult:
+    """Jackknife estimate with its confidence interval, and the p-value of its difference from 0."""
+
+    value: Measured
+    p: float | None = None
+
+
+def sum_by_scene(scene: IntArray, *columns: Array) -> Array:
+    """Sum each of the equally long `columns` within each scene; return one row per scene with data."""
+    _, group = np.unique(scene, return_inverse=True)
+    sums = [np.bincount(group, weights=column) for column in columns]
+    return np.stack(sums, axis=1) if len(scene) else np.zeros((0, len(columns)))
+
+
+def estimate_by_scene_jackknife(
+    figure: Figure, sums: Array, *, n: int, reach: float = math.inf
+) -> JackknifeTestResult:
+    """Compute the statistic `figure` over all scenes, with a jackknife interval over scenes.
+
+    Args:
+        figure: Function from sums to the value of the statistic.
+        sums: Sums by scene, one row per scene.
+        n: Number of answers behind the sums.
+        reach: Largest possible absolute value of the statistic.
+    """
+    if not n:
+        return JackknifeTestResult(Unmeasured("nothing was answered on both sides"))
+    total = sums.sum(axis=0, keepdims=True)
+    groups = np.arange(len(sums)) % MOST_GROUPS
+    left = np.zeros((min(len(sums), MOST_GROUPS), sums.shape[1]))
+    np.add.at(left, groups, sums)
+    with np.errstate(divide="ignore", invalid="ignore"):  # empty sums
+        value = float(figure(total)[0])
+        without = figure(total - left)
+    if not math.isfinite(value):
+        return JackknifeTestResult(Unmeasured("needs answers about real and about generated clips"))
+    interval = compute_difference_interval(
+        value, JackknifeValues(without), n=n, few=len(sums), reach=reach
+    )
+    return (
+        JackknifeTestResult(interval.estimate, interval.p)
+        if isinstance(interval, DifferenceTestResult)
+        else JackknifeTestResult(interval)
+    )
+
+
+def estimate_percentage_by_jackknife(figure: Figure, sums: Array, *, n: int) -> Measured:
+    """Compute `figure` over all scenes as by `estimate_by_scene_jackknife`, within 0 to 100."""
+    result = estimate_by_scene_jackknife(
+        lambda rows: figure(rows) - _EVEN, sums, n=n, reach=_EVEN
+    ).value
+    if isinstance(result, Unmeasured):
+        return result
+    value, low, high = (end + _EVEN for end in (result.value, result.low, result.high))
+    return replace(result, value=value, low=low, high=high)
+
+
+def estimate_percentage(count: int, n: int) -> Measured:
+    """Return `count` of `n` independent answers in percent, with a confidence interval."""
+    estimate = estimate_proportion(count, n)
+    return estimate.scaled(PERCENT) if isinstance(estimate, Estimate) else estimate
+
+
+def apply_holm_correction(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return p-values with Holm's correction for multiple tests; a `None` stays and is not counted."""
+    corrected = iter(adjust_p_values_by_holm([p for p in p_values if p is not None]))
+    return [None if p is None else next(corrected) for p in p_values]
+
+
+SURE = 0.05
+"""Family-wise error rate of the claims."""
+_ALIKE_PLACES = 9
+"""Number of decimal places at which means are compared: smaller differences are rounding errors."""
+
+
+def rank_means(values: Sequence[float], *, better: Literal["high", "low"]) -> list[int]:
+    """Return the rank of each mean, from 1; equal means share the better rank."""
+    sign = -1 if better == "high" else 1
+    keys = [round(sign * value, _ALIKE_PLACES) for value in values]
+    return [1 + sum(other < key for other in keys) for key in keys]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntrantComparisons:
+    """Comparison of every two entrants of a leaderboard (rows and columns are entrants)."""
+
+    above: Array
+    """Fraction of resamples in which the row is above the column; a tie counts one half."""
+    sure: BoolArray
+    """Whether the row is above the column after correction for all pairs (Holm)."""
+
+    def share(self, i: int, j: int) -> float:
+        """Return the fraction of bootstrap resamples in which entrant `i` is above entrant `j`."""
+        return float(self.above[i, j])
+
+
+def compare_entrants(
+    values: Array, *, better: Literal["high", "low"], n_scenes: int
+) -> EntrantComparisons:
+    """Compare every two entrants of a leaderboard on the same bootstrap resamples.
+
+    Args:
+        values: One column per entrant: row 0 has the observed values, each further row a resample.
+        better: Whether high or low values are better.
+        n_scenes: Number of scenes that were resampled.
+    """
+    observed, draws = values[0], values[1:]
+    size = values.shape[1]
+    above = np.full((size, size), 0.5)
+    sign = 1.0 if better == "high" else -1.0
+    for i in range(size):
+        gap = sign * (draws[:, [i]] - draws)
+        known = np.isfinite(gap)
+        wins = np.where(known, (gap > 0) + 0.5 * (gap == 0), 0.0).sum(axis=0)
+        above[i] = np.where(known.any(axis=0), wins / np.maximum(known.sum(axis=0), 1), 0.5)
+    return EntrantComparisons(
+        above, _select_significant_wins(sign * observed, sign * draws, n_scenes=n_scenes)
+    )
+
+
+def find_leading_entrants(
+    values: Array, *, better: Literal["high", "low"], n_scenes: int, best: int | None = None
+) -> BoolArray:
+    """Return a mask of the entrants that the best one does not significantly beat.
+
+    The differences between the best and each other entrant are tested on the same resamples and
+    corrected by Holm. With one entrant there is no leader.
+
+    Args:
+        values: One column per entrant: row 0 has the observed values, each further row a resample.
+        better: Whether high or low values are better.
+        n_scenes: Number of scenes that were resampled.
+        best: Index of the first entrant, if another metric decides it.
+    """
+    size = values.shape[1]
+    if size <= 1:
+        return np.zeros(size, dtype=np.bool_)
+    sign = 1.0 if better == "high" else -1.0
+    best = int(np.argmax(sign * values[0])) if best is None else best
+    gap = sign * (values[0, best] - values[0])
+    chance = _compute_p_values(sign * values[0], sign * values[1:], n_scenes=n_scenes)[best]
+    others = np.delete(np.arange(size), best)
+    leading = np.ones(size, dtype=np.bool_)
+    beaten = np.array(adjust_p_values_by_holm(chance[others].tolist())) <= SURE
+    leading[others] = ~(beaten & (gap[others] > 0))
+    return leading
+
+
+def _select_significant_wins(observed: Array, draws: Array, *, n_scenes: int) -> BoolArray:
+    """Return whether the row's entrant is significantly above the column's (Holm over all pairs)."""
+    size = len(observed)
+    sure = np.zeros((size, size), dtype=np.bool_)
+    if size <= 1:
+        return sure
+    chance = _compute_p_values(observed, draws, n_scenes=n_scenes)
+    first, second = np.triu_indices(size, 1)
+    corrected = np.array(adjust_p_values_by_holm(chance[first, second].tolist()))
+    for i, j in zip(first[corrected <= SURE], second[corrected <= SURE], strict=True):
+        winner, loser = (i, j) if observed[i] > observed[j] else (j, i)
+        sure[winner, loser] = True
+    return sure
+
+
+def _compute_p_values(observed: Array, draws: Array, *, n_scenes: int) -> Array:
+    """Return p-values between every two entrants by Student's t, with bootstrap standard errors."""
+    from scipy.special import stdtr
+
+    if n_scenes <= 1 or not len(draws):
+        return np.ones((len(observed), len(observed)))
+    off = np.where(np.isfinite(draws), draws - observed, 0.0)
+    off = off - off.mean(axis=0)
+    together = off.T @ off / len(off) * n_scenes / (n_scenes - 1)
+    variance = np.diagonal(together)
+    spread = np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2 * together, 0.0))
+    gap = observed[:, None] - observed[None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(gap == 0, 0.0, np.abs(gap) / spread)
+    chance = 2 * stdtr(n_scenes - 1, -np.nan_to_num(t, posinf=np.inf))
+    # No p-value is below that of a sign test in which all scenes agree.
+    raised: Array = np.maximum(chance, 2.0 ** (1 - n_scenes))
+    return raised

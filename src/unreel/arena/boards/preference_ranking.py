@@ -17,13 +17,15 @@ from unreel.arena.answers.answer_table import (
     get_real_clip_mask,
 )
 from unreel.arena.boards.ablations import EVERYBODY, AblationEffect, correct_effect_p_values
-from unreel.arena.boards.entrant_comparison import (
+from unreel.arena.boards.leaderboard_metrics import (
+    REAL_CLIPS,
+    LeaderboardRow,
     estimate_by_scene_jackknife,
     find_leading_entrants,
+    is_above_chance,
     rank_means,
     sum_by_scene,
 )
-from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS, LeaderboardRow, is_above_chance
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured
 from unreel.protocols.paper_formulas import PERCENT
@@ -188,7 +190,6 @@ def _select_reviewer_hits(answers: PairAnswerTable, reviewer: int) -> _Rows:
 def _estimate_first_position_rate(
     answers: PairAnswerTable, reviewer: int, *, seed: int
 ) -> Measured:
-    """Compute the percentage of pairs in which the reviewer takes the first clip for real."""
     mask = (answers.took != SILENT) & (answers.reviewer == reviewer)
     return _estimate_percentage(answers, mask, answers.took == TOOK_FIRST, seed=seed)
 

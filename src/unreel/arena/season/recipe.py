@@ -80,12 +80,7 @@ way = "recompressed"
 
 
 def write_season_template(benchmark: Path, file: Path) -> Sequence[str]:
-    """Write a commented season file for `benchmark` to `file`, and return the creators in it.
-
-    Raises:
-        InvalidSettingError: The file exists.
-        UnreadableSourceError: There is no benchmark at `benchmark`.
-    """
+    """Write a commented season file for `benchmark` to `file`, and return the creators in it."""
     if file.exists():
         raise InvalidSettingError(
             "--out", f"{file} exists and is not replaced", "Name another file"

@@ -61,7 +61,6 @@ class SeasonBenchmark:
         return [e for e in generated if get_first_creator(e.origin) == creator]
 
     def creators(self) -> list[str]:
-        """Return the names of the creators that have clips in the benchmark."""
         return sorted({e.origin.creator for e in self.entries if isinstance(e.origin, Generated)})
 
 
@@ -88,11 +87,7 @@ def get_entry_scene(entry: Entry) -> str:
 
 
 def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBenchmark:
-    """Open the benchmark of `season` and select the scenes of the season.
-
-    Raises:
-        UnreelError: The benchmark cannot be read, has no real clip, or is frozen and incomplete.
-    """
+    """Open the benchmark of `season` and select the scenes of the season."""
     recipe, path = season.recipe, season.benchmark
     mapping = recipe.mapping or None
     benchmark = open_benchmark(path, recipe.layout, mapping=mapping, outside=outside)
@@ -120,11 +115,7 @@ def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBen
 
 
 def require_benchmark_digest(season: Season, benchmark: SeasonBenchmark) -> None:
-    """Check that the opened benchmark is the one that the season's recipe names by its hash.
-
-    Raises:
-        InvalidSettingError: The hash differs, or the recipe has none.
-    """
+    """Check that the opened benchmark is the one that the season's recipe names by its hash."""
     written, actual = season.recipe.digest, benchmark.digest
     if written == actual:
         return

@@ -29,8 +29,7 @@ from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import Trace
 from unreel.core.verdict import Unparsed
 from unreel.protocols.box_space import BoxSpace
-from unreel.protocols.locate.json_parser import MAX_SECONDS, MAX_SEGMENTS
-from unreel.protocols.locate.parser import parse_tagged_segments
+from unreel.protocols.locate.parser import MAX_SECONDS, MAX_SEGMENTS, parse_tagged_segments
 
 _PAIR = 2
 

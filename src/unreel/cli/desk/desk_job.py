@@ -4,7 +4,7 @@ import threading
 import webbrowser
 from pathlib import Path
 
-from unreel.cli.contacted_services import print_model_servers
+from unreel.api.contacts import describe_model_servers
 from unreel.cli.output import SILENCE, print_message
 from unreel.cli.process_signals import StopSignalReceived
 from unreel.core.managed_server import require_free_port
@@ -40,7 +40,7 @@ def serve_desk_application(
     if port:
         require_free_port(host, port)
     models = dict.fromkeys(model for each in settings.reviewers for model in each.models)
-    print_model_servers([*models], environment)
+    print_message(*describe_model_servers([*models], environment))
     addresses: list[str] = []
 
     def print_link(path: str) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unreel.cli.contacted_services import print_external_reviewers, print_model_servers
+from unreel.api.contacts import describe_external_reviewers, describe_model_servers
 from unreel.cli.evaluation.scorecard_output import (
     build_condition_scorecard_rows,
     explain_empty_scorecards,
@@ -327,8 +327,9 @@ def evaluate_models(  # noqa: PLR0913  one parameter for each option
     )
     if dry_run:
         return partial(print_eval_forecasts, _forecast_eval_runs(runs, way), as_json=as_json)
-    print_model_servers([run.recipe.reviewer.model for run in runs], settings)
-    print_external_reviewers([run.recipe.reviewer for run in runs], settings)
+    names = [run.recipe.reviewer.model for run in runs]
+    print_message(*describe_model_servers(names, settings))
+    print_message(*describe_external_reviewers([run.recipe.reviewer for run in runs], settings))
     for run in runs:
         require_conditional_puts(run.place)  # before the longer wait for a table there
         if not run.answers.exists():

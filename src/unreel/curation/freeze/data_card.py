@@ -92,7 +92,6 @@ def _escape_tex(text: str) -> str:
 
 
 def _format_yaml_string(text: str) -> str:
-    """Return `text` as a quoted string that every YAML parser reads as the same text."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -18,8 +18,14 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import get_safe_suffix, read_clip_id
 from unreel.core.span import convert_to_microseconds
 from unreel.curation.recipe import FreezeRecipeSection
-from unreel.curation.segment import ClipSegment, FileToPublish, build_hashed_path, filter_segments
-from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.segment import (
+    ClipSegment,
+    FileToPublish,
+    build_hashed_path,
+    filter_segments,
+    merge_sorted_runs,
+)
+from unreel.curation.segment_table import CurationJob, CurationState
 from unreel.curation.step_execution import (
     CurationContext,
     Given,
@@ -27,7 +33,6 @@ from unreel.curation.step_execution import (
     format_canonical_json,
     to_json_values,
 )
-from unreel.curation.working_table import merge_sorted_runs
 from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row, Stage, WorkerResources, convert_to_failed_row, is_failed_row
 from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
@@ -242,12 +247,7 @@ class BenchmarkMedia:
 def copy_benchmark_media(
     media: BenchmarkMedia, location: StorageLocation, context: CurationContext
 ) -> None:
-    """Let workers copy all media files of the benchmark to `location`; existing files are skipped.
-
-    Raises:
-        UnreadableSourceError: A file cannot be copied, or differs from the ingested file; later
-            files are not copied.
-    """
+    """Let workers copy all media files of the benchmark to `location`; existing files are skipped."""
     rows = (
         {
             "key": name,

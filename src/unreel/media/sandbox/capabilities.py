@@ -27,8 +27,7 @@ class _CapabilitySets(ctypes.Structure):
 def drop_capabilities(libc: ctypes.CDLL) -> None:
     """Drop every capability of this process permanently; this needs no rights of its own.
 
-    Raises:
-        OSError: The capabilities cannot be dropped.
+    Raise `OSError` if the capabilities cannot be dropped.
     """
     # Only root may change its bounding set. Other users do not need that: without new
     # privileges no program that is started from here gets a capability.

@@ -103,7 +103,14 @@ def decode_sandbox_reply(
     )
     body = _parse_json_header(take(length))
     if body.keys() == {"failure"}:
-        return _parse_reply_failure(body["failure"])
+        fields = body["failure"]
+        try:
+            reason, detail = FailureReason(fields["reason"]), fields["detail"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise MalformedSandboxReplyError("the failure reason is unknown") from error
+        _require_valid_reply(reason in _REASONS, "this failure reason is not allowed for a file")
+        _require_valid_reply(isinstance(detail, str), "its detail is not text")
+        return Failure(reason, sanitise_reply_text(detail))
     kind = next(iter(body.keys() - {"blobs"}), "")
     _require_valid_reply(
         body.keys() in ({"header", "blobs"}, {"part", "blobs"}), "its header has other fields"
@@ -122,7 +129,9 @@ def _parse_json_header(data: bytes) -> dict[str, Any]:
     )
     try:
         text = data.decode()
-        _require_valid_reply(_measure_nesting_depth(text) <= _DEEPEST, "its header is too deep")
+        steps = _STEPS.findall(_TEXTS.sub("", _ESCAPES.sub("", text)))
+        depth = max(accumulate(1 if step in "[{" else -1 for step in steps), default=0)
+        _require_valid_reply(depth <= _DEEPEST, "its header is too deep")
         body = json.loads(
             text,
             parse_constant=_parse_finite_number,
@@ -136,11 +145,6 @@ def _parse_json_header(data: bytes) -> dict[str, Any]:
         raise MalformedSandboxReplyError("its header is not JSON") from error
     _require_valid_reply(isinstance(body, dict), "its header is not an object")
     return dict(body)
-
-
-def _measure_nesting_depth(text: str) -> int:
-    steps = _STEPS.findall(_TEXTS.sub("", _ESCAPES.sub("", text)))
-    return max(accumulate(1 if step in "[{" else -1 for step in steps), default=0)
 
 
 def _parse_finite_number(text: str) -> float:
@@ -165,22 +169,12 @@ def _build_unique_fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _require_blob_sizes(sizes: Any) -> list[int]:
     _require_valid_reply(
-        isinstance(sizes, list) and len(sizes) <= MOST_BLOBS, "its list of blobs cannot be"
+        isinstance(sizes, list) and len(sizes) <= MOST_BLOBS, "its list of blobs is invalid"
     )
     _require_valid_reply(
-        all(type(size) is int and size >= 0 for size in sizes), "a blob's size cannot be"
+        all(type(size) is int and size >= 0 for size in sizes), "a blob's size is invalid"
     )
     return list(sizes)
-
-
-def _parse_reply_failure(fields: Any) -> Failure:
-    try:
-        reason, detail = FailureReason(fields["reason"]), fields["detail"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise MalformedSandboxReplyError("the failure reason is unknown") from error
-    _require_valid_reply(reason in _REASONS, "this failure reason is not allowed for a file")
-    _require_valid_reply(isinstance(detail, str), "its detail is not text")
-    return Failure(reason, sanitise_reply_text(detail))
 
 
 def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls

@@ -1,12 +1,8 @@
 """The protocol `locate`: every generated segment of a clip, with regions, category and reason.
 
 Where to look:
-    `parser.py`: from an answer's text to segments; the tags of ViF-CoT.
-    `json_parser.py`: a JSON list of segments.
-    `segment_overlap.py`: overlap of segments and of tubes.
-    `matching_conventions.py`: the matching rules of `activitynet` and `avdeepfake1m`.
-    `average_precision.py`: average precision on resamples.
-    `segment_comparison.py`: answered segments compared with annotated ones.
+    `parser.py`: from an answer's text to segments, as JSON or in the tags of ViF-CoT.
+    `segment_comparison.py`: overlap of answered segments with annotated ones, and matching rules.
     `scorer.py`: the scorecard.
 """
 

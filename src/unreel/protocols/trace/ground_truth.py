@@ -53,10 +53,8 @@ def build_trace_truths(
 ) -> tuple[TraceTruth, ...]:
     """Build the ground truths of a clip for `trace`: one per annotation row.
 
-    A clip without annotation rows has one ground truth, without a trace.
-
-    Raises:
-        InvalidValueError: The duration of the clip is unknown.
+    A clip without annotation rows has one ground truth, without a trace. Raise `InvalidValueError`
+    if the duration of the clip is unknown.
     """
     (clip,) = ground_truth
     if duration_us is None:

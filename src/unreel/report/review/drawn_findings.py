@@ -15,9 +15,8 @@ from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import LocateVerdict, TraceVerdict, Unparsed
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
-from unreel.media.annotated_copy_messages import OnFrames
 from unreel.media.overlay import OverlayCommentary, ReviewerOverlayLane
-from unreel.media.reader import MediaReader
+from unreel.media.reader import MediaReader, OnFrames
 from unreel.pages.player import (
     SHORTEST_US,
     PlayerBoxSpec,
@@ -50,7 +49,7 @@ def write_annotated_clip(
         with OutputDirectory(out, published=True).create(ANNOTATED) as file:
             copy = reader.annotate(review.clip.location, commentary, into=file, on_frames=on_frames)
             if isinstance(copy, Failure):
-                raise MediaError(copy)
+                raise MediaError(copy.reason, copy.detail)
     except MediaError as error:
         if error.failure.reason is not FailureReason.OUT_OF_TIME:
             return error.failure

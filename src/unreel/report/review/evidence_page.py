@@ -30,11 +30,10 @@ from unreel.core.span import (
 from unreel.core.trace import Trace
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
-from unreel.media.annotated_copy_messages import OnFrames
 from unreel.media.decode import Rgb
 from unreel.media.overlay import add_caption_panel, draw_box_outline, get_palette_colour
 from unreel.media.picture import decode_jpeg, encode_jpeg, encode_png, scale_down_picture
-from unreel.media.reader import MediaReader, SampledFrame
+from unreel.media.reader import MediaReader, OnFrames, SampledFrame
 from unreel.pages import player
 from unreel.pages.html_page import build_html_page, render_template
 from unreel.pages.playable_clip import BESIDE, PlayerVideo, build_data_uri, prepare_player_video

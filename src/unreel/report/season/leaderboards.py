@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from unreel.arena.boards.ablations import EVERYBODY, AblationEffect, ReviewerBias
 from unreel.arena.boards.leaderboard_metrics import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.season.folder import SeasonFolder
-from unreel.arena.season_ranking import (
+from unreel.arena.boards.ranking import (
     is_leaderboard_row_of_entrant,
     iter_pair_answers_and_leaderboards,
     iter_season_leaderboards,
 )
+from unreel.arena.season.folder import SeasonFolder
 from unreel.core.estimate import Estimate
 from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.report.boards.board import BoardPanel

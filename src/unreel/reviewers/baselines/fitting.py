@@ -150,10 +150,8 @@ def cross_fit_baseline(
 
     The model of a cell (see `folds.py`) is fitted without the creators and scenes of the cell.
     Clips whose features cannot be extracted are skipped. A question about a clip fails if the clip
-    has no features, or if too few clips remain to fit the model of its cell.
-
-    Raises:
-        InvalidValueError: There are too few scenes, or no cell leaves clips of both labels.
+    has no features, or if too few clips remain to fit the model of its cell. Raise
+    `InvalidValueError` if there are too few scenes, or no cell leaves clips of both labels.
     """
     learned = sorted(_iter_clip_features(clips, extract), key=lambda row: row.clip)
     folding = assign_clip_folds([row.owner for row in learned], seed=seed)

@@ -234,10 +234,8 @@ def build_thinking_request_fields(
 def apply_resize_bounds(family: ModelFamily, space: str) -> ModelFamily:
     """Return `family` with the resize bounds that `space` declares, for example `resized 3136-50176`.
 
-    Any other declaration leaves the family unchanged.
-
-    Raises:
-        InvalidSettingError: The bounds are invalid, or the family's boxes do not depend on them.
+    Any other declaration leaves the family unchanged. Raise `InvalidSettingError` if the bounds are
+    invalid, or the family's boxes do not depend on them.
     """
     if not space.startswith(RESIZED):
         return family

@@ -22,7 +22,7 @@ from unreel.reviewers.endpoint.budget import (
 )
 from unreel.reviewers.endpoint.client import ModelServerClient
 from unreel.reviewers.endpoint.load_control import ConcurrencyLimiter
-from unreel.reviewers.endpoint.model_address import PROVIDERS, ModelAddress, parse_model_address
+from unreel.reviewers.endpoint.model_address import PROVIDERS, parse_model_address
 from unreel.reviewers.endpoint.model_families import (
     RESIZED,
     ModelFamily,
@@ -208,14 +208,37 @@ class EndpointReviewer:
                 f"a key would be sent to {address.server} in clear",
                 "Write https://, or tunnel it to 127.0.0.1",
             )
-        self._family = apply_resize_bounds(
+        family = apply_resize_bounds(
             detect_model_family(address, io_format.family), io_format.box_space or ""
         )
-        _require_supported_format(self._family, io_format, address)
+        self._family = family
+        remedy = "Leave it out, or name the model's family"
+        if io_format.show == "clip" and not family.video:
+            raise InvalidSettingError(
+                "show", f"the {family.name} family cannot be shown the clip", remedy
+            )
+        if io_format.show == "video" and family.kind not in TELLS_TIMES:
+            raise InvalidSettingError(
+                "show", f"the timestamp format of the {family.name} family is not known", remedy
+            )
+        if io_format.show == "video" and address.provider not in TAKE_FRAMES:
+            raise InvalidSettingError(
+                "show",
+                f"{address.provider} takes no video made of frames",
+                "Serve it with `unreel serve`, or show frames",
+            )
+        if io_format.seed is not None and not family.seeds:
+            raise InvalidSettingError("seed", f"the {family.name} family takes no seed", remedy)
         self._show = io_format.show
         is_resized = (io_format.box_space or "").startswith(RESIZED)
         self._box_space = None if is_resized else io_format.box_space
-        self._fields = _build_request_fields(address, self._family, io_format)
+        length_field = PROVIDERS[address.provider].length_field
+        request: dict[str, Any] = {"model": address.model, length_field: io_format.max_tokens}
+        if io_format.temperature is not None and family.temperature:
+            request["temperature"] = io_format.temperature
+        if io_format.seed is not None:
+            request["seed"] = io_format.seed
+        self._fields = request
         self._name = format_endpoint_model_name(model, io_format)
         self._model = address.model
         self._key_words = key_words
@@ -281,37 +304,3 @@ class EndpointReviewer:
 
     def _redact(self, text: str) -> str:
         return text.replace(self._secret, "[key]") if self._secret else text
-
-
-def _require_supported_format(
-    family: ModelFamily, io_format: ModelIOFormat, address: ModelAddress
-) -> None:
-    remedy = "Leave it out, or name the model's family"
-    if io_format.show == "clip" and not family.video:
-        raise InvalidSettingError(
-            "show", f"the {family.name} family cannot be shown the clip", remedy
-        )
-    if io_format.show == "video" and family.kind not in TELLS_TIMES:
-        raise InvalidSettingError(
-            "show", f"the timestamp format of the {family.name} family is not known", remedy
-        )
-    if io_format.show == "video" and address.provider not in TAKE_FRAMES:
-        raise InvalidSettingError(
-            "show",
-            f"{address.provider} takes no video made of frames",
-            "Serve it with `unreel serve`, or show frames",
-        )
-    if io_format.seed is not None and not family.seeds:
-        raise InvalidSettingError("seed", f"the {family.name} family takes no seed", remedy)
-
-
-def _build_request_fields(
-    address: ModelAddress, family: ModelFamily, io_format: ModelIOFormat
-) -> dict[str, Any]:
-    length_field = PROVIDERS[address.provider].length_field
-    request: dict[str, Any] = {"model": address.model, length_field: io_format.max_tokens}
-    if io_format.temperature is not None and family.temperature:
-        request["temperature"] = io_format.temperature
-    if io_format.seed is not None:
-        request["seed"] = io_format.seed
-    return request

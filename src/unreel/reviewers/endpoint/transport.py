@@ -1,7 +1,6 @@
 """One HTTP request to a model server, and its response parsed to a reply or a failure."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -55,7 +54,28 @@ def parse_chat_response(reply: HttpReply, *, now: datetime) -> Reply | RequestFa
         return _build_malformed_response_failure(
             f"an error with status {reply.status}: {_format_error_message(reply.body)!r}"
         )
-    return _parse_chat_completion(body)
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        return _build_malformed_response_failure("the body has no choices[0].message")
+    usage = _parse_token_usage(body.get("usage"))
+    ended = _parse_finish_reason(choice.get("finish_reason"))
+    text, refusal = message.get("content"), message.get("refusal")
+    if (isinstance(refusal, str) and refusal) or ended == "content_filter":
+        reason = _shorten_to_line(refusal) if isinstance(refusal, str) else ended
+        failure = Failure(FailureReason.REFUSED, reason)
+        return RequestFailure(failure=failure, final=True, usage=usage, billable=True)
+    if text is not None and not isinstance(text, str):
+        return _build_malformed_response_failure(
+            f"choices[0].message.content is a {type(text).__name__}, not a text"
+        )
+    if not text or text.isspace():
+        failure = Failure(FailureReason.EMPTY_REPLY, f"no text came, finish_reason is {ended}")
+        return RequestFailure(failure=failure, final=ended == "length", usage=usage, billable=True)
+    named = body.get("model")
+    answered_by = _shorten_to_line(named) if isinstance(named, str) else None
+    return Reply(text=_replace_lone_surrogates(text), usage=usage, answered_by=answered_by)
 
 
 def build_reply_from_json_response(reply: HttpReply, *, now: datetime) -> Reply | RequestFailure:
@@ -84,31 +104,6 @@ def _parse_json_body(body: bytes) -> Any:
         return None
 
 
-def _parse_chat_completion(body: Mapping[str, Any]) -> Reply | RequestFailure:
-    choices = body.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
-        return _build_malformed_response_failure("the body has no choices[0].message")
-    usage = _parse_token_usage(body.get("usage"))
-    ended = _parse_finish_reason(choice.get("finish_reason"))
-    text, refusal = message.get("content"), message.get("refusal")
-    if (isinstance(refusal, str) and refusal) or ended == "content_filter":
-        reason = _shorten_to_line(refusal) if isinstance(refusal, str) else ended
-        failure = Failure(FailureReason.REFUSED, reason)
-        return RequestFailure(failure=failure, final=True, usage=usage, billable=True)
-    if text is not None and not isinstance(text, str):
-        return _build_malformed_response_failure(
-            f"choices[0].message.content is a {type(text).__name__}, not a text"
-        )
-    if not text or text.isspace():
-        failure = Failure(FailureReason.EMPTY_REPLY, f"no text came, finish_reason is {ended}")
-        return RequestFailure(failure=failure, final=ended == "length", usage=usage, billable=True)
-    named = body.get("model")
-    answered_by = _shorten_to_line(named) if isinstance(named, str) else None
-    return Reply(text=_replace_lone_surrogates(text), usage=usage, answered_by=answered_by)
-
-
 def _parse_finish_reason(reason: object) -> str:
     if isinstance(reason, str):
         return _shorten_to_line(reason)
@@ -120,9 +115,8 @@ def _parse_error_response(reply: HttpReply, *, now: datetime) -> RequestFailure:
     wait_s = parse_retry_after(reply.retry_after, now=now)
     if reply.status == HTTPStatus.TOO_MANY_REQUESTS:
         failure = Failure(FailureReason.RATE_LIMITED, detail)
-        return RequestFailure(
-            failure=failure, final=_is_out_of_quota(reply.body), retry_after_s=wait_s
-        )
+        is_final = b'"insufficient_quota"' in reply.body
+        return RequestFailure(failure=failure, final=is_final, retry_after_s=wait_s)
     if reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR or reply.status in _PASSING:
         failure = Failure(FailureReason.SERVER_ERROR, detail)
         return RequestFailure(failure=failure, retry_after_s=wait_s)
@@ -146,10 +140,6 @@ def _is_token_count(value: object) -> TypeGuard[int]:
 
 def _build_malformed_response_failure(detail: str) -> RequestFailure:
     return RequestFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True)
-
-
-def _is_out_of_quota(body: bytes) -> bool:
-    return b'"insufficient_quota"' in body
 
 
 def _format_error_message(body: bytes) -> str:

@@ -20,7 +20,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
 from unreel.reviewers.endpoint.model_families import format_box_space, get_model_family
-from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName
+from unreel.reviewers.local.checkpoint import CheckpointInputSpec, FamilyName
 from unreel.reviewers.message_parts import (
     FrameTiming,
     ImagePart,
@@ -83,8 +83,7 @@ class RequestEncoder:
     def open(cls, folder: str | Path, input_spec: CheckpointInputSpec) -> "RequestEncoder":
         """Open the processor of the checkpoint in `folder`; no weights are loaded.
 
-        Raises:
-            InvalidSettingError: The folder has no processor of the model family.
+        Raise `InvalidSettingError` if the folder has no processor of the model family.
         """
         return cls(folder, input_spec)
 
@@ -250,15 +249,12 @@ class RequestEncoder:
         )
         media: dict[str, Any] = {"images": pictures} if pictures else {}
         if videos:
-            media |= {"videos": videos, "videos_kwargs": self._video_settings(timings)}
+            settings: dict[str, Any] = {"video_metadata": timings, "do_sample_frames": False}
+            if self._taught.family != "videollama3":
+                # Set explicitly, because the default changes with transformers 5.22.
+                settings["cap_pixels_per_frame"] = False
+            media |= {"videos": videos, "videos_kwargs": settings}
         return dict(self._processor(text=[text], return_tensors="pt", **media))
-
-    def _video_settings(self, timings: list[VideoMetadata]) -> dict[str, Any]:
-        settings: dict[str, Any] = {"video_metadata": timings, "do_sample_frames": False}
-        if self._taught.family != "videollama3":
-            # Set explicitly, because the default changes with transformers 5.22.
-            settings["cap_pixels_per_frame"] = False
-        return settings
 
     def _target_ids(self, target: str) -> torch.Tensor:
         ids = self._processor.tokenizer(target, add_special_tokens=False).input_ids

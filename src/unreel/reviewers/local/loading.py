@@ -33,8 +33,7 @@ _KNOWN = frozenset({"c8ee3ef7bd02674546e45cd9715a86392618c4813ed06d8536cc2f7fcc4
 def patch_rope_positions(model: torch.nn.Module) -> None:
     """Make every Qwen2.5-VL in `model` compute positions like vLLM; other models stay unchanged.
 
-    Raises:
-        InvalidSettingError: The installed transformers has an unknown version of the method.
+    Raise `InvalidSettingError` if the installed transformers has an unknown version of the method.
     """
     for inner in model.modules():
         if isinstance(inner, Qwen2_5_VLModel):
@@ -45,8 +44,7 @@ def patch_rope_positions(model: torch.nn.Module) -> None:
 def require_known_rope_method(method: Any) -> None:
     """Raise if transformers' method of rope positions is not one that `patch_rope_positions` replaces.
 
-    Raises:
-        InvalidSettingError: The installed transformers has an unknown version of the method.
+    Raise `InvalidSettingError` if the installed transformers has an unknown version of the method.
     """
     source_hash = sha256(inspect.getsource(method).encode()).hexdigest()
     if source_hash not in _KNOWN:
@@ -129,11 +127,10 @@ _UNREADABLE = (ImportError, KeyError, OSError, RuntimeError, SafetensorError, Ty
 def load_local_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> Any:
     """Load the model in `folder`, with its base model if it is an adapter.
 
-    The model decodes greedily by default; the sampling settings in the folder are ignored.
-
-    Raises:
-        UnreadableSourceError: The weights cannot be read, or are not safe to load.
-        InvalidSettingError: It is not a standard LoRA adapter, or its base model is unknown or differs.
+    The model decodes greedily by default; the sampling settings in the folder are ignored. Raise
+    `UnreadableSourceError` if the weights cannot be read, or are not safe to load, or
+    `InvalidSettingError` if it is not a standard LoRA adapter, or its base model is unknown or
+    differs.
     """
     path = find_model_folder(folder)
     if not (path / ADAPTER).is_file():

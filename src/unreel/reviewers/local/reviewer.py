@@ -122,7 +122,8 @@ class LocalReviewer:
                 following = self._next() if len(batch) < self._most else None
             if batch and isinstance(model, _LoadedModel):
                 self._answer(batch, model)
-        self._refuse_rest()
+        while (waiting := self._next()) is not None:
+            waiting.settle(Failure(FailureReason.STOPPED, "the reviewer was closed"))
 
     def _next(self) -> _WaitingRequest | None:
         try:
@@ -132,10 +133,6 @@ class LocalReviewer:
         if following is None:
             self._waiting.put(None)  # keep the end marker for the outer loop
         return following
-
-    def _refuse_rest(self) -> None:
-        while (waiting := self._next()) is not None:
-            waiting.settle(Failure(FailureReason.STOPPED, "the reviewer was closed"))
 
     def _encode(
         self, waiting: _WaitingRequest, model: "_LoadedModel | Failure"

@@ -15,20 +15,18 @@ from unreel.reviewers.local.checkpoint import (
     ADAPTER,
     CONFIG,
     SETTING,
+    CheckpointInputSpec,
+    FamilyName,
+    Form,
     LocalCheckpoint,
     ServedAdapter,
     build_adapter_arguments,
     compute_weights_digest,
     get_checkpoint_display_name,
     read_checkpoint,
+    read_checkpoint_input_spec,
     read_model_json,
     read_served_adapter,
-)
-from unreel.reviewers.local.input_format import (
-    CheckpointInputSpec,
-    FamilyName,
-    Form,
-    read_checkpoint_input_spec,
 )
 
 LOOPBACK = "127.0.0.1"
@@ -112,13 +110,19 @@ def plan_vllm_server(
 ) -> VllmServerPlan:
     """Plan the vLLM server for the model or adapter in `checkpoint`, and for further `adapters`.
 
-    All adapters must have the same base model.
-
-    Raises:
-        UnreadableSourceError: A folder lacks required files or has invalid files.
-        InvalidSettingError: The parts are not compatible, or vLLM cannot serve them.
+    All adapters must have the same base model. Raise `UnreadableSourceError` if a folder lacks
+    required files or has invalid files, or `InvalidSettingError` if the parts are not compatible,
+    or vLLM cannot serve them.
     """
-    chosen = _read_served_checkpoint(checkpoint)
+    if (checkpoint / ADAPTER).is_file():
+        input_spec = read_checkpoint_input_spec(checkpoint)
+        if input_spec is None or input_spec.base is None:
+            raise UnreadableSourceError(
+                str(checkpoint),
+                "an adapter that does not name its base",
+                f"Serve the base: unreel serve BASE --adapter NAME={checkpoint}",
+            )
+    chosen = read_checkpoint(checkpoint)
     full = chosen if chosen.base is None else read_checkpoint(chosen.base)
     base, family = full.folder.resolve(), full.taught.family
     config = read_model_json(base / CONFIG, "Name a folder with a model's config.json")
@@ -168,18 +172,6 @@ def plan_vllm_server(
         else {},
         remarks=tuple(remarks),
     )
-
-
-def _read_served_checkpoint(checkpoint: Path) -> LocalCheckpoint:
-    if (checkpoint / ADAPTER).is_file():
-        input_spec = read_checkpoint_input_spec(checkpoint)
-        if input_spec is None or input_spec.base is None:
-            raise UnreadableSourceError(
-                str(checkpoint),
-                "an adapter that does not name its base",
-                f"Serve the base: unreel serve BASE --adapter NAME={checkpoint}",
-            )
-    return read_checkpoint(checkpoint)
 
 
 def _get_declared_input_spec(checkpoint: LocalCheckpoint) -> CheckpointInputSpec | None:

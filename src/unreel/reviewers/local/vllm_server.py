@@ -98,10 +98,10 @@ def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallati
 def require_safe_serving_address(settings: VllmServerSettings) -> None:
     """Raise if the server's port is in use, or if others could use the server without a key.
 
-    Raises:
-        InvalidSettingError: The port is in use, or others can reach it and no key is set.
+    Raise `InvalidSettingError` if the port is in use, or others can reach it and no key is set.
     """
-    if not _is_loopback_host(settings.host) and not read_secret_variable(KEY):
+    is_loopback = settings.host in {"localhost", "::1"} or settings.host.startswith("127.")
+    if not is_loopback and not read_secret_variable(KEY):
         raise InvalidSettingError(
             "--host",
             f"every client that reaches {settings.host} could query the model",
@@ -116,10 +116,8 @@ def run_vllm_server(
 ) -> Iterator["VllmServer"]:
     """Start the vLLM server of `plan`, yield it when it is ready, and stop it at the end.
 
-    `tell` receives the server's log lines while it starts.
-
-    Raises:
-        MachineError: The server exited, or did not start within the timeout.
+    `tell` receives the server's log lines while it starts. Raise `MachineError` if the server
+    exited, or did not start within the timeout.
     """
     with tempfile.TemporaryDirectory(prefix="unreel-serve-") as room:
         server = VllmServer(plan, installation, Path(room))
@@ -150,8 +148,7 @@ class VllmServer(ManagedServer):
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
         """Wait until the server offers all models of the plan; `tell` receives its log lines.
 
-        Raises:
-            MachineError: The server exited, or did not start within `seconds`.
+        Raise `MachineError` if the server exited, or did not start within `seconds`.
         """
         names = {model.name for model in self._plan.models}
         self.wait_until(lambda: names <= {*self._offered()}, tell, seconds=seconds)
@@ -187,7 +184,3 @@ def prepare_served_model_folder(plan: VllmServerPlan, room: Path) -> Path:
     for name, text in plan.changed.items():
         folder.write(f"model/{name}", text.encode())
     return room / "model"
-
-
-def _is_loopback_host(host: str) -> bool:
-    return host in {"localhost", "::1"} or host.startswith("127.")

@@ -25,7 +25,7 @@ from unreel.core.errors import (
 )
 from unreel.core.input_files import parse_json_object, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
-from unreel.reviewers.local.input_format import CheckpointInputSpec, write_checkpoint_input_spec
+from unreel.reviewers.local.checkpoint import CheckpointInputSpec, write_checkpoint_input_spec
 from unreel.training.checkpoints import INNER, TrainingCheckpointStore, format_checkpoint_name
 from unreel.training.curve import HELD_OUT, LOSS, Moment, write_training_curve
 from unreel.training.model_card import CheckpointModelCard, write_model_card
