@@ -158,9 +158,8 @@ class EvalRun:
     def benchmark(self) -> Benchmark:
         """Open the benchmark of the run.
 
-        Raises:
-            InvalidSettingError: The benchmark's table names files outside its directory, and that is
-                not allowed.
+        Raise `InvalidSettingError` if the benchmark's table names files outside its directory, and
+        that is not allowed.
         """
         recipe, outside = self.recipe, self.access.outside
         if self.used_outside and not outside:
@@ -175,8 +174,7 @@ class EvalRun:
     def entries(self, benchmark: Benchmark, stats: BenchmarkStats | None = None) -> Iterator[Entry]:
         """Yield the entries of the run, at least one; `stats` counts all rows.
 
-        Raises:
-            UnreelError: The benchmark has no usable entry; the error gives the reason.
+        Raise `UnreelError` if the benchmark has no usable entry; the error gives the reason.
         """
         stats, recipe = stats or BenchmarkStats(), self.recipe
         usable = (e for e in stats.watch(benchmark) if recipe.split in {None, e.split})
@@ -198,9 +196,8 @@ class EvalRun:
     ) -> Iterator[PlannedQuestion[Clip] | UnreadableClip | Rejected]:
         """Yield the questions of the run; the properties of its clips must be stored before.
 
-        Raises:
-            InvalidSettingError: The benchmark has changed since the run sent its questions.
-            UnreadableSourceError: The benchmark gives no question.
+        Raise `InvalidSettingError` if the benchmark has changed since the run sent its questions,
+        or `UnreadableSourceError` if the benchmark gives no question.
         """
         benchmark, scope, stats = self.benchmark(), self.scope, BenchmarkStats()
         entries = self.entries(benchmark, stats)
@@ -228,9 +225,8 @@ def open_run(
 ) -> EvalRun:
     """Open the run at `location`, with its stored recipe.
 
-    Raises:
-        InvalidSettingError: `location` contains no run.
-        UnreadableSourceError: The recipe is damaged, or from another release.
+    Raise `InvalidSettingError` if `location` contains no run, or `UnreadableSourceError` if the
+    recipe is damaged, or from another release.
     """
     stored = _require_stored_recipe(location)
     return EvalRun(
@@ -289,14 +285,12 @@ def evaluate(
     """Send every unanswered question of the run, and store the answers.
 
     The benchmark is read twice: for the clip properties, then for the questions. A long one is read
-    once more before, if answers exist, to check that it is unchanged.
-    `callbacks.on_due` gets the number of due `clips` and `answers`. If there are too many to read
-    ahead, it gets only the largest possible number of answers. Files in the table `facts_table` are
-    not probed again. Questions that `wanted` rejects stay due. `reviewer` replaces the reviewer of
-    the recipe. `pace` decides when rows are committed.
-
-    Raises:
-        InvalidSettingError: The run was begun with another reviewer, recipe or benchmark.
+    once more before, if answers exist, to check that it is unchanged. `callbacks.on_due` gets the
+    number of due `clips` and `answers`. If there are too many to read ahead, it gets only the
+    largest possible number of answers. Files in the table `facts_table` are not probed again.
+    Questions that `wanted` rejects stay due. `reviewer` replaces the reviewer of the recipe. `pace`
+    decides when rows are committed. Raise `InvalidSettingError` if the run was begun with another
+    reviewer, recipe or benchmark.
     """
     recipe, scope = run.recipe, run.scope
     require_conditional_puts(run.place)
@@ -432,15 +426,8 @@ def require_resumable(
 ) -> StoredRecipe | None:
     """Check that `run` may resume the run at its place; return the recipe of its answers, if any.
 
-    Args:
-        run: The requested run.
-        benchmark: Its benchmark, which is read again only if `stats` do not identify it.
-        stats: Statistics of the benchmark, as far as read.
-        reviewer: Name in the answers, if it is already known.
-        on_note: Callback with messages about a resumed run.
-
-    Raises:
-        InvalidSettingError: The stored run has another reviewer, another benchmark or other settings.
+    Raise `InvalidSettingError` if the stored run has another reviewer, another benchmark or other
+    settings.
     """
     before = read_run_recipe(run.place)
     if before is None or not run.answers.count():

@@ -101,8 +101,7 @@ def require_unchanged_benchmark(
 ) -> None:
     """Require that the benchmark of a run has not changed since its questions were sent.
 
-    Raises:
-        InvalidSettingError: The benchmark at `path` differs from the one of the run.
+    Raise `InvalidSettingError` if the benchmark at `path` differs from the one of the run.
     """
     if stored.identity is None or not (
         differs := format_benchmark_change(stored.identity, identity)
@@ -235,8 +234,7 @@ def _format_sample_extent(recipe: EvalRecipe) -> str:
 def read_run_recipe(location: StorageLocation) -> StoredRecipe | None:
     """Read the stored recipe of the run at `location`; `None` if it is missing.
 
-    Raises:
-        UnreadableSourceError: The recipe is damaged, or another release wrote it.
+    Raise `UnreadableSourceError` if the recipe is damaged, or another release wrote it.
     """
     stored = find_run_recipe(location)
     if isinstance(stored, UnusableRecipe):

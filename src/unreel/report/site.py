@@ -309,13 +309,9 @@ class WrittenReport:
 def write_report(
     runs: Sequence[EvalRun], out: Path, *, media: Media = "link", judge: str | None = None
 ) -> WrittenReport:
-    """Write the report of `runs` to the folder `out`; an existing report is replaced. Send nothing.
+    """Write the report of `runs` to the folder `out`; an existing report is replaced.
 
-    Args:
-        runs: Runs of `unreel eval`; those over the same questions share a board.
-        out: Folder, created if missing.
-        media: `link` puts hard or symbolic links to clips into the folder, `copy` copies the clips.
-        judge: Model whose stored rulings score explanations: see `unreel score --judge`.
+    Runs over the same questions share a board. `judge` is the model of stored rulings.
     """
     setting = "runs"
     if not runs:

@@ -398,16 +398,8 @@ def write_evidence_files(
     """Write the evidence page and the annotated clip of `review` into the folder `out`.
 
     The page and the result are first written without the annotated clip, which takes longest, and
-    again when it is finished. Files of an earlier review in `out` are removed.
-
-    Args:
-        review: opinions about one clip.
-        out: folder that is written.
-        reader: reader of the clip.
-        context: data of the page besides the opinions.
-        on_page: callback that receives the page's path as soon as it can be opened.
-        on_parts: callback that receives the parts of the page each time it is written.
-        on_frames: callback that receives the number of frames drawn so far.
+    again when it is finished. Files of an earlier review in `out` are removed. `on_page` receives
+    the page as soon as it can be opened, `on_parts` its parts each time it is written.
     """
     source = Path(review.clip.location)
     for name in (PAGE, RESULT, PDF, ANNOTATED, *BESIDE):

@@ -103,12 +103,7 @@ def check_visible_watermarks(file: Path, reader: MediaReader) -> FileOriginCheck
 
 
 def build_watermark_check(result: WatermarkSearchResult, *, unread: str = "") -> FileOriginCheck:
-    """Describe the watermarks in `result` as a file check.
-
-    Args:
-        result: Detected watermarks.
-        unread: Sentence with the reason why texts were not searched; "" if they were.
-    """
+    """Describe the watermarks in `result` as a file check."""
     sentences = []
     for mark in list(result.found)[:_MOST_MARKS]:
         words = f"The words \u201c{_shorten_text(mark.text)}\u201d stay"
