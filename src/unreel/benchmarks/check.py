@@ -122,10 +122,8 @@ def check_benchmark(
 ) -> BenchmarkCheckResult:
     """Read all rows of the benchmark at `path` once and return the result of the check; open no clip.
 
-    `outside` lets a table name files outside its folder.
-
-    Raises:
-        UnreadableSourceError: The benchmark does not fit the given layout, or fits no layout.
+    `outside` lets a table name files outside its folder. Raise `UnreadableSourceError` if the
+    benchmark does not fit the given layout, or fits no layout.
     """
     benchmark = open_benchmark(path, layout, mapping=mapping, outside=outside)
     counts = _BenchmarkRowCounts()

@@ -84,10 +84,8 @@ def parse_imported_answer(row: Cells) -> ImportedAnswer:
     The clip's name is in one of `NAME_COLUMNS`. A pair is written there as `FIRST | SECOND`, in the
     order shown, or in the columns `first` and `second`. The column `question` may give the key of
     one question instead. The column `text` holds the raw answer; if there is no answer, the column
-    `failure` holds a failure reason or any text.
-
-    Raises:
-        InvalidValueError: The row names no clip, pair or question, or a cell is invalid.
+    `failure` holds a failure reason or any text. Raise `InvalidValueError` if the row names no
+    clip, pair or question, or a cell is invalid.
     """
     key = cells.parse_text_cell(row.get("question"), "question")
     name = "" if key and not _find_name_column(row) else _parse_clip_or_pair_name(row)
@@ -170,9 +168,8 @@ class JoinedAnswers:
     def in_split(self, split: str | None) -> "JoinedAnswers":
         """Return the entries of one split with their answers; all of them if `split` is `None`.
 
-        Raises:
-            UnknownNameError: The split has no entry.
-            InvalidSettingError: The benchmark has no splits.
+        Raise `UnknownNameError` if the split has no entry, or `InvalidSettingError` if the
+        benchmark has no splits.
         """
         if split is None:
             return self
@@ -184,9 +181,8 @@ class JoinedAnswers:
 def require_known_split(known: Collection[str], split: str) -> None:
     """Raise if `split` is none of the `known` splits of a benchmark.
 
-    Raises:
-        UnknownNameError: No entry is in that split.
-        InvalidSettingError: The benchmark has no splits.
+    Raise `UnknownNameError` if no entry is in that split, or `InvalidSettingError` if the benchmark
+    has no splits.
     """
     if split not in known:
         raise build_unknown_split_error(split, known)
@@ -203,11 +199,8 @@ def join_answers_with_entries(
 
     An answer is matched by the entry's name or location, or by a unique file name. Answers about
     pairs are matched with two entries each, in their order. Answers of another protocol than
-    `protocol` are skipped.
-
-    Raises:
-        UnreadableSourceError: The file answers one clip twice, no row of it could be read, or pairs
-            are required and it has none.
+    `protocol` are skipped. Raise `UnreadableSourceError` if the file answers one clip twice, no row
+    of it could be read, or pairs are required and it has none.
     """
     rejected: list[Rejected] = []
     if isinstance(source, Path):
@@ -314,18 +307,8 @@ def build_scorable_rows(
 ) -> ScorableRows:
     """Parse the answers and combine each with its ground truth.
 
-    An entry gives one row; for `trace` it gives one row per annotation row.
-
-    Args:
-        joined: Entries with their answers.
-        protocol: Protocol of the answers.
-        mode: Mode of the parser.
-        prompt: Prompt variant, which selects the parser.
-        space: Coordinate space of boxes: `pixel`, `unit`, `permille` or `model-input WxH`;
-            `trace` needs it.
-
-    Raises:
-        InvalidValueError: The protocol is about pairs and the answers are not, or vice versa.
+    An entry gives one row; for `trace` it gives one row per annotation row. Raise
+    `InvalidValueError` if the protocol is about pairs and the answers are not, or vice versa.
     """
     if space is not None:
         parse_box_space(space, width=1, height=1)  # raises for an unknown name before any row
@@ -382,8 +365,7 @@ def require_scorable_rows(
 ) -> None:
     """Check that there is a row to score; `answers` and `benchmark` name the sources for the error.
 
-    Raises:
-        UnreadableSourceError: No answer fits the benchmark, or none of its rows can be used.
+    Raise `UnreadableSourceError` if no answer fits the benchmark, or none of its rows can be used.
     """
     if scorable.rows:
         return

@@ -155,10 +155,8 @@ def open_benchmark(
     """Open the benchmark at `path`, a directory or a table, in the given or the detected layout.
 
     `mapping` maps fields to columns of a table, see `unreel.benchmarks.columns.KNOWN`. `outside`
-    lets a table name files outside its directory; directory layouts never do.
-
-    Raises:
-        UnreadableSourceError: No layout fits, or several layouts fit and none is given.
+    lets a table name files outside its directory; directory layouts never do. Raise
+    `UnreadableSourceError` if no layout fits, or several layouts fit and none is given.
     """
     if not path.exists():
         is_address = re.match(r"[a-z0-9+]{2,}:/", str(path))
@@ -314,8 +312,7 @@ def read_realism_table(
     | `score`, `problem_description`, `standard_adherence` | the agreed rating, or instead: |
     | `score_1`, `problem_description_1`, `standard_adherence_1`, ... `_3` | rating per annotator |
 
-    Raises:
-        UnreadableSourceError: The table has no location column or no score columns.
+    Raise `UnreadableSourceError` if the table has no location column or no score columns.
     """
     binding = map_fields_to_columns(
         str(table), read_table_column_names(table), mapping, outside=outside

@@ -241,8 +241,7 @@ def _parse_row_label(
 ) -> Label:
     """Return the label of a row from its columns `label` and `is_fake`.
 
-    Raises:
-        InvalidValueError: Both are missing without a default, one is invalid, or they differ.
+    Raise `InvalidValueError` if both are missing without a default, one is invalid, or they differ.
     """
     word, flag = texts.get("label", "").lower(), None
     if not cells.is_blank_cell(values.get("is_fake")):

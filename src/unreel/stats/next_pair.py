@@ -51,10 +51,8 @@ def estimate_strength_posterior(wins: Array, *, spread: float | None = None) -> 
     """Estimate the posterior of strengths; `wins[i, j]` counts how often i was preferred to j.
 
     `spread` is the standard deviation of the prior of strengths; by default it is estimated from
-    the results, near `SPREAD` if they are few.
-
-    Raises:
-        InvalidValueError: `wins` is not a square table of counts, or is too large.
+    the results, near `SPREAD` if they are few. Raise `InvalidValueError` if `wins` is not a square
+    table of counts, or is too large.
     """
     size = len(wins)
     if wins.shape != (size, size) or not 1 < size <= MOST or not np.all(wins >= 0):

@@ -44,8 +44,7 @@ def build_accelerate_config(
 ) -> dict[str, Any]:
     """Return the content of Accelerate's configuration file for the machine of rank 0.
 
-    Raises:
-        InvalidSettingError: The strategy is `single`, but there are several devices.
+    Raise `InvalidSettingError` if the strategy is `single`, but there are several devices.
     """
     n = devices.count * devices.nodes
     if devices.strategy == "single" and n > 1:
@@ -88,14 +87,7 @@ def write_accelerate_config(
     *,
     typed: tuple[str, ...],
 ) -> AccelerateLaunchCommands:
-    """Write Accelerate's configuration file into `folder` and return the launch commands.
-
-    Args:
-        devices: Strategy and number of devices.
-        model: The model to train.
-        folder: Directory of the training.
-        typed: The arguments of the user after `unreel train run`.
-    """
+    """Write Accelerate's configuration file into `folder` and return the launch commands."""
     text = json.dumps(build_accelerate_config(devices, model), indent=1)
     config = OutputDirectory(folder, published=True).write(FILE, text.encode())
     base = ["accelerate", "launch", "--config_file", str(config)]

@@ -342,8 +342,7 @@ def export_training_examples(
 ) -> ExampleExportResult:
     """Write the examples of `parts`, `train` and `held_out`, to the new `folder` for another trainer.
 
-    Raises:
-        UnreadableSourceError: No example could be written.
+    Raise `UnreadableSourceError` if no example could be written.
     """
     into = OutputDirectory(folder, published=True)
     written: set[str] = set()

@@ -45,7 +45,7 @@ from unreel.core.verdict import LocateVerdict, RealityVerdict, TraceVerdict, Ver
 from unreel.engine.clip_facts import StoredClipFacts
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import build_clip_access_settings
-from unreel.evaluation.run_job import NEVER_PUT, EvalRun, open_run
+from unreel.evaluation.run_job import NOT_SENT, EvalRun, open_run
 from unreel.evaluation.scoring import iter_questions_with_answers, parse_stored_answer
 from unreel.evaluation.stored_recipe import find_run_recipe
 from unreel.recipes.validation import RecipeSection, Text
@@ -195,7 +195,7 @@ def read_reviewer_answers(
     if run is None:
         return
     for planned, row in iter_questions_with_answers(run):
-        if isinstance(planned, PlannedQuestion) and row and row["failure_reason"] not in NEVER_PUT:
+        if isinstance(planned, PlannedQuestion) and row and row["failure_reason"] not in NOT_SENT:
             yield SeasonAnswer(
                 planned, row, parse_stored_answer(planned, row, mode=run.recipe.reviewer.parser)
             )

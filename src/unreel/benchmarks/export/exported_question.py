@@ -180,8 +180,7 @@ class ExportRecipeWithMediaFolder:
 def load_export_recipe(folder: Path) -> ExportRecipeWithMediaFolder:
     """Load the recipe of the export in `folder`.
 
-    Raises:
-        UnreadableSourceError: The recipe is missing, damaged, or of another protocol version.
+    Raise `UnreadableSourceError` if the recipe is missing, damaged, or of another protocol version.
     """
     path = folder / RECIPE_FILE
     try:

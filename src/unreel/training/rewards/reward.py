@@ -137,15 +137,7 @@ def _compute_label_reward(
     *,
     evidence: float = 0.0,
 ) -> AnswerReward:
-    """Return the reward of a label with the other reward parts `others`.
-
-    Args:
-        label: Label of the answer.
-        true_label: True label.
-        others: Name, weight and value of each other part.
-        settings: Settings of the reward.
-        evidence: Total weight of the evidence that the question asks for.
-    """
+    """Return the reward of a label with the other reward parts `others`."""
     if isinstance(label, Unparsed):
         return NOTHING
     scale = settings.real_scale if true_label is Label.REAL else settings.generated_scale

@@ -151,8 +151,8 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
     ) -> tuple[list[Any], Any]:
         """Return the batches of a step, and record the examples that could not be decoded or encoded.
 
-        Raises:
-            UnreadableSourceError: More than 10 % of the examples so far failed, and more than 10.
+        Raise `UnreadableSourceError` if more than 10 % of the examples so far failed, and more than
+        10.
         """
         batches = list(islice(epoch_iterator, num_batches))
         for batch in batches:
