@@ -7,7 +7,13 @@ import pytest
 from unreel.core.failure import Failure
 from unreel.core.question import Condition, Instrument
 from unreel.reviewers.contract import ReviewRequest, WholeClip
-from unreel.reviewers.message_parts import AudioPart, ClipFilePart, TextPart, VideoPart, build_message_parts
+from unreel.reviewers.message_parts import (
+    AudioPart,
+    ClipFilePart,
+    TextPart,
+    VideoPart,
+    build_message_parts,
+)
 from unreel.testing.reviewers import sample_exhibit
 
 
