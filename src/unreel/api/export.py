@@ -89,7 +89,8 @@ def export_run(settings: ExportSettings, on_note: Callable[[str], None]) -> int:
     match settings.to:
         case "csv" | "jsonl" | "parquet" as row_format:
             return export_run(run, settings.out, form=row_format, mode=settings.parser)
-    raise UnknownNameError("format of a run", settings.to, ROW_FORMATS)
+        case _:
+            raise UnknownNameError("format of a run", settings.to, ROW_FORMATS)
 
 
 def export_benchmark(settings: ExportSettings) -> "BenchmarkExportResult":
