@@ -1,4 +1,4 @@
-"""The six annotation screens: Label Studio configurations, allowed answers, and moving boxes."""
+"""The seven annotation screens: Label Studio configurations, allowed answers, and moving boxes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -89,18 +89,25 @@ def _get_last_frame(run: Sequence[ScreenKeyFrame], copy: AnnotatorClipCopy) -> i
 
 LONGEST_QUESTION = 300
 _QUESTION = '"QUESTION"'
-_KINDS = {"Choices": "choices", "TextArea": "textarea", "VideoRectangle": "videorectangle"}
+_KINDS = {
+    "Choices": "choices",
+    "TextArea": "textarea",
+    "TimelineLabels": "timelinelabels",
+    "VideoRectangle": "videorectangle",
+}
+_REGIONS = ("TimelineLabels", "VideoRectangle")
+"""Elements whose results are regions: segments on the timeline, and boxes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenControl:
-    """Input element of an annotation screen: a choice, a text field or a box."""
+    """Input element of an annotation screen: a choice, a text field, a segment or a box."""
 
     name: str
     about: str
     """Name of the video element to which the control belongs."""
     kind: str
-    """Type of the control's results: `choices`, `textarea` or `videorectangle`."""
+    """Type of the control's results: `choices`, `textarea`, `timelinelabels` or `videorectangle`."""
     per_region: bool
     several: bool
     """Whether more than one choice may be selected."""
@@ -158,7 +165,7 @@ def get_screen_controls(interface: AnnotationInterface) -> Mapping[str, ScreenCo
 
 @cache
 def get_box_labels(interface: AnnotationInterface) -> frozenset[str]:
-    """Return the labels that a box may have on the annotation screen of an interface."""
+    """Return the labels that a box or segment may have on the annotation screen of an interface."""
     tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
     return frozenset(tag.attrib["value"] for tag in tree.iter("Label"))
 
@@ -169,7 +176,7 @@ def _build_control(tag: ET.Element) -> ScreenControl:
         name=tag.attrib["name"],
         about=tag.attrib["toName"],
         kind=_KINDS[tag.tag],
-        per_region=tag.tag == "VideoRectangle" or tag.get("perRegion") == "true",
+        per_region=tag.tag in _REGIONS or tag.get("perRegion") == "true",
         several=tag.get("choice") == "multiple",
         words=frozenset(choices),
     )
