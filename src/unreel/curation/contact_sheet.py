@@ -171,10 +171,11 @@ def write_contact_sheet_page(
     excluded = sample_excluded_clips(
         benchmark.parent / QUARANTINE, limit=settings.most, seed=settings.seed
     )
-    included: list[dict[str, Any]]
-    others: list[dict[str, Any]]
-    included, others = (
-        [
+
+    def build_groups(
+        groups: list[ContactSheetGroup], roots: tuple[Path, ...]
+    ) -> list[dict[str, Any]]:
+        return [
             {
                 "title": f"{group.part}: {group.kind}",
                 "kind": group.kind,
@@ -183,8 +184,8 @@ def write_contact_sheet_page(
             }
             for group in groups
         ]
-        for groups, roots in ((frozen, ()), (excluded, settings.roots))
-    )
+
+    included, others = build_groups(frozen, ()), build_groups(excluded, settings.roots)
     recipe = read_frozen_recipe(benchmark)
     title = sanitise_line(
         f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name
