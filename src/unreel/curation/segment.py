@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -381,16 +381,7 @@ class ExcludedSegmentWriter:
     def add(self, excluded: ExcludedSegment) -> None:
         self._counts[excluded.step, excluded.reason] += 1
         at_us = _NOWHERE if excluded.at_us is None else excluded.at_us
-        self._runs.add(
-            (
-                excluded.name,
-                excluded.step,
-                excluded.reason,
-                excluded.detail,
-                excluded.location,
-                at_us,
-            )
-        )
+        self._runs.add(astuple(replace(excluded, at_us=at_us)))
 
     def end(self) -> SegmentExclusions:
         """Write the remaining excluded segments, and return the counts and the files that list them."""
