@@ -26,8 +26,9 @@ from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media import annotated_copy as copying
 from unreel.media.access import open_file_sandbox
-from unreel.media.annotated_copy_messages import AnnotatedCopyReceiver, build_annotate_task_fields
+from unreel.media.messages import convert_to_json_fields
 from unreel.media.overlay import OverlayCommentary, OverlayTrace, ReviewerOverlayLane
+from unreel.media.reader import AnnotatedCopyReceiver
 from unreel.media.sandbox import SandboxLimits
 
 RATE = 24
@@ -85,7 +86,7 @@ def _confined(clip: Path, said: OverlayCommentary, copy: Path) -> dict[str, Any]
         taker = AnnotatedCopyReceiver(
             into, duration_us=said.duration_us, on_frames=lambda _n_frames: None
         )
-        request = build_annotate_task_fields(said)
+        request = {"commentary": convert_to_json_fields(said)}
         started_s = time.monotonic()
         made = sandbox.run("annotate", clip, request=request, limits=limits, on_part=taker.add)
         wall_s = time.monotonic() - started_s

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unreel.protocols.protocol import get_protocol, list_protocol_names
 
 if TYPE_CHECKING:
-    from unreel.reviewers.local.input_format import FamilyName
+    from unreel.reviewers.local.checkpoint import FamilyName
 
 _WORDS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>")
 _PADS = ("<|vision_pad|>", "<|image_pad|>", "<|video_pad|>")

@@ -29,7 +29,7 @@ from unreel.annotation.studio.client import (
     load_studio_secrets,
 )
 from unreel.annotation.studio.server import find_label_studio_program, start_label_studio
-from unreel.media.normalise import NormalisedClipFormat, normalise_clip
+from unreel.media.render import NormalisedClipFormat, normalise_clip
 
 HERE: Final = Path(__file__).parent
 FLAGS: Final = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]

@@ -30,7 +30,7 @@ ERRORS = [
     UnsafeTargetError("page/media", "is a link, or no folder"),
     MachineError("no room", "Make room"),
     SandboxError("the process that opens media files did not start"),
-    MediaError(Failure(FailureReason.NO_VIDEO, "audio only")),
+    MediaError(FailureReason.NO_VIDEO, "audio only"),
 ]
 
 

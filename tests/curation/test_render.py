@@ -11,8 +11,7 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
 from unreel.media.access import open_media_reader
-from unreel.media.normalise import NormalisedClipFormat
-from unreel.media.render import CroppedFrameRange, PixelCrop
+from unreel.media.render import CroppedFrameRange, NormalisedClipFormat, PixelCrop
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 
 from unreel.asking.answer_table import ANSWERS
 from unreel.core.errors import InvalidSettingError, MediaError, UnknownNameError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.engine.committer import CommitPace
 from unreel.engine.crash_suspects import DEATHS_ALONE
 from unreel.engine.local_runner import LocalRunner
@@ -44,7 +44,7 @@ class Decode(Stage):
 
     def __call__(self, row: Row) -> Row:
         if row["key"].endswith("3"):
-            raise MediaError(Failure(FailureReason.NO_VIDEO, "sound only"))
+            raise MediaError(FailureReason.NO_VIDEO, "sound only")
         return row | {"_frames": [self._salt + row["key"], None, 1.5, b"\0"]}
 
 

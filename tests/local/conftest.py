@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tiny_models import write_tiny
-from unreel.reviewers.local.input_format import FamilyName
+from unreel.reviewers.local.checkpoint import FamilyName
 
 
 @pytest.fixture(scope="session")

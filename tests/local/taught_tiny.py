@@ -14,14 +14,14 @@ import torch
 
 from local.sheets import ask, shown
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.local.checkpoint import compute_weights_digest
-from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
-from unreel.reviewers.local.input_format import (
+from unreel.reviewers.local.checkpoint import (
     CheckpointInputSpec,
     FamilyName,
     Form,
+    compute_weights_digest,
     write_checkpoint_input_spec,
 )
+from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.loading import load_local_model
 
 N_CLIPS = 20

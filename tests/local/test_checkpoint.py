@@ -20,13 +20,11 @@ from local.sheets import ask, shown
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.reviewers.local.checkpoint import (
+    CheckpointInputSpec,
+    FamilyName,
     LocalCheckpoint,
     compute_weights_digest,
     read_checkpoint,
-)
-from unreel.reviewers.local.input_format import (
-    CheckpointInputSpec,
-    FamilyName,
     write_checkpoint_input_spec,
 )
 from unreel.reviewers.local.loading import load_local_model

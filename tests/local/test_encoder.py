@@ -16,8 +16,8 @@ from tiny_models import FAMILIES
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
+from unreel.reviewers.local.checkpoint import CheckpointInputSpec, FamilyName, Form
 from unreel.reviewers.local.encoder import IGNORED, EncodedRequest, RequestEncoder
-from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName, Form
 
 pytestmark = pytest.mark.filterwarnings("default")
 FORMS: tuple[Form, ...] = ("frames", "video")

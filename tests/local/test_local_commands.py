@@ -16,7 +16,7 @@ from synthesise import ClipRecipe, synthesise
 from unreel.cli.main import unreel
 from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.condition_section import ConditionSection
-from unreel.reviewers.local.input_format import (
+from unreel.reviewers.local.checkpoint import (
     CheckpointInputSpec,
     FamilyName,
     ProtocolTrainingCondition,

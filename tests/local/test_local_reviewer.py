@@ -16,8 +16,7 @@ from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
 from unreel.reviewers.contract import Reviewer, ReviewRequest
-from unreel.reviewers.local.checkpoint import read_checkpoint
-from unreel.reviewers.local.input_format import FamilyName, Form
+from unreel.reviewers.local.checkpoint import FamilyName, Form, read_checkpoint
 from unreel.reviewers.local.reviewer import LocalReviewer
 from unreel.testing.reviewers import ReviewerKit, run
 

@@ -16,13 +16,13 @@ from unreel.evaluation.review import (
     build_reviewer_factories,
     get_trained_protocols,
 )
-from unreel.evaluation.review_stage import ReviewStage
+from unreel.evaluation.run_job import ReviewStage
 from unreel.protocols.protocol import get_protocol
 from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.endpoint.servers import list_model_endpoints
-from unreel.reviewers.local.input_format import (
+from unreel.reviewers.local.checkpoint import (
     CheckpointInputSpec,
     Form,
     ProtocolTrainingCondition,
@@ -100,10 +100,10 @@ def test_a_stored_recipe_is_read_without_the_checkpoint(checkpoint: Callable[...
 def test_what_it_was_not_taught_is_refused(checkpoint: Callable[..., str]) -> None:
     model = checkpoint()
     with pytest.raises(InvalidSettingError, match=r"was not trained on realism@2.*trace@1"):
-        section(model).require_taught(["trace", "realism"])
-    section(checkpoint()).require_taught(["trace"])
+        section(model).require_trained_for(["trace", "realism"])
+    section(checkpoint()).require_trained_for(["trace"])
     Path(model.removeprefix("local/"), "unreel.json").unlink()
-    section(model).require_taught(["realism"])
+    section(model).require_trained_for(["realism"])
 
 
 def test_a_review_asks_a_checkpoint_what_and_how_it_was_taught(

@@ -30,9 +30,8 @@ from unreel.media.access import open_media_reader
 from unreel.reviewers.clip_inputs import ClipInputLoader
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.factory import ReviewerWithPrices
-from unreel.reviewers.local.checkpoint import read_checkpoint
+from unreel.reviewers.local.checkpoint import FamilyName, Form, read_checkpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
-from unreel.reviewers.local.input_format import FamilyName, Form
 from unreel.reviewers.local.reviewer import LocalReviewer
 from unreel.testing.reviewers import run
 from unreel.training.examples.example import (

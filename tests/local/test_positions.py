@@ -13,8 +13,8 @@ transformers = pytest.importorskip("transformers")
 
 from local.sheets import ask, shown
 from unreel.core.errors import InvalidSettingError
+from unreel.reviewers.local.checkpoint import CheckpointInputSpec, FamilyName, Form
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
-from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName, Form
 from unreel.reviewers.local.loading import patch_rope_positions, require_known_rope_method
 
 pytestmark = pytest.mark.filterwarnings("default")

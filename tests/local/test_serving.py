@@ -9,7 +9,7 @@ import pytest
 from local.stand_in import write_adapter, write_model
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.reviewers.endpoint.model_families import match_model_family
-from unreel.reviewers.local.input_format import CheckpointInputSpec, write_checkpoint_input_spec
+from unreel.reviewers.local.checkpoint import CheckpointInputSpec, write_checkpoint_input_spec
 from unreel.reviewers.local.vllm_plan import VllmServerPlan, VllmServerSettings, plan_vllm_server
 
 

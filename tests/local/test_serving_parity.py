@@ -47,14 +47,13 @@ from unreel.reviewers.endpoint.reviewer import (
     ModelIOFormat,
     build_chat_request_body,
 )
-from unreel.reviewers.local.checkpoint import read_checkpoint
+from unreel.reviewers.local.checkpoint import FamilyName, Form, read_checkpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
-from unreel.reviewers.local.input_format import FamilyName, Form
 from unreel.reviewers.local.reviewer import LocalReviewer
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default"), pytest.mark.timeout(3600)]
 
-MOST_TOKENS = 32
+MAX_TOKENS = 32
 PATIENT = EndpointLimits(
     max_connections=2, patience=RetryPolicy(deadline_s=600, attempt_s=300, outage_s=300)
 )
@@ -75,10 +74,10 @@ class Served:
     def local(self, whose: str, form: Form) -> LocalReviewer:
         found = read_checkpoint(self.folders[whose])
         asked = replace(found, taught=found.taught.model_copy(update={"input": form}))
-        return LocalReviewer(asked, max_tokens=MOST_TOKENS)
+        return LocalReviewer(asked, max_tokens=MAX_TOKENS)
 
     def endpoint(self, whose: str, form: Form) -> EndpointReviewer:
-        manner = ModelIOFormat(show=form, max_tokens=MOST_TOKENS)
+        manner = ModelIOFormat(show=form, max_tokens=MAX_TOKENS)
         return EndpointReviewer(self.models[whose], io_format=manner, limits=PATIENT)
 
 

@@ -18,7 +18,6 @@ from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media.access import open_media_reader
 from unreel.media.annotated_copy import iter_annotated_copy
-from unreel.media.annotated_copy_messages import AnnotatedCopyReceiver
 from unreel.media.encode import ClipWriter
 from unreel.media.messages import TaskReplyPayload
 from unreel.media.overlay import (
@@ -28,6 +27,7 @@ from unreel.media.overlay import (
     OverlayTrace,
     ReviewerOverlayLane,
 )
+from unreel.media.reader import AnnotatedCopyReceiver
 from unreel.media.sound import NoSound, read_mono_sound
 
 SECOND = 1_000_000
@@ -52,8 +52,8 @@ SAID = OverlayCommentary(
 def copied(clip: bytes, said: OverlayCommentary = SAID) -> bytes:
     whole = io.BytesIO()
     for piece in iter_annotated_copy(io.BytesIO(clip), said):
-        whole.seek(piece.at)
-        whole.write(piece.data)
+        whole.seek(piece.header["at"])
+        whole.write(piece.blobs[0])
     return whole.getvalue()
 
 
@@ -164,8 +164,8 @@ START = b"\0\0\0\x18ftypisom" + bytes(12)
 
 
 def test_a_copy_that_never_ends_is_cut_off(monkeypatch) -> None:
-    monkeypatch.setattr("unreel.media.annotated_copy_messages._LEAST_BYTES", 100)
-    monkeypatch.setattr("unreel.media.annotated_copy_messages._BYTES_PER_S", 100)
+    monkeypatch.setattr("unreel.media.reader._MIN_BYTES", 100)
+    monkeypatch.setattr("unreel.media.reader._BYTES_PER_S", 100)
     into = io.BytesIO()
     taker = AnnotatedCopyReceiver(into, duration_us=SECOND, on_frames=lambda _: None)
     taker.add(TaskReplyPayload({"at": 0, "n_frames": 1}, (START,)))

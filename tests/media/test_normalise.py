@@ -12,13 +12,13 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.media.decode import decode_frames
 from unreel.media.messages import MAX_PIXELS
-from unreel.media.normalise import (
+from unreel.media.probe import probe_clip
+from unreel.media.render import (
     NormalisedClipFormat,
     fit_picture_inside,
     normalise_clip,
-    select_frames_at_rate,
+    schedule_pictures,
 )
-from unreel.media.probe import probe_clip
 from unreel.media.sound import ClipSound, read_mono_sound
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
@@ -116,7 +116,9 @@ def test_a_clip_that_claims_to_last_for_ever_is_refused(failure_of) -> None:
         declared_rate=Fraction(1),
         declared_s=Fraction(1),
     )
-    failure = failure_of(select_frames_at_rate, endless, Fraction(24))
+    failure = failure_of(
+        schedule_pictures, endless, range(1), endless.duration_s, Fraction(1), rate=Fraction(24)
+    )
     assert failure.reason is FailureReason.TOO_LONG
 
 

@@ -13,12 +13,12 @@ import pytest
 from scenes.ball import read_index
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media import frame_collector as gathering_module
+from unreel.media import reader as reader_module
 from unreel.media.decode import decode_frames
 from unreel.media.messages import MAX_PIXELS, OnPart, TaskReplyPayload
-from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.picture import encode_jpeg
 from unreel.media.reader import MediaReader, SampledFrames, run_trusted_task
+from unreel.media.render import NormalisedClipFormat
 from unreel.media.timeline import read_frame_timeline
 
 FORM = NormalisedClipFormat(width=96, height=64, rate=Fraction(8))
@@ -86,7 +86,7 @@ def test_the_cap_on_pixels_is_the_readers(clip) -> None:
 
 
 def test_frames_that_fill_the_memory_are_a_failure(clip, monkeypatch) -> None:
-    monkeypatch.setattr(gathering_module, "MAX_FRAMES_BYTES", 200_000)
+    monkeypatch.setattr(reader_module, "MAX_FRAMES_BYTES", 200_000)
     outcome = READER.frames(clip, sampling="uniform-8", encoding="rgb24")
     assert reason(outcome) is FailureReason.OUT_OF_MEMORY
 
@@ -100,8 +100,8 @@ def test_frames_that_fill_the_memory_are_a_failure(clip, monkeypatch) -> None:
         ("frames", {"sampling": "uniform-8", "encoding": "jpeg"}),
         ("frames", {"sampling": "uniform-8", "longest_side": 0}),
         ("frames", {"sampling": "uniform-0"}),
-        ("normalise", {"width": 96, "height": 64, "rate": "8", "crf": 30, "sound": "kept"}),
-        ("normalise", {"width": 97, "height": 64, "rate": "8/1", "crf": 30, "sound": "kept"}),
+        ("normalise", {"form": {"width": 97}}),
+        ("normalise", {"form": {"rate": "fast"}}),
     ],
 )
 def test_a_wrong_request_is_the_callers_error(clip, task, request_) -> None:

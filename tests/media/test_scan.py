@@ -14,8 +14,13 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.media.access import open_media_reader
 from unreel.media.messages import MAX_PIXELS, TaskReplyPayload
 from unreel.media.reader import MediaReader
-from unreel.media.scan import HISTOGRAM_BINS, PICKED_SIDE, scan_clip
-from unreel.media.scan_payload import build_scan_payload, parse_scan_payload
+from unreel.media.scan import (
+    HISTOGRAM_BINS,
+    PICKED_SIDE,
+    build_scan_payload,
+    parse_scan_payload,
+    scan_clip,
+)
 
 
 def scanned(data: io.BytesIO | bytes):

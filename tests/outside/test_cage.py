@@ -24,13 +24,14 @@ from reviewers.test_outside import asked
 from unreel.core.errors import InvalidSettingError, MachineError
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.external.bubblewrap import (
+from unreel.reviewers.external.program_sandbox import (
     build_bubblewrap_command,
+    build_sandboxed_command,
     find_program_readable_paths,
     find_program_sandbox_problem,
+    open_syscall_filter,
+    run_sandboxed_program,
 )
-from unreel.reviewers.external.program_run import build_sandboxed_command, run_sandboxed_program
-from unreel.reviewers.external.syscall_filter import open_syscall_filter
 
 MARK = "b7c1-never-outside"
 NOBODY = 65534
@@ -44,7 +45,7 @@ SECRETS = (
     "AWS_PROFILE",
 )
 needs_bubblewrap = pytest.mark.skipif(
-    bool(find_program_sandbox_problem()), reason=find_program_sandbox_problem()
+    bool(find_program_sandbox_problem()[0]), reason=find_program_sandbox_problem()[0]
 )
 
 
@@ -282,6 +283,7 @@ def test_all_memory_that_a_program_takes_counts(yard: Yard, kind: str) -> None:
     ended = run_sandboxed_program(
         build_bubblewrap_command(find_program_readable_paths(command), clip=yard.clip),
         command,
+        name="command:x",
         environment={"PATH": os.defpath},
         seconds=60,
         stop=threading.Event(),
@@ -336,6 +338,7 @@ def test_a_program_that_closes_its_streams_and_sleeps_ends_at_its_deadline(tmp_p
     ended = run_sandboxed_program(
         build_bubblewrap_command(find_program_readable_paths([sys.executable])),
         [sys.executable, "-c", code],
+        name="command:x",
         environment={"PATH": os.defpath},
         seconds=2,
         stop=threading.Event(),
@@ -365,6 +368,7 @@ def test_without_bubblewrap_no_program_is_run(tmp_path: Path) -> None:
         section.opener(key_hosts="").open()
 
 
+@needs_bubblewrap
 def test_a_program_beside_files_of_others_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import LocatedSegment, Unparsed, UnparsedReason
 from unreel.protocols.box_space import BoxSpace
-from unreel.protocols.locate.json_parser import MAX_SEGMENTS
+from unreel.protocols.locate.parser import MAX_SEGMENTS
 from unreel.protocols.locate.verdict_texts import UNIT, format_segments_json
 from unreel.protocols.protocol import AnswerContext, get_protocol
 

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from unreel.core.box import Box
 from unreel.core.judgement import Label
 from unreel.core.verdict import (
+    READABLE,
     LocateVerdict,
     Position,
     PreferenceVerdict,
@@ -29,7 +30,6 @@ from unreel.core.verdict import (
     TraceVerdict,
     Unparsed,
 )
-from unreel.protocols.answer_text import READABLE
 from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.protocol import AnswerContext, get_protocol
 

@@ -2,7 +2,7 @@ import pytest
 
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.answer_text import (
-    choose_first_parsed_result,
+    choose_first_parsed,
     find_tag_contents,
     is_refusal_or_error,
     strip_thinking,
@@ -103,17 +103,17 @@ def test_the_first_reading_wins_and_later_attempts_are_not_made() -> None:
         yield 3
         raise AssertionError
 
-    assert choose_first_parsed_result(attempts()) == 3  # type: ignore[arg-type]
+    assert choose_first_parsed(attempts()) == 3  # type: ignore[arg-type]
 
 
 def test_the_reason_of_the_attempt_that_understood_most_stays() -> None:
     missing, malformed = Unparsed(UnparsedReason.MISSING), Unparsed(UnparsedReason.MALFORMED, "x")
     out_of_range = Unparsed(UnparsedReason.OUT_OF_RANGE, "9")
-    assert choose_first_parsed_result([missing, malformed, missing]) == malformed
+    assert choose_first_parsed([missing, malformed, missing]) == malformed
     assert (
-        choose_first_parsed_result([malformed, out_of_range])
-        == choose_first_parsed_result([out_of_range, malformed])
+        choose_first_parsed([malformed, out_of_range])
+        == choose_first_parsed([out_of_range, malformed])
         == out_of_range
     )
-    assert choose_first_parsed_result([missing]) == missing
-    assert choose_first_parsed_result([]) == missing
+    assert choose_first_parsed([missing]) == missing
+    assert choose_first_parsed([]) == missing

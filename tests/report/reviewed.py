@@ -13,7 +13,7 @@ from unreel.core.trace import Trace
 from unreel.evaluation.review import Review, build_review_questions, probe_clip_file, review_clip
 from unreel.evaluation.sample_review import SampleReviewer
 from unreel.media.access import open_media_reader
-from unreel.media.annotated_copy_messages import OnFrames
+from unreel.media.reader import OnFrames
 from unreel.report.review.evidence_page import (
     EvidenceFiles,
     EvidencePageContext,

@@ -13,13 +13,8 @@ import pytest
 from unreel.core.errors import InvalidSettingError
 from unreel.desk.reviewer_sets import add_local_reviewer_sets
 from unreel.desk.settings import DeskSettings
-from unreel.reviewers.endpoint import local_models
-from unreel.reviewers.endpoint.local_models import (
-    LocalModel,
-    find_local_models,
-    require_local_model,
-)
 from unreel.reviewers.endpoint.model_address import PROVIDERS
+from unreel.reviewers.endpoint.servers import LocalModel, find_local_models, require_local_model
 
 OLLAMA = {
     "GET /v1/models": {"data": [{"id": "llama3:8b"}, {"id": "qwen3-vl:8b"}]},
@@ -88,7 +83,7 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
                 if name in replies:
                     url = servers.enter_context(serve(replies[name]))
                 providers[name] = replace(providers[name], base_url=url)
-            monkeypatch.setattr(local_models, "PROVIDERS", providers)
+            monkeypatch.setattr("unreel.reviewers.endpoint.servers.PROVIDERS", providers)
 
         yield start
 

@@ -206,7 +206,7 @@ def test_what_a_program_started_ends_with_it(tmp_path: Path) -> None:
     mark = f"{1000 + os.getpid()}.25"
     said = asked(program(tmp_path, FORKS.replace("{mark}", mark)))
     assert isinstance(said, Reply), said
-    assert _living(mark) == []
+    _wait_until(lambda: not _living(mark))
 
 
 def test_a_program_that_forks_without_end_is_stopped(tmp_path: Path) -> None:

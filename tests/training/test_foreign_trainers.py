@@ -25,8 +25,8 @@ from unreel.engine.storage_access import (
 )
 from unreel.media.access import open_media_reader
 from unreel.reviewers.clip_inputs import ClipInputLoader
+from unreel.reviewers.local.checkpoint import read_checkpoint_input_spec
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.input_format import read_checkpoint_input_spec
 from unreel.training.examples.example import load_training_example_input
 from unreel.training.examples.reading import TrainingExampleSet, read_training_examples
 from unreel.training.export import FORMATS, ROWS, export_training_examples

@@ -28,7 +28,7 @@ from unreel.media.reader import MediaReader
 from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.clip_inputs import ClipInputLoader
-from unreel.reviewers.local.input_format import read_checkpoint_input_spec
+from unreel.reviewers.local.checkpoint import read_checkpoint_input_spec
 from unreel.training.examples.example import SEEN
 from unreel.training.examples.reading import TrainingExampleSet, read_training_examples
 from unreel.training.export import (

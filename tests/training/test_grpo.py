@@ -23,8 +23,8 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
 from unreel.core.question import Condition
 from unreel.reviewers.contract import ReviewRequest, ShownFrame
+from unreel.reviewers.local.checkpoint import CheckpointInputSpec, FamilyName
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName
 from unreel.reviewers.local.loading import load_local_model
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.testing.reviewers import sample_exhibit

@@ -12,7 +12,7 @@ pytest.importorskip("lance")
 
 from training import lab
 from unreel.core.errors import InvalidSettingError
-from unreel.reviewers.local.input_format import read_checkpoint_input_spec
+from unreel.reviewers.local.checkpoint import read_checkpoint_input_spec
 from unreel.reviewers.local.loading import load_local_model
 from unreel.training.checkpoints import read_sealed_checkpoint
 from unreel.training.model_card import read_model_card

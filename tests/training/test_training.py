@@ -16,8 +16,8 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.engine.storage_access import build_clip_access_settings
 from unreel.media.access import open_media_reader
 from unreel.reviewers.clip_inputs import ClipInputLoader
+from unreel.reviewers.local.checkpoint import read_checkpoint_input_spec
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.input_format import read_checkpoint_input_spec
 from unreel.training.checkpoints import TrainingCheckpointStore
 from unreel.training.examples.example import TrainingExampleInput, load_training_example_input
 from unreel.training.examples.reading import read_training_examples

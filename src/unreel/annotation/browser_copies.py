@@ -35,8 +35,7 @@ from unreel.engine.storage_access import (
 )
 from unreel.media.access import open_media_reader
 from unreel.media.encode import move_mp4_index_first
-from unreel.media.normalise import NormalisedClipFormat
-from unreel.media.render import CroppedFrameRange
+from unreel.media.render import CroppedFrameRange, NormalisedClipFormat
 
 if TYPE_CHECKING:
     from unreel.media.reader import MediaReader

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from unreel.benchmarks.cells import COLUMNS
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.media.messages import Task, TaskReplyPayload
 
 BATCH_ROWS = 256
@@ -33,7 +33,7 @@ def _translate_errors(task: Callable[..., TaskReplyPayload]) -> Task:
         except MemoryError:
             raise
         except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
-            raise MediaError(Failure(FailureReason.UNDECODABLE, str(error))) from error
+            raise MediaError(FailureReason.UNDECODABLE, str(error)) from error
 
     return run
 

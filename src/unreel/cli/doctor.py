@@ -25,10 +25,7 @@ from unreel.core.settings import (
 from unreel.media.sandbox import LAYERS, REMEDIES, FileSandbox
 from unreel.reviewers.endpoint.model_address import PROVIDERS
 from unreel.reviewers.endpoint.servers import is_server_listening, list_server_models
-from unreel.reviewers.external.bubblewrap import (
-    find_program_sandbox_problem,
-    get_program_sandbox_remedy,
-)
+from unreel.reviewers.external.program_sandbox import find_program_sandbox_problem
 
 BRINGS: Mapping[str, str] = {
     "all": "every other extra",
@@ -128,7 +125,7 @@ def doctor(*, store: str | None, as_json: bool) -> None:
                 "system": platform.platform(),
                 "processors": os.cpu_count(),
                 "sandbox": {"active": sorted(layers), "problem": problem},
-                "cage": {"problem": find_program_sandbox_problem()},
+                "cage": {"problem": find_program_sandbox_problem()[0]},
                 "extras": {extra.name: not extra.missing for extra in extras},
                 "providers": ways,
                 "store": store_check,
@@ -155,7 +152,7 @@ def _print_doctor_report(
         remedy = REMEDIES.get(layer, _SANDBOX)
         _print_check_line(layer, "" if layer in layers else f"{remedy}.", needed=True)
     _print_check_line(
-        "bubblewrap, for `command:` reviewers", get_program_sandbox_remedy(), needed=False
+        "bubblewrap, for `command:` reviewers", find_program_sandbox_problem()[1], needed=False
     )
     echo("", "Optional parts")
     for extra in extras:
@@ -180,7 +177,7 @@ def _print_check_line(what: str, remedy: str, *, needed: bool) -> None:
 def _probe_sandbox_layers() -> tuple[frozenset[str], str]:
     try:
         with FileSandbox(without_seccomp=True) as sandbox:
-            return sandbox.protection().active, ""
+            return sandbox.protection(), ""
     except SandboxError as error:
         return frozenset(), str(error)
 

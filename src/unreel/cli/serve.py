@@ -149,7 +149,7 @@ def serve(
 def _print_named_command(entry: "CatalogueModel", place: "VllmServerSettings") -> None:
     """Print the command that serves a checkpoint of the catalogue, and its name for --model."""
     from unreel.reviewers.config import ReviewerSection
-    from unreel.reviewers.local.input_format import FamilyName
+    from unreel.reviewers.local.checkpoint import FamilyName
     from unreel.reviewers.local.vllm_plan import build_vllm_network_options
 
     (hub_id,) = (entry.hub_ids and entry.hub_ids.value) or ()

@@ -94,8 +94,7 @@ def is_forbidden_address(address: IpAddress) -> bool:
 def require_allowed_addresses(host: str, addresses: list[str]) -> None:
     """Raise if unreel must not connect to one of the addresses of `host`.
 
-    Raises:
-        RefusedAddressError: An address is link-local, metadata, multicast or unspecified.
+    Raise `RefusedAddressError` if an address is link-local, metadata, multicast or unspecified.
     """
     for text in addresses:
         address = parse_ip_address(text) or _parse_legacy_address(text)
@@ -109,11 +108,8 @@ def require_allowed_addresses(host: str, addresses: list[str]) -> None:
 def resolve_host(host: str, port: int) -> list[Peer]:
     """Resolve `host` and return its checked addresses.
 
-    Connect to these addresses, and do not resolve `host` again.
-
-    Raises:
-        RefusedAddressError: unreel must not connect to one of the addresses.
-        OSError: The name cannot be resolved.
+    Connect to these addresses, and do not resolve `host` again. Raise `RefusedAddressError` if
+    unreel must not connect to one of the addresses, or `OSError` if the name cannot be resolved.
     """
     rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     peers = list(dict.fromkeys((str(row[4][0]), int(row[4][1])) for row in rows))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unreel.core.clip import ClipId
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 
 LARGEST_CLIP_BYTES = 16 << 30
 
@@ -34,11 +34,10 @@ def compute_bytes_clip_id(data: bytes) -> ClipId:
 def compute_clip_id(path: Path) -> ClipId:
     """Return the id of the clip at `path`: the SHA-256 of its bytes.
 
-    Raises:
-        MediaError: The file exceeds the maximum clip size.
+    Raise `MediaError` if the file exceeds the maximum clip size.
     """
     with path.open("rb") as file:
         size_bytes = os.fstat(file.fileno()).st_size
         if size_bytes > LARGEST_CLIP_BYTES:
-            raise MediaError(Failure(FailureReason.TOO_LARGE, f"{size_bytes} bytes"))
+            raise MediaError(FailureReason.TOO_LARGE, f"{size_bytes} bytes")
         return ClipId(hashlib.file_digest(file, "sha256").hexdigest())

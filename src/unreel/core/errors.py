@@ -158,9 +158,9 @@ class SandboxError(UnreelError, RuntimeError):
 class MediaError(UnreelError, RuntimeError):
     """Error for a clip that cannot be opened or decoded; `failure` has the reason."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure)
-        self.failure = failure
+    def __init__(self, reason: FailureReason, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.failure = Failure(reason, detail)
 
     def __str__(self) -> str:
         return str(self.failure)
@@ -170,9 +170,8 @@ def raise_if_machine_error(error: BaseException) -> None:
     """Raise a `MachineError` if the machine caused `error`, directly or through its chain of causes.
 
     Call it before an error becomes the failure of an item: a full disk is not the fault of a clip.
-
-    Raises:
-        MachineError: The chain has one, the disk is full or read-only, or too many files are open.
+    Raise `MachineError` if the chain has one, the disk is full or read-only, or too many files are
+    open.
     """
     for behind in _iter_error_chain(error):
         if isinstance(behind, MachineError):
@@ -185,8 +184,7 @@ def raise_if_machine_error(error: BaseException) -> None:
 def require_disk_space(folder: Path, needed_bytes: int) -> None:
     """Raise if the disk of `folder` has less free space than `needed_bytes`.
 
-    Raises:
-        MachineError: The disk has too little free space.
+    Raise `MachineError` if the disk has too little free space.
     """
     stats = os.statvfs(folder)
     free_bytes = stats.f_bavail * stats.f_frsize
@@ -200,8 +198,7 @@ def require_disk_space(folder: Path, needed_bytes: int) -> None:
 def raise_if_key_rejected(failure: Failure) -> None:
     """Raise if the reason of `failure` is a rejected key, which makes every other item fail too.
 
-    Raises:
-        KeyRejectedError: The server rejects the key.
+    Raise `KeyRejectedError` if the server rejects the key.
     """
     if failure.reason is FailureReason.KEY_REJECTED:
         raise KeyRejectedError(

@@ -12,7 +12,7 @@ RECIPE_BYTES = 256 << 10
 """Maximum size of recipes and price tables, which are written by hand."""
 JSON_VALUES = 4_000_000
 """Maximum number of values in a JSON document: a list of `[]` needs twenty times its size once parsed."""
-_MOST_DOTS = 200
+_MAX_DOTS = 200
 """Maximum number of dots in a TOML key: parsing a key of a hundred thousand parts takes minutes."""
 _OPENERS = (b",", b"[", b"{")
 
@@ -22,8 +22,7 @@ def read_limited_bytes(
 ) -> bytes:
     """Read the bytes of the file at `path`.
 
-    Raises:
-        UnreadableSourceError: The file cannot be read, or is larger than `most` bytes.
+    Raise `UnreadableSourceError` if the file cannot be read, or is larger than `most` bytes.
     """
     try:
         with path.open("rb") as file:
@@ -44,8 +43,7 @@ def build_too_large_error(source: str, most: int) -> UnreadableSourceError:
 def parse_json(data: bytes) -> Any:
     """Parse the JSON value in `data`, UTF-8 with or without a byte order mark.
 
-    Raises:
-        InvalidValueError: The data is not JSON, is nested too deeply, or has too many values.
+    Raise `InvalidValueError` if the data is not JSON, is nested too deeply, or has too many values.
     """
     if sum(map(data.count, _OPENERS)) > JSON_VALUES:
         raise InvalidValueError(f"more than {JSON_VALUES} values in one document")
@@ -69,14 +67,13 @@ def read_toml_file(
 ) -> dict[str, Any]:
     """Read the TOML file at `path`; `what` names the expected content (`recipe`, for example).
 
-    Raises:
-        UnreadableSourceError: The file cannot be read, is too large, or is not TOML.
+    Raise `UnreadableSourceError` if the file cannot be read, is too large, or is not TOML.
     """
     data = read_limited_bytes(path, most=RECIPE_BYTES)
-    if any(line.partition(b"=")[0].count(b".") > _MOST_DOTS for line in data.split(b"\n")):
+    if any(line.partition(b"=")[0].count(b".") > _MAX_DOTS for line in data.split(b"\n")):
         raise UnreadableSourceError(
             str(path),
-            f"no {what} (a key of more than {_MOST_DOTS} parts)",
+            f"no {what} (a key of more than {_MAX_DOTS} parts)",
             "Write shorter keys or lines",
         )
     try:
@@ -99,10 +96,8 @@ def is_safetensors_name(name: object) -> bool:
 def require_safe_weight_index(index: Path) -> None:
     """Raise for a weight index that names anything but safetensors files in its own folder.
 
-    A loader opens any other file by its ending, as a pickle, which can contain code.
-
-    Raises:
-        UnreadableSourceError: The index names another file, or cannot be read.
+    A loader opens any other file by its ending, as a pickle, which can contain code. Raise
+    `UnreadableSourceError` if the index names another file, or cannot be read.
     """
     remedy = "Write the checkpoint again with safetensors next to its index"
     try:

@@ -27,12 +27,8 @@ _LOOK_S = 0.2
 class ManagedProcess:
     """Running command whose processes all end with `end`, or with the process that started it.
 
-    Args:
-        command: Command to run.
-        log: File for all its output.
-        errors: Separate file for its stderr.
-        environment: Its complete environment.
-        folder: Its working directory.
+    `log` gets all output; `errors`, if given, gets stderr. `environment` is the complete
+    environment.
     """
 
     def __init__(
@@ -106,23 +102,14 @@ def run_supervised_command(pipe: int, command: list[str]) -> int:
     while process.poll() is None:
         ready, _, _ = select.select([pipe, ended], [], [])
         if pipe in ready and not os.read(pipe, 1):
-            _stop_process(process)
-    _kill_orphans()
-    return process.returncode if process.returncode >= 0 else 128 - process.returncode
-
-
-def _stop_process(process: "subprocess.Popen[bytes]") -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(PATIENCE_S)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _kill_orphans() -> None:
-    """Kill remaining processes, including those in groups of their own."""
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE_S)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    # The remaining processes, including those in groups of their own.
     until_s = time.monotonic() + PATIENCE_S
     while (left := _list_child_processes()) and time.monotonic() < until_s:
         for pid in left:
@@ -132,6 +119,7 @@ def _kill_orphans() -> None:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         time.sleep(_LOOK_S / 4)
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
 def _list_child_processes() -> list[int]:

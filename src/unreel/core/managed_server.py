@@ -20,8 +20,7 @@ _LINE = 200
 def require_free_port(host: str, port: int) -> None:
     """Raise if a port is in use: a server might silently take the next one.
 
-    Raises:
-        InvalidSettingError: A server cannot listen on `host` and `port`.
+    Raise `InvalidSettingError` if a server cannot listen on `host` and `port`.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as tried:
@@ -40,12 +39,8 @@ def require_free_port(host: str, port: int) -> None:
 class ManagedServer:
     """A server process that ends with `end`, or with the process that started it.
 
-    Args:
-        name: Display name.
-        command: Command to run.
-        folder: Working directory.
-        log: Name of a file in `folder`; all output is appended to it.
-        environment: The complete environment of the server.
+    All output is appended to the file `log` in `folder`, the working directory. `environment` is
+    complete.
     """
 
     def __init__(
@@ -75,8 +70,7 @@ class ManagedServer:
     ) -> None:
         """Wait until `is_up` returns true, and pass the server's output to the callback `tell`.
 
-        Raises:
-            MachineError: The server exited, or did not start within `seconds`.
+        Raise `MachineError` if the server exited, or did not start within `seconds`.
         """
         until_s, last = time.monotonic() + seconds, ""
         while self.is_alive and time.monotonic() < until_s:
@@ -93,11 +87,7 @@ class ManagedServer:
         )
 
     def wait(self) -> None:
-        """Wait until the server exits.
-
-        Raises:
-            MachineError: Always, because the exit was not requested.
-        """
+        """Wait until the server exits; always raise `MachineError`, because the exit was not requested."""
         self._leash.wait()
         raise self._failed(f"{self._name} ended")
 

@@ -120,11 +120,7 @@ class OutputDirectory:
             os.fsync(above)
 
     def read(self, name: str) -> io.BufferedReader:
-        """Open the file `name` for reading, if it is a regular file.
-
-        Raises:
-            FileNotFoundError: The file does not exist.
-        """
+        """Open the file `name` for reading, if it is a regular file; raise `FileNotFoundError` if the file does not exist."""
         with self._parent(name, make=False) as (parent, last):
             return os.fdopen(self._open(last, os.O_RDONLY, parent=parent, name=name), "rb")
 
@@ -222,7 +218,7 @@ class OutputDirectory:
                 self.root.mkdir(parents=True, exist_ok=True)
             at = os.open(self.root, _FOLDER)
         except (FileExistsError, NotADirectoryError):
-            raise UnsafeTargetError(str(self.root), "is no folder") from None
+            raise UnsafeTargetError(str(self.root), "is not a folder") from None
         try:
             for part in folders:
                 if make:
@@ -264,7 +260,7 @@ class OutputDirectory:
             raise
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            self._refuse(name, "is no regular file")
+            self._refuse(name, "is not a regular file")
         return descriptor
 
     def _refuse(self, name: str, problem: str) -> NoReturn:

@@ -1,6 +1,7 @@
 """Registries of built-in names and names from other packages; objects are loaded on request."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -15,6 +16,21 @@ if TYPE_CHECKING:  # this import slows down the start, and few commands need it
 T = TypeVar("T")
 
 
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Import modules of the optional `extra` in this block.
+
+    Raises:
+        MissingExtraError: A package of the extra is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "unreel":
+            raise  # an error in unreel itself: raised unchanged
+        raise MissingExtraError(error.name, extra) from error
+
+
 @dataclass(frozen=True, slots=True)
 class LazyImport:
     """Import path of an object (`module:name`), and the extra that it needs."""
@@ -23,19 +39,12 @@ class LazyImport:
     extra: str | None = None
 
     def load(self) -> Any:
-        """Import and return the object.
-
-        Raises:
-            MissingExtraError: A package of `extra` is not installed.
-        """
+        """Import and return the object; raise `MissingExtraError` if a package of `extra` is not installed."""
         module, _, name = self.target.partition(":")
-        try:
+        if self.extra is None:
             return getattr(import_module(module), name)
-        except ModuleNotFoundError as error:
-            missing = error.name or module
-            if self.extra is None or missing.partition(".")[0] == "unreel":
-                raise  # an error in unreel itself: raised unchanged
-            raise MissingExtraError(missing, self.extra) from error
+        with needs_extra(self.extra):
+            return getattr(import_module(module), name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Import the object, call it with the given arguments, and return the result."""
@@ -45,8 +54,7 @@ class LazyImport:
 def require_extra(modules: Sequence[str], extra: str) -> None:
     """Check that all packages of the optional `extra` are installed, without importing them.
 
-    Raises:
-        MissingExtraError: One of `modules` is not installed.
+    Raise `MissingExtraError` if one of `modules` is not installed.
     """
     for module in modules:
         if find_spec(module) is None:
@@ -75,17 +83,25 @@ class NamedObjectRegistry(Generic[T]):
     def load(self, name: str) -> T:
         """Load the object named `name`.
 
-        Raises:
-            UnknownNameError: The name is unknown.
-            MissingExtraError: The object needs an extra that is not installed.
-            InvalidSettingError: The object belongs to another package and cannot be loaded.
+        Raise `UnknownNameError` if the name is unknown, or `MissingExtraError` if the object needs
+        an extra that is not installed, or `InvalidSettingError` if the object belongs to another
+        package and cannot be loaded.
         """
         if name in self.entries:
             return self.entries[name].load()  # type: ignore[no-any-return]
         brought = self._brought()
         if name not in brought:
             raise UnknownNameError(self.kind, name, self.names())
-        return _load_entry_point(brought[name], self.kind)  # type: ignore[no-any-return]
+        point = brought[name]
+        try:
+            return point.load()  # type: ignore[no-any-return]
+        except Exception as error:
+            whose = "a package" if point.dist is None else point.dist.name
+            raise InvalidSettingError(
+                self.kind,
+                f"the {self.kind} {point.name!r} of {whose} cannot be loaded ({error})",
+                f"Fix {point.value}, or uninstall the package",
+            ) from error
 
     def _brought(self) -> "Mapping[str, EntryPoint]":
         return {} if self.group is None else _read_entry_points(self.group)
@@ -96,15 +112,3 @@ def _read_entry_points(group: str) -> "Mapping[str, EntryPoint]":
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=group)}
-
-
-def _load_entry_point(point: "EntryPoint", kind: str) -> Any:
-    try:
-        return point.load()
-    except Exception as error:
-        whose = "a package" if point.dist is None else point.dist.name
-        raise InvalidSettingError(
-            kind,
-            f"the {kind} {point.name!r} of {whose} cannot be loaded ({error})",
-            f"Fix {point.value}, or uninstall the package",
-        ) from error

@@ -16,8 +16,7 @@ _SHOWN = 60
 def read_clip_id(text: object, source: str) -> ClipId:
     """Parse the id of a clip, or of other bytes, that `source` contains.
 
-    Raises:
-        UnreadableSourceError: The text is not a SHA-256 of 64 lower-case hexadecimal digits.
+    Raise `UnreadableSourceError` if the text is not a SHA-256 of 64 lower-case hexadecimal digits.
     """
     if isinstance(text, str) and _CLIP_ID.fullmatch(text):
         return ClipId(text)
@@ -31,8 +30,7 @@ def read_clip_id(text: object, source: str) -> ClipId:
 def require_relative_path(name: str) -> str:
     """Return `name` unchanged if it is a relative path that stays inside its folder.
 
-    Raises:
-        InvalidValueError: `name` is absolute or empty, or has a part `.`, `..` or "".
+    Raise `InvalidValueError` if `name` is absolute or empty, or has a part `.`, `..` or "".
     """
     parts = name.split("/")
     if any(part in {"", ".", ".."} for part in parts) or "\0" in name:

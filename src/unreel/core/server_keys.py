@@ -87,7 +87,7 @@ def parse_server_url(url: str) -> ServerAddress:
             return ServerAddress(scheme=match["scheme"], host=host, port=port)
     raise InvalidSettingError(
         "model",
-        "its address is not scheme, host, port and path in plain letters",
+        "the address is not scheme, host, port and path in plain letters",
         "Write http://host:port/v1, and a host that has other letters in its xn-- form",
     )
 
@@ -105,10 +105,8 @@ def normalise_host(text: str) -> str | None:
 def find_server_key_variable(server: ServerAddress, key_hosts: str) -> str | None:
     """Return the variable whose key may be sent to `server`; `None` if `key_hosts` omits the server.
 
-    `key_hosts` is the setting of that name.
-
-    Raises:
-        InvalidSettingError: The setting cannot be parsed.
+    `key_hosts` is the setting of that name. Raise `InvalidSettingError` if the setting cannot be
+    parsed.
     """
     for entry in filter(None, (part.strip() for part in key_hosts.split(","))):
         match = _NAMED.fullmatch(entry)
@@ -129,8 +127,7 @@ def find_server_key_variable(server: ServerAddress, key_hosts: str) -> str | Non
 def require_encrypted_connection(server: ServerAddress, variable: str) -> None:
     """Raise if a key would be sent to `server` unencrypted.
 
-    Raises:
-        InvalidSettingError: The connection is neither HTTPS nor local.
+    Raise `InvalidSettingError` if the connection is neither HTTPS nor local.
     """
     if not server.keeps_secrets:
         raise InvalidSettingError(

@@ -9,6 +9,9 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import ErrorFamily, Label
 from unreel.core.trace import Trace
 
+READABLE = 120
+"""Maximum number of characters of a text that `Unparsed.found` quotes."""
+
 
 class UnparsedReason(StrEnum):
     """Reason why a part of a text could not be parsed."""
@@ -26,6 +29,12 @@ class Unparsed:
     reason: UnparsedReason
     found: str = ""
     """Text that was examined, truncated to a readable length; "" if there is none."""
+
+    @classmethod
+    def of(cls, reason: UnparsedReason, text: str) -> "Unparsed":
+        """Build an unparsable part from its text, shortened to `READABLE` characters."""
+        part = text.strip()
+        return cls(reason, part if len(part) <= READABLE else part[: READABLE - 1] + "…")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +133,8 @@ def get_verdict_decision(outcome: Any) -> Any:
 def is_answer_correct(outcome: Any, truth: Any, label: Label) -> bool | None:
     """Return whether an answer is correct; `None` for a failure or an unreadable answer.
 
-    Args:
-        outcome: Verdict that was parsed from the answer, or a failure.
-        truth: The first ground truth of the question.
-        label: Label of the clip, or of the first clip of a pair.
+    `truth` is the first ground truth of the question, `label` that of the clip or of a pair's
+    first clip.
     """
     decision = get_verdict_decision(outcome)
     if decision is None:

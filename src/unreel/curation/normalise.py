@@ -32,9 +32,8 @@ from unreel.curation.step_execution import (
     to_json_values,
 )
 from unreel.engine.location import StorageLocation
-from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader
-from unreel.media.render import WHOLE, CroppedFrameRange, PixelCrop
+from unreel.media.render import WHOLE, CroppedFrameRange, NormalisedClipFormat, PixelCrop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

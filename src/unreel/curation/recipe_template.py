@@ -12,6 +12,7 @@ from unreel.benchmarks.folder_layout import walk_videos
 from unreel.benchmarks.loader import find_matching_layouts
 from unreel.benchmarks.table_entries import LABELS
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names
+from unreel.core.command_options import read_field_docstrings
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
@@ -25,9 +26,8 @@ from unreel.recipes.documentation import (
     build_recipe_key_description,
     format_toml_value,
     iter_recipe_section_descriptions,
-    read_field_docstrings,
 )
-from unreel.recipes.validation import MOST_PARTS
+from unreel.recipes.validation import MAX_PARTS
 
 
 def describe_recipe_sections() -> Iterator[RecipeSectionDescription]:
@@ -134,7 +134,7 @@ def guess_recipe_sources(path: Path, *, recipe: Path) -> RecipeSourceGuess:
     unknown = [folder for folder in folders if folder not in LABELS]
     if not unknown:
         return RecipeSourceGuess(sources=(source,), open_questions=(_LICENCE,))
-    if "" in folders or len(folders) > MOST_PARTS:
+    if "" in folders or len(folders) > MAX_PARTS:
         question = 'it is unknown which clips are real: write label = "real" or "generated"'
         return RecipeSourceGuess(sources=(source,), open_questions=(question, _LICENCE))
     question = f'label = "real" or "generated" is to be written for: {", ".join(unknown)}'

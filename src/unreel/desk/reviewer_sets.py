@@ -21,9 +21,9 @@ from unreel.protocols.protocol import REVIEWED, get_protocol
 from unreel.recipes.validation import drop_unset_keys, validate_recipe_sections
 from unreel.report.review.review_result import ReviewerAccuracyRecord, read_reviewer_records
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.local_models import NOTHING_LEAVES, find_local_models
 from unreel.reviewers.endpoint.model_address import parse_model_address
 from unreel.reviewers.endpoint.model_families import detect_model_family
+from unreel.reviewers.endpoint.servers import NOTHING_LEAVES, find_local_models
 from unreel.reviewers.endpoint.token_estimate import estimate_request_tokens
 from unreel.reviewers.factory import ReviewerFactory
 

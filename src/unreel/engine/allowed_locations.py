@@ -41,8 +41,7 @@ class AllowedLocation:
 def parse_allowed_locations(text: str) -> tuple[str, ...]:
     """Parse the comma-separated allowed locations of the setting `UNREEL_FETCH_FROM`.
 
-    Raises:
-        InvalidSettingError: A location is neither an S3 bucket nor a web host.
+    Raise `InvalidSettingError` if a location is neither an S3 bucket nor a web host.
     """
     names = tuple(name for name in (part.strip() for part in text.split(",")) if name)
     for name in names:
@@ -70,11 +69,9 @@ def resolve_allowed_host(host: str, port: int) -> list[Peer]:
     """Return the addresses of an allowed host; reject a name that resolves to this machine.
 
     A name may resolve to a private address, because the user chose the name. Only `localhost` or an
-    IP address may mean this machine. Link-local and metadata addresses are always rejected.
-
-    Raises:
-        InvalidValueError: An address of the host is rejected.
-        OSError: The name cannot be resolved.
+    IP address may mean this machine. Link-local and metadata addresses are always rejected. Raise
+    `InvalidValueError` if an address of the host is rejected, or `OSError` if the name cannot be
+    resolved.
     """
     peers = resolve_host(host, port)
     if not (host == LOCALHOST or parse_ip_address(host) is not None):
@@ -88,10 +85,8 @@ def require_public_addresses(peers: Iterable[Peer]) -> None:
     """Raise if one of the network addresses `peers` is not public.
 
     Loopback, link-local and private addresses are not public. The check protects internal servers
-    from URLs that come from an untrusted source.
-
-    Raises:
-        InvalidValueError: One of the addresses is not public.
+    from URLs that come from an untrusted source. Raise `InvalidValueError` if one of the addresses
+    is not public.
     """
     for address, _ in peers:
         for ip in _parse_embedded_addresses(address):
@@ -105,7 +100,7 @@ def get_url_origin(location: str) -> str:
     """Return scheme, host and port of an HTTP(S) URL; raise `InvalidValueError` for another text."""
     url = _parse_remote_location(location)
     if url.scheme not in _PORTS:
-        raise InvalidValueError(f"{url.scheme} is no scheme of the web")
+        raise InvalidValueError(f"{url.scheme} is not a web scheme")
     host = f"[{url.host}]" if ":" in url.host else url.host
     return f"{url.scheme}://{host}:{url.port}"
 
@@ -114,38 +109,34 @@ def _parse_remote_location(address: str) -> AllowedLocation:
     scheme, _, rest = address.partition("://")
     if scheme not in SCHEMES:
         label = scheme if scheme.isalnum() and rest else "this"
-        raise InvalidValueError(f"{label} is no scheme that is fetched, only {', '.join(SCHEMES)}")
+        raise InvalidValueError(f"{label} is not an allowed scheme, only {', '.join(SCHEMES)}")
     if not address.isprintable() or "\\" in address:
-        raise InvalidValueError("it contains characters that are not allowed in an address")
+        raise InvalidValueError("the address contains characters that are not allowed")
     if scheme == "s3":
         # Keys are taken literally: `#`, `?` and `%` are ordinary characters.
         bucket, _, key = rest.partition("/")
         return AllowedLocation(scheme, _require_single_host(bucket), None, _split_safe_path(key))
-    return _parse_web_location(address)
-
-
-def _parse_web_location(address: str) -> AllowedLocation:
     try:
         split = urlsplit(address)
         port = split.port or _PORTS[split.scheme]
     except ValueError as error:
-        raise InvalidValueError(f"it is no address: {error}") from error
+        raise InvalidValueError(f"the address is invalid: {error}") from error
     if " " in address or split.username is not None:
-        raise InvalidValueError("it contains a space or a user name")
+        raise InvalidValueError("the address contains a space or a user name")
     host = _require_single_host((split.hostname or "").rstrip("."))
     return AllowedLocation(split.scheme, host, port, _split_safe_path(unquote(split.path)))
 
 
 def _require_single_host(host: str) -> str:
     if not re.fullmatch(r"[\w.:-]+", host):
-        raise InvalidValueError("it names no single bucket or host")
+        raise InvalidValueError("the address does not name one bucket or host")
     return host
 
 
 def _split_safe_path(path: str) -> tuple[str, ...]:
     parts = tuple(part for part in path.split("/") if part)
     if {".", ".."} & set(parts):
-        raise InvalidValueError("its path climbs")
+        raise InvalidValueError("the path contains . or ..")
     return parts
 
 

@@ -80,11 +80,16 @@ class CrashSuspectQueue:
     def judge(self, suspect: CrashSuspectRow, outcome: Row | WorkerCrash) -> Row | None:
         """Return the finished or quarantined row; `None` if the row must run in isolation again.
 
-        Raises:
-            InvalidSettingError: Ten workers in sequence ended before they began a row.
+        Raise `InvalidSettingError` if ten workers in sequence ended before they began a row.
         """
         if isinstance(outcome, WorkerCrash) and not outcome.began:
-            self._note_false_start(outcome)
+            self._false_starts += 1
+            if self._false_starts == _FALSE_STARTS:
+                raise InvalidSettingError(
+                    "engine",
+                    f"{_FALSE_STARTS} workers in a row ended before they began, by {outcome.how}",
+                    "Read their output and run again: committed results are kept",
+                )
             self._waiting.append(suspect)
             return None
         self._false_starts = 0
@@ -97,15 +102,6 @@ class CrashSuspectQueue:
         self._waiting.append(suspect)
         return None
 
-    def _note_false_start(self, crash: WorkerCrash) -> None:
-        self._false_starts += 1
-        if self._false_starts == _FALSE_STARTS:
-            raise InvalidSettingError(
-                "engine",
-                f"{_FALSE_STARTS} workers in a row ended before they began, by {crash.how}",
-                "Read their output and run again: committed results are kept",
-            )
-
 
 _BEGAN, _DONE = "began", "done"
 _PEACE_S = 10.0
@@ -116,9 +112,7 @@ class IsolatedProcess:
     """Callable that runs one row through the stages in a new process, killed on cancellation.
 
     The stages are pickled by the constructor: create the object before their `setup` is called.
-
-    Raises:
-        InvalidValueError: A stage cannot be pickled.
+    Raise `InvalidValueError` if a stage cannot be pickled.
     """
 
     def __init__(self, stages: Sequence[Stage]) -> None:

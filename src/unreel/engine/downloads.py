@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from unreel.core.address_check import Peer
 from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import InvalidValueError, MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.engine.allowed_locations import (
     get_url_origin,
     require_allowed_location,
@@ -44,8 +44,7 @@ class DownloadPolicy:
 def download_public_file(location: str, into: IO[bytes], *, max_bytes: int, seconds: float) -> None:
     """Download a URL from an untrusted source: only from its own host, at public addresses.
 
-    Raises:
-        MediaError: An address is not public, or the file is missing, too large or too slow.
+    Raise `MediaError` if an address is not public, or the file is missing, too large or too slow.
     """
     try:
         named = (get_url_origin(location),)
@@ -61,8 +60,7 @@ def download_file(
 ) -> None:
     """Copy the file at `location` into an open file, which the caller discards on failure.
 
-    Raises:
-        MediaError: The location is not allowed, the file is missing, too large or too slow.
+    Raise `MediaError` if the location is not allowed, the file is missing, too large or too slow.
     """
     until_s = time.monotonic() + policy.seconds
     try:
@@ -218,7 +216,7 @@ def _connect_first_reachable(peers: Iterable[Peer], seconds: float) -> socket.so
 
 
 def _build_download_error(reason: FailureReason, detail: str) -> MediaError:
-    return MediaError(Failure(reason, detail))
+    return MediaError(reason, detail)
 
 
 def _convert_to_download_error(

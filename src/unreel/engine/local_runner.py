@@ -107,7 +107,14 @@ class _LocalJob:
         if self._source_error is not None:
             raise self._source_error
         if self._alone is not None:
-            await self._confirm(self._alone)
+            while self._suspects:
+                trial = self._suspects.take()
+                outcome = await self._alone(trial.row)
+                row = self._suspects.judge(trial, outcome)
+                if row is outcome:
+                    self._ledger.finish(format_start_log_item(trial.row))
+                if row is not None:
+                    await self._deliver(row)
 
     def _pull(self) -> list[Row]:
         chunk: list[Row] = []
@@ -138,16 +145,6 @@ class _LocalJob:
             self._workers[0].leave()
             return
         group.create_task(self._walk(row))
-
-    async def _confirm(self, process: IsolatedProcess) -> None:
-        while self._suspects:
-            trial = self._suspects.take()
-            outcome = await process(trial.row)
-            row = self._suspects.judge(trial, outcome)
-            if row is outcome:
-                self._ledger.finish(format_start_log_item(trial.row))
-            if row is not None:
-                await self._deliver(row)
 
     async def _walk(self, row: Row) -> None:
         """Run `row` through all stages into the sink; the caller holds a permit of the first worker."""

@@ -47,8 +47,7 @@ def translate_store_errors() -> Iterator[None]:
 def raise_if_store_unavailable(error: BaseError, uri: str) -> None:
     """Raise if `error` means that the object store itself failed, so that all reads would fail.
 
-    Raises:
-        MachineError: The error is not one of missing permission or of invalid keys.
+    Raise `MachineError` if the error is not one of missing permission or of invalid keys.
     """
     if not isinstance(error, PermissionDeniedError | UnauthenticatedError):
         raise MachineError(f"cannot read {uri}: {format_library_error(error)}", _REMEDY) from error
@@ -134,9 +133,8 @@ class StorageLocation:
     def read(self, name: str, *, most: int | None = None) -> bytes:
         """Return the bytes of the file `name` in this location.
 
-        Raises:
-            FileNotFoundError: `name` is missing.
-            UnreadableSourceError: There are more than `most` bytes, or the store cannot be read.
+        Raise `FileNotFoundError` if `name` is missing, or `UnreadableSourceError` if there are more
+        than `most` bytes, or the store cannot be read.
         """
         source = f"{self.uri.rstrip('/')}/{name}"
         if self.is_local:
@@ -217,8 +215,7 @@ class StorageLocation:
 def read_object_tag(location: StorageLocation) -> str:
     """Return size and ETag of the object at `location`, which identify its bytes; "" if it is missing.
 
-    Raises:
-        MachineError: The store does not answer.
+    Raise `MachineError` if the store does not answer.
     """
     folder, _, name = location.uri.rpartition("/")
     try:

@@ -36,10 +36,7 @@ def connect_to_ray() -> Iterator[None]:
     """Join the Ray cluster at `RAY_ADDRESS` for the `with` block; if unset, start a private Ray instance.
 
     The joined cluster keeps the configuration of its owner. A private instance is stopped at the
-    end of the block.
-
-    Raises:
-        InvalidSettingError: The cluster cannot be joined from this machine.
+    end of the block. Raise `InvalidSettingError` if the cluster cannot be joined from this machine.
     """
     address = read_ray_address()
     if address:
@@ -64,7 +61,12 @@ def _join_ray_cluster(address: str) -> None:
     try:
         _start_ray()
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        messages = _format_error_chain(error)
+        lines: list[str] = []
+        cause: BaseException | None = error
+        while cause is not None:
+            lines.append(f"{type(cause).__name__}: {cause}")
+            cause = cause.__cause__ or cause.__context__
+        messages = "\n".join(lines)
         problem = f"cannot join the Ray cluster at {address}: {format_library_error(error)}"
         remedy = "Check that its head is up, and that `ray start --address` ran on this machine"
         if _UNKNOWN.search(messages):
@@ -74,16 +76,6 @@ def _join_ray_cluster(address: str) -> None:
                 "that its nodes were started with"
             )
         raise InvalidSettingError(setting, problem, remedy) from error
-
-
-def _format_error_chain(error: BaseException) -> str:
-    """Return the messages of an error and of all its causes, one per line."""
-    lines: list[str] = []
-    cause: BaseException | None = error
-    while cause is not None:
-        lines.append(f"{type(cause).__name__}: {cause}")
-        cause = cause.__cause__ or cause.__context__
-    return "\n".join(lines)
 
 
 @contextmanager

@@ -114,9 +114,8 @@ class TableSchema:
     def batch(self, rows: Sequence[Row]) -> Any:
         """Return the rows as an Arrow batch, each with its seal.
 
-        Raises:
-            InvalidValueError: A row has an unknown column or a value that its column cannot hold, or
-                the rows together are too large for one batch.
+        Raise `InvalidValueError` if a row has an unknown column or a value that its column cannot
+        hold, or the rows together are too large for one batch.
         """
         batch = self._unsealed(rows)
         # Computed from Arrow's values, because readers get these; empty values are ignored.
@@ -133,20 +132,28 @@ class TableSchema:
         fixed: Row = {"row_version": self.version, SEAL_COLUMN: None}
         complete = [{"attempt": 1} | row | fixed for row in rows]
         try:
-            return _build_arrow_batch(complete, self.arrow)
+            if sum(map(compute_row_text_size, complete)) > _LARGEST_BATCH:
+                raise ValueError(f"texts are longer than {_LARGEST_BATCH} characters")
+            batch = pa.RecordBatch.from_pylist(complete, schema=self.arrow)
+            empty = [
+                column.name
+                for column in self.arrow
+                if not column.nullable and batch.column(column.name).null_count
+            ]
+            if empty:
+                raise ValueError(f"no value in {', '.join(empty)}")
         except Exception as error:  # converting a value can run any code
             raise InvalidValueError(
                 f"a row does not fit the columns of {self.name}: {error}. Fix the stage"
             ) from error
+        return batch
 
     def portions(self, rows: Sequence[Row]) -> list[list[Row]]:
         """Split the rows, in order, into lists that each fit into one Arrow batch.
 
-        A row that fits into no batch becomes a failure row and keeps every value that its column can
-        hold. A row that had already failed keeps its failure reason.
-
-        Raises:
-            InvalidValueError: A row has an unknown column, so that no row of its stage would fit.
+        A row that fits into no batch becomes a failure row and keeps every value that its column
+        can hold. A row that had already failed keeps its failure reason. Raise `InvalidValueError`
+        if a row has an unknown column, so that no row of its stage would fit.
         """
         self._require_known_columns(rows)
         return self._split([row if self._holds([row]) else self._give_up(row) for row in rows])
@@ -161,7 +168,7 @@ class TableSchema:
         bare = {name: row[name] for name in ("key", "attempt") if name in row}
         cells = {name: row[name] for name in row if self._holds([bare | {name: row[name]}])}
         if is_failed_row(cells):
-            detail = _escape_surrogates(str(row.get("failure_detail")))
+            detail = str(row.get("failure_detail")).encode(errors="backslashreplace").decode()
             return cells | {"failure_detail": detail[:DETAIL_CHARACTERS]}
         lost = ", ".join(
             f"{name} ({type(row[name]).__name__})" for name in row if name not in cells
@@ -198,7 +205,7 @@ class TableSchema:
         if wrong:
             raise UnreadableSourceError(
                 source,
-                f"no table of {self.name}: its column {wrong[0]} is missing or of another type",
+                f"not a table of {self.name}: column {wrong[0]} is missing or of another type",
                 _NOT_OURS,
             )
 
@@ -222,20 +229,6 @@ class TableSchema:
         return row | {"row_version": version}
 
 
-def _build_arrow_batch(rows: Sequence[Row], schema: Any) -> Any:
-    if sum(map(compute_row_text_size, rows)) > _LARGEST_BATCH:
-        raise ValueError(f"its texts are longer than {_LARGEST_BATCH} characters")
-    batch = pa.RecordBatch.from_pylist(rows, schema=schema)
-    empty = [
-        column.name
-        for column in schema
-        if not column.nullable and batch.column(column.name).null_count
-    ]
-    if empty:
-        raise ValueError(f"it has no {', '.join(empty)}")
-    return batch
-
-
 def compute_row_text_size(row: Row) -> int:
     """Return the total length of the texts (characters) and bytes in `row`; other values are small."""
     size = 0
@@ -243,10 +236,6 @@ def compute_row_text_size(row: Row) -> int:
         if isinstance(value, _TEXTS):
             size += len(value)
     return size
-
-
-def _escape_surrogates(text: str) -> str:
-    return text.encode(errors="backslashreplace").decode()
 
 
 def _is_compatible_field(known: Any, stored: Any) -> bool:

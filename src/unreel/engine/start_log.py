@@ -39,7 +39,9 @@ class ItemStartLog:
         self._n_bytes = 0
         for sign, item in self._lines():
             self._note(sign, item)
-        self._bury()
+        for record in self._records.values():
+            record.deaths += record.open
+            record.open = False
         self._file = self._rewrite()
 
     def __enter__(self) -> "ItemStartLog":
@@ -95,11 +97,6 @@ class ItemStartLog:
         record.deaths += record.open
         record.open = True
 
-    def _bury(self) -> None:
-        for record in self._records.values():
-            record.deaths += record.open
-            record.open = False
-
     def _lines(self) -> Iterator[tuple[str, str]]:
         try:
             raw = self._folder.read(self._name)
@@ -109,7 +106,7 @@ class ItemStartLog:
             raw.close()
             source = str(self._folder.root / self._name)
             raise UnreadableSourceError(
-                source, "no ledger: it is far too large", "Take it away and run again"
+                source, "the file is far too large for a ledger", "Take it away and run again"
             )
         with io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as file:
             for line in file:

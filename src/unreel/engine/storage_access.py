@@ -17,7 +17,7 @@ from unreel.core.settings import EnvironmentSettings, read_storage_options
 if TYPE_CHECKING:
     from unreel.engine.downloads import DownloadPolicy
 
-_ASKED_AT_ONCE = 16
+_N_CONNECTIONS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +73,8 @@ def read_size_and_mtime(path: str) -> str:
 def read_object_tags(locations: Sequence[str], access: ClipAccessSettings) -> dict[str, str]:
     """Return the size and ETag of each object, which change if it is replaced; "" if it is missing.
 
-    Objects in locations that are not allowed are not queried and get "".
-
-    Raises:
-        MachineError: The store does not answer.
+    Objects in locations that are not allowed are not queried and get "". Raise `MachineError` if
+    the store does not answer.
     """
     from unreel.engine.allowed_locations import require_allowed_location
     from unreel.engine.location import StorageLocation, read_object_tag
@@ -90,7 +88,7 @@ def read_object_tags(locations: Sequence[str], access: ClipAccessSettings) -> di
             return ""
         return read_object_tag(StorageLocation(location, access.storage))
 
-    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_N_CONNECTIONS) as pool:
         return dict(zip(locations, pool.map(ask, locations), strict=True))
 
 
@@ -103,15 +101,14 @@ def find_clip_change(clip: str, file: Path) -> Failure | None:
         same = False
     if same:
         return None
-    return Failure(FailureReason.CLIP_CHANGED, "its bytes are not those that were surveyed")
+    return Failure(FailureReason.CLIP_CHANGED, "the bytes are not those that were surveyed")
 
 
 @contextmanager
 def provide_local_clip_file(location: str, access: ClipAccessSettings) -> Iterator[Path]:
-    """Yield the path of the clip as a local file: its own, or a temporary copy from its object store.
+    """Yield the path of the clip as a local file: the clip itself, or a temporary copy from its object store.
 
-    Raises:
-        MediaError: The location is not allowed, or the clip cannot be fetched.
+    Raise `MediaError` if the location is not allowed, or the clip cannot be fetched.
     """
     if "://" not in location:
         yield Path(location)

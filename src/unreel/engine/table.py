@@ -40,7 +40,7 @@ _FILE = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
 
 @dataclass(frozen=True, slots=True)
 class StoredKeyState:
-    """State of a key's row in a table: its attempt number, and its failure reason if it failed."""
+    """State of a key's row in a table: attempt number, and failure reason if it failed."""
 
     attempt: int
     reason: str | None
@@ -111,10 +111,8 @@ class LanceTable:
         """Yield every row of `version` or the latest version, upgraded to this release.
 
         A row of another version may lack some of `columns`: pass them only in code that knows the
-        schema. `where` is a filter in Lance's SQL.
-
-        Raises:
-            UnreadableSourceError: The table is missing or damaged, or has a key twice.
+        schema. `where` is a filter in Lance's SQL. Raise `UnreadableSourceError` if the table is
+        missing or damaged, or has a key twice.
         """
         dataset = self.open(version)
         self._require_unique_keys(dataset)
@@ -142,9 +140,8 @@ class LanceTable:
     def _whole_rows(self, batch: Any) -> list[Row]:
         """Return the complete rows of `batch`, checked and upgraded to this release.
 
-        Raises:
-            UnreadableSourceError: A cell is too large or cannot be read, a row was changed after it was written,
-                or an id is no id of a clip.
+        Raise `UnreadableSourceError` if a cell is too large or cannot be read, a row was changed
+        after it was written, or an id is no id of a clip.
         """
         columns = self._columns_of(batch)
         self.schema.require_known_version(max(columns["row_version"], default=self.schema.version))

@@ -27,7 +27,7 @@ from unreel.engine.writer_lock import WriterLock
 FULL_ROWS = 2**20
 FULL_BYTES = 2**28
 """Size from which a fragment is full, reached first by long texts: joining takes as much time and memory."""
-_MOST_GONE = 0.1
+_MAX_DELETED = 0.1
 """Fraction of replaced rows above which a fragment is rewritten without them."""
 
 
@@ -58,9 +58,18 @@ def find_fragments_to_join(
         if len(neighbours) < at_least and not full:
             continue
         tail = [] if full else _select_outweighing_tail(neighbours, growth)
-        joins += _group_until_full(tail)
+        groups: list[list[TableFragment]] = []
+        free_rows, free_bytes = 0, 0
+        for fragment in tail:
+            if free_rows <= 0 or free_bytes <= 0:
+                groups.append([])
+                free_rows, free_bytes = FULL_ROWS, FULL_BYTES
+            groups[-1].append(fragment)
+            free_rows -= fragment.rows
+            free_bytes -= fragment.n_bytes
+        joins += [group for group in groups if len(group) > 1]
         untouched = neighbours[: len(neighbours) - len(tail)]
-        joins += [[f] for f in untouched if f.gone > _MOST_GONE * (f.rows + f.gone)]
+        joins += [[f] for f in untouched if f.gone > _MAX_DELETED * (f.rows + f.gone)]
     return joins
 
 
@@ -71,19 +80,6 @@ def _select_outweighing_tail(fragments: list[TableFragment], growth: int) -> lis
         if younger >= (growth - 1) * fragment.rows:
             return fragments[i:]
     return []
-
-
-def _group_until_full(fragments: list[TableFragment]) -> list[list[TableFragment]]:
-    groups: list[list[TableFragment]] = []
-    room_rows, room_bytes = 0, 0
-    for fragment in fragments:
-        if room_rows <= 0 or room_bytes <= 0:
-            groups.append([])
-            room_rows, room_bytes = FULL_ROWS, FULL_BYTES
-        groups[-1].append(fragment)
-        room_rows -= fragment.rows
-        room_bytes -= fragment.n_bytes
-    return [group for group in groups if len(group) > 1]
 
 
 KEEP_VERSIONS = timedelta(hours=1)
@@ -99,12 +95,8 @@ _GROWTH_AT_REST = 2
 class TableWriter:
     """Writer of one table, in one thread of the process that holds its lock; each change is one commit.
 
-    Args:
-        table: The table; it is created if missing, and gets new columns of this release.
-        lock: Held by the caller; checked before each commit.
-        observe: Callback with `written` when new data are in the store and `committed` when readers
-            see them, with a count of rows; `rewritten` and `compacted` likewise, with a count of
-            fragments.
+    `observe` is called with `written` when new data are in the store and `committed` when readers
+    see them, with a count of rows; with `rewritten` and `compacted` with a count of fragments.
     """
 
     def __init__(
@@ -136,7 +128,16 @@ class TableWriter:
 
     def join(self, *, growth: int = _GROWTH_AT_WORK, at_least: int = 2) -> None:
         """Join the fragments that `find_fragments_to_join` returns."""
-        joins = find_fragments_to_join(self._fragments(), growth=growth, at_least=at_least)
+        fragments = [
+            TableFragment(
+                id=f.id,
+                rows=f.num_rows,
+                gone=f.physical_rows - f.num_rows,
+                n_bytes=sum(file.file_size_bytes or 0 for file in f.files),
+            )
+            for f in (fragment.metadata for fragment in self._dataset.get_fragments())
+        ]
+        joins = find_fragments_to_join(fragments, growth=growth, at_least=at_least)
         if not joins:
             return
         with self._table.reading():
@@ -163,21 +164,12 @@ class TableWriter:
         # Data without a manifest is from a killed committer, because only the lock's holder writes.
         # Rewriting may have outlasted the lease, and this would delete data of the next holder.
         self._lock.verify()
-        older_than = keep + self._set_forward()
+        # If the system clock was set forward, Lance would treat new versions as old.
+        began, began_s = self._began
+        passed = timedelta(seconds=time.monotonic() - began_s)
+        older_than = keep + max(timedelta(), datetime.now(UTC) - began - passed)
         self._dataset.cleanup_old_versions(older_than=older_than, delete_unverified=True)
         self._dataset.checkout_latest()
-
-    def _fragments(self) -> list[TableFragment]:
-        fragments = [fragment.metadata for fragment in self._dataset.get_fragments()]
-        return [
-            TableFragment(
-                id=f.id,
-                rows=f.num_rows,
-                gone=f.physical_rows - f.num_rows,
-                n_bytes=sum(file.file_size_bytes or 0 for file in f.files),
-            )
-            for f in fragments
-        ]
 
     def _plan(self, fragments: list[TableFragment]) -> list[Any]:
         """Return the compaction tasks that join neighbouring fragments into one."""
@@ -191,12 +183,6 @@ class TableWriter:
             io_buffer_size=_READ_AHEAD_BYTES,
         )
         return list(Compaction.plan(self._dataset, options).tasks)
-
-    def _set_forward(self) -> timedelta:
-        """Return by how much the system clock was set forward; else Lance would treat new versions as old."""
-        began, began_s = self._began
-        passed = timedelta(seconds=time.monotonic() - began_s)
-        return max(timedelta(), datetime.now(UTC) - began - passed)
 
     def _commit(self, operation: Any, n_rows: int) -> None:
         self._observe("written", n_rows)

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from tempfile import TemporaryDirectory
 
 from unreel.benchmarks.questions import PlannedQuestion
@@ -20,13 +19,7 @@ from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import PrefetchedIterator
 from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.table import LanceTable
-from unreel.evaluation.review_stage import SkippedQuestionCounts
-from unreel.evaluation.run_job import (
-    NEVER_PUT,
-    EvalRun,
-    get_recipe_store,
-    identify_current_benchmark,
-)
+from unreel.evaluation.run_job import NOT_SENT, EvalRun, SkippedQuestionCounts, require_resumable
 from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
 from unreel.reviewers.endpoint.model_address import parse_model_address
 from unreel.reviewers.endpoint.model_families import detect_model_family
@@ -82,7 +75,7 @@ def iter_question_states(
 
     A question that failed for a reason in `retry` is due. `skipped` counts what is not a question.
     """
-    pending = PendingQuestionFilter(run.answers, NEVER_PUT.union(retry))
+    pending = PendingQuestionFilter(run.answers, NOT_SENT.union(retry))
 
     def iter_questions() -> Iterator[PlannedQuestion[Clip]]:
         for planned in run.plan(facts):
@@ -110,9 +103,7 @@ def forecast_eval(
     callbacks.on_phase(f"reading {run.recipe.benchmark}")
     skipped, section, benchmark = SkippedQuestionCounts(), run.recipe.reviewer, run.benchmark()
     entries = PrefetchedIterator(run.entries(benchmark, skipped.reading))
-    get_recipe_store(run).take_up(
-        None, partial(identify_current_benchmark, run, benchmark, skipped.reading)
-    )
+    require_resumable(run, benchmark, skipped.reading)
     files = iter_clip_file_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
     run_stages(
         PendingQuestionFilter(run.clips).sift(files),

@@ -7,9 +7,7 @@ Where to look:
     `timeline.py`: the time of every frame.
     `fingerprint.py`: fingerprints that survive re-encoding.
     `near_duplicates.py`: clips with the same content.
-    `hash_bands.py`: candidate pairs among millions of clips.
-    `render.py`: cutting and cropping.
-    `normalise.py`: re-encoding into one format.
+    `render.py`: re-encoding into one format, cutting and cropping.
     `overlay.py`: drawing on frames.
     `annotated_copy.py`: a copy of a clip with drawn annotations.
     `perturb.py`: small changes for stability tests.

@@ -3,8 +3,8 @@
 Memory does not grow with the clip: pictures and sound are read in parallel, and output is streamed.
 """
 
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
 from typing import BinaryIO, cast
@@ -14,58 +14,40 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.core.span import convert_to_microseconds
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
-from unreel.media.messages import MAX_PIXELS
-from unreel.media.normalise import CHANNELS, MAX_FRAMES
+from unreel.media.messages import MAX_PIXELS, Parts, TaskReplyPayload
 from unreel.media.overlay import OverlayCommentary, OverlayPainter
 from unreel.media.probe import get_clockwise_rotation
+from unreel.media.render import CHANNELS, MAX_FRAMES
 from unreel.media.sound import iter_sound_blocks
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 _PIECE_BYTES = 1 << 20
 _PIECE_FRAMES = 12
 """Maximum number of frames between two progress reports."""
-_MOST_STRETCH = 8
+_MAX_ASPECT = 8
 _MUTE = "The sound of the clip cannot be read: this copy has none."
 OPTIONS = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
 """Encoder options of the copy; `benchmarks/annotated_copy.py` compares the presets."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotatedCopyChunk:
-    """Chunk of an annotated copy: bytes at the offset `at` of its file, and the frames written so far."""
-
-    at: int
-    data: bytes
-    n_frames: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotatedCopySummary:
-    """Size and number of frames of a finished annotated copy."""
-
-    size_bytes: int
-    n_frames: int
-
-
 def iter_annotated_copy(
     file: BinaryIO, commentary: OverlayCommentary, *, max_pixels: int = MAX_PIXELS
-) -> Generator[AnnotatedCopyChunk, None, AnnotatedCopySummary]:
+) -> Parts:
     """Yield a copy of the clip with `commentary` drawn on it, as chunks of an mp4 file.
 
-    A chunk may overwrite earlier bytes. The generator returns the size and frames of the copy.
+    A chunk has its offset `at` in the file and may overwrite earlier bytes. The generator returns the
+    size and the number of frames of the copy.
     """
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_FRAMES:
         raise MediaError(
-            Failure(
-                FailureReason.TOO_LONG,
-                f"the clip has {timeline.n_frames} frames, more than {MAX_FRAMES}",
-            )
+            FailureReason.TOO_LONG,
+            f"the clip has {timeline.n_frames} frames, more than {MAX_FRAMES}",
         )
     aspect = _read_pixel_aspect(file, max_pixels=max_pixels)
     sound = _SoundReader(file, from_s=timeline.first_at_s, max_pixels=max_pixels)
@@ -79,24 +61,30 @@ def iter_annotated_copy(
     annotator = OverlayPainter(commentary, width=width, height=height)
     outlet = _MuxerBuffer()
     track = SoundTrackSettings(codec="aac", channels=CHANNELS) if sound.is_there else None
-    with ClipWriter(
-        "mp4", _build_video_track(annotator, timeline), sound=track, sink=outlet
-    ) as writer:
+    rate = timeline.n_frames / timeline.duration_s
+    video = VideoTrackSettings(
+        codec="libx264",
+        width=annotator.size[0],
+        height=annotator.size[1],
+        rate=rate.limit_denominator(1 << 16),
+        time_base=timeline.time_base,
+        options=OPTIONS,
+    )
+    with ClipWriter("mp4", video, sound=track, sink=outlet) as writer:
         for n_frames, (index, rgb) in enumerate(chain([first], pictures), start=1):
             picture = annotator.draw(
                 _resize_frame(rgb, width, height), convert_to_microseconds(timeline.at_s(index))
             )
             writer.add_picture(picture, tick=timeline.ticks[index] - timeline.ticks[0])
             after = index + 1
-            for samples in sound.until(
-                timeline.at_s(after) if after < timeline.n_frames else timeline.duration_s
-            ):
+            is_last = after == timeline.n_frames
+            for samples in sound.until(timeline.duration_s if is_last else timeline.at_s(after)):
                 writer.add_sound(samples)
             if n_frames % _PIECE_FRAMES == 0 or outlet.n_bytes >= _PIECE_BYTES:
                 yield from outlet.take(n_frames)
         writer.finish()
     yield from outlet.take(n_frames)
-    return AnnotatedCopySummary(size_bytes=outlet.size, n_frames=n_frames)
+    return TaskReplyPayload({"size_bytes": outlet.size, "n_frames": n_frames})
 
 
 class _MuxerBuffer:
@@ -123,12 +111,11 @@ class _MuxerBuffer:
     def tell(self) -> int:
         return self._at
 
-    def take(self, n_frames: int) -> Iterator[AnnotatedCopyChunk]:
+    def take(self, n_frames: int) -> Iterator[TaskReplyPayload]:
         """Yield all buffered bytes as chunks, in the order of writing, and empty the buffer."""
         chunks, self._held, self.n_bytes = self._held, [], 0
-        yield from (
-            AnnotatedCopyChunk(at=at, data=bytes(data), n_frames=n_frames) for at, data in chunks
-        )
+        for at, data in chunks:
+            yield TaskReplyPayload({"at": at, "n_frames": n_frames}, (bytes(data),))
 
 
 class _SharedFileReader:
@@ -223,7 +210,7 @@ def _read_pixel_aspect(file: BinaryIO, *, max_pixels: int) -> Fraction:
     with open_clip(file, max_pixels=max_pixels) as clip:
         ratio = clip.stream.sample_aspect_ratio
         aspect = Fraction(ratio) if ratio else Fraction(1)
-        if not Fraction(1, _MOST_STRETCH) <= aspect <= _MOST_STRETCH:
+        if not Fraction(1, _MAX_ASPECT) <= aspect <= _MAX_ASPECT:
             return Fraction(1)
         for frame in clip.container.decode(clip.stream):
             return 1 / aspect if get_clockwise_rotation(frame) % 180 else aspect
@@ -235,16 +222,3 @@ def _resize_frame(rgb: Rgb, width: int, height: int) -> Rgb:
         return rgb
     picture = Image.fromarray(rgb).resize((width, height), Image.Resampling.BICUBIC)
     return np.asarray(picture)
-
-
-def _build_video_track(painter: OverlayPainter, timeline: FrameTimeline) -> VideoTrackSettings:
-    width, height = painter.size
-    rate = timeline.n_frames / timeline.duration_s
-    return VideoTrackSettings(
-        codec="libx264",
-        width=width,
-        height=height,
-        rate=rate.limit_denominator(1 << 16),
-        time_base=timeline.time_base,
-        options=OPTIONS,
-    )

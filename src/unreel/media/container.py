@@ -21,7 +21,7 @@ from av.stream import Disposition
 from av.video.stream import VideoStream
 
 from unreel.core.errors import MediaError, UnreelError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 
 FORMATS = ("mov", "matroska", "webm", "avi", "mpegts", "gif")
 """Names of the allowed FFmpeg demuxers: formats with a whole video in one file. None opens a second file."""
@@ -106,7 +106,7 @@ def open_clip(file: BinaryIO, *, max_pixels: int) -> Iterator[OpenClip]:
             stream = _get_first_video_stream(container)
             _require_decodable_stream(stream, max_pixels=max_pixels)
             if not (stream.width and stream.height):
-                raise MediaError(Failure(FailureReason.UNDECODABLE, "no frame size can be read"))
+                raise MediaError(FailureReason.UNDECODABLE, "no frame size can be read")
             # One core per file: files are processed in parallel, and each thread costs memory.
             stream.codec_context.thread_count = 1
             stream.codec_context.options = {"max_pixels": str(max_pixels)}
@@ -121,7 +121,7 @@ def translate_media_errors() -> Iterator[None]:
     except UnreelError:
         raise
     except MemoryError as error:
-        raise MediaError(Failure(FailureReason.OUT_OF_MEMORY, _format_error(error))) from error
+        raise MediaError(FailureReason.OUT_OF_MEMORY, _format_error(error)) from error
     except (
         av.FFmpegError,
         ArithmeticError,
@@ -132,7 +132,7 @@ def translate_media_errors() -> Iterator[None]:
         TypeError,
         ValueError,
     ) as error:
-        raise MediaError(Failure(FailureReason.UNDECODABLE, _format_error(error))) from error
+        raise MediaError(FailureReason.UNDECODABLE, _format_error(error)) from error
 
 
 def _open_container(
@@ -158,9 +158,9 @@ def _open_container(
         head = file.read(_TS_PACKET_BYTES + 1)
         if not head or _has_video_signature(head):
             detail = _format_error(error) if head else "the file is empty"
-            raise MediaError(Failure(FailureReason.UNDECODABLE, detail)) from error
+            raise MediaError(FailureReason.UNDECODABLE, detail) from error
         raise MediaError(
-            Failure(FailureReason.FORMAT_REFUSED, f"the file is not one of {', '.join(FORMATS)}")
+            FailureReason.FORMAT_REFUSED, f"the file is not one of {', '.join(FORMATS)}"
         ) from error
 
 
@@ -175,21 +175,17 @@ def _get_first_video_stream(container: InputContainer) -> VideoStream:
     for stream in container.streams.video:
         if not stream.disposition & Disposition.attached_pic:
             return stream
-    raise MediaError(Failure(FailureReason.NO_VIDEO, "the file contains no video stream"))
+    raise MediaError(FailureReason.NO_VIDEO, "the file contains no video stream")
 
 
 def _require_decodable_stream(stream: VideoStream, *, max_pixels: int) -> None:
     decoder = get_decoder_name(stream)
     if decoder not in VIDEO_DECODERS:
-        raise MediaError(
-            Failure(FailureReason.CODEC_REFUSED, f"video codec {decoder!r} is not on the list")
-        )
+        raise MediaError(FailureReason.CODEC_REFUSED, f"video codec {decoder!r} is not on the list")
     if stream.width * stream.height > max_pixels:
         raise MediaError(
-            Failure(
-                FailureReason.TOO_MANY_PIXELS,
-                f"{stream.width} x {stream.height} is more than {max_pixels} pixels",
-            )
+            FailureReason.TOO_MANY_PIXELS,
+            f"{stream.width} x {stream.height} is more than {max_pixels} pixels",
         )
 
 

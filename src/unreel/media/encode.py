@@ -24,7 +24,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.media.decode import Rgb
 
 _HOLDERS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl"})
@@ -40,7 +40,7 @@ def move_mp4_index_first(mp4: bytes) -> bytes:
     boxes = list(_iter_mp4_boxes(mp4, 0, len(mp4)))
     kinds = [kind for kind, _, _ in boxes]
     if kinds.count(b"moov") != 1 or b"mdat" not in kinds:
-        raise MediaError(Failure(FailureReason.UNDECODABLE, "the copy has no index"))
+        raise MediaError(FailureReason.UNDECODABLE, "the copy has no index")
     if kinds.index(b"moov") < kinds.index(b"mdat"):
         return mp4
     _, start, end = boxes[kinds.index(b"moov")]
@@ -61,9 +61,7 @@ def _iter_mp4_boxes(
         elif size == 0:
             size = end - start
         if size < _HEAD or start + size > end:
-            raise MediaError(
-                Failure(FailureReason.UNDECODABLE, "a box of the copy leads out of it")
-            )
+            raise MediaError(FailureReason.UNDECODABLE, "a box of the copy leads out of it")
         yield kind, start, start + size
         start += size
 

@@ -4,22 +4,24 @@ They contain only JSON and raw bytes. A child process that a hostile file has ta
 send wrong data, but no code, and nothing that its caller would need a decoder for.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from unreel.core.errors import InvalidSettingError
+from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
-from unreel.core.span import MICROSECONDS
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 MAX_PIXELS = 7680 * 4320
 
 MAX_PACKETS = 10 * 3600 * (60 + 50)
 """Maximum number of packets, a limit for hostile files: ten hours at 60 frames and 50 sound packets a second."""
 
-MOST_S = 1 << 33
+MAX_S = 1 << 33
 """Maximum time in seconds: 272 years. Live streams count from 1970, QuickTime from 1904; more is damage or attack."""
 FASTEST = 1_000_000
 """Maximum frames per second: those of the fastest cameras."""
@@ -36,14 +38,14 @@ N_PICKED = 8
 """Number of frames that a scan keeps as pictures."""
 
 JPEG_QUALITY = 90
-
-
 LONGEST_SIDE = 65_500
 """Maximum side of a frame in pixels; neither JPEG nor any video codec supports more."""
-MOST_INSTANTS = 64
+MAX_INSTANTS = 64
 """Maximum number of timestamps in one request of the task `instants`."""
 INCOMPLETE = "the file is incomplete"
 """Beginning of the failure of a file that was cut off."""
+MP4_START = slice(4, 8)
+"""Position of `ftyp` in an mp4 file."""
 INSTANTS = "instants"
 """Name of the sampling for frames requested by timestamp."""
 
@@ -53,79 +55,28 @@ def format_fraction(value: Fraction) -> str:
     return f"{value.numerator}/{value.denominator}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClipReadRequest:
-    """Request of the tasks `probe`, `sound` and `scan`."""
-
-    max_pixels: int = MAX_PIXELS
-
-    def __post_init__(self) -> None:
-        _require_integer_field("max_pixels", self.max_pixels)
+def convert_to_json_fields(record: "DataclassInstance") -> dict[str, Any]:
+    """Return the fields of a dataclass as JSON-compatible values; fractions become text."""
+    fields: dict[str, Any] = _convert_to_json_value(asdict(record))
+    return fields
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampledFramesRequest:
-    """Request of the task `frames`: the sampling, and the size limits of the frames."""
-
-    sampling: str
-    longest_side: int | None = None
-    most_pixels: int | None = None
-    max_pixels: int = MAX_PIXELS
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.sampling, str):
-            _raise_invalid_field("sampling", self.sampling, "must be text")
-        if self.longest_side is not None:
-            _require_integer_field("longest_side", self.longest_side, maximum=LONGEST_SIDE)
-        if self.most_pixels is not None:
-            _require_integer_field("most_pixels", self.most_pixels)
-        _require_integer_field("max_pixels", self.max_pixels)
+def _convert_to_json_value(value: Any) -> Any:
+    match value:
+        case Fraction():
+            return format_fraction(value)
+        case dict():
+            return {key: _convert_to_json_value(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_convert_to_json_value(item) for item in value]
+        case _:
+            return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimestampFramesRequest:
-    """Request of the task `instants`: the times whose frames are requested."""
-
-    at_us: Sequence[int]
-    max_pixels: int = MAX_PIXELS
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.at_us, list) or not 1 <= len(self.at_us) <= MOST_INSTANTS:
-            _raise_invalid_field(
-                "at_us", self.at_us, f"must be a list of 1 to {MOST_INSTANTS} instants"
-            )
-        for instant in self.at_us:
-            _require_integer_field("at_us", instant, minimum=0, maximum=MOST_S * MICROSECONDS)
-        _require_integer_field("max_pixels", self.max_pixels)
-
-
-Fields = TypeVar("Fields", ClipReadRequest, SampledFramesRequest, TimestampFramesRequest)
-
-
-def parse_request_fields(shape: type[Fields], request: Mapping[str, Any]) -> Fields:
-    """Build a request of the class `shape` from the fields of `request`, and check them.
-
-    Raises:
-        InvalidSettingError: A field is unknown, missing or invalid.
-    """
-    known = ", ".join(field.name for field in fields(shape))
-    try:
-        return shape(**request)
-    except TypeError as error:
-        raise InvalidSettingError("request", str(error), f"Known fields: {known}") from error
-
-
-def _require_integer_field(
-    field: str, value: object, *, minimum: int = 1, maximum: int | None = None
-) -> None:
-    # True and False are integers in Python.
-    if type(value) is not int or value < minimum or (maximum is not None and value > maximum):
-        bound = f"at least {minimum}" if maximum is None else f"{minimum} to {maximum}"
-        _raise_invalid_field(field, value, f"must be an integer, {bound}")
-
-
-def _raise_invalid_field(field: str, value: object, problem: str) -> NoReturn:
-    raise InvalidSettingError(field, f"{problem}, got {value!r:.80}", "Correct it")
+def require_valid_reply(holds: bool, problem: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+    """Raise an `InvalidValueError` about a reply unless it `holds`."""
+    if not holds:
+        raise InvalidValueError(problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,4 +115,3 @@ class MediaTaskRunner(Protocol):
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
     ) -> TaskReplyPayload | Failure:
         """Run `task` on the file; return its payload or failure. A sandbox rejects parts if `on_part` is `None`."""
-        ...

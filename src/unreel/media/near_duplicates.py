@@ -1,7 +1,7 @@
 """Search of near-duplicate clips, even if re-encoded, scaled, cropped or with a logo.
 
 Two clips match if, for one combination of trimmings, the median distance of their frames is at
-most `MOST_BITS`, and if their sketches of 64 grey levels are similar.
+most `MAX_BITS`, and if their sketches of 64 grey levels are similar.
 
 In a set of thousands all pairs are compared. In a set of millions only pairs whose hashes agree
 in random bits are compared (`hash_bands`), because copies differ in about 10 of 256 bits for the
@@ -9,7 +9,7 @@ best trimming. Decision 0042 gives the number of missed pairs.
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,14 +21,177 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.media.fingerprint import HASH_WORDS, TRIMS, WAYS, FingerprintSet, LargeFingerprintSet
-from unreel.media.hash_bands import (
-    CROWD,
-    ClipIndexPairs,
-    FrameHashMatcher,
-    Hashes,
-    compute_band_bit_count,
-    sample_hash_band,
-)
+
+CROWD = 64
+"""Maximum number of hashes with the same key in a band of which all pairs are compared."""
+_WORD_BITS = 64
+_SPARE_BITS = 4
+_FEWEST_BITS = 16
+_FURTHER_BITS = 12
+_ROUNDS = 4
+_MARK_BITS = 24
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_ONE = np.uint64(1)
+
+Hashes = NDArray[np.uint64]
+"""Array of 64-bit words: hashes with one row per clip, or a flat array of keys or entries."""
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class ClipIndexPairs:
+    """Pairs of clip indices, as two arrays of equal length."""
+
+    first: Places
+    second: Places
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def where(self, chosen: NDArray[np.bool_] | slice) -> "ClipIndexPairs":
+        """Return the pairs that the mask or slice `chosen` selects."""
+        return ClipIndexPairs(self.first[chosen], self.second[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class HashBand:
+    """Random selection of hash bits, and the odd multipliers that combine these bits into a key."""
+
+    masks: Hashes
+    odd: Hashes
+
+    def keys(self, hashes: Hashes) -> Hashes:
+        """Return a key for each hash, in the upper 32 bits; hashes with equal band bits have equal keys."""
+        mixed = np.zeros(len(hashes), np.uint64)
+        for word in np.flatnonzero(self.masks):
+            mixed += (hashes[:, word] & self.masks[word]) * self.odd[word]
+        mixed ^= mixed >> _HALF
+        mixed *= _MIX
+        mixed &= ~_LOW
+        return mixed
+
+
+def sample_hash_band(draw: np.random.Generator, n_bits: int) -> HashBand:
+    """Sample a random band of `n_bits` of the 256 hash bits."""
+    masks = np.zeros(HASH_WORDS, np.uint64)
+    for bit in draw.choice(HASH_WORDS * _WORD_BITS, n_bits, replace=False).tolist():
+        masks[bit // _WORD_BITS] |= np.uint64(1 << bit % _WORD_BITS)
+    return HashBand(masks, draw.integers(0, 1 << 63, HASH_WORDS, np.uint64) << _ONE | _ONE)
+
+
+def compute_band_bit_count(n_clips: int) -> int:
+    """Return how many bits a band needs so that few unrelated clips among `n_clips` share a key."""
+    return max(_FEWEST_BITS, n_clips.bit_length() + _SPARE_BITS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameHashMatcher:
+    """Matcher of clips by the hashes of one frame, with one trimming, or with two that are compared."""
+
+    sides: tuple[Hashes, ...]
+    known: int
+    """Number of first clips that are not compared with each other."""
+    max_bits: int
+
+    def meet(self, band: HashBand) -> tuple[ClipIndexPairs, Hashes]:
+        """Return clip pairs that agree in `band` within `max_bits`, and the entries of keys shared by over 64."""
+        entries = np.concatenate(
+            [
+                band.keys(rows) | np.arange(len(rows), dtype=np.uint64) << _ONE | np.uint64(number)
+                for number, rows in enumerate(self.sides)
+            ]
+        )
+        if self.known:
+            marked = np.zeros(1 << _MARK_BITS, np.bool_)
+            prefixes = entries >> np.uint64(64 - _MARK_BITS)
+            marked[prefixes[_extract_clip_indices(entries) >= self.known]] = True
+            entries = entries[marked[prefixes]]  # their key may occur in a new clip
+        entries.sort()
+        small, crowded = _split_by_key_count(entries)
+        return self._near(_pair_entries_by_key(small)), crowded
+
+    def thin(
+        self, crowded: Hashes, draw: np.random.Generator, family: Callable[[Places], Places]
+    ) -> Iterator[ClipIndexPairs]:
+        """Yield a limited number of candidate pairs for hash keys that too many clips share.
+
+        Pairs of adjacent entries come first, then pairs with one clip of each family of copies.
+
+        A key that stays crowded is split by further bits. If all its entries have one hash, such as
+        that of a black frame, it yields no pairs: such a frame is no evidence of a copy.
+        """
+        for _ in range(_ROUNDS):
+            if not len(crowded):
+                return
+            (at,) = np.nonzero(crowded[1:] >> _HALF == crowded[:-1] >> _HALF)
+            yield self._near((crowded[at], crowded[at + 1]))
+            keys = crowded & ~_LOW
+            whose = family(_extract_clip_indices(crowded)) << 1 | _extract_side_bits(crowded)
+            order = np.lexsort((whose, keys))
+            keys, whose = keys[order], whose[order]
+            first = np.append(True, (keys[1:] != keys[:-1]) | (whose[1:] != whose[:-1]))
+            small, crowded = _split_by_key_count(np.sort(crowded[order][first]))
+            yield self._near(_pair_entries_by_key(small))
+            band = sample_hash_band(draw, _FURTHER_BITS)
+            further = np.zeros_like(crowded)
+            for number, hashes in enumerate(self.sides):
+                mask = _extract_side_bits(crowded) == number
+                further[mask] = band.keys(hashes[_extract_clip_indices(crowded[mask])])
+            crowded = np.sort(((crowded + further * _MIX) & ~_LOW) | (crowded & _LOW))
+
+    def _near(self, entries: tuple[Hashes, Hashes]) -> ClipIndexPairs:
+        """Return the pairs of entries whose hashes differ by at most `max_bits`."""
+        left, right = entries
+        first, second = _extract_clip_indices(left), _extract_clip_indices(right)
+        eligible = (first != second) & (np.maximum(first, second) >= self.known)
+        if len(self.sides) > 1:
+            eligible &= _extract_side_bits(left) != _extract_side_bits(right)
+        left, right, first, second = (row[eligible] for row in (left, right, first, second))
+        apart = np.zeros(len(left), np.uint16)
+        for word in range(HASH_WORDS):
+            apart += np.bitwise_count(self._words(left, word) ^ self._words(right, word))
+        return ClipIndexPairs(first, second).where(apart <= self.max_bits)
+
+    def _words(self, entries: Hashes, word: int) -> Hashes:
+        hashes: Hashes = self.sides[0][_extract_clip_indices(entries), word]
+        if len(self.sides) > 1:
+            second = _extract_side_bits(entries) == 1
+            hashes[second] = self.sides[1][_extract_clip_indices(entries[second]), word]
+        return hashes
+
+
+def _extract_clip_indices(entries: Hashes) -> Places:
+    return ((entries & _LOW) >> _ONE).astype(np.intp)
+
+
+def _extract_side_bits(entries: Hashes) -> NDArray[np.intp]:
+    return (entries & _ONE).astype(np.intp)
+
+
+def _split_by_key_count(entries: Hashes) -> tuple[Hashes, Hashes]:
+    """Split sorted entries into those whose key has 2 to 64 entries, and those whose key has more."""
+    same = entries[1:] >> _HALF == entries[:-1] >> _HALF
+    entries = entries[(np.append(same, False) | np.append(False, same))[: len(entries)]]
+    keys = entries >> _HALF
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    sizes = np.diff(np.append(starts, len(keys)))
+    counts = np.repeat(sizes, sizes)
+    return entries[counts <= CROWD], entries[counts > CROWD]
+
+
+def _pair_entries_by_key(entries: Hashes) -> tuple[Hashes, Hashes]:
+    """Return all pairs of sorted entries with the same key."""
+    keys = entries >> _HALF
+    left, right = [entries[:0]], [entries[:0]]
+    for step in range(1, CROWD):
+        (at,) = np.nonzero(keys[step:] == keys[:-step])
+        if not len(at):
+            break
+        left.append(entries[at])
+        right.append(entries[at + step])
+    return np.concatenate(left), np.concatenate(right)
 
 
 class DuplicateClipFamilies:
@@ -85,9 +248,9 @@ class FrameHashFile:
     def read(self, frame: int, way: int) -> Hashes:
         """Return the hashes of the frame `frame` of all clips, under the trimming `way`."""
         self._file.seek(self._offset(frame, way))
-        lying = np.frombuffer(self._file.read(self._n_clips * _HASH_BYTES), np.uint64)
+        ordered = np.frombuffer(self._file.read(self._n_clips * _HASH_BYTES), np.uint64)
         hashes = np.empty((self._n_clips, HASH_WORDS), np.uint64)
-        hashes[self._places] = lying.reshape(-1, HASH_WORDS)
+        hashes[self._places] = ordered.reshape(-1, HASH_WORDS)
         return hashes
 
     def _offset(self, frame: int, way: int) -> int:
@@ -103,11 +266,11 @@ def open_frame_hash_file(
         yield FrameHashFile(file, fingerprints, frames)
 
 
-MOST_BITS = 38
+MAX_BITS = 38
 """Maximum distance of two copies, in bits of 256. Takes of one scene by one camera had distances from 40 on."""
 NEAR_BITS = 64
 """Maximum distance in bits, with one clip untrimmed or both without logo areas, to compare all trimmings."""
-LEAST_ALIKE = 0.75
+MIN_CORRELATION = 0.75
 """Minimum correlation of the sketches of two clips to compare their hashes."""
 FEW = 16_384
 """Maximum number of clips of which all pairs are compared."""
@@ -117,7 +280,7 @@ _BANDS = 4
 """Number of bands for each of these frames and each way of hashing it."""
 _THREADS = 2
 _CODES_AT_ONCE = 1 << 16
-_ALIKE_AT_ONCE = 1 << 22
+_COMPARED_AT_ONCE = 1 << 22
 _PAIRS_AT_ONCE = 256
 
 
@@ -140,16 +303,10 @@ def find_near_duplicates(
 ) -> list[NearDuplicateClipPair]:
     """Return the pairs of clips with the same content, in the order of `fingerprints`.
 
-    In a set of up to 16,384 clips all pairs are compared; in a larger one only pairs that agree in
-    random bits of a frame, see `hash_bands`. A family of more than 64 clips has enough pairs to
-    connect it, not all of them.
-
-    Args:
-        fingerprints: Fingerprints of the clips to compare.
-        known: Number of first clips that were compared before: pairs among them are skipped.
-        seed: Seed of the random bits.
-        all_pairs: Whether all pairs are compared and each match is returned, regardless of the size.
-        inside: Folder for the temporary file of a large set; the system's folder by default.
+    In a set of up to 16,384 clips, or with `all_pairs`, all pairs are compared; otherwise only
+    pairs that agree in random bits of a frame. A family of more than 64 clips then has enough
+    pairs to connect it, not all of them. Pairs among the `known` first clips are skipped. `inside`
+    is the folder for a temporary file.
     """
     n_clips = len(fingerprints.sketches)
     if all_pairs or n_clips <= FEW:
@@ -193,7 +350,15 @@ class _ClipPairMatcher:
         at = np.searchsorted(self._compared, codes)
         fresh = codes[self._compared[np.minimum(at, len(self._compared) - 1)] != codes]
         self._compared = np.sort(np.concatenate([self._compared, fresh]), kind="stable")
-        fresh = fresh[self._are_alike(fresh)]
+        sketches, similar = self._prints.sketches, np.empty(len(fresh), np.bool_)
+        for start in range(0, len(fresh), _CODES_AT_ONCE):
+            part = fresh[start : start + _CODES_AT_ONCE]
+            left = _normalise_sketches(sketches[part // self.n_clips])
+            right = _normalise_sketches(sketches[part % self.n_clips])
+            similar[start : start + len(part)] = (
+                np.einsum("ij,ij->i", left, right) >= MIN_CORRELATION
+            )
+        fresh = fresh[similar]
         self.compare(ClipIndexPairs(fresh // self.n_clips, fresh % self.n_clips))
 
     def matches(self) -> list[NearDuplicateClipPair]:
@@ -212,15 +377,6 @@ class _ClipPairMatcher:
         apart: NDArray[np.intp] = codes[(left != right) | (families.sizes(left) <= self._crowd)]
         return apart
 
-    def _are_alike(self, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
-        sketches, alike = self._prints.sketches, np.empty(len(codes), np.bool_)
-        for start in range(0, len(codes), _CODES_AT_ONCE):
-            part = codes[start : start + _CODES_AT_ONCE]
-            left = _normalise_sketches(sketches[part // self.n_clips])
-            right = _normalise_sketches(sketches[part % self.n_clips])
-            alike[start : start + len(part)] = np.einsum("ij,ij->i", left, right) >= LEAST_ALIKE
-        return alike
-
     def _look_at(self, codes: NDArray[np.intp]) -> None:
         if not len(codes):
             return
@@ -232,7 +388,7 @@ class _ClipPairMatcher:
         close = _find_near_pairs(left, right)
         bits = _compute_min_distance(left[close], right[close])
         for code, distance in zip(codes[close].tolist(), bits.tolist(), strict=True):
-            if distance <= MOST_BITS:
+            if distance <= MAX_BITS:
                 self._matched[code] = distance
                 self.families.join(code // self.n_clips, code % self.n_clips)
 
@@ -252,11 +408,11 @@ class _CachedFingerprints:
 def _iter_similar_pairs(grids: NDArray[np.uint8], known: int) -> Iterator[ClipIndexPairs]:
     """Yield the pairs of clips with similar sketches, each once; pairs of two known clips are skipped."""
     sketches = _normalise_sketches(grids)
-    rows = max(1, _ALIKE_AT_ONCE // max(1, len(sketches)))
+    rows = max(1, _COMPARED_AT_ONCE // max(1, len(sketches)))
     for start in range(0, len(sketches), rows):
         after = max(start, known)
-        alike = sketches[start : start + rows] @ sketches[after:].T >= LEAST_ALIKE
-        firsts, seconds = np.nonzero(np.triu(alike, 1 + start - after))
+        similar = sketches[start : start + rows] @ sketches[after:].T >= MIN_CORRELATION
+        firsts, seconds = np.nonzero(np.triu(similar, 1 + start - after))
         yield ClipIndexPairs(firsts + start, seconds + after)
 
 
@@ -271,12 +427,12 @@ def _normalise_sketches(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def _compare_band_pairs(hash_file: FrameHashFile, matcher: _ClipPairMatcher, seed: int) -> None:
-    """Compare all pairs that agree in a random band of a frame's hash, trimmed alike or one untrimmed."""
+    """Compare all pairs that agree in a random band of a frame's hash, trimmed similar or one untrimmed."""
     draw = np.random.default_rng(seed)
     n_bits = compute_band_bit_count(matcher.n_clips)
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
         for sides in _iter_trimmed_hashes(hash_file):
-            hashed = FrameHashMatcher(sides=sides, known=matcher.known, most_bits=NEAR_BITS)
+            hashed = FrameHashMatcher(sides=sides, known=matcher.known, max_bits=NEAR_BITS)
             bands = [sample_hash_band(draw, n_bits) for _ in range(_BANDS)]
             for pairs, crowded in pool.map(hashed.meet, bands):
                 matcher.compare_once(pairs)

@@ -17,9 +17,9 @@ from unreel.media.messages import (
     MAX_NAME,
     MAX_PACKETS,
     MAX_PIXELS,
+    MAX_S,
     MAX_TAGS,
     MAX_VALUE,
-    MOST_S,
 )
 from unreel.media.timeline import (
     DeclaredTiming,
@@ -113,10 +113,24 @@ def probe_clip(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
             first_tick=first.pts,
         )
         codec = clip.stream.codec_context.codec.canonical_name
+        turn = get_clockwise_rotation(first)
+        width, height = (first.height, first.width) if turn % 180 else (first.width, first.height)
+        rate = find_constant_frame_rate(timeline, declared)
         return ClipFacts(
             container=clip.format_name,
             size_bytes=size_bytes,
-            video=_build_video_facts(first, timeline, codec=codec, declared=declared),
+            video=VideoFacts(
+                codec=codec,
+                pixel_format=first.format.name,
+                width=width,
+                height=height,
+                rotation_deg=turn,
+                n_frames=timeline.n_frames,
+                average_rate=rate or timeline.n_frames / timeline.duration_s,
+                variable_rate=rate is None,
+                first_at_s=timeline.first_at_s,
+                duration_s=timeline.duration_s,
+            ),
             audio=tuple(_build_audio_facts(stream, packets) for stream in sounds),
             tags=read_file_tags(clip, first),
         )
@@ -134,7 +148,7 @@ def find_constant_frame_rate(timeline: FrameTimeline, declared: DeclaredTiming) 
     if len(steps) == 1 and (step := steps.pop() * timeline.time_base) * FASTEST >= 1:
         return 1 / step
     for rate in (declared.nominal_rate, declared.average_rate):
-        if rate and 1 <= rate * MOST_S <= FASTEST * MOST_S and _fits_constant_rate(timeline, rate):
+        if rate and 1 <= rate * MAX_S <= FASTEST * MAX_S and _fits_constant_rate(timeline, rate):
             return rate
     return None
 
@@ -151,26 +165,6 @@ def _fits_constant_rate(timeline: FrameTimeline, rate: Fraction) -> bool:
     )
 
 
-def _build_video_facts(
-    first: VideoFrame, timeline: FrameTimeline, *, codec: str, declared: DeclaredTiming
-) -> VideoFacts:
-    turn = get_clockwise_rotation(first)
-    width, height = (first.height, first.width) if turn % 180 else (first.width, first.height)
-    rate = find_constant_frame_rate(timeline, declared)
-    return VideoFacts(
-        codec=codec,
-        pixel_format=first.format.name,
-        width=width,
-        height=height,
-        rotation_deg=turn,
-        n_frames=timeline.n_frames,
-        average_rate=rate or timeline.n_frames / timeline.duration_s,
-        variable_rate=rate is None,
-        first_at_s=timeline.first_at_s,
-        duration_s=timeline.duration_s,
-    )
-
-
 def _build_audio_facts(stream: AudioStream, packets: PacketTimes) -> AudioFacts:
     first, last = packets.sound_ticks.get(stream.index, (0, 0))
     duration_s = (stream.duration or last - first) * get_stream_time_base(stream)
@@ -180,5 +174,5 @@ def _build_audio_facts(stream: AudioStream, packets: PacketTimes) -> AudioFacts:
         codec=context.codec.canonical_name if known else "unknown",
         sample_rate_hz=context.sample_rate if known else 0,
         channels=context.channels if known else 0,
-        duration_s=duration_s if 0 <= duration_s <= MOST_S else Fraction(0),
+        duration_s=duration_s if 0 <= duration_s <= MAX_S else Fraction(0),
     )

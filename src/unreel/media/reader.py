@@ -7,10 +7,12 @@ process that read it.
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
+
+from pydantic import ValidationError
 
 from unreel.core.clip import ClipFacts
 from unreel.core.errors import (
@@ -23,43 +25,204 @@ from unreel.core.errors import (
     raise_if_machine_error,
 )
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.frame_collector import (
-    Encoding,
-    FrameCollector,
-    FrameRequestSettings,
-    SampledFrame,
-    SampledFrames,
-)
+from unreel.core.span import MICROSECONDS
 from unreel.media.messages import (
     INSTANTS,
     JPEG_QUALITY,
     LONGEST_SIDE,
     MAX_PIXELS,
+    MP4_START,
     SAMPLE_RATE_HZ,
     MediaTaskRunner,
     OnPart,
     TaskReplyPayload,
+    convert_to_json_fields,
     deliver_task_result,
     format_fraction,
+    require_valid_reply,
 )
 from unreel.media.sandbox.reply_format import sanitise_reply_text
+from unreel.media.task_schemas import (
+    AnnotatedCopyReplyHeader,
+    CopyChunkHeader,
+    FrameReplyHeader,
+    FramesReplyHeader,
+    Mp4ReplyHeader,
+    ProbeReplyHeader,
+    SoundReplyHeader,
+)
 
-if TYPE_CHECKING:  # Each task imports its own modules: a probe needs no NumPy and no decoder.
-    from pydantic import ValidationError
-
-    from unreel.media.annotated_copy_messages import AnnotatedCopyReplyHeader, OnFrames
-    from unreel.media.normalise import NormalisedClipFormat
+if TYPE_CHECKING:
+    from unreel.media.decode import Rgb
     from unreel.media.overlay import OverlayCommentary
-    from unreel.media.render import CroppedFrameRange
+    from unreel.media.render import CroppedFrameRange, NormalisedClipFormat
     from unreel.media.scan import ClipScan
     from unreel.media.sound import ClipSound, NoSound
 
-__all__ = ["Encoding", "MediaReader", "SampledFrame", "SampledFrames", "run_trusted_task"]
 
-_MP4_START = b"ftyp"
+OnFrames = Callable[[int], None]
+"""Callback that receives the number of frames drawn so far."""
+
+_MIN_BYTES = 64 << 20
+_BYTES_PER_S = 16 << 20
+_MAX_BYTES = 16 << 30
+
+
+class AnnotatedCopyReceiver:
+    """Receiver that checks the chunks of an annotated copy and writes them to the file `into`.
+
+    Raise `InvalidValueError` if a chunk is invalid, or `MediaError` if the copy is larger than the
+    limit for its duration.
+    """
+
+    def __init__(self, into: IO[bytes], *, duration_us: int, on_frames: OnFrames) -> None:
+        self._into, self._on_frames = into, on_frames
+        self._size = self._n_frames = 0
+        self._max_bytes = min(_MAX_BYTES, _MIN_BYTES + _BYTES_PER_S * duration_us // MICROSECONDS)
+
+    def add(self, payload: TaskReplyPayload) -> None:
+        """Check one chunk and write it to the file."""
+        header = CopyChunkHeader.model_validate(payload.header)
+        require_valid_reply(len(payload.blobs) == 1, "a chunk has one blob")
+        (data,) = payload.blobs
+        require_valid_reply(header.at <= self._size, "a chunk leaves a hole before it")
+        if header.at < MP4_START.stop:
+            is_start = header.at == 0 and data[MP4_START] == b"ftyp"
+            require_valid_reply(is_start, "the copy is not an mp4 file")
+        require_valid_reply(header.n_frames >= self._n_frames, "frames are taken back")
+        if header.at + len(data) > self._max_bytes:
+            detail = f"the copy takes more than {self._max_bytes} bytes"
+            raise MediaError(FailureReason.TOO_LARGE, detail)
+        self._into.seek(header.at)
+        self._into.write(data)
+        self._size = max(self._size, header.at + len(data))
+        self._n_frames = header.n_frames
+        self._on_frames(header.n_frames)
+
+    def finish(self, last_payload: TaskReplyPayload) -> AnnotatedCopyReplyHeader:
+        """Check with the final message `last_payload` that the copy is complete, and return its header."""
+        header = AnnotatedCopyReplyHeader.model_validate(last_payload.header)
+        require_valid_reply(not last_payload.blobs, "a copy ends without blobs")
+        is_whole = (header.size_bytes, header.n_frames) == (self._size, self._n_frames)
+        require_valid_reply(is_whole, "chunks of the copy are missing")
+        return header
 
 
 Value = TypeVar("Value")
+
+Encoding = Literal["jpeg", "rgb24"]
+MAX_FRAMES_BYTES = 256 << 20
+"""Maximum total size of the frames of one clip after encoding, in bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledFrame:
+    """One frame of a clip, as JPEG or as raw pixels."""
+
+    index: int
+    at_s: Fraction
+    """Display time in seconds after the clip's first frame."""
+    width: int
+    height: int
+    encoding: Encoding
+    data: bytes
+
+    def rgb(self) -> "Rgb":
+        """Return the pixels of the frame."""
+        import numpy as np
+
+        from unreel.media.picture import decode_jpeg
+
+        if self.encoding == "jpeg":
+            return decode_jpeg(self.data)
+        return np.frombuffer(self.data, np.uint8).reshape(self.height, self.width, 3)
+
+    def __repr__(self) -> str:
+        size = f"{self.width} x {self.height}, {len(self.data)} bytes of {self.encoding}"
+        return f"SampledFrame({self.index} at {self.at_s} s, {size})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledFrames:
+    """Frames sampled from one clip, in display order, and the number of all its frames."""
+
+    sampling: str
+    n_clip_frames: int
+    frames: tuple[SampledFrame, ...]
+
+
+class FrameCollector:
+    """Receiver of the parts of a reply to the task `frames`, which checks and collects the frames.
+
+    The child process sends raw pixels only, and this process makes every JPEG. So its JPEG decoder
+    never reads data that a hostile file could have crafted. Raise `InvalidValueError` if a part is
+    invalid, or `MediaError` if the frames take too much memory.
+    """
+
+    def __init__(
+        self,
+        sampling: str,
+        encoding: Encoding,
+        *,
+        quality: int,
+        max_frames: int,
+        max_pixels: int,
+        longest_side: int,
+    ) -> None:
+        self._sampling = sampling
+        self._encoding = encoding
+        self._quality = quality
+        self._max_frames = max_frames
+        self._max_pixels = max_pixels
+        self._longest_side = longest_side
+        self._frames: list[SampledFrame] = []
+        self._room = MAX_FRAMES_BYTES
+
+    def add(self, payload: TaskReplyPayload) -> None:
+        """Check the frame in `payload`, encode it if requested, and store it."""
+        header = FrameReplyHeader.model_validate(payload.header)
+        width, height = header.width, header.height
+        require_valid_reply(
+            len(self._frames) < self._max_frames, "there are more frames than requested"
+        )
+        require_valid_reply(width * height <= self._max_pixels, "a frame is larger than requested")
+        require_valid_reply(
+            max(width, height) <= self._longest_side, "a frame is longer than requested"
+        )
+        sizes = [len(blob) for blob in payload.blobs]
+        require_valid_reply(sizes == [3 * width * height], "a frame's bytes do not fit its size")
+        if self._frames:
+            before = self._frames[-1]
+            in_order = before.index < header.index and before.at_s <= header.at_s
+            require_valid_reply(in_order, "frames are out of order")
+        (data,) = payload.blobs
+        if self._encoding == "jpeg":
+            import numpy as np
+
+            from unreel.media.picture import encode_jpeg
+
+            rgb = np.frombuffer(data, np.uint8).reshape(height, width, 3)
+            data = encode_jpeg(rgb, quality=self._quality)
+        self._room -= len(data)
+        if self._room < 0:
+            raise MediaError(
+                FailureReason.OUT_OF_MEMORY, f"the frames take more than {MAX_FRAMES_BYTES} bytes"
+            )
+        frame = SampledFrame(header.index, header.at_s, width, height, self._encoding, data)
+        self._frames.append(frame)
+
+    def finish(self, last_payload: TaskReplyPayload) -> SampledFrames:
+        """Check the final message `last_payload` of the reply, and return all collected frames."""
+        header = FramesReplyHeader.model_validate(last_payload.header)
+        require_valid_reply(not last_payload.blobs, "frames end without blobs")
+        require_valid_reply(
+            header.sampling == self._sampling, "the sampling is not the requested one"
+        )
+        require_valid_reply(0 < len(self._frames) == header.n_frames, "frames are missing")
+        require_valid_reply(
+            self._frames[-1].index < header.n_clip_frames, "a frame is after the last one"
+        )
+        return SampledFrames(header.sampling, header.n_clip_frames, tuple(self._frames))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,40 +248,35 @@ class MediaReader:
     ) -> SampledFrames | Failure:
         """Return the frames of the clip at `path` that `sampling` selects, or the failure.
 
-        Raises:
-            UnreelError: `sampling` is unknown or out of range.
+        Raise `UnreelError` if `sampling` is unknown or out of range.
         """
         from unreel.media.sampling import get_max_sampled_frames, parse_sampling
 
         plan = parse_sampling(sampling)
-        gathering = FrameCollector(
-            FrameRequestSettings(
-                sampling=str(plan),
-                encoding=encoding,
-                quality=quality,
-                most_frames=get_max_sampled_frames(plan),
-                most_pixels=most_pixels or self.max_pixels,
-                longest_side=longest_side or LONGEST_SIDE,
-            )
+        collector = FrameCollector(
+            str(plan),
+            encoding,
+            quality=quality,
+            max_frames=get_max_sampled_frames(plan),
+            max_pixels=most_pixels or self.max_pixels,
+            longest_side=longest_side or LONGEST_SIDE,
         )
         bounds = {"longest_side": longest_side, "most_pixels": most_pixels}
         request = {"sampling": str(plan), **bounds}
-        return self._ask("frames", path, request, gathering.finish, on_part=gathering.add)
+        return self._ask("frames", path, request, collector.finish, on_part=collector.add)
 
     def frames_at(self, path: str | Path, at_us: Sequence[int]) -> SampledFrames | Failure:
         """Return the clip's frames shown at the times `at_us`, each once, as pixels in original size."""
-        gathering = FrameCollector(
-            FrameRequestSettings(
-                sampling=INSTANTS,
-                encoding="rgb24",
-                quality=JPEG_QUALITY,
-                most_frames=len(at_us),
-                most_pixels=self.max_pixels,
-                longest_side=LONGEST_SIDE,
-            )
+        collector = FrameCollector(
+            INSTANTS,
+            "rgb24",
+            quality=JPEG_QUALITY,
+            max_frames=len(at_us),
+            max_pixels=self.max_pixels,
+            longest_side=LONGEST_SIDE,
         )
         request = {"at_us": list(at_us)}
-        return self._ask("instants", path, request, gathering.finish, on_part=gathering.add)
+        return self._ask("instants", path, request, collector.finish, on_part=collector.add)
 
     def sound(self, path: str | Path) -> "ClipSound | NoSound | Failure":
         """Return the clip's sound at 16 kHz in one channel, or the failure."""
@@ -126,7 +284,8 @@ class MediaReader:
 
     def normalise(self, path: str | Path, form: "NormalisedClipFormat") -> bytes | Failure:
         """Return the clip re-encoded in the format `form`, as the bytes of an mp4 file."""
-        return self._ask("normalise", path, _build_format_request(form), _parse_mp4_reply)
+        request = {"form": convert_to_json_fields(form)}
+        return self._ask("normalise", path, request, _parse_mp4_reply)
 
     def render(
         self,
@@ -138,14 +297,9 @@ class MediaReader:
     ) -> bytes | Failure:
         """Return a part of the clip as the bytes of an mp4 file, in `form` or in the clip's own format."""
         request = {
-            "first_frame": frame_range.first_frame,
-            "end_frame": frame_range.end_frame,
-            "length_s": None
-            if frame_range.length_s is None
-            else format_fraction(frame_range.length_s),
-            "crop": None if frame_range.crop is None else asdict(frame_range.crop),
+            "frame_range": convert_to_json_fields(frame_range),
             "speed": format_fraction(speed),
-            "form": None if form is None else _build_format_request(form),
+            "form": None if form is None else convert_to_json_fields(form),
         }
         return self._ask("render", path, request, _parse_mp4_reply)
 
@@ -158,18 +312,16 @@ class MediaReader:
         on_frames: "OnFrames" = lambda _n_frames: None,
     ) -> "AnnotatedCopyReplyHeader | Failure":
         """Write a copy with `commentary` drawn on it to `into`; `on_frames` gets the number of written frames."""
-        from unreel.media.annotated_copy_messages import (
-            AnnotatedCopyReceiver,
-            build_annotate_task_fields,
-        )
+        from unreel.media.reader import AnnotatedCopyReceiver
 
-        taker = AnnotatedCopyReceiver(into, duration_us=commentary.duration_us, on_frames=on_frames)
-        request = build_annotate_task_fields(commentary)
-        return self._ask("annotate", path, request, taker.finish, on_part=taker.add)
+        duration_us = commentary.duration_us
+        receiver = AnnotatedCopyReceiver(into, duration_us=duration_us, on_frames=on_frames)
+        request = {"commentary": convert_to_json_fields(commentary)}
+        return self._ask("annotate", path, request, receiver.finish, on_part=receiver.add)
 
     def scan(self, path: str | Path) -> "ClipScan | Failure":
         """Return measurements of every frame of the clip, and eight evenly spaced frames as pictures."""
-        from unreel.media.scan_payload import parse_scan_payload
+        from unreel.media.scan import parse_scan_payload
 
         return self._ask("scan", path, {}, parse_scan_payload)
 
@@ -195,13 +347,16 @@ class MediaReader:
 
 
 def _convert_error_to_failure(task: str, error: Exception) -> Failure:
-    from pydantic import ValidationError
-
     match error:
         case MediaError():
             return error.failure
         case ValidationError():
-            reason, problem = FailureReason.WORKER_DIED, _format_first_field_error(error)
+            # Without the input values: they come from the child, and there may be many.
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            field = ".".join(sanitise_reply_text(str(part)) for part in first["loc"])
+            message = sanitise_reply_text(first["msg"])
+            reason = FailureReason.WORKER_DIED
+            problem = f"{field}: {message} ({error.error_count()} in all)"
         case InvalidValueError():
             reason, problem = FailureReason.WORKER_DIED, str(error)
         case MemoryError():
@@ -209,23 +364,6 @@ def _convert_error_to_failure(task: str, error: Exception) -> Failure:
         case _:
             reason, problem = FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}"
     return Failure(reason, sanitise_reply_text(f"{task} sent an invalid reply: {problem}"))
-
-
-def _format_first_field_error(error: "ValidationError") -> str:
-    # Without the input values: they come from the child, and there may be many.
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    field = ".".join(sanitise_reply_text(str(part)) for part in first["loc"])
-    return f"{field}: {sanitise_reply_text(first['msg'])} ({error.error_count()} in all)"
-
-
-def _build_format_request(clip_format: "NormalisedClipFormat") -> dict[str, Any]:
-    return {
-        "width": clip_format.width,
-        "height": clip_format.height,
-        "rate": format_fraction(clip_format.rate),
-        "crf": clip_format.crf,
-        "sound": clip_format.sound,
-    }
 
 
 def run_trusted_task(
@@ -242,7 +380,7 @@ def run_trusted_task(
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return Failure(FailureReason.NOT_A_FILE, "not a regular file")
-            return deliver_task_result(TASKS[task](file, request), on_part or _ignore_reply_part)
+            return deliver_task_result(TASKS[task](file, request), on_part or (lambda _part: None))
     except MediaError as error:
         return error.failure
     except MemoryError:
@@ -251,17 +389,11 @@ def run_trusted_task(
         return Failure(FailureReason.NOT_A_FILE, error.strerror or type(error).__name__)
 
 
-def _ignore_reply_part(_payload: TaskReplyPayload) -> None:
-    """Do nothing: callback for parts of a reply that the caller does not want."""
-
-
 def _parse_facts_reply(payload: TaskReplyPayload, path: Path) -> ClipFacts:
-    from unreel.media.task_schemas import ProbeReplyHeader
-
-    _require_valid_reply(not payload.blobs, "facts come without blobs")
+    require_valid_reply(not payload.blobs, "facts come without blobs")
     facts = ProbeReplyHeader.model_validate(payload.header).as_facts()
     # Callers check this size before they read the file into memory.
-    _require_valid_reply(facts.size_bytes == path.stat().st_size, "the file has another size")
+    require_valid_reply(facts.size_bytes == path.stat().st_size, "the file has another size")
     return facts
 
 
@@ -269,14 +401,13 @@ def _parse_sound_reply(payload: TaskReplyPayload) -> "ClipSound | NoSound":
     import numpy as np
 
     from unreel.media.sound import ClipSound, NoSound
-    from unreel.media.task_schemas import SoundReplyHeader
 
     sound = SoundReplyHeader.model_validate(payload.header).sound
     if sound is None:
-        _require_valid_reply(not payload.blobs, "a mute clip comes without blobs")
+        require_valid_reply(not payload.blobs, "a mute clip comes without blobs")
         return NoSound()
-    _require_valid_reply(sound.rate_hz == SAMPLE_RATE_HZ, "the sound is not at 16 kHz")
-    _require_valid_reply(
+    require_valid_reply(sound.rate_hz == SAMPLE_RATE_HZ, "the sound is not at 16 kHz")
+    require_valid_reply(
         [len(blob) for blob in payload.blobs] == [2 * sound.n_samples], "samples are missing"
     )
     samples = np.frombuffer(payload.blobs[0], "<i2").astype(np.int16, copy=False)
@@ -284,16 +415,9 @@ def _parse_sound_reply(payload: TaskReplyPayload) -> "ClipSound | NoSound":
 
 
 def _parse_mp4_reply(payload: TaskReplyPayload) -> bytes:
-    from unreel.media.task_schemas import Mp4ReplyHeader
-
     size_bytes = Mp4ReplyHeader.model_validate(payload.header).size_bytes
-    _require_valid_reply(
+    require_valid_reply(
         [len(blob) for blob in payload.blobs] == [size_bytes], "bytes of the clip are missing"
     )
-    _require_valid_reply(payload.blobs[0][4:8] == _MP4_START, "the clip is not an mp4 file")
+    require_valid_reply(payload.blobs[0][MP4_START] == b"ftyp", "the clip is not an mp4 file")
     return payload.blobs[0]
-
-
-def _require_valid_reply(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
-    if not holds:
-        raise InvalidValueError(otherwise)

@@ -1,36 +1,74 @@
-"""Rendering of a part of a clip, cut in time and cropped, as an mp4 file."""
+"""Re-encoding of clips in one format, and rendering of a part of a clip, as mp4 files.
+
+The format does not reveal the origin of a clip. The same clip always gives the same bytes.
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, groupby, repeat
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.errors import InvalidSettingError, MediaError
+from unreel.core.failure import FailureReason
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
 from unreel.media.messages import MAX_PIXELS
-from unreel.media.normalise import (
-    CHANNELS,
-    LONGEST_WITH_SOUND_S,
-    MAX_FRAMES,
-    NormalisedClipFormat,
-    fit_picture_inside,
-    read_stereo_samples,
-)
+from unreel.media.sound import iter_sound_blocks
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
+LONGEST_WITH_SOUND_S = 900
+"""Maximum duration of a clip whose sound is kept, in seconds. The sound is in memory: 173 MB for this duration."""
+MAX_FRAMES = 200_000
+"""Maximum number of output frames, two hours at 24 frames a second: a limit for files that declare no end."""
+CHANNELS = 2
+"""Number of sound channels: sound is written in stereo."""
+_LENGTHS = range(16, 4097, 2)
+_MAX_CRF = 51
+_MAX_RATE = 240
 OWN_CRF = 14
 """Quality (CRF) of a segment with its original size and timestamps: visually lossless."""
 OWN_SPEED = Fraction(1)
 _FINE = Fraction(1, 90_000)
 """Tick in seconds to which the timestamps of a segment with another speed are rounded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormalisedClipFormat:
+    """Format that all clips are re-encoded in: H.264 in mp4, the picture fitted and centred on black.
+
+    `sound="kept"` gives every clip a stereo AAC track, silent if the clip has no sound, so that the
+    presence of a track reveals nothing.
+    """
+
+    width: int = 1280
+    height: int = 720
+    rate: Fraction = Fraction(24)
+    crf: int = 18
+    sound: Literal["dropped", "kept"] = "dropped"
+
+    def __post_init__(self) -> None:
+        for name, side in (("width", self.width), ("height", self.height)):
+            if side not in _LENGTHS:
+                raise InvalidSettingError(
+                    name,
+                    f"cannot encode {side} pixels",
+                    f"Give an even number from {_LENGTHS[0]} to {_LENGTHS[-1]}",
+                )
+        if not 0 < self.rate <= _MAX_RATE:
+            raise InvalidSettingError(
+                "rate", f"cannot encode {self.rate} frames a second", f"Give up to {_MAX_RATE}"
+            )
+        if not 0 <= self.crf <= _MAX_CRF:
+            raise InvalidSettingError(
+                "crf", f"must be 0 (best) to {_MAX_CRF}, got {self.crf}", "Correct it"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +95,25 @@ class CroppedFrameRange:
 WHOLE = CroppedFrameRange()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _ScheduledPicture:
-    """Picture of a rendered segment, with its tick in the output and the index of its source frame."""
+    """Picture of a rendered segment: tick in the output, and the index of its source frame."""
 
     tick: int
     index: int
-    """Index of the frame in the source."""
     end_s: Fraction
     """Time at which the next picture follows, in seconds from the start of the segment."""
+
+
+def normalise_clip(
+    file: BinaryIO, clip_format: NormalisedClipFormat, *, max_pixels: int = MAX_PIXELS
+) -> bytes:
+    """Return the clip in `file` re-encoded in the format of `clip_format`, without tags or signatures.
+
+    At each time the result shows the same frame as the clip, so the duration differs by at most one
+    frame of the output.
+    """
+    return render_clip_segment(file, WHOLE, clip_format=clip_format, max_pixels=max_pixels)
 
 
 def render_clip_segment(
@@ -83,131 +131,115 @@ def render_clip_segment(
     segment; the pitch of the sound changes with it.
     """
     timeline = read_frame_timeline(file, max_pixels=max_pixels)
-    first, end = _resolve_frame_range(frame_range, timeline)
+    first = frame_range.first_frame
+    end = timeline.n_frames if frame_range.end_frame is None else frame_range.end_frame
+    if not 0 <= first < end <= timeline.n_frames:
+        detail = f"frames {first} to {end} do not exist: the clip has {timeline.n_frames}"
+        raise MediaError(FailureReason.UNDECODABLE, detail)
     start_s, end_s = timeline.at_s(first), _get_frame_start_s(timeline, end)
     if frame_range.length_s is not None and start_s + frame_range.length_s < end_s:
         end_s = start_s + frame_range.length_s
         end_tick = timeline.ticks[0] + end_s / timeline.time_base
         end = max(first + 1, bisect_left(timeline.ticks, end_tick))
-    if clip_format is None:
-        schedule = _schedule_at_original_rate(timeline, first, end, speed=speed)
-    else:
-        schedule = _schedule_at_constant_rate(
-            timeline, (first, end), until_s=end_s, rate=clip_format.rate, speed=speed
-        )
-    with_sound = clip_format.sound == "kept" if clip_format else _has_sound(file, max_pixels)
-    if with_sound and end_s - start_s > LONGEST_WITH_SOUND_S:
-        raise MediaError(
-            Failure(
-                FailureReason.TOO_LONG,
-                f"the piece is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound",
-            )
-        )
+    time_base = timeline.time_base if speed == OWN_SPEED else _FINE
+    crf, rate = OWN_CRF, timeline.n_frames / timeline.duration_s * speed
+    if clip_format is not None:
+        crf, rate, time_base = clip_format.crf, clip_format.rate, 1 / clip_format.rate
+    schedule = schedule_pictures(
+        timeline,
+        range(first, end),
+        end_s,
+        time_base,
+        rate=rate if clip_format else None,
+        speed=speed,
+    )
     # Read completely before the first picture, because both readers share the file's position.
+    if clip_format is None:
+        with open_clip(file, max_pixels=max_pixels) as clip:
+            with_sound = bool(clip.container.streams.audio)
+    else:
+        with_sound = clip_format.sound == "kept"
     sound = None
     if with_sound:
-        n = _count_samples_until(schedule[-1].end_s * speed)
+        if end_s - start_s > LONGEST_WITH_SOUND_S:
+            detail = f"the clip is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
+            raise MediaError(FailureReason.TOO_LONG, detail)
+        n_samples = int(schedule[-1].end_s * speed * SOUND_RATE_HZ)
         from_s = timeline.presented_s(first)
-        samples = read_stereo_samples(file, from_s=from_s, n_samples=n, max_pixels=max_pixels)
-        sound = _resample_to_speed(
-            samples, n_samples=_count_samples_until(schedule[-1].end_s), speed=speed
+        sound = _read_stereo_samples(
+            file, from_s=from_s, n_samples=n_samples, max_pixels=max_pixels
         )
+        if speed != OWN_SPEED:  # a higher speed raises the pitch
+            positions = np.arange(int(schedule[-1].end_s * SOUND_RATE_HZ)) * float(speed)
+            channels = [np.interp(positions, np.arange(n_samples), row) for row in sound.T]
+            sound = np.rint(np.stack(channels, axis=1)).astype(np.int16)
     pictures = _iter_output_pictures(
-        file,
-        timeline,
-        schedule,
-        frame_range=frame_range,
-        clip_format=clip_format,
-        max_pixels=max_pixels,
+        file, timeline, schedule, crop=frame_range.crop, form=clip_format, max_pixels=max_pixels
     )
     first_picture = next(pictures)
+    height, width, _ = first_picture.shape
+    video = VideoTrackSettings(
+        codec="libx264",
+        width=width,
+        height=height,
+        rate=rate.limit_denominator(1 << 16),
+        time_base=time_base,
+        options={"crf": str(crf), "preset": "veryfast", "bf": "0", "g": "48"},
+    )
     track = None if sound is None else SoundTrackSettings(codec="aac", channels=CHANNELS)
     done = 0
-    with ClipWriter(
-        "mp4", _build_video_track(first_picture, timeline, speed, clip_format), sound=track
-    ) as writer:
+    with ClipWriter("mp4", video, sound=track) as writer:
         for showing, rgb in zip(schedule, chain([first_picture], pictures), strict=True):
             writer.add_picture(rgb, tick=showing.tick)
             if sound is not None:
-                until = _count_samples_until(showing.end_s)
+                until = int(showing.end_s * SOUND_RATE_HZ)
                 writer.add_sound(sound[done:until])
                 done = until
         return writer.finish()
 
 
-def _resolve_frame_range(
-    frame_range: CroppedFrameRange, timeline: FrameTimeline
-) -> tuple[int, int]:
-    end = timeline.n_frames if frame_range.end_frame is None else frame_range.end_frame
-    if not 0 <= frame_range.first_frame < end <= timeline.n_frames:
-        raise MediaError(
-            Failure(
-                FailureReason.UNDECODABLE,
-                f"no frames {frame_range.first_frame} to {end}: the clip has {timeline.n_frames}",
-            )
-        )
-    if end - frame_range.first_frame > MAX_FRAMES:
-        raise MediaError(
-            Failure(
-                FailureReason.TOO_LONG,
-                f"the piece has {end - frame_range.first_frame} frames, more than {MAX_FRAMES}",
-            )
-        )
-    return frame_range.first_frame, end
-
-
-def _get_frame_start_s(timeline: FrameTimeline, index: int) -> Fraction:
-    if index < timeline.n_frames:
-        return timeline.at_s(index)
-    return timeline.duration_s
-
-
-def _schedule_at_original_rate(
-    timeline: FrameTimeline, first: int, end: int, *, speed: Fraction
+def schedule_pictures(
+    timeline: FrameTimeline,
+    frames: range,
+    end_s: Fraction,
+    time_base: Fraction,
+    *,
+    rate: Fraction | None,
+    speed: Fraction = OWN_SPEED,
 ) -> list[_ScheduledPicture]:
-    start, start_s = timeline.ticks[first], timeline.at_s(first)
-    ticks_a_tick = timeline.time_base / speed / _get_output_time_base(timeline, speed)
+    """Return the pictures of a segment in output order: at the constant `rate`, or at their own times.
+
+    Raise `MediaError` if the segment has more than 200,000 frames.
+    """
+    start_s = timeline.at_s(frames.start)
+    n_pictures = len(frames)
+    if rate is not None:
+        n_pictures = max(1, -(-(end_s - start_s) / speed * rate // 1))
+    if n_pictures > MAX_FRAMES:
+        detail = f"the clip would have {n_pictures} frames, more than {MAX_FRAMES}"
+        raise MediaError(FailureReason.TOO_LONG, detail)
+    if rate is not None:
+        return [
+            _ScheduledPicture(
+                tick,
+                min(
+                    frames[-1], max(frames.start, timeline.shown_at(start_s + tick * speed / rate))
+                ),
+                (tick + 1) / rate,
+            )
+            for tick in range(n_pictures)
+        ]
     schedule: dict[int, _ScheduledPicture] = {}
-    for index in range(first, end):  # of several frames with one tick, the last is shown
-        tick = round((timeline.ticks[index] - start) * ticks_a_tick)
-        schedule[tick] = _ScheduledPicture(
-            tick=tick,
-            index=index,
-            end_s=(_get_frame_start_s(timeline, index + 1) - start_s) / speed,
-        )
+    ticks_a_tick = timeline.time_base / speed / time_base
+    for index in frames:  # of several frames with one tick, the last is shown
+        tick = round((timeline.ticks[index] - timeline.ticks[frames.start]) * ticks_a_tick)
+        next_s = (_get_frame_start_s(timeline, index + 1) - start_s) / speed
+        schedule[tick] = _ScheduledPicture(tick, index, next_s)
     return list(schedule.values())
 
 
-def _get_output_time_base(timeline: FrameTimeline, speed: Fraction) -> Fraction:
-    return timeline.time_base if speed == OWN_SPEED else _FINE
-
-
-def _schedule_at_constant_rate(
-    timeline: FrameTimeline,
-    frames: tuple[int, int],
-    *,
-    until_s: Fraction,
-    rate: Fraction,
-    speed: Fraction,
-) -> list[_ScheduledPicture]:
-    first, end = frames
-    start_s = timeline.at_s(first)
-    n_ticks = max(1, -(-(until_s - start_s) / speed * rate // 1))
-    if n_ticks > MAX_FRAMES:
-        raise MediaError(
-            Failure(
-                FailureReason.TOO_LONG,
-                f"the piece would have {n_ticks} frames, more than {MAX_FRAMES}",
-            )
-        )
-    return [
-        _ScheduledPicture(
-            tick=tick,
-            index=min(end - 1, max(first, timeline.shown_at(start_s + tick * speed / rate))),
-            end_s=(tick + 1) / rate,
-        )
-        for tick in range(n_ticks)
-    ]
+def _get_frame_start_s(timeline: FrameTimeline, index: int) -> Fraction:
+    return timeline.at_s(index) if index < timeline.n_frames else timeline.duration_s
 
 
 def _iter_output_pictures(
@@ -215,8 +247,8 @@ def _iter_output_pictures(
     timeline: FrameTimeline,
     schedule: Sequence[_ScheduledPicture],
     *,
-    frame_range: CroppedFrameRange,
-    clip_format: NormalisedClipFormat | None,
+    crop: PixelCrop | None,
+    form: NormalisedClipFormat | None,
     max_pixels: int,
 ) -> Iterator[Rgb]:
     """Yield the picture of each tick of the output; a frame shown for several ticks is decoded once."""
@@ -224,12 +256,26 @@ def _iter_output_pictures(
     indices = [run[0].index for run in runs]
     frames = decode_frames(file, timeline, indices=indices, max_pixels=max_pixels)
     for run, frame in zip(runs, frames, strict=True):
-        rgb = crop_picture(frame.rgb, frame_range.crop)
-        if clip_format is None:
+        rgb = crop_picture(frame.rgb, crop)
+        if form is None:
             rgb = rgb[: rgb.shape[0] // 2 * 2, : rgb.shape[1] // 2 * 2]
         else:
-            rgb = fit_picture_inside(rgb, width=clip_format.width, height=clip_format.height)
+            rgb = fit_picture_inside(rgb, width=form.width, height=form.height)
         yield from repeat(rgb, len(run))
+
+
+def fit_picture_inside(rgb: Rgb, *, width: int, height: int) -> Rgb:
+    """Return `rgb` scaled to fit into `width` x `height`, centred on black."""
+    rows, columns, _ = rgb.shape
+    scale = min(Fraction(width, columns), Fraction(height, rows))
+    size = (max(1, round(columns * scale)), max(1, round(rows * scale)))
+    picture = Image.fromarray(rgb)
+    if size != picture.size:
+        picture = picture.resize(size, Image.Resampling.BICUBIC)
+    context = np.zeros((height, width, 3), np.uint8)
+    left, top = (width - size[0]) // 2, (height - size[1]) // 2
+    context[top : top + size[1], left : left + size[0]] = np.asarray(picture)
+    return context
 
 
 def crop_picture(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
@@ -240,51 +286,23 @@ def crop_picture(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
     right, bottom = crop.left + crop.width, crop.top + crop.height
     inside = min(crop.left, crop.top) >= 0 and right <= width and bottom <= height
     if not inside or min(crop.width, crop.height) < 2:  # noqa: PLR2004  one block of colour
-        raise MediaError(
-            Failure(
-                FailureReason.UNDECODABLE, f"{crop} does not lie in a frame of {width} x {height}"
-            )
-        )
+        detail = f"{crop} does not lie in a frame of {width} x {height}"
+        raise MediaError(FailureReason.UNDECODABLE, detail)
     return rgb[crop.top : bottom, crop.left : right]
 
 
-def _build_video_track(
-    picture: Rgb, timeline: FrameTimeline, speed: Fraction, clip_format: NormalisedClipFormat | None
-) -> VideoTrackSettings:
-    height, width, _ = picture.shape
-    own_rate = timeline.n_frames / timeline.duration_s * speed
-    rate = own_rate if clip_format is None else clip_format.rate
-    crf = OWN_CRF if clip_format is None else clip_format.crf
-    return VideoTrackSettings(
-        codec="libx264",
-        width=width,
-        height=height,
-        rate=rate.limit_denominator(1 << 16),
-        time_base=_get_output_time_base(timeline, speed)
-        if clip_format is None
-        else 1 / clip_format.rate,
-        options={"crf": str(crf), "preset": "veryfast", "bf": "0", "g": "48"},
-    )
-
-
-def _has_sound(file: BinaryIO, max_pixels: int) -> bool:
-    with open_clip(file, max_pixels=max_pixels) as clip:
-        return bool(clip.container.streams.audio)
-
-
-def _resample_to_speed(
-    samples: NDArray[np.int16], *, n_samples: int, speed: Fraction
+def _read_stereo_samples(
+    file: BinaryIO, *, from_s: Fraction, n_samples: int, max_pixels: int
 ) -> NDArray[np.int16]:
-    """Resample the sound `samples` to play at `speed`; a higher speed raises the pitch."""
-    if speed == OWN_SPEED:
-        return samples
-    positions = np.arange(n_samples) * float(speed)
-    resampled = np.zeros((n_samples, CHANNELS), np.int16)
-    for channel in range(CHANNELS):
-        values = np.interp(positions, np.arange(len(samples)), samples[:, channel])
-        resampled[:, channel] = np.rint(values)
-    return resampled
-
-
-def _count_samples_until(instant_s: Fraction) -> int:
-    return int(instant_s * SOUND_RATE_HZ)
+    """Return `n_samples` stereo samples from `from_s` in container time; missing sound is silence."""
+    samples = np.zeros((n_samples, CHANNELS), np.int16)
+    n_read = 0
+    with open_clip(file, max_pixels=max_pixels) as clip:
+        for part in iter_sound_blocks(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
+            offset = round((part.start_s - from_s) * SOUND_RATE_HZ)
+            index = offset + n_read
+            first, last = max(0, index), min(n_samples, index + len(part.samples))
+            if first < last:  # samples outside the array are dropped
+                samples[first:last] = part.samples[first - index : last - index]
+            n_read += len(part.samples)
+    return samples

@@ -14,9 +14,9 @@ from av.audio.resampler import AudioResampler
 from numpy.typing import NDArray
 
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.media.container import AUDIO_DECODERS, OpenClip, get_decoder_name, open_clip
-from unreel.media.messages import MAX_PIXELS, MAX_SAMPLES, MOST_S, SAMPLE_RATE_HZ
+from unreel.media.messages import MAX_PIXELS, MAX_S, MAX_SAMPLES, SAMPLE_RATE_HZ
 from unreel.media.timeline import read_frame_timeline
 
 
@@ -69,8 +69,7 @@ class SoundSampleBlock:
 def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | NoSound:
     """Read the first sound stream of the clip in `file`, as one channel at 16 kHz.
 
-    Raises:
-        MediaError: The sound cannot be decoded, or it is longer than an hour.
+    Raise `MediaError` if the sound cannot be decoded, or it is longer than an hour.
     """
     parts: list[SoundSampleBlock] = []
     n_samples = 0
@@ -79,17 +78,15 @@ def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSoun
             n_samples += len(part.samples)
             if n_samples > MAX_SAMPLES:
                 raise MediaError(
-                    Failure(
-                        FailureReason.TOO_LONG,
-                        f"the sound is longer than {MAX_SAMPLES // SAMPLE_RATE_HZ} s",
-                    )
+                    FailureReason.TOO_LONG,
+                    f"the sound is longer than {MAX_SAMPLES // SAMPLE_RATE_HZ} s",
                 )
             parts.append(part)
     if not n_samples:
         return NoSound()
     start_s = parts[0].start_s - read_frame_timeline(file, max_pixels=max_pixels).first_at_s
-    if abs(start_s) > MOST_S:
-        raise MediaError(Failure(FailureReason.UNDECODABLE, "its sound begins out of all range"))
+    if abs(start_s) > MAX_S:
+        raise MediaError(FailureReason.UNDECODABLE, "the start of the sound is out of range")
     return ClipSound(np.concatenate([part.samples[:, 0] for part in parts]), start_s)
 
 
@@ -115,7 +112,5 @@ def _iter_audio_frames(clip: OpenClip) -> Iterator[AudioFrame]:
         return
     decoder = get_decoder_name(streams[0])
     if decoder not in AUDIO_DECODERS:
-        raise MediaError(
-            Failure(FailureReason.CODEC_REFUSED, f"audio codec {decoder!r} is not on the list")
-        )
+        raise MediaError(FailureReason.CODEC_REFUSED, f"audio codec {decoder!r} is not on the list")
     yield from clip.container.decode(streams[0])

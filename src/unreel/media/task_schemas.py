@@ -7,6 +7,7 @@ fields are rejected. Exact times are sent as "30000/1001".
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -15,6 +16,7 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    TypeAdapter,
     ValidationError,
 )
 
@@ -24,19 +26,22 @@ from unreel.core.span import MICROSECONDS
 from unreel.media.messages import (
     FASTEST,
     LONGEST_SIDE,
+    MAX_INSTANTS,
     MAX_NAME,
     MAX_PACKETS,
     MAX_PIXELS,
+    MAX_S,
     MAX_SAMPLES,
     MAX_TAGS,
     MAX_VALUE,
-    MOST_S,
     N_PICKED,
 )
 
+Request = TypeVar("Request")
+
 # FFmpeg stores times as 64-bit numbers of ticks, with a fraction of 32-bit integers as the tick.
 _EXACT = re.compile(r"(-?[0-9]{1,30})/([1-9][0-9]{0,29})", re.ASCII)
-_SLOWEST = 1 / Fraction(MOST_S)
+_SLOWEST = 1 / Fraction(MAX_S)
 
 
 def _parse_fraction(value: object) -> Fraction:
@@ -47,16 +52,16 @@ def _parse_fraction(value: object) -> Fraction:
 
 
 Exact = Annotated[Fraction, BeforeValidator(_parse_fraction)]
-Instant = Annotated[Exact, Field(ge=-MOST_S, le=MOST_S)]
-Length = Annotated[Exact, Field(ge=0, le=MOST_S)]
-Lasting = Annotated[Exact, Field(gt=0, le=MOST_S)]
+Instant = Annotated[Exact, Field(ge=-MAX_S, le=MAX_S)]
+Length = Annotated[Exact, Field(ge=0, le=MAX_S)]
+Lasting = Annotated[Exact, Field(gt=0, le=MAX_S)]
 Rate = Annotated[Exact, Field(ge=_SLOWEST, le=FASTEST)]
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.,-]{1,64}$")]
 Side = Annotated[int, Field(ge=1, le=LONGEST_SIDE)]
 Size = Annotated[int, Field(ge=0, le=1 << 50)]
 Count = Annotated[int, Field(ge=0, le=MAX_PACKETS)]
 Signed = Annotated[int, Field(ge=0, lt=1 << 31)]
-Micros = Annotated[int, Field(ge=0, le=MOST_S * MICROSECONDS)]
+Micros = Annotated[int, Field(ge=0, le=MAX_S * MICROSECONDS)]
 
 
 class StrictWireModel(BaseModel):
@@ -65,46 +70,44 @@ class StrictWireModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
-class ClipWriteTaskRequest(StrictWireModel):
-    """Base class of requests of the tasks that write a clip."""
+class ClipReadRequest(StrictWireModel):
+    """Request of the tasks `probe`, `sound` and `scan`, and base of the others."""
 
     max_pixels: Annotated[int, Field(ge=1)] = MAX_PIXELS
 
 
-class NormaliseTaskRequest(ClipWriteTaskRequest):
-    """Request of the task `normalise`: the fields of a `NormalisedClipFormat`."""
+class SampledFramesRequest(ClipReadRequest):
+    """Request of the task `frames`: the sampling, and the size limits of the frames."""
 
-    width: int
-    height: int
-    rate: Exact
-    crf: int
-    sound: Literal["dropped", "kept"]
+    sampling: str
+    longest_side: Side | None = None
+    most_pixels: Annotated[int, Field(ge=1)] | None = None
 
 
-class _ClipFormatFields(StrictWireModel):
-    width: int
-    height: int
-    rate: Exact
-    crf: int
-    sound: Literal["dropped", "kept"]
+class TimestampFramesRequest(ClipReadRequest):
+    """Request of the task `instants`: the times whose frames are requested."""
+
+    at_us: Annotated[list[Micros], Field(min_length=1, max_length=MAX_INSTANTS)]
 
 
-class _CropFields(StrictWireModel):
-    left: Count
-    top: Count
-    width: Side
-    height: Side
+class NormaliseTaskRequest(ClipReadRequest):
+    """Request of the task `normalise`; `form` has the fields of a `NormalisedClipFormat`."""
+
+    form: dict[str, Any]
 
 
-class RenderTaskRequest(ClipWriteTaskRequest):
-    """Request of the task `render`: a part of a clip, in a common format or in its own."""
+class RenderTaskRequest(ClipReadRequest):
+    """Request of the task `render`; `frame_range` has the fields of a `CroppedFrameRange`."""
 
-    first_frame: Count
-    end_frame: Count | None
-    length_s: Lasting | None
-    crop: _CropFields | None
+    frame_range: dict[str, Any]
     speed: Annotated[Exact, Field(ge=Fraction(1, 8), le=8)] = Fraction(1)
-    form: _ClipFormatFields | None
+    form: dict[str, Any] | None
+
+
+class AnnotateTaskRequest(ClipReadRequest):
+    """Request of the task `annotate`; `commentary` has the fields of an `OverlayCommentary`."""
+
+    commentary: dict[str, Any]
 
 
 class _VideoHeader(StrictWireModel):
@@ -191,6 +194,20 @@ class Mp4ReplyHeader(StrictWireModel):
     size_bytes: Size
 
 
+class CopyChunkHeader(StrictWireModel):
+    """Header of one chunk in the reply of the task `annotate`: offset in the file, and the frames so far."""
+
+    at: Size
+    n_frames: Count
+
+
+class AnnotatedCopyReplyHeader(StrictWireModel):
+    """Header of the final message of the task `annotate`, after all chunks of the copy."""
+
+    size_bytes: Size
+    n_frames: Annotated[Count, Field(ge=1)]
+
+
 class PickedFrameHeader(StrictWireModel):
     """Header of one picked frame in the reply of `scan`; `levels` are grey levels of its flat sides."""
 
@@ -213,22 +230,21 @@ class ScanReplyHeader(StrictWireModel):
     picked: Annotated[list[PickedFrameHeader], Field(min_length=1, max_length=N_PICKED)]
 
 
-Request = TypeVar("Request", bound=StrictWireModel)
+def parse_task_request(shape: type[Request], fields: Mapping[str, Any]) -> Request:
+    """Build a request of the schema or dataclass `shape` from its fields, and validate them.
 
-
-def parse_task_request(shape: type[Request], request: Mapping[str, Any]) -> Request:
-    """Build a request of the schema `shape` from the fields of `request`, and validate them.
-
-    Raises:
-        InvalidSettingError: A field is unknown, missing or invalid.
+    Raise `InvalidSettingError` if a field is unknown, missing or invalid.
     """
     try:
-        return shape.model_validate(dict(request))
+        value: Request = _build_type_adapter(shape).validate_python(dict(fields))  # type: ignore[arg-type]  # hashable
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or "request"
-        raise InvalidSettingError(
-            field,
-            f"{first['msg']}, got {first['input']!r:.80}",
-            f"Known fields: {', '.join(shape.model_fields)}",
-        ) from error
+        problem = f"{first['msg']}, got {first['input']!r:.80}"
+        raise InvalidSettingError(field, problem, "Correct it") from error
+    return value
+
+
+@cache
+def _build_type_adapter(shape: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(shape)

@@ -8,29 +8,33 @@ import inspect
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import asdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.core.span import MICROSECONDS
 from unreel.media.messages import (
     INCOMPLETE,
     INSTANTS,
     MAX_PIXELS,
-    ClipReadRequest,
     Parts,
-    SampledFramesRequest,
     Task,
     TaskReplyPayload,
-    TimestampFramesRequest,
+    convert_to_json_fields,
     format_fraction,
-    parse_request_fields,
+)
+from unreel.media.task_schemas import (
+    AnnotateTaskRequest,
+    ClipReadRequest,
+    NormaliseTaskRequest,
+    RenderTaskRequest,
+    SampledFramesRequest,
+    TimestampFramesRequest,
+    parse_task_request,
 )
 
 if TYPE_CHECKING:
-    from unreel.media.annotated_copy import AnnotatedCopySummary
     from unreel.media.decode import DecodedFrame, Rgb
 
 
@@ -38,9 +42,9 @@ def run_probe_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPaylo
     """Run the task `probe`: return the facts of the clip in `file`."""
     from unreel.media.probe import probe_clip
 
-    args = parse_request_fields(ClipReadRequest, request)
+    args = parse_task_request(ClipReadRequest, request)
     facts = probe_clip(file, max_pixels=args.max_pixels)
-    return TaskReplyPayload({"facts": _convert_to_json_value(asdict(facts))})
+    return TaskReplyPayload({"facts": convert_to_json_fields(facts)})
 
 
 def run_frames_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
@@ -51,7 +55,7 @@ def run_frames_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     from unreel.media.sampling import parse_sampling, plan_frames
     from unreel.media.timeline import read_open_clip_timeline
 
-    args = parse_request_fields(SampledFramesRequest, request)
+    args = parse_task_request(SampledFramesRequest, request)
     sampling = parse_sampling(args.sampling)
     with closing(ExitStack()) as stack:  # other errors then do not become `MediaError`
         clip = stack.enter_context(open_clip(file, max_pixels=args.max_pixels))
@@ -71,7 +75,7 @@ def run_instants_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     from unreel.media.decode import decode_frames
     from unreel.media.timeline import read_frame_timeline
 
-    args = parse_request_fields(TimestampFramesRequest, request)
+    args = parse_task_request(TimestampFramesRequest, request)
     timeline = read_frame_timeline(file, max_pixels=args.max_pixels)
     # A frame's time, rounded to microseconds, may be up to half a microsecond too early.
     moments = (Fraction(2 * at_us + 1, 2 * MICROSECONDS) for at_us in args.at_us)
@@ -95,96 +99,65 @@ def run_sound_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPaylo
     """Return the clip's samples as 16-bit little-endian numbers; no blob without sound."""
     from unreel.media.sound import NoSound, read_mono_sound
 
-    args = parse_request_fields(ClipReadRequest, request)
+    args = parse_task_request(ClipReadRequest, request)
     sound = read_mono_sound(file, max_pixels=args.max_pixels)
     if isinstance(sound, NoSound):
         return TaskReplyPayload({"sound": None})
-    described = {
-        "rate_hz": sound.rate_hz,
-        "start_s": format_fraction(sound.start_s),
-        "n_samples": len(sound.samples),
-    }
-    return TaskReplyPayload(
-        {"sound": described}, (sound.samples.astype("<i2", copy=False).tobytes(),)
-    )
+    start_s, n_samples = format_fraction(sound.start_s), len(sound.samples)
+    header = {"rate_hz": sound.rate_hz, "start_s": start_s, "n_samples": n_samples}
+    samples = sound.samples.astype("<i2", copy=False).tobytes()
+    return TaskReplyPayload({"sound": header}, (samples,))
 
 
 def run_normalise_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """Run the task `normalise`: return the clip re-encoded in a common format, as an mp4 file."""
-    from unreel.media.normalise import NormalisedClipFormat, normalise_clip
-    from unreel.media.task_schemas import NormaliseTaskRequest, parse_task_request
+    from unreel.media.render import NormalisedClipFormat, normalise_clip
 
     args = parse_task_request(NormaliseTaskRequest, request)
-    fmt = NormalisedClipFormat(**{name: value for name, value in args if name != "max_pixels"})
-    data = normalise_clip(file, fmt, max_pixels=args.max_pixels)
+    clip_format = parse_task_request(NormalisedClipFormat, args.form)
+    data = normalise_clip(file, clip_format, max_pixels=args.max_pixels)
     return TaskReplyPayload({"size_bytes": len(data)}, (data,))
 
 
 def run_render_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """Run the task `render`: return a part of the clip as an mp4 file."""
-    from unreel.media.normalise import NormalisedClipFormat
-    from unreel.media.render import CroppedFrameRange, PixelCrop
-    from unreel.media.render import render_clip_segment as render_clip
-    from unreel.media.task_schemas import RenderTaskRequest, parse_task_request
+    from unreel.media.render import CroppedFrameRange, NormalisedClipFormat, render_clip_segment
 
     args = parse_task_request(RenderTaskRequest, request)
-    cut = CroppedFrameRange(
-        first_frame=args.first_frame,
-        end_frame=args.end_frame,
-        length_s=args.length_s,
-        crop=None if args.crop is None else PixelCrop(**dict(args.crop)),
+    data = render_clip_segment(
+        file,
+        parse_task_request(CroppedFrameRange, args.frame_range),
+        clip_format=None
+        if args.form is None
+        else parse_task_request(NormalisedClipFormat, args.form),
+        speed=args.speed,
+        max_pixels=args.max_pixels,
     )
-    fmt = None if args.form is None else NormalisedClipFormat(**dict(args.form))
-    data = render_clip(file, cut, clip_format=fmt, speed=args.speed, max_pixels=args.max_pixels)
     return TaskReplyPayload({"size_bytes": len(data)}, (data,))
 
 
 def run_annotate_task(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     """Run the task `annotate`: yield the clip with drawn annotations, as chunks of an mp4 file."""
-    from unreel.media.annotated_copy import iter_annotated_copy as annotate_clip
-    from unreel.media.annotated_copy_messages import AnnotateTaskRequest
-    from unreel.media.task_schemas import parse_task_request
+    from unreel.media.annotated_copy import iter_annotated_copy
+    from unreel.media.overlay import OverlayCommentary
 
     args = parse_task_request(AnnotateTaskRequest, request)
-    copy = annotate_clip(file, args.as_commentary(), max_pixels=args.max_pixels)
-    while True:
-        try:
-            piece = next(copy)
-        except StopIteration as end:
-            summary: AnnotatedCopySummary = end.value
-            return TaskReplyPayload(asdict(summary))
-        yield TaskReplyPayload({"at": piece.at, "n_frames": piece.n_frames}, (piece.data,))
+    commentary = parse_task_request(OverlayCommentary, args.commentary)
+    return (yield from iter_annotated_copy(file, commentary, max_pixels=args.max_pixels))
 
 
 def run_scan_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """Run the task `scan`: return measurements of every frame, and a few frames as pictures."""
-    from unreel.media.scan import scan_clip
-    from unreel.media.scan_payload import build_scan_payload
+    from unreel.media.scan import build_scan_payload, scan_clip
 
-    args = parse_request_fields(ClipReadRequest, request)
+    args = parse_task_request(ClipReadRequest, request)
     return build_scan_payload(scan_clip(file, max_pixels=args.max_pixels))
-
-
-def _convert_to_json_value(value: object) -> object:
-    """Convert `value` to a JSON-compatible value; fractions become text."""
-    match value:
-        case Fraction():
-            return format_fraction(value)
-        case dict():
-            return {key: _convert_to_json_value(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_convert_to_json_value(item) for item in value]
-        case _:
-            return value
-
-
-_MOST_BOXES = 10_000
 
 
 def is_cut_off(file: BinaryIO) -> bool:
     """Return whether the last box of an MP4 file reaches beyond its end, as after an aborted download."""
     size_bytes, at = file.seek(0, os.SEEK_END), 0
-    for _ in range(_MOST_BOXES):
+    for _ in range(10_000):
         file.seek(at)
         head = file.read(16)
         if at == 0 and head[4:8] != b"ftyp":
@@ -213,8 +186,8 @@ def _describe_cut_off_file(file: BinaryIO, request: Mapping[str, Any]) -> Iterat
             timeline = read_frame_timeline(file, max_pixels=request.get("max_pixels", MAX_PIXELS))
             # The last frame is cut off.
             readable = f"{float(timeline.at_s(timeline.n_frames - 1)):.1f} s can be read"
-        failure = Failure(FailureReason.UNDECODABLE, f"{INCOMPLETE}: {readable}")
-        raise MediaError(failure) from error
+        detail = f"{INCOMPLETE}: {readable}"
+        raise MediaError(FailureReason.UNDECODABLE, detail) from error
 
 
 def _describe_cut_off_files(task: Task) -> Task:

@@ -16,14 +16,14 @@ from av.stream import Stream
 from av.video.frame import VideoFrame
 
 from unreel.core.errors import InvalidValueError, MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.media.container import OpenClip, get_decoder_name, open_clip, translate_media_errors
-from unreel.media.messages import FASTEST, MAX_PACKETS, MOST_S
+from unreel.media.messages import FASTEST, MAX_PACKETS, MAX_S
 
 if TYPE_CHECKING:
     from av.packet import Packet  # generic for the type checker only
 
-_NO_FRAME = Failure(FailureReason.NO_VIDEO, "the video stream gives no frame")
+_NO_FRAME = "the video stream gives no frame"
 _VP8_SHOWN = 0x10
 _REORDERED = frozenset({"h264", "hevc"})
 """Decoders for which FFmpeg cannot compute the times that AVI does not store; for MPEG-4 it can."""
@@ -122,10 +122,10 @@ class PacketTimes:
 
     def add_picture(self, packet: "Packet[Stream]", *, decoder: str) -> None:
         """Record a packet's display time, unless it is never shown; raise `MediaError` if it has none."""
-        if packet.is_discard or _is_hidden_packet(packet, decoder=decoder):
+        if packet.is_discard or (decoder == "vp8" and not memoryview(packet)[0] & _VP8_SHOWN):
             return
         if packet.pts is None:
-            raise MediaError(Failure(FailureReason.UNDECODABLE, "a frame carries no time"))
+            raise MediaError(FailureReason.UNDECODABLE, "a frame carries no time")
         self.shown.append(packet.pts)
         if packet.is_keyframe:
             self.key_ticks.append(packet.pts)
@@ -170,33 +170,26 @@ def _read_first_tick(file: BinaryIO, *, max_pixels: int) -> int | None:
     with open_clip(file, max_pixels=max_pixels) as clip:
         for frame in clip.container.decode(clip.stream):
             return frame.pts
-    raise MediaError(_NO_FRAME)
+    raise MediaError(FailureReason.NO_VIDEO, _NO_FRAME)
 
 
 def read_packet_times(
     clip: OpenClip, streams: tuple[Stream, ...], *, max_packets: int, decode_first: bool = False
 ) -> PacketTimes:
-    """Read the times of all packets of `streams` in one pass.
+    """Read the times of all packets of `streams` in one pass, from the start of the clip.
 
-    Args:
-        clip: The clip, at its start.
-        streams: Streams whose packets are read.
-        max_packets: Number of packets above which the clip is rejected.
-        decode_first: Whether to decode the first frame too; a clip without one is rejected.
+    With `decode_first` the first frame is decoded too, and a clip without one is rejected.
     """
     packets = PacketTimes()
     decoder = get_decoder_name(clip.stream)
     if clip.format_name == "avi" and decoder in _REORDERED and clip.stream.has_b_frames:
         raise MediaError(
-            Failure(
-                FailureReason.UNDECODABLE,
-                "AVI keeps no times for frames that are stored out of order",
-            )
+            FailureReason.UNDECODABLE, "AVI keeps no times for frames that are stored out of order"
         )
     for count, packet in enumerate(clip.container.demux(*streams)):
         if count >= max_packets:
             raise MediaError(
-                Failure(FailureReason.TOO_LONG, f"the clip has more than {max_packets} packets")
+                FailureReason.TOO_LONG, f"the clip has more than {max_packets} packets"
             )
         is_picture = packet.stream_index == clip.stream.index
         if decode_first and is_picture and packets.first_frame is None:
@@ -208,9 +201,9 @@ def read_packet_times(
         else:
             packets.add_sound(packet)
     if not packets.shown:
-        raise MediaError(Failure(FailureReason.NO_VIDEO, "the video stream contains no frame"))
+        raise MediaError(FailureReason.NO_VIDEO, "the video stream contains no frame")
     if decode_first and packets.first_frame is None:
-        raise MediaError(_NO_FRAME)
+        raise MediaError(FailureReason.NO_VIDEO, _NO_FRAME)
     return packets
 
 
@@ -242,7 +235,7 @@ def get_stream_time_base(stream: Stream) -> Fraction:
     """Return the seconds per tick of `stream`."""
     time_base = _get_if_positive(stream.time_base)
     if time_base is None:
-        raise MediaError(Failure(FailureReason.UNDECODABLE, "the stream has no time base"))
+        raise MediaError(FailureReason.UNDECODABLE, "the stream has no time base")
     return time_base
 
 
@@ -259,11 +252,18 @@ def build_frame_timeline(
     if first_tick is not None:
         ticks = ticks[bisect_left(ticks, first_tick) :]
     if not ticks:
-        raise MediaError(Failure(FailureReason.UNDECODABLE, "no packet fits the first frame"))
-    last = _estimate_last_ticks(packets, ticks=ticks, time_base=time_base, declared=declared)
+        raise MediaError(FailureReason.UNDECODABLE, "no packet fits the first frame")
+    if packets.latest_lasts > 0:
+        last = packets.latest_lasts
+    elif len(ticks) > 1 and ticks[-1] > ticks[-2]:
+        last = ticks[-1] - ticks[-2]
+    elif declared.average_rate:
+        last = max(1, round(1 / declared.average_rate / time_base))
+    else:
+        last = 1
     span_s = (ticks[-1] + last - ticks[0]) * time_base
-    if max(abs(ticks[0] * time_base), span_s) > MOST_S or len(ticks) > span_s * FASTEST:
-        raise MediaError(Failure(FailureReason.UNDECODABLE, "its times are out of all range"))
+    if max(abs(ticks[0] * time_base), span_s) > MAX_S or len(ticks) > span_s * FASTEST:
+        raise MediaError(FailureReason.UNDECODABLE, "the times are out of range")
     return FrameTimeline(
         time_base=time_base,
         ticks=ticks,
@@ -275,20 +275,3 @@ def build_frame_timeline(
         declared_rate=declared.average_rate or len(ticks) / span_s,
         declared_s=declared.duration_s or span_s,
     )
-
-
-def _estimate_last_ticks(
-    packets: PacketTimes, *, ticks: tuple[int, ...], time_base: Fraction, declared: DeclaredTiming
-) -> int:
-    if packets.latest_lasts > 0:
-        return packets.latest_lasts
-    if len(ticks) > 1 and ticks[-1] > ticks[-2]:
-        return ticks[-1] - ticks[-2]
-    if declared.average_rate:
-        return max(1, round(1 / declared.average_rate / time_base))
-    return 1
-
-
-def _is_hidden_packet(packet: "Packet[Stream]", *, decoder: str) -> bool:
-    """Return whether a VP8 packet is a hidden reference picture; VP9 stores those inside other packets."""
-    return decoder == "vp8" and not memoryview(packet)[0] & _VP8_SHOWN

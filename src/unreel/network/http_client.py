@@ -178,8 +178,7 @@ def declares_larger_body(response: httpx2.Response, cap_bytes: int) -> bool:
 def convert_connection_error_to_failure(error: Exception) -> Failure:
     """Return the failure for a connection that raised `error`.
 
-    Raises:
-        MachineError: The machine caused the error, such as too many open files.
+    Raise `MachineError` if the machine caused the error, such as too many open files.
     """
     if isinstance(error, RefusedAddressError):
         return Failure(FailureReason.NOT_NAMED, str(error))

@@ -102,8 +102,7 @@ def _read_package_file(folder: str, name: str) -> str:
 def read_static_file(name: str) -> Markup:
     """Return the text of the static file called `name`, for use inside an HTML element.
 
-    Raises:
-        InvalidValueError: The text contains a closing tag that would end its HTML element.
+    Raise `InvalidValueError` if the text contains a closing tag that would end its HTML element.
     """
     text = _read_package_file("static", name)
     if "</script" in text.lower() or "</style" in text.lower():

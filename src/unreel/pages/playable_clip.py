@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from unreel.core.clip import Clip, VideoFacts
+from unreel.core.clip import Clip
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
 from unreel.core.span import convert_to_microseconds
-from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.reader import MediaReader
+from unreel.media.render import NormalisedClipFormat
 
 INLINE_BYTES = 16 << 20
 """Maximum size of an inline clip: a browser reads the complete page before it shows anything."""
@@ -27,7 +27,7 @@ _PLAYABLE = {
 _EIGHT_BIT = frozenset({"yuv420p", "yuvj420p"})
 _LONGEST_SIDE = 1280
 _FASTEST = Fraction(60)
-_MOST_INSTANTS = 20_000
+_MAX_TIMES = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class PlayerVideo:
 
     def instants_us(self) -> Iterator[int]:
         """Yield frame times in microseconds from the first; none if the rate varies or above 20,000 frames."""
-        if self.rate is not None and self.n_frames <= _MOST_INSTANTS:
+        if self.rate is not None and self.n_frames <= _MAX_TIMES:
             yield from (
                 convert_to_microseconds(index / self.rate) for index in range(self.n_frames)
             )
@@ -83,7 +83,15 @@ def _make_playable_copy(
     clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int
 ) -> PlayerVideo | Failure:
     video = clip.facts.video
-    target = _select_normal_form(video, keeps_sound=bool(clip.facts.audio))
+    # The copy keeps the aspect ratio, so that boxes stay valid.
+    scale = min(Fraction(1), Fraction(_LONGEST_SIDE, max(video.width, video.height)))
+    width, height = (max(16, round(side * scale / 2) * 2) for side in (video.width, video.height))
+    target = NormalisedClipFormat(
+        width=width,
+        height=height,
+        rate=min(_FASTEST, video.average_rate),
+        sound="kept" if clip.facts.audio else "dropped",
+    )
     data = reader.normalise(Path(clip.location), target)
     if isinstance(data, Failure):
         return data
@@ -100,18 +108,6 @@ def _make_playable_copy(
         rate=target.rate,
         first_us=0,
         is_copy=True,
-    )
-
-
-def _select_normal_form(video: VideoFacts, *, keeps_sound: bool) -> NormalisedClipFormat:
-    """Return the format of a playable copy; it keeps the aspect ratio, so that boxes stay valid."""
-    scale = min(Fraction(1), Fraction(_LONGEST_SIDE, max(video.width, video.height)))
-    width, height = (max(16, round(side * scale / 2) * 2) for side in (video.width, video.height))
-    return NormalisedClipFormat(
-        width=width,
-        height=height,
-        rate=min(_FASTEST, video.average_rate),
-        sound="kept" if keeps_sound else "dropped",
     )
 
 

@@ -100,16 +100,8 @@ def parse_answer_text(
 ) -> Verdict:
     """Parse the text of an answer into a verdict of the protocol `instrument`.
 
-    Args:
-        text: Text of the answer.
-        instrument: Protocol of the question.
-        prompt: Name of the prompt variant that was sent.
-        mode: Strictness of the parser.
-        box_space: Coordinate space of the boxes in the answer.
-        size: Width and height of the clip's frames.
-
-    Raises:
-        InvalidValueError: `box_space` is not a known coordinate space.
+    `prompt` is the name of the prompt variant that was sent, and `size` the width and height of
+    the clip's frames. Raise `InvalidValueError` if `box_space` is not a known coordinate space.
     """
     verdict: Verdict = instrument.parse(text, _build_answer_context(mode, prompt, box_space, size))
     return verdict
@@ -128,8 +120,6 @@ def _build_answer_context(
 
 R = TypeVar("R")
 
-READABLE = 120
-"""Maximum number of characters of a text that `Unparsed.found` quotes."""
 SHORT = 200
 """Maximum number of characters of a piece that is parsed as one number, word or box."""
 
@@ -173,12 +163,6 @@ _NO_ANSWER = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-
-
-def build_unparsed_result(reason: UnparsedReason, part: str = "") -> Unparsed:
-    """Return an unparsable part as its reason and text, shortened to `READABLE` characters."""
-    text = part.strip()
-    return Unparsed(reason, text if len(text) <= READABLE else text[: READABLE - 1] + "…")
 
 
 def strip_thinking(text: str) -> str:
@@ -266,7 +250,7 @@ def _compile_tag_pattern(name: str, mode: Mode) -> re.Pattern[str]:
     return re.compile(rf"<\s{{0,3}}(/?)\s{{0,3}}{name}\s{{0,3}}>", re.IGNORECASE | re.ASCII)
 
 
-def choose_first_parsed_result(attempts: Iterable[R | Unparsed]) -> R | Unparsed:
+def choose_first_parsed(attempts: Iterable[R | Unparsed]) -> R | Unparsed:
     """Return the first parsed result, else the `Unparsed` one whose reason understood most."""
     best = Unparsed(UnparsedReason.MISSING)
     for result in attempts:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols import claim_words
-from unreel.protocols.answer_text import build_unparsed_result, strip_markup
+from unreel.protocols.answer_text import strip_markup
 from unreel.protocols.field_parser import (
     AnswerField,
     find_first_json_object,
@@ -72,9 +72,7 @@ def parse_claimed_label(text: str) -> Label | Unparsed:
         claimed, is_turned, is_doubted = label, False, False
     if claimed is not None and not is_divided and not is_doubted:
         return claimed
-    return build_unparsed_result(
-        UnparsedReason.AMBIGUOUS if is_named else UnparsedReason.MISSING, text
-    )
+    return Unparsed.of(UnparsedReason.AMBIGUOUS if is_named else UnparsedReason.MISSING, text)
 
 
 def _iter_statements(text: str) -> Iterator[tuple[str, str, str]]:
@@ -129,9 +127,7 @@ def parse_label_field(text: str, read: Callable[[str], Label | Unparsed]) -> Lab
     if not readings and find_first_json_object(plain):
         claimed = parse_claimed_label("\n".join(field.value for field in fields))
         return (
-            claimed
-            if isinstance(claimed, Label)
-            else build_unparsed_result(UnparsedReason.AMBIGUOUS, text)
+            claimed if isinstance(claimed, Label) else Unparsed.of(UnparsedReason.AMBIGUOUS, text)
         )
     labels = {reading for reading in readings if isinstance(reading, Label)}
     is_corrected = bool(stated) and claim_words.CORRECTS.search(
@@ -143,7 +139,7 @@ def parse_label_field(text: str, read: Callable[[str], Label | Unparsed]) -> Lab
         isinstance(reading, Unparsed) and reading.reason is UnparsedReason.AMBIGUOUS
         for reading in readings
     )
-    return build_unparsed_result(
+    return Unparsed.of(
         UnparsedReason.AMBIGUOUS if labels or is_unclear else UnparsedReason.MISSING, text
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from unreel.catalogue.entries import CatalogueModel, find_named_checkpoint, list_model_names
+from unreel.catalogue.entries import find_named_checkpoint, list_model_names
 from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.question import Instrument
 from unreel.core.registry import LazyImport, require_extra
@@ -18,7 +18,7 @@ from unreel.core.server_keys import parse_server_url
 from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import Mode, Protocol, get_protocol
 from unreel.recipes.validation import (
-    MOST_PARTS,
+    MAX_PARTS,
     Connections,
     Count,
     Deadline,
@@ -41,19 +41,24 @@ from unreel.reviewers.endpoint.model_families import (
     match_model_family,
 )
 from unreel.reviewers.endpoint.servers import ModelEndpoint, find_model_endpoint
-from unreel.reviewers.external.detector_program import ExternalProgramSettings
-from unreel.reviewers.external.detector_scores import DetectorScoreInterpretation, ScoreMeans
+from unreel.reviewers.external.detector_scores import (
+    DetectorScoreInterpretation,
+    ExternalServiceConfig,
+    ScoreMeans,
+)
 from unreel.reviewers.external.factory import (
     COMMAND,
     HTTP,
-    ExternalServiceConfig,
     build_program_factory,
     build_service_factory,
     require_external_reviewer_name,
 )
 from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
-from unreel.reviewers.local.checkpoint import read_checkpoint
-from unreel.reviewers.local.input_format import CheckpointInputSpec, read_checkpoint_input_spec
+from unreel.reviewers.local.checkpoint import (
+    CheckpointInputSpec,
+    read_checkpoint,
+    read_checkpoint_input_spec,
+)
 from unreel.reviewers.message_parts import Showing
 from unreel.reviewers.registry import ENDPOINT, FITTED, RECORDED, REVIEWERS
 
@@ -101,7 +106,7 @@ class ReviewerSection(RecipeSection):
     """TOML file of token prices by model; required for `max_cost_usd`."""
     gpus: Annotated[float, Field(ge=0, le=64), RecipeNumberUnit("graphics cards")] = 0.0
     """Number of GPUs per worker with `--engine ray`, for `local/FOLDER`; above 0 a `command:` program may use them."""
-    command: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
+    command: Annotated[tuple[Text, ...], Field(max_length=MAX_PARTS)] = ()
     """Program and arguments of a model `command:NAME`; it gets the path of a clip and prints a score as JSON."""
     url: Text | None = None
     """URL of a model `http:NAME`; it gets a clip or its frames by POST and returns a score as JSON."""
@@ -112,13 +117,21 @@ class ReviewerSection(RecipeSection):
 
     @model_validator(mode="before")
     @classmethod
-    def _shown_as_taught(cls, values: Any) -> Any:
+    def _add_training_settings(cls, values: Any) -> Any:
         """Set missing options to those of a local checkpoint's training, or of a name in the catalogue."""
         named = (
             find_named_checkpoint(str(values.get("model"))) if isinstance(values, dict) else None
         )
         if named is not None:
-            return _list_named_settings(named) | values
+            base = named.base.setting if named.base else None
+            names = [parse_model_address(named.name).model, *([base] if base else [])]
+            families = [match_model_family(name).name for name in names]
+            known = [family for family in families if family != _UNKNOWN]
+            tokens = named.max_tokens.setting if named.max_tokens else None
+            settings: dict[str, Any] = {"family": known[0]} if known else {}
+            if tokens:
+                settings["max_tokens"] = tokens
+            return settings | values
         if isinstance(values, dict) and "show" not in values:
             input_spec = _find_training_input_spec(str(values.get("model")))
             return values if input_spec is None else {**values, "show": input_spec.input}
@@ -194,14 +207,11 @@ class ReviewerSection(RecipeSection):
         return self.model in FITTED
 
     def opener(self, *, key_hosts: str, seed: int = 0) -> ReviewerFactory:
-        """Return the factory that opens the reviewer of this section.
+        """Return the factory that opens the reviewer of this section; `seed` is that of the backoff.
 
-        Args:
-            key_hosts: Hosts that may receive the user's own API key (environment setting `key_hosts`).
-            seed: Seed of the backoff between attempts.
-
-        Raises:
-            InvalidSettingError: A required setting is missing, or the reviewer is fitted on a benchmark.
+        `key_hosts` are the hosts that may receive the user's own API key. Raise
+        `InvalidSettingError` if a required setting is missing, or the reviewer is fitted on a
+        benchmark.
         """
         if self.model.startswith(LOCAL):
             return self._local()
@@ -241,7 +251,7 @@ class ReviewerSection(RecipeSection):
             section = ConditionSection(**(stated | chosen))
         return section.resolved(protocol)
 
-    def require_taught(self, protocols: Sequence[str]) -> None:
+    def require_trained_for(self, protocols: Sequence[str]) -> None:
         """Raise if the reviewer is a checkpoint that was not trained for one of `protocols`."""
         if self.taught is None:
             return
@@ -292,22 +302,28 @@ class ReviewerSection(RecipeSection):
             return None
 
     def _outside(self, key_hosts: str, seed: int) -> ReviewerFactory:
-        reading = DetectorScoreInterpretation(
+        interpretation = DetectorScoreInterpretation(
             score_means=self.score_means, threshold=self.threshold
         )
         if self.url is None:
-            terms = ExternalProgramSettings(
-                seconds=self.deadline_s, at_once=self.max_connections, graphics=self.gpus > 0
+            return build_program_factory(
+                self.model,
+                self.command,
+                interpretation,
+                seconds=self.deadline_s,
+                max_concurrent=self.max_connections,
+                gpus=self.gpus,
             )
-            return build_program_factory(self.model, self.command, reading, terms, gpus=self.gpus)
-        visit = ExternalServiceConfig(
+        config = ExternalServiceConfig(
             url=self.url,
             show="clip" if self.show == "clip" else "frames",
-            connections=self.max_connections,
-            most=self.max_requests,
-            patience=self.patience,
+            max_connections=self.max_connections,
+            max_requests=self.max_requests,
+            retry_policy=self.patience,
         )
-        factory = build_service_factory(self.model, visit, reading, key_hosts=key_hosts, seed=seed)
+        factory = build_service_factory(
+            self.model, config, interpretation, key_hosts=key_hosts, seed=seed
+        )
         return replace(factory, is_metered=self._is_metered)
 
     def _local(self) -> ReviewerFactory:
@@ -324,7 +340,7 @@ class ReviewerSection(RecipeSection):
         max_tokens = self.max_tokens if is_set else checkpoint.max_tokens
         manner: dict[str, Any] = {"max_tokens": max_tokens, "box_space": self.box_space}
         return ReviewerFactory(
-            name=checkpoint.asked_name(**manner),
+            name=checkpoint.reviewer_name(**manner),
             build=partial(_LOCAL_REVIEWER, checkpoint, most=self.max_connections, **manner),
             gpus=self.gpus,
         )
@@ -397,16 +413,6 @@ class ReviewerSection(RecipeSection):
         path = Path(self.recorded)
         name = f"recorded:{path.stem}"
         return ReviewerFactory(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
-
-
-def _list_named_settings(entry: CatalogueModel) -> dict[str, Any]:
-    """Return the settings of a checkpoint of the catalogue that its owner states."""
-    base = entry.base.setting if entry.base else None
-    names = [parse_model_address(entry.name).model, *([base] if base else [])]
-    families = [match_model_family(name).name for name in names]
-    known = [family for family in families if family != _UNKNOWN]
-    tokens = entry.max_tokens.setting if entry.max_tokens else None
-    return ({"family": known[0]} if known else {}) | ({"max_tokens": tokens} if tokens else {})
 
 
 def _find_training_input_spec(model: str) -> CheckpointInputSpec | None:

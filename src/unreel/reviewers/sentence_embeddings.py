@@ -22,20 +22,16 @@ class SentenceEncoder(Protocol):
     @property
     def name(self) -> str:
         """Return the name of the checkpoint: an equal name means equal weights."""
-        ...
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.floating[Any]]:
         """Return a matrix with one embedding per row, in the order of `texts`."""
-        ...
 
 
 class MiniLmEncoder:
     """Sentence encoder `all-MiniLM-L6-v2` from its Python package, on the CPU, without a download.
 
-    It reads the first 256 word pieces of a text. Its name ends with the hash of its weights.
-
-    Raises:
-        MissingExtraError: The extra `sts` is not installed.
+    It reads the first 256 word pieces of a text. Its name ends with the hash of its weights. Raise
+    `MissingExtraError` if the extra `sts` is not installed.
     """
 
     def __init__(self) -> None:

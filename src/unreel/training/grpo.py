@@ -16,11 +16,11 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Measured
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
-from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.input_format import (
+from unreel.reviewers.local.checkpoint import (
     read_checkpoint_input_spec,
     write_checkpoint_input_spec,
 )
+from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.training.checkpoints import TrainingCheckpointStore
 from unreel.training.examples.example import ExampleOrder, TrainingExample
@@ -209,9 +209,8 @@ def find_grpo_start_checkpoint(
 ) -> GrpoStartCheckpoint:
     """Find the checkpoint that the recipe's GRPO training starts from.
 
-    Raises:
-        InvalidSettingError: The checkpoint has another family or input form than the recipe, or it
-            is an adapter and `model.tune` is not `lora`.
+    Raise `InvalidSettingError` if the checkpoint has another family or input form than the recipe,
+    or it is an adapter and `model.tune` is not `lora`.
     """
     input_spec, before = (
         build_checkpoint_input_spec(recipe, base),

@@ -12,9 +12,13 @@ from unreel.core.content_ids import digest
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.local.checkpoint import compute_weights_digest, find_model_folder
+from unreel.reviewers.local.checkpoint import (
+    CheckpointInputSpec,
+    FamilyName,
+    compute_weights_digest,
+    find_model_folder,
+)
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.input_format import CheckpointInputSpec, FamilyName
 from unreel.reviewers.local.loading import load_local_model
 from unreel.training.model_card import read_model_licence
 from unreel.training.recipe import TrainedModelSection, TrainRecipe

@@ -14,7 +14,7 @@ from unreel.core.input_files import read_toml_file
 from unreel.core.question import Condition
 from unreel.protocols.protocol import Protocol, get_protocol
 from unreel.recipes.validation import (
-    MOST_PARTS,
+    MAX_PARTS,
     Count,
     MaxTokens,
     RecipeNumberUnit,
@@ -26,7 +26,7 @@ from unreel.recipes.validation import (
 )
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.endpoint.model_families import get_model_family
-from unreel.reviewers.local.input_format import (
+from unreel.reviewers.local.checkpoint import (
     CheckpointInputSpec,
     FamilyName,
     Form,
@@ -63,7 +63,7 @@ class TrainingDataSection(RecipeSection):
     benchmark: Text | None = None
     """Path of the benchmark, a folder or a table. Shipped recipes omit it: set it with `--data PATH`."""
     layout: Text | None = None
-    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    mapping: dict[str, Text] = Field(default={}, max_length=MAX_PARTS)
     split: Text | None = "train"
     """Split that is trained on; a benchmark without splits is used completely."""
     protocol: Text
@@ -131,7 +131,7 @@ class UnseenBenchmarkSection(RecipeSection):
     benchmark: Text | None = None
     """Path of the benchmark, a folder or a table; unset: the benchmarks of `[[data]]`, of which `split` is scored."""
     layout: Text | None = None
-    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    mapping: dict[str, Text] = Field(default={}, max_length=MAX_PARTS)
     split: Text | None = None
 
     @model_validator(mode="after")
@@ -166,7 +166,7 @@ class TrainingHoldoutSection(RecipeSection):
     """Split of the benchmarks of `[[data]]` that is held out for validation instead of `share`."""
     benchmarks: Annotated[
         tuple[UnseenBenchmarkSection, ...],
-        Field(max_length=MOST_PARTS),
+        Field(max_length=MAX_PARTS),
         BeforeValidator(_convert_to_unseen_sections),
     ] = ()
     """Benchmarks that the checkpoint will be scored on: training on their clips, or near-duplicates, is an error."""
@@ -234,7 +234,7 @@ class PublishedResultSection(RecipeSection):
     """Paper, and name of the table in `benchmarks/published` that contains the result."""
     row: Text
     """Name of the row in that table."""
-    figures: dict[str, float] = Field(min_length=1, max_length=MOST_PARTS)
+    figures: dict[str, float] = Field(min_length=1, max_length=MAX_PARTS)
     """Published values by column of that table."""
 
 
@@ -257,7 +257,7 @@ class TrainRecipe(RecipeSection):
     model: TrainedModelSection
     data: Annotated[
         tuple[TrainingDataSection, ...],
-        Field(min_length=1, max_length=MOST_PARTS),
+        Field(min_length=1, max_length=MAX_PARTS),
         BeforeValidator(_wrap_in_list),
     ]
     holdout: TrainingHoldoutSection = TrainingHoldoutSection()
@@ -307,10 +307,7 @@ def read_train_recipe(
 ) -> TrainRecipe:
     """Read a training recipe from a file, or the shipped recipe of that name.
 
-    Args:
-        named: A path, one of `list_shipped_recipes`, or the sections themselves.
-        data: The benchmarks of its `[[data]]`, in their order.
-        changes: Changed settings, each as `section.key=VALUE` with a TOML value.
+    `data` replaces the benchmarks of `[[data]]` in order; a change is `section.key=VALUE` in TOML.
     """
     values = deepcopy(dict(named)) if isinstance(named, Mapping) else _read_recipe_toml(str(named))
     sections = _wrap_in_list(values.get("data", []))

@@ -23,7 +23,7 @@ _BURST = 2
 
 
 class TokenSettings(RecipeSection):
-    """One bearer token: its hash, its scopes and its limits."""
+    """One bearer token: hash, scopes and limits."""
 
     name: str
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
@@ -50,9 +50,8 @@ class TokenFile(RecipeSection):
 def read_tokens(path: Path) -> tuple[TokenSettings, ...]:
     """Return the tokens of a TOML file.
 
-    Raises:
-        UnreadableSourceError: It cannot be read.
-        InvalidSettingError: A key is unknown or a value cannot be used.
+    Raise `UnreadableSourceError` if it cannot be read, or `InvalidSettingError` if a key is unknown
+    or a value cannot be used.
     """
     return validate_recipe_sections(TokenFile, read_toml_file(path, "file of tokens")).token
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.media.messages import Task, TaskReplyPayload
 
 GIB = 1024**3
@@ -227,7 +227,7 @@ def _raise(error: BaseException) -> Task:
 
 
 def _wrapped_memory_error(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
-    raise MediaError(Failure(FailureReason.UNDECODABLE, "damaged")) from MemoryError()
+    raise MediaError(FailureReason.UNDECODABLE, "damaged") from MemoryError()
 
 
 def _claim_failure(reason: object, detail: object) -> Task:
@@ -278,7 +278,7 @@ TASKS: Mapping[str, Task] = {
     "raise-keyboard-interrupt": _raise(KeyboardInterrupt()),
     "raise-system-exit": _raise(SystemExit(0)),
     "raise-memory-error": _raise(MemoryError()),
-    "raise-media-error": _raise(MediaError(Failure(FailureReason.NO_VIDEO, "sound only"))),
+    "raise-media-error": _raise(MediaError(FailureReason.NO_VIDEO, "sound only")),
     "raise-wrapped-memory-error": _wrapped_memory_error,
     # Lying.
     "say-nothing-and-close": _say(then=lambda: (os.close(_pipe()), time.sleep(60))),

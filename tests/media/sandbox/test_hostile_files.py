@@ -25,7 +25,7 @@ from pace import slowness
 from stalls import Stalls
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.messages import TaskReplyPayload
-from unreel.media.sandbox import FileSandbox, SandboxCallOutcome
+from unreel.media.sandbox import FileSandbox
 
 SAMPLING = "uniform-8"
 FRAMES = {"sampling": SAMPLING, "longest_side": 256}
@@ -73,16 +73,15 @@ class Tally:
 
     def add(self, asked: "Asked") -> None:
         """Count one outcome."""
-        result, usage = asked.outcome.result, asked.outcome.usage
-        assert isinstance(result, TaskReplyPayload | Failure)
+        result = asked.result
         self.outcomes[result.reason.value if isinstance(result, Failure) else "read"] += 1
         assert str(CANARY_WIDTH) not in re.findall(r"'width': (\d+)", str(asked.headers))
         self.longest_s = max(self.longest_s, asked.taken_s)
-        if usage is None:  # No child was needed to refuse it.
+        if asked.peak_mb is None:  # No child was needed to refuse it.
             assert isinstance(result, Failure)
             assert result.reason is FailureReason.NOT_A_FILE
         else:
-            self.peak_mb = max(self.peak_mb, usage.peak_mb)
+            self.peak_mb = max(self.peak_mb, asked.peak_mb)
 
     def __str__(self) -> str:
         counted = ", ".join(f"{name} {n}" for name, n in self.outcomes.most_common())
@@ -159,7 +158,8 @@ class Asked:
 
     name: str
     task: str
-    outcome: SandboxCallOutcome
+    result: TaskReplyPayload | Failure
+    peak_mb: float | None
     headers: list[dict[str, Any]]
     """Of all that came back."""
     taken_s: float
@@ -172,15 +172,15 @@ def _ask(sandbox: FileSandbox, jobs: Iterable[tuple[str, Path]]) -> Iterator[Ask
         task, path = job
         headers: list[dict[str, Any]] = []
         started = time.monotonic()
-        outcome = sandbox.run(
+        result, peak_mb = sandbox.run(
             task,
             path,
             request=FRAMES if task == "frames" else {},
             on_part=lambda part: headers.append(part.header),
         )
-        if isinstance(outcome.result, TaskReplyPayload):
-            headers.append(outcome.result.header)
-        return Asked(path.name, task, outcome, headers, time.monotonic() - started)
+        if isinstance(result, TaskReplyPayload):
+            headers.append(result.header)
+        return Asked(path.name, task, result, peak_mb, headers, time.monotonic() - started)
 
     with ThreadPoolExecutor(CALLERS) as pool:
         yield from pool.map(run, jobs)
@@ -205,7 +205,7 @@ def test_crafted_files_give_facts_frames_or_a_failure_and_touch_nothing(
     tally, surprises = Tally(), []
     for asked in _ask(sandbox, ((task, path) for path in paths for task in ("probe", "frames"))):
         tally.add(asked)
-        wanted, result = _expected(asked.name), asked.outcome.result
+        wanted, result = _expected(asked.name), asked.result
         if wanted and not (isinstance(result, Failure) and result.reason is wanted):
             surprises.append((asked.name, asked.task, str(result)[:200]))
         if isinstance(result, Failure) and result.reason is FailureReason.WORKER_DIED:

@@ -88,15 +88,15 @@ def victim() -> Iterator[subprocess.Popen[bytes]]:
 def test_every_layer_that_the_kernel_has_is_active(
     hostile: FileSandbox, tell: Callable[[str], None]
 ) -> None:
-    protection = hostile.protection()
-    tell(f"layers: {', '.join(sorted(protection.active))}")
+    active = hostile.protection()
+    tell(f"layers: {', '.join(sorted(active))}")
     wanted = {"no-new-privileges", "no-capabilities", "undumpable", "rlimits"}
     if _kernel_has_landlock():
         wanted.add("landlock")
     if "Seccomp:" in Path("/proc/self/status").read_text(encoding="ascii"):
         wanted.add("seccomp")
-    assert protection.active == wanted
-    assert set(protection.missing) == set(LAYERS) - wanted
+    assert active == wanted
+    assert wanted <= set(LAYERS)
 
 
 def _kernel_has_landlock() -> bool:
@@ -120,7 +120,7 @@ def test_none_of_10000_threads_starts(hostile: FileSandbox, clip: Path) -> None:
         name: pyseccomp.resolve_syscall(pyseccomp.system_arch(), name)
         for name in ("clone", "clone3")
     }
-    result = hostile.run("threads", clip, request=numbers, limits=SandboxLimits(seconds=30)).result
+    result = hostile.run("threads", clip, request=numbers, limits=SandboxLimits(seconds=30))[0]
     assert result == TaskReplyPayload(
         {"got": {"by_library": 0, "codes": [errno.EPERM, errno.ENOSYS]}}
     )
@@ -228,15 +228,15 @@ def test_abuse_ends_in_a_failure_with_its_reason(
     hostile: FileSandbox, clip: Path, task: str, stalls: Stalls
 ) -> None:
     started = time.monotonic()
-    outcome = hostile.run(task, clip, request={})
+    result, peak_mb = hostile.run(task, clip, request={})
     taken = time.monotonic() - started
-    assert isinstance(outcome.result, Failure), outcome
-    assert outcome.result.reason is EXPECTED[task]
+    assert isinstance(result, Failure), result
+    assert result.reason is EXPECTED[task]
     assert taken < hostile.limits.seconds + slowness() + stalls.seconds()
-    assert outcome.usage is not None
-    assert outcome.usage.peak_mb < hostile.limits.memory_mb
-    assert outcome.result.detail.isprintable()
-    assert len(outcome.result.detail) <= 300
+    assert peak_mb is not None
+    assert peak_mb < hostile.limits.memory_mb
+    assert result.detail.isprintable()
+    assert len(result.detail) <= 300
     assert isinstance(hostile("echo", clip, {}), TaskReplyPayload)
 
 
@@ -244,11 +244,11 @@ def test_a_call_may_have_limits_of_its_own(
     hostile: FileSandbox, clip: Path, stalls: Stalls
 ) -> None:
     started = time.monotonic()
-    hurried = hostile.run("sleep", clip, request={}, limits=SandboxLimits(seconds=0.3)).result
+    hurried = hostile.run("sleep", clip, request={}, limits=SandboxLimits(seconds=0.3))[0]
     assert isinstance(hurried, Failure)
     assert hurried.reason is FailureReason.OUT_OF_TIME
     assert time.monotonic() - started < 2 * slowness() + stalls.seconds()
     generous = SandboxLimits(memory_mb=1024, reply_bytes=400 * 1024**2, seconds=15)
-    large = hostile.run("return-400-mb", clip, request={}, limits=generous).result
+    large = hostile.run("return-400-mb", clip, request={}, limits=generous)[0]
     assert isinstance(large, TaskReplyPayload)
     assert len(large.blobs[0]) == 300 * 1024**2

@@ -16,10 +16,9 @@ from stalls import Stalls
 from synthesise import ClipRecipe, synthesise
 from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.normalise import NormalisedClipFormat
 from unreel.media.overlay import OverlayCommentary, ReviewerOverlayLane
 from unreel.media.reader import MediaReader
-from unreel.media.render import CroppedFrameRange
+from unreel.media.render import CroppedFrameRange, NormalisedClipFormat
 from unreel.media.sandbox import FileSandbox, SandboxLimits
 from unreel.report.review import provenance
 from unreel.report.review.provenance import C2paManifestState, C2paReadResult, read_c2pa_manifest

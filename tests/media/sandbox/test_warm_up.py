@@ -52,14 +52,14 @@ OTHERS: dict[str, list[dict[str, object]]] = {
         {"sampling": "uniform-8", "longest_side": 16, "most_pixels": 200},
         {"sampling": "fps-1-max-8", "max_pixels": 10_000},
     ],
-    "normalise": [FORM],
+    "normalise": [{"form": FORM}],
     "render": [
-        PIECE | {"form": FORM, "speed": "2/1"},
-        PIECE | {"form": FORM | {"sound": "kept"}, "speed": "1/2", "crop": CROP},
-        PIECE | {"form": None, "speed": "2/1"},
+        {"frame_range": PIECE, "form": FORM, "speed": "2/1"},
+        {"frame_range": PIECE | {"crop": CROP}, "form": FORM | {"sound": "kept"}, "speed": "1/2"},
+        {"frame_range": PIECE, "form": None, "speed": "2/1"},
     ],
     "instants": [{"at_us": [0]}],
-    "annotate": [{"lanes": [], "notes": [], "duration_us": 333_333}],
+    "annotate": [{"commentary": {"lanes": [], "notes": [], "duration_us": 333_333}}],
 }
 """Requests that differ from those of the warm-up."""
 

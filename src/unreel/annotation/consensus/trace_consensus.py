@@ -12,7 +12,7 @@ from unreel.annotation.consensus.outcome import ConsensusRule, choose_consensus_
 from unreel.core.box import Box
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.protocols.locate.segment_overlap import (
+from unreel.protocols.locate.segment_comparison import (
     Corners,
     compute_box_ious,
     interpolate_trace_boxes,

@@ -42,7 +42,7 @@ from unreel.core.verdict import LocateVerdict, RealityVerdict, TraceVerdict, Ver
 from unreel.engine.clip_facts import StoredClipFacts
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import build_clip_access_settings
-from unreel.evaluation.run_job import NEVER_PUT, open_run
+from unreel.evaluation.run_job import NOT_SENT, open_run
 from unreel.evaluation.scoring import iter_questions_with_answers, parse_stored_answer
 from unreel.evaluation.stored_recipe import find_run_recipe
 from unreel.recipes.validation import RecipeSection, Text
@@ -202,7 +202,7 @@ def read_reviewer_answers(
         return
     run = replace(run, recipe=run.recipe.model_copy(update={"condition": sections}))
     for planned, row in iter_questions_with_answers(run):
-        if isinstance(planned, PlannedQuestion) and row and row["failure_reason"] not in NEVER_PUT:
+        if isinstance(planned, PlannedQuestion) and row and row["failure_reason"] not in NOT_SENT:
             verdict = parse_stored_answer(planned, row, mode=run.recipe.reviewer.parser)
             yield planned, row, verdict
 

@@ -44,7 +44,7 @@ from unreel.engine.run import JobRunSummary
 from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.stage import MediaStage, Row, WorkerResources, convert_to_failed_row
 from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
-from unreel.evaluation.review_stage import add_row_costs
+from unreel.evaluation.run_job import add_row_costs
 
 _NOTES = "notes.json"
 _MOST_BYTES = 1 << 20

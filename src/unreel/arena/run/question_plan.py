@@ -35,7 +35,7 @@ from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.failure import FailureReason
 from unreel.core.input_files import parse_json_object
 from unreel.engine.table import LanceTable
-from unreel.evaluation.run_cost import sum_run_cost_usd
+from unreel.evaluation.run_job import sum_run_cost_usd
 
 SENT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPENT.value}'"
 """Condition of the rows of requested clips or sent questions: not those skipped for the budget."""

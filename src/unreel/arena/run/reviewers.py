@@ -8,7 +8,7 @@ from unreel.arena.season.clip_set import open_season_clip_facts_table
 from unreel.arena.season.folder import EnteredReviewer, SeasonFolder, format_reviewer_folder_name
 from unreel.arena.season.recipe import Season
 from unreel.arena.season.scenes import SeasonBenchmark, get_entry_scene
-from unreel.core.clip import Clip
+from unreel.core.clip import Clip, Origin
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError, UnreelError
 from unreel.engine.clip_facts import StoredClipFacts
@@ -16,7 +16,7 @@ from unreel.engine.progress import JobCallbacks
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.evaluation.forecast import iter_question_states
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.evaluation.run_job import EvalRun, LabelledClip, build_reviewer_factory, evaluate
+from unreel.evaluation.run_job import EvalRun, build_reviewer_factory, evaluate
 from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
 from unreel.reviewers.registry import FLOORS
 
@@ -178,16 +178,16 @@ def ask_season_reviewer(
             )
         callbacks.on_phase(f"{title} learns from the benchmark")
 
-        def learn_from() -> Iterator[LabelledClip]:
+        def learn_from() -> Iterator[tuple[Clip, Origin, str]]:
             benchmark = context.benchmark
             facts = StoredClipFacts(context.folder.benchmark_clips)
             for entry, clip in facts.find(benchmark.benchmark, benchmark.lessons):
                 if isinstance(clip, Clip):
-                    yield LabelledClip(clip, entry.origin, get_entry_scene(entry))
+                    yield clip, entry.origin, get_entry_scene(entry)
 
         try:
             factory = build_reviewer_factory(
-                reviewer.recipe, access=context.access, learn_from=learn_from
+                reviewer.recipe, access=context.access, clips=learn_from()
             )
             opened = factory.open().reviewer
         except InvalidValueError as error:

@@ -22,7 +22,7 @@ from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.recipe import validate_eval_recipe as check_eval
 from unreel.protocols.protocol import get_protocol, list_protocol_names
 from unreel.recipes.validation import (
-    MOST_PARTS,
+    MAX_PARTS,
     Count,
     Line,
     RecipeNumberUnit,
@@ -159,7 +159,7 @@ class SeasonRecipe(RecipeSection):
     name: Line
     benchmark: Text
     layout: Text | None = None
-    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    mapping: dict[str, Text] = Field(default={}, max_length=MAX_PARTS)
     digest: Text = ""
     """Hash of the benchmark, as `unreel arena plan` prints it."""
     protocol: Text = "reality"
@@ -169,10 +169,10 @@ class SeasonRecipe(RecipeSection):
     """Maximum number of scenes, sampled with `seed`; all by default."""
     floors: bool = True
     """Whether the baselines coin, always-real, metadata and motion take part."""
-    creator: Annotated[tuple[CreatorRecipeSection, ...], Field(min_length=1, max_length=MOST_PARTS)]
-    reviewer: Annotated[tuple[SeasonReviewerSection, ...], Field(max_length=MOST_PARTS)] = ()
+    creator: Annotated[tuple[CreatorRecipeSection, ...], Field(min_length=1, max_length=MAX_PARTS)]
+    reviewer: Annotated[tuple[SeasonReviewerSection, ...], Field(max_length=MAX_PARTS)] = ()
     condition: Annotated[
-        tuple[SeasonConditionSection, ...], Field(min_length=1, max_length=MOST_PARTS)
+        tuple[SeasonConditionSection, ...], Field(min_length=1, max_length=MAX_PARTS)
     ] = (SeasonConditionSection(),)
     budget: SeasonBudgetSection = SeasonBudgetSection()
 

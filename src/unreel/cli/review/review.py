@@ -130,7 +130,7 @@ def review(
     answer, or an answer is unreadable.
     """
     if "local" in typed["models"]:
-        from unreel.reviewers.endpoint.local_models import require_local_model
+        from unreel.reviewers.endpoint.servers import require_local_model
 
         local = require_local_model()
         typed["models"] = tuple(local if model == "local" else model for model in typed["models"])
@@ -157,9 +157,9 @@ def review(
         )
         rows = asyncio.run(desk.review_all(sampled))
     if not ask.models and not ask.sample:
-        from unreel.cli.contacted_services import print_local_models
+        from unreel.api.contacts import describe_local_models
 
-        print_local_models(clips)
+        print_message(*describe_local_models(clips))
     if as_json:
         print_json({"note": desk.note, "skipped_links": batch.n_skipped_links, "clips": rows})
     sys.exit(0 if desk.is_complete else 1)

@@ -5,7 +5,6 @@ import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 from unreel.core.errors import MediaError
@@ -46,10 +45,10 @@ class FileDescriptorReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         origins = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}
         if whence not in origins:
-            raise ValueError(f"whence must be 0, 1 or 2, got {whence}")
+            raise ValueError(f"whence must be 0, 1 or 2, not {whence}")
         target = origins[whence] + offset
         if target < 0:
-            raise ValueError(f"a position must not be negative, got {target}")
+            raise ValueError(f"a position must not be negative, not {target}")
         self._position = target
         return target
 
@@ -63,62 +62,54 @@ PROTECTION_TASK = "protection"
 NO_TASKS: Mapping[str, Task] = {}
 """Empty table of tasks, for callers that need only `PROTECTION_TASK`: no module has to be loaded."""
 
-_OUT_OF_MEMORY = Failure(FailureReason.OUT_OF_MEMORY, "the memory limit was reached")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildDescriptors:
-    """File descriptors that a sandboxed child receives: the file, the request and the reply pipe."""
-
-    file: int
-    """Descriptor of the untrusted file, open for reading."""
-    request: int
-    """Descriptor of the caller's request, as JSON."""
-    reply: int
-    """Descriptor of the pipe for the reply to the caller."""
-
 
 def serve_sandbox_request(
     tasks: Mapping[str, Task],
     layers: ConfinementLayers,
     *,
-    descriptors: ChildDescriptors,
+    file: int,
+    request: int,
+    reply: int,
     parent: int,
 ) -> NoReturn:
-    """Run the one requested task in this child, send the reply, and exit, also after an error."""
+    """Run the one requested task in this child, send the reply, and exit, also after an error.
+
+    `file`, `request` (JSON) and `reply` (a pipe) are descriptors; `parent` is the zygote's process
+    id.
+    """
     exit_code = 1
     try:
         os.setpgid(0, 0)
         die_with_parent(layers.libc, parent=parent)
-        _write_descriptor(descriptors.reply, _build_task_reply(tasks, layers, descriptors))
+        _write_descriptor(reply, _build_task_reply(tasks, layers, file, request, reply))
         exit_code = 0
     finally:
         os._exit(exit_code)
 
 
 def _build_task_reply(
-    tasks: Mapping[str, Task], layers: ConfinementLayers, descriptors: ChildDescriptors
+    tasks: Mapping[str, Task], layers: ConfinementLayers, file: int, request: int, reply: int
 ) -> Sequence[bytes]:
     # Encoded now, because a child without free memory cannot encode it.
-    out_of_memory = encode_sandbox_reply(_OUT_OF_MEMORY)
+    out_of_memory = encode_sandbox_reply(
+        Failure(FailureReason.OUT_OF_MEMORY, "the memory limit was reached")
+    )
+
+    def write_part(part: TaskReplyPayload) -> None:
+        _write_descriptor(reply, encode_sandbox_reply(SandboxReplyPart(part)))
+
     try:
-        request = json.loads(
-            os.pread(descriptors.request, os.fstat(descriptors.request).st_size, 0)
-        )
-        _close_other_descriptors({0, 1, 2, descriptors.file, descriptors.reply})
-        file = FileDescriptorReader(descriptors.file)
-        effective = confine_process(layers, SandboxLimits(**request["limits"]))
-        if request["task"] == PROTECTION_TASK:
+        message = json.loads(os.pread(request, os.fstat(request).st_size, 0))
+        edges = sorted({0, 1, 2, file, reply, os.sysconf("SC_OPEN_MAX")})
+        for below, above in itertools.pairwise(edges):
+            if below + 1 < above:  # An empty range from 0 closes everything.
+                os.closerange(below + 1, above)
+        reader = FileDescriptorReader(file)
+        effective = confine_process(layers, SandboxLimits(**message["limits"]))
+        if message["task"] == PROTECTION_TASK:
             return encode_sandbox_reply(TaskReplyPayload(header={"layers": effective}))
-        result = tasks[request["task"]](cast("BinaryIO", file), request["request"])
-        return encode_sandbox_reply(
-            deliver_task_result(
-                result,
-                lambda part: _write_descriptor(
-                    descriptors.reply, encode_sandbox_reply(SandboxReplyPart(part))
-                ),
-            )
-        )
+        result = tasks[message["task"]](cast("BinaryIO", reader), message["request"])
+        return encode_sandbox_reply(deliver_task_result(result, write_part))
     except MediaError as error:
         return out_of_memory if _is_memory_failure(error) else encode_sandbox_reply(error.failure)
     except MemoryError:
@@ -141,10 +132,3 @@ def _write_descriptor(descriptor: int, pieces: Sequence[bytes]) -> None:
         left = memoryview(piece)
         while left:
             left = left[os.write(descriptor, left) :]
-
-
-def _close_other_descriptors(keep: set[int]) -> None:
-    edges = sorted({*keep, os.sysconf("SC_OPEN_MAX")})
-    for below, above in itertools.pairwise(edges):
-        if below + 1 < above:  # An empty range from 0 closes everything.
-            os.closerange(below + 1, above)

@@ -158,10 +158,8 @@ def die_with_parent(libc: ctypes.CDLL, *, parent: int) -> None:
 def confine_process(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[str, ...]:
     """Drop all rights of this process that a task does not need, and return the effective layers.
 
-    Capabilities, Landlock and seccomp are tested before they are reported as effective.
-
-    Raises:
-        ConfinementError: The kernel has a layer, but it is not effective.
+    Capabilities, Landlock and seccomp are tested before they are reported as effective. Raise
+    `ConfinementError` if the kernel has a layer, but it is not effective.
     """
     _call_prctl(layers.libc, _PR_SET_NO_NEW_PRIVS, 1)
     _call_prctl(layers.libc, _PR_SET_DUMPABLE, 0)
@@ -177,7 +175,7 @@ def confine_process(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[s
     effective.append("rlimits")
     if layers.syscall_filter is not None:
         layers.syscall_filter.load()
-        _expect_denial("seccomp", errno.EPERM, _open_test_socket)
+        _expect_denial("seccomp", errno.EPERM, lambda: socket.socket(socket.AF_UNIX).close())
         effective.append("seccomp")
     return tuple(effective)
 
@@ -189,9 +187,9 @@ def _limit_resources(layers: ConfinementLayers, limits: SandboxLimits) -> None:
     # does the same less precisely.
     used_bytes = limits.memory_mb * MIB - layers.code_bytes - _STACK_BYTES
     data_bytes = used_bytes + layers.untouched_bytes
-    grown_bytes = max(0, data_bytes - layers.data_bytes)
+    added_bytes = max(0, data_bytes - layers.data_bytes)
     _lower_resource_limit(resource.RLIMIT_DATA, data_bytes)
-    _lower_resource_limit(resource.RLIMIT_AS, layers.mapped_bytes + grown_bytes + _UNBACKED_BYTES)
+    _lower_resource_limit(resource.RLIMIT_AS, layers.mapped_bytes + added_bytes + _UNBACKED_BYTES)
     _lower_resource_limit(resource.RLIMIT_STACK, _STACK_BYTES)
     # A second limit besides that of wall-clock time, which the caller enforces.
     _lower_resource_limit(resource.RLIMIT_CPU, math.ceil(limits.seconds) + 1)
@@ -224,10 +222,6 @@ def _block_file_system(abi: int) -> None:
     get_restrict_self()(rules, 0)
     os.close(rules)
     _expect_denial("landlock", errno.EACCES, lambda: os.close(os.open("/", os.O_RDONLY)))
-
-
-def _open_test_socket() -> None:
-    socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).close()
 
 
 def _expect_denial(layer: str, code: int, attempt: Callable[[], None]) -> None:

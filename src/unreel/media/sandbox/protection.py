@@ -1,9 +1,9 @@
 """Limits, resource usage and confinement layers of the sandbox, with advice for a missing layer."""
 
 import logging
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from unreel.core.errors import InvalidValueError, SandboxError
 
@@ -26,18 +26,9 @@ class SandboxLimits:
     def __post_init__(self) -> None:
         if self.seconds <= 0 or self.memory_mb < SMALLEST_MB or self.reply_bytes <= 0:
             raise InvalidValueError(
-                f"limits must be seconds > 0, memory_mb >= {SMALLEST_MB} and reply_bytes > 0, got "
-                f"{self.seconds}, {self.memory_mb} and {self.reply_bytes}. Raise the one that is too low"
+                f"limits must be seconds > 0, memory_mb >= {SMALLEST_MB} and reply_bytes > 0, not "
+                f"{self.seconds}, {self.memory_mb} and {self.reply_bytes}"
             )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxChildUsage:
-    """Memory and processor time of one sandboxed child, measured by the kernel."""
-
-    peak_mb: float
-    """Maximum resident set in MiB, including the pages that it shares with its zygote."""
-    cpu_seconds: float
 
 
 LAYERS = ("no-new-privileges", "no-capabilities", "undumpable", "rlimits", "landlock", "seccomp")
@@ -55,40 +46,15 @@ NEEDED = "seccomp"
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxProtectionReport:
-    """Confinement layers that are effective on this machine, as tested by a sandboxed child."""
-
-    active: frozenset[str]
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Return the layers of `LAYERS` that this machine cannot provide."""
-        return tuple(layer for layer in LAYERS if layer not in self.active)
-
-
-class _OneTimeWarner:
-    """Logger that logs each distinct warning only once per process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._said: set[str] = set()
-
-    def say(self, text: str) -> None:
-        with self._lock:
-            if text not in self._said:
-                self._said.add(text)
-                _LOG.warning("%s", text)
-
-
-_CRIER = _OneTimeWarner()
+@cache
+def _warn_once(text: str) -> None:
+    _LOG.warning("%s", text)
 
 
 def require_sandbox_layers(layers: Sequence[str], *, without_seccomp: bool) -> None:
     """Require seccomp unless `without_seccomp`, and log a warning once for each missing layer.
 
-    Raises:
-        SandboxError: The machine lacks seccomp, and `without_seccomp` is false.
+    Raise `SandboxError` if the machine lacks seccomp, and `without_seccomp` is false.
     """
     if NEEDED in layers and not without_seccomp:
         raise SandboxError(
@@ -96,7 +62,7 @@ def require_sandbox_layers(layers: Sequence[str], *, without_seccomp: bool) -> N
             f"{REMEDIES[NEEDED]}, or do without it by UNREEL_MEDIA_WITHOUT_SECCOMP=1"
         )
     for layer in layers:
-        _CRIER.say(
+        _warn_once(
             f"unreel: untrusted files are opened without {layer}, which this machine lacks: protection "
             f"against hostile files is weaker. {REMEDIES[layer]}"
         )

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from unreel.core.registry import LazyImport
-from unreel.media.messages import Task, TaskReplyPayload, deliver_task_result
+from unreel.media.messages import Task, deliver_task_result
 from unreel.media.sandbox.capabilities import drop_capabilities
-from unreel.media.sandbox.child import ChildDescriptors, serve_sandbox_request
+from unreel.media.sandbox.child import serve_sandbox_request
 from unreel.media.sandbox.confine import (
     ConfinementLayers,
     add_process_memory_sizes,
@@ -38,42 +38,26 @@ _TRANSPORT = "clip.ts"
 """Name of the test clip with a service name, whose character set the C library loads."""
 
 _FORM = {"width": 32, "height": 16, "rate": "12/1", "crf": 40, "sound": "kept"}
+_RANGE = {"first_frame": 1, "end_frame": None, "length_s": "1/4"}
+_CROP = {"left": 2, "top": 2, "width": 16, "height": 16}
+_BOX = {"at_us": 0, "box": {"x0": 0.2, "y0": 0.2, "x1": 0.5, "y1": 0.5}}
+_TRACE = {"span": {"start_us": 0, "end_us": 200_000}, "ends": False, "track": [_BOX]}
+_COMMENTARY = {
+    "lanes": [{"says": "warm \u00e9", "colour": 0, "marks": [_TRACE]}],
+    "notes": ["warm"],
+    "duration_us": 333_333,
+}
 _REQUESTS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "probe": ({},),
     "frames": ({"sampling": "uniform-2", "longest_side": 32}, {"sampling": "fps-5-max-3"}),
     "sound": ({},),
-    "normalise": (_FORM,),
+    "normalise": ({"form": _FORM},),
     "render": (
-        {
-            "first_frame": 1,
-            "end_frame": None,
-            "length_s": "1/4",
-            "crop": {"left": 2, "top": 2, "width": 16, "height": 16},
-            "form": None,
-        },
-        {"first_frame": 1, "end_frame": None, "length_s": "1/4", "crop": None, "form": _FORM},
+        {"frame_range": {**_RANGE, "crop": _CROP}, "form": None},
+        {"frame_range": {**_RANGE, "crop": None}, "form": _FORM},
     ),
     "instants": ({"at_us": [0, 100_000]},),
-    "annotate": (
-        {
-            "lanes": [
-                {
-                    "says": "warm \u00e9",
-                    "colour": 0,
-                    "marks": [
-                        {
-                            "start_us": 0,
-                            "end_us": 200_000,
-                            "ends": False,
-                            "track": [{"at_us": 0, "x0": 0.2, "y0": 0.2, "x1": 0.5, "y1": 0.5}],
-                        }
-                    ],
-                }
-            ],
-            "notes": ["warm"],
-            "duration_us": 333_333,
-        },
-    ),
+    "annotate": ({"commentary": _COMMENTARY},),
     "scan": ({},),
 }
 
@@ -82,13 +66,8 @@ def warm_up_task(name: str, task: Task) -> None:
     """Run `task` on test clips to load its modules before a fork, if `_REQUESTS` has a request for it."""
     for request in _REQUESTS.get(name, ()):
         for clip in (_CLIP, _TRANSPORT):
-            deliver_task_result(
-                task(io.BytesIO((_CLIPS / clip).read_bytes()), request), _discard_reply_part
-            )
-
-
-def _discard_reply_part(_payload: TaskReplyPayload) -> None:
-    """Do nothing: callback for the parts of a warm-up's reply, which are not needed."""
+            result = task(io.BytesIO((_CLIPS / clip).read_bytes()), request)
+            deliver_task_result(result, lambda _part: None)
 
 
 STARTED = b"started"
@@ -162,22 +141,20 @@ class ForkServer:
                 os.close(descriptor)
         return bool(message)
 
-    def _start(self, task: str, *descriptors: int) -> None:
+    def _start(self, task: str, file: int, request: int, reply: int, call: int) -> None:
         try:
             self.warm_up([task])
         except Exception:  # noqa: BLE001  the caller then starts a zygote with this task, which reports it
             return
-        self._fork(*descriptors)
-
-    def _fork(self, file: int, request: int, reply: int, call: int) -> None:
         zygote = os.getpid()
         try:
             pid = os.fork()
         except OSError:
             return  # The caller sees that the call's socket closes without a start.
         if pid == 0:
-            ends = ChildDescriptors(file=file, request=request, reply=reply)
-            serve_sandbox_request(self._tasks, self._layers, descriptors=ends, parent=zygote)
+            serve_sandbox_request(
+                self._tasks, self._layers, file=file, request=request, reply=reply, parent=zygote
+            )
         child = _ForkedChild(pid, os.pidfd_open(pid), socket.socket(fileno=os.dup(call)))
         self._by_watch[child.watch] = child
         self._by_call[child.call.fileno()] = child
@@ -211,14 +188,7 @@ class ForkServer:
 
 
 def main(control_descriptor: int, caller: int, target: str, names: Iterable[str]) -> None:
-    """Run the zygote: load and warm up tasks, report readiness, and serve until `caller` exits.
-
-    Args:
-        control_descriptor: Socket to the caller.
-        caller: Process id of the caller.
-        target: Table of tasks, as `module:name`.
-        names: Tasks to warm up now.
-    """
+    """Run the zygote for the process `caller`: load the tasks at `target`, warm up `names`, and serve."""
     control = socket.socket(fileno=control_descriptor)
     # Encoders such as SVT-AV1 give the process of a privileged user real-time priority, which forks
     # inherit: a file that causes an endless loop would then block a processor for all others.

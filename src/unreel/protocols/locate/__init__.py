@@ -1,19 +1,15 @@
 """The protocol `locate`: every generated segment of a clip, with regions, category and reason.
 
 Where to look:
-    `parser.py`: from an answer's text to segments; the tags of ViF-CoT.
-    `json_parser.py`: a JSON list of segments.
-    `segment_overlap.py`: overlap of segments and of tubes.
-    `matching_conventions.py`: the matching rules of `activitynet` and `avdeepfake1m`.
-    `average_precision.py`: average precision on resamples.
-    `segment_comparison.py`: answered segments compared with annotated ones.
+    `parser.py`: from an answer's text to segments, as JSON or in the tags of ViF-CoT.
+    `segment_comparison.py`: overlap of answered segments with annotated ones, and matching rules.
     `scorer.py`: the scorecard.
 """
 
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import LocateVerdict
 from unreel.protocols.locate.ground_truth import LocateTruth, build_locate_truths
-from unreel.protocols.locate.metrics import FIGURES, INSTRUMENT
+from unreel.protocols.locate.metrics import INSTRUMENT, METRICS
 from unreel.protocols.locate.prompts import PROMPTS
 from unreel.protocols.locate.verdict_texts import WORDING
 from unreel.protocols.protocol import Protocol, ProtocolGroundTruth
@@ -26,7 +22,7 @@ LOCATE: Protocol[LocateTruth, LocateVerdict] = Protocol(
     score=LazyImport("unreel.protocols.locate.scorer:compute_locate_scorecard"),
     truths=ProtocolGroundTruth(kind=LocateTruth, of=build_locate_truths),
     wording=WORDING,
-    figures=FIGURES,
+    figures=METRICS,
     tells_sides=True,
     needs_box_space=True,
     shows_times=True,

@@ -28,8 +28,7 @@ def build_locate_truths(
 ) -> tuple[LocateTruth, ...]:
     """Return the ground truth of the clip of a question, as a tuple of one.
 
-    Raises:
-        InvalidValueError: The clip is generated, but no segment is annotated.
+    Raise `InvalidValueError` if the clip is generated, but no segment is annotated.
     """
     (clip,) = ground_truth
     if clip.label is Label.GENERATED and not clip.traces:

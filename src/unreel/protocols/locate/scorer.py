@@ -1,25 +1,18 @@
 """Scorecard of the protocol `locate`."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from unreel.core.estimate import Coverage, Measured, Metric, RowCluster, Scorecard, Unmeasured
 from unreel.core.judgement import Label
 from unreel.protocols.group_metrics import add_benchmark_part_metrics
-from unreel.protocols.locate.average_precision import AveragePrecisionSample
-from unreel.protocols.locate.matching_conventions import (
-    compute_recall_activitynet,
-    compute_recall_avdeepfake1m,
-    count_kept_segments_activitynet,
-    match_segments_activitynet,
-    match_segments_avdeepfake1m,
-)
 from unreel.protocols.locate.metrics import (
     ACTIVITYNET,
     AVDEEPFAKE1M,
-    FIGURES,
     INSTRUMENT,
+    METRICS,
     RECALLS,
     THRESHOLDS,
     SegmentMatchingConvention,
@@ -29,6 +22,11 @@ from unreel.protocols.locate.segment_comparison import (
     ClipSegmentComparison,
     LocateRow,
     compare_all_clip_segments,
+    compute_recall_activitynet,
+    compute_recall_avdeepfake1m,
+    count_ranked_segments_activitynet,
+    match_segments_activitynet,
+    match_segments_avdeepfake1m,
 )
 from unreel.protocols.metric_estimates import (
     LabelPredictions,
@@ -39,14 +37,92 @@ from unreel.protocols.metric_estimates import (
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
 from unreel.stats.jackknife_values import get_jackknife_groups
 from unreel.stats.proportion import estimate_event_rate
-from unreel.stats.row_sample import Array, ClusterIds, RowSample, weighted_sum
+from unreel.stats.resampling import Statistic
+from unreel.stats.row_sample import (
+    Array,
+    BoolArray,
+    ClusterIds,
+    Clusters,
+    RowSample,
+    find_run_starts,
+    weighted_sum,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AveragePrecisionSample:
+    """Answered and annotated segments of all clips, prepared for the bootstrap of average precision."""
+
+    sample: RowSample
+    loses_first: bool
+    """Whether the curve lacks its part before the first segment, as in avdeepfake1m."""
+
+    @classmethod
+    def of(
+        cls,
+        ranks: Array,
+        right: BoolArray,
+        clusters: Clusters,
+        *,
+        n_marked: int,
+        loses_first: bool = False,
+    ) -> "AveragePrecisionSample":
+        """Build the sample from the answered segments and `n_marked` annotated segments.
+
+        Equal `ranks` enter the curve together. `right` has a column for each threshold. `clusters`
+        are those of the answered segments, then those of the annotated ones.
+        """
+        is_marked = np.repeat([False, True], [len(ranks), n_marked])
+        keys = np.concatenate([ranks, np.zeros(n_marked)])
+        flags = np.concatenate([right, np.zeros((n_marked, right.shape[1]), np.bool_)])
+        return cls(RowSample.of((is_marked, keys, *flags.T), clusters), loses_first)
+
+    def measure(self, thresholds: Sequence[int], *, seed: int) -> Measured:
+        """Return the average precision, averaged over the thresholds with these indices, in percent."""
+        limits = StatisticLimits(0.0, 1.0, self.sample.n_clusters)
+        statistic = self.build_statistic(thresholds)
+        return convert_to_percent(bootstrap(statistic, self.sample, seed=seed, limits=limits))
+
+    def build_statistic(self, thresholds: Sequence[int]) -> Statistic:
+        """Return a function from segment weights to average precision (0 to 1), mean over these thresholds."""
+        parts = [self._build_part(index) for index in thresholds]
+
+        def mean(weights: Array) -> Array:
+            total: Array = np.mean([part(weights) for part in parts], axis=0)
+            return total
+
+        return mean
+
+    def _build_part(self, threshold: int) -> Statistic:
+        is_marked, keys, *flags = self.sample.columns
+        n_answered = int((is_marked == 0).sum())
+        ends = np.flatnonzero(np.append(find_run_starts(keys)[1:n_answered], True))
+        right = flags[threshold][:n_answered]
+
+        def compute(weights: Array) -> Array:
+            n_marked = weights[:, n_answered:].sum(axis=1)
+            n_marked = np.where(n_marked == 0, np.nan, n_marked)
+            if not n_answered:
+                return 0 * n_marked
+            answered = weights[:, :n_answered]
+            hits = np.cumsum(answered * right, axis=1)[:, ends]
+            total = np.cumsum(answered, axis=1)[:, ends]
+            precision = hits / np.maximum(total, 1)
+            envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+            area: Array = (np.diff(hits, axis=1, prepend=0) * envelope).sum(axis=1)
+            if self.loses_first:
+                area = area - right[(answered > 0).argmax(axis=1)] * (total[:, -1] > 0)
+            return area / n_marked
+
+        return compute
+
 
 _HOUR_US = 3_600_000_000
 _NOTHING_MARKED = Unmeasured("no answered clip has a marked segment")
 Clips = Sequence[ClipSegmentComparison]
 
 
-@add_benchmark_part_metrics(FIGURES)
+@add_benchmark_part_metrics(METRICS)
 def compute_locate_scorecard(rows: Sequence[LocateRow], *, seed: int) -> Scorecard:
     """Compute all metrics of `locate`; docs/locate.md defines each.
 
@@ -233,10 +309,10 @@ def compute_average_recalls(
     """Compute recalls over tIoU thresholds, an array per clip, with `n` answered segments counted."""
     if convention is AVDEEPFAKE1M:
         return [compute_recall_avdeepfake1m(clip.overlaps.tious, n) for clip in located]
-    kept = count_kept_segments_activitynet([len(clip.answered) for clip in located], n).tolist()
+    counts = count_ranked_segments_activitynet([len(clip.answered) for clip in located], n).tolist()
     return [
         compute_recall_activitynet(clip.ranked.tious, count)
-        for clip, count in zip(located, kept, strict=True)
+        for clip, count in zip(located, counts, strict=True)
     ]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from unreel.core.estimate import RowCluster
 from unreel.core.failure import Failure
@@ -13,17 +14,176 @@ from unreel.core.span import MICROSECONDS
 from unreel.core.trace import Trace
 from unreel.core.verdict import LocatedSegment, LocateVerdict, Unparsed
 from unreel.protocols.locate.ground_truth import LocateTruth
-from unreel.protocols.locate.matching_conventions import (
-    ClipSegmentOverlaps,
-    rank_segments_by_confidence,
-)
-from unreel.protocols.locate.segment_overlap import (
-    compute_temporal_ious,
-    compute_tube_iou,
-    is_pointing_hit,
-)
+from unreel.protocols.locate.metrics import AVERAGED
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.stats.row_sample import Array
+from unreel.stats.row_sample import Array, BoolArray, IntArray
+
+Corners = npt.NDArray[np.float64]
+"""Box corners x0, y0, x1, y1 at each of several instants."""
+INSTANTS = 100
+"""Number of equally spaced instants of the shared time at which the boxes of two tubes are compared."""
+
+
+def interpolate_trace_boxes(trace: Trace, instants_us: npt.ArrayLike) -> Corners:
+    """Interpolate the boxes of a trace at each of `instants_us`, also outside of its time span."""
+    at = np.array([mark.at_us for mark in trace.track], dtype=np.float64)
+    boxes = [mark.box for mark in trace.track]
+    corners = np.array([(box.x0, box.y0, box.x1, box.y1) for box in boxes])
+    instants = np.asarray(instants_us, dtype=np.float64)
+    return np.stack([np.interp(instants, at, corners[:, edge]) for edge in range(4)], axis=1)
+
+
+def compute_box_ious(a: Corners, b: Corners) -> Array:
+    """Compute the IoU of two moving boxes at each instant."""
+    sides = np.minimum(a[:, 2:], b[:, 2:]) - np.maximum(a[:, :2], b[:, :2])
+    shared = np.clip(sides, 0, None).prod(axis=1)
+    areas = (a[:, 2:] - a[:, :2]).prod(axis=1) + (b[:, 2:] - b[:, :2]).prod(axis=1)
+    overlaps: Array = np.minimum(1.0, shared / (areas - shared))
+    return overlaps
+
+
+def compute_temporal_ious(answered_trace: Sequence[Trace], marked_trace: Sequence[Trace]) -> Array:
+    """Compute the temporal IoU of each answered segment (rows) with each annotated segment (columns)."""
+    starts, ends = _get_start_and_end_times(answered_trace)
+    true_starts, true_ends = _get_start_and_end_times(marked_trace)
+    shared = np.minimum.outer(ends, true_ends) - np.maximum.outer(starts, true_starts)
+    shared = np.clip(shared, 0, None)
+    union = np.add.outer(ends - starts, true_ends - true_starts) - shared
+    tious: Array = shared / union
+    return tious
+
+
+def _get_start_and_end_times(
+    traces: Sequence[Trace],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    ends = np.array([(t.span.start_us, t.span.end_us) for t in traces], np.int64).reshape(-1, 2)
+    return ends[:, 0], ends[:, 1]
+
+
+def compute_tube_iou(answered_trace: Trace, marked_trace: Trace) -> float:
+    """Compute mean box IoU over the shared time, times temporal IoU; 0 if a trace has no boxes."""
+    start, shared = _get_shared_time(answered_trace, marked_trace)
+    if not shared or not answered_trace.track or not marked_trace.track:
+        return 0.0
+    instants = start + (np.arange(INSTANTS) + 0.5) * (shared / INSTANTS)
+    overlaps = compute_box_ious(
+        interpolate_trace_boxes(answered_trace, instants),
+        interpolate_trace_boxes(marked_trace, instants),
+    )
+    return float(overlaps.mean()) * answered_trace.span.iou(marked_trace.span)
+
+
+def is_pointing_hit(answered_trace: Trace, marked_trace: Trace) -> bool:
+    """Return whether the centre of the answered box is inside the marked box, in the middle of the shared time."""
+    start, shared = _get_shared_time(answered_trace, marked_trace)
+    if not shared or not answered_trace.track or not marked_trace.track:
+        return False
+    middle = [start + shared / 2]
+    (box,), (marked_box,) = (
+        interpolate_trace_boxes(answered_trace, middle),
+        interpolate_trace_boxes(marked_trace, middle),
+    )
+    centre = (box[:2] + box[2:]) / 2
+    return bool((marked_box[:2] <= centre).all() and (centre <= marked_box[2:]).all())
+
+
+def _get_shared_time(first: Trace, second: Trace) -> tuple[int, int]:
+    """Return the start and the length of the time that two traces share, in microseconds."""
+    return max(first.span.start_us, second.span.start_us), first.span.overlap_us(second.span)
+
+
+_MAX_PER_CLIP = 100
+"""Number of segments per clip, on average, that ActivityNet's recall considers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClipSegmentOverlaps:
+    """Confidences of one clip's answered segments, and their temporal IoU with annotated ones."""
+
+    confidences: Array
+    tious: Array
+    """Temporal IoU of each answered segment (rows) with each annotated segment (columns)."""
+
+
+def rank_segments_by_confidence(
+    clip: ClipSegmentOverlaps, starts: Sequence[int], ends: Sequence[int]
+) -> ClipSegmentOverlaps:
+    """Return the overlaps of answered segments sorted by falling confidence, then by start and end."""
+    order = np.lexsort((np.asarray(ends), np.asarray(starts), -clip.confidences))
+    return ClipSegmentOverlaps(clip.confidences[order], clip.tious[order])
+
+
+def match_segments_activitynet(tious: Array, threshold: float) -> BoolArray:
+    """Return a mask of the right segments, given segments sorted by falling confidence.
+
+    Each segment in turn takes the annotated segment of highest tIoU that no earlier one took, if the
+    tIoU reaches the threshold.
+    """
+    right = np.zeros(len(tious), np.bool_)
+    is_free = np.ones(tious.shape[1], np.bool_)
+    for i, line in enumerate(tious):
+        open_tious = np.where(is_free, line, -1.0)
+        best = int(open_tious.argmax()) if len(line) else -1
+        if best >= 0 and open_tious[best] >= threshold:
+            right[i], is_free[best] = True, False
+    return right
+
+
+def match_segments_avdeepfake1m(tious: Array, threshold: float) -> BoolArray:
+    """Return a mask of the right segments, given segments in the order of the file.
+
+    Each annotated segment in turn takes the first segment of the file, of any confidence, whose tIoU
+    exceeds the threshold and that no earlier one took.
+    """
+    right = np.zeros(len(tious), np.bool_)
+    for column in tious.T:
+        free = np.flatnonzero((column > threshold) & ~right)
+        right[free[:1]] = True
+    return right
+
+
+def count_ranked_segments_activitynet(n_segments: Sequence[int], n_mean: int) -> IntArray:
+    """Return the number of segments of each clip that count if `n_mean` per clip count on average.
+
+    Each clip keeps the same fraction of its segments, the most confident ones. `n_segments` are the
+    numbers of clips with an annotated segment.
+    """
+    counts = np.asarray(n_segments, np.int64)
+    budget = float(_MAX_PER_CLIP * len(counts))
+    if not counts.sum():
+        return counts
+    ratio = budget / counts.sum()
+    counted: IntArray = np.minimum((counts * ratio).astype(np.int64), counts)
+    if counted.sum():
+        fraction = n_mean / 100.0 * (budget / counted.sum())
+        counted = np.minimum((counted * fraction).astype(np.int64), counted)
+    return counted
+
+
+def compute_recall_activitynet(tious: Array, n_counted: int) -> Array:
+    """Compute, for each annotated segment, the fraction of tIoU thresholds at which it is found.
+
+    It is found if the tIoU of one of the first `n_counted` answered segments reaches the threshold.
+    Answered segments are sorted by falling confidence.
+    """
+    return _compute_threshold_hit_rates(tious[:n_counted], strict=False)
+
+
+def compute_recall_avdeepfake1m(tious: Array, n_counted: int) -> Array:
+    """Compute, for each annotated segment, the fraction of tIoU thresholds at which it is found.
+
+    It is found if the tIoU of one of the first `n_counted` answered segments exceeds the threshold.
+    Answered segments are in the order of the file.
+    """
+    return _compute_threshold_hit_rates(tious[:n_counted], strict=True)
+
+
+def _compute_threshold_hit_rates(tious: Array, *, strict: bool) -> Array:
+    best = tious.max(axis=0, initial=0.0)[:, np.newaxis]
+    thresholds = np.array(AVERAGED)
+    hits: Array = (best > thresholds if strict else best >= thresholds).mean(axis=1)
+    return hits
+
 
 LocateRow = ScoredQuestion[LocateTruth, LocateVerdict]
 PAIRED = 0.5

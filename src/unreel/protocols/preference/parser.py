@@ -10,8 +10,7 @@ from unreel.core.judgement import Label
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.answer_text import (
     SHORT,
-    build_unparsed_result,
-    choose_first_parsed_result,
+    choose_first_parsed,
     find_tag_contents,
     is_first_impression_clause,
     is_hypothetical_clause,
@@ -123,7 +122,7 @@ def parse_preference_answer(text: str, context: AnswerContext) -> PreferenceVerd
     is real", a digit before an explanation that does not contain the other digit, and claims in
     prose. A refusal or an error message is no answer.
     """
-    return PreferenceVerdict(real=choose_first_parsed_result(_iter_parsed_positions(text, context)))
+    return PreferenceVerdict(real=choose_first_parsed(_iter_parsed_positions(text, context)))
 
 
 def _iter_parsed_positions(text: str, context: AnswerContext) -> Iterator[Position | Unparsed]:
@@ -138,7 +137,28 @@ def _iter_parsed_positions(text: str, context: AnswerContext) -> Iterator[Positi
             yield _parse_loose_position(pieces[-1])
             return
         yield _parse_short_position(plain, _LOOSE)
-        stated = _parse_position_fields(plain)
+        positions: set[Position] = set()
+        named = []
+        for field in parse_answer_fields(plain):
+            position = _parse_loose_position(field.value)
+            if field.kind in {"label", "real"} and isinstance(position, Position):
+                positions.add(position)
+            elif (
+                field.kind is None
+                and isinstance(position, Position)
+                and is_generated_field_name(field.name)
+            ):
+                positions.add(_OTHER[position])
+            elif field.kind is None:
+                named.append(f"{field.name.replace('_', ' ')} is {field.value}")
+        if not positions and named:
+            stated = _parse_prose_position("\n".join(named)[:_READ])
+        elif len(positions) == 1:
+            stated = positions.pop()
+        else:
+            stated = Unparsed.of(
+                UnparsedReason.AMBIGUOUS if positions else UnparsedReason.MISSING, plain
+            )
         yield stated
         if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
             yield _parse_leading_position(plain)
@@ -149,9 +169,7 @@ def _parse_short_position(piece: str, pattern: re.Pattern[str]) -> Position | Un
     match = pattern.fullmatch(piece) if len(piece) <= SHORT else None
     if match:
         return _POSITIONS[match["said"].lower()]
-    return build_unparsed_result(
-        UnparsedReason.MALFORMED if piece else UnparsedReason.MISSING, piece
-    )
+    return Unparsed.of(UnparsedReason.MALFORMED if piece else UnparsedReason.MISSING, piece)
 
 
 def _parse_loose_position(piece: str) -> Position | Unparsed:
@@ -159,33 +177,8 @@ def _parse_loose_position(piece: str) -> Position | Unparsed:
     position = _parse_short_position(bare, _LOOSE)
     in_prose = _parse_prose_position(piece[:_READ])
     if isinstance(position, Position) and in_prose is _OTHER[position]:
-        return build_unparsed_result(UnparsedReason.AMBIGUOUS, piece)
-    return choose_first_parsed_result((position, in_prose))
-
-
-def _parse_position_fields(plain: str) -> Position | Unparsed:
-    """Return the clip that the answer's named fields call real; missing if no field names a clip."""
-    positions: set[Position] = set()
-    named = []
-    for field in parse_answer_fields(plain):
-        position = _parse_loose_position(field.value)
-        if field.kind in {"label", "real"} and isinstance(position, Position):
-            positions.add(position)
-        elif (
-            field.kind is None
-            and isinstance(position, Position)
-            and is_generated_field_name(field.name)
-        ):
-            positions.add(_OTHER[position])
-        elif field.kind is None:
-            named.append(f"{field.name.replace('_', ' ')} is {field.value}")
-    if not positions and named:
-        return _parse_prose_position("\n".join(named)[:_READ])
-    if len(positions) == 1:
-        return positions.pop()
-    return build_unparsed_result(
-        UnparsedReason.AMBIGUOUS if positions else UnparsedReason.MISSING, plain
-    )
+        return Unparsed.of(UnparsedReason.AMBIGUOUS, piece)
+    return choose_first_parsed((position, in_prose))
 
 
 def _format_rows_as_prose(plain: str) -> str:
@@ -221,11 +214,9 @@ def _parse_leading_position(body: str) -> Position | Unparsed:
         return alone.pop()
     leading = _LEADING.match(body)
     if leading is None:
-        return build_unparsed_result(
-            UnparsedReason.AMBIGUOUS if alone else UnparsedReason.MISSING, body
-        )
+        return Unparsed.of(UnparsedReason.AMBIGUOUS if alone else UnparsedReason.MISSING, body)
     if {digit[0] for digit in _EITHER.finditer(body)} != {leading["said"]}:
-        return build_unparsed_result(UnparsedReason.AMBIGUOUS, body)
+        return Unparsed.of(UnparsedReason.AMBIGUOUS, body)
     return _POSITIONS[leading["said"]]
 
 
@@ -236,7 +227,7 @@ def _parse_prose_position(body: str) -> Position | Unparsed:
         real = {_POSITIONS[closing["said"]]}
     if len(real) == 1 and not _ALIKE.search(body):
         return real.pop()
-    return build_unparsed_result(UnparsedReason.AMBIGUOUS if real else UnparsedReason.MISSING, body)
+    return Unparsed.of(UnparsedReason.AMBIGUOUS if real else UnparsedReason.MISSING, body)
 
 
 def _iter_claimed_positions(body: str) -> Iterator[Position]:

@@ -11,8 +11,7 @@ from unreel.core.judgement import ErrorFamily, Rating
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
 from unreel.protocols.answer_text import (
     SHORT,
-    build_unparsed_result,
-    choose_first_parsed_result,
+    choose_first_parsed,
     find_tag_contents,
     is_contradicting_clause,
     is_first_impression_clause,
@@ -149,12 +148,12 @@ def parse_realism_answer(text: str, context: AnswerContext) -> RealismVerdict:
     """
     asks = context.prompt in FAMILY_PROMPTS
     return RealismVerdict(
-        score=choose_first_parsed_result(
+        score=choose_first_parsed(
             _iter_parsed_scores(_FAMILY.sub("", text) if asks else text, context)
         ),
-        problem=choose_first_parsed_result(_iter_parsed_problems(text, context)),
-        adherence=choose_first_parsed_result(_iter_parsed_reasons(text, "adherence", context.mode)),
-        family=choose_first_parsed_result(_iter_parsed_error_families(text, context.mode))
+        problem=choose_first_parsed(_iter_parsed_problems(text, context)),
+        adherence=choose_first_parsed(_iter_parsed_reasons(text, "adherence", context.mode)),
+        family=choose_first_parsed(_iter_parsed_error_families(text, context.mode))
         if asks
         else None,
     )
@@ -174,14 +173,14 @@ def _iter_parsed_error_families(text: str, mode: Mode) -> Iterator[Family | Unpa
 
 
 def _parse_error_family(piece: str) -> Family | Unparsed:
-    return _KNOWN.get(piece, build_unparsed_result(UnparsedReason.MALFORMED, piece))
+    return _KNOWN.get(piece, Unparsed.of(UnparsedReason.MALFORMED, piece))
 
 
 def _iter_parsed_scores(text: str, context: AnswerContext) -> Iterator[int | Unparsed]:
     scores = _TERMS if context.prompt in VERBAL_PROMPTS else _INTEGERS
     body = strip_thinking(text).strip()
     if is_answer_corrected(body):
-        yield build_unparsed_result(UnparsedReason.AMBIGUOUS, body)
+        yield Unparsed.of(UnparsedReason.AMBIGUOUS, body)
         return
     pieces = find_tag_contents(body, "answer", "strict")
     yield (
@@ -207,7 +206,7 @@ def _iter_untagged_scores(plain: str) -> Iterator[int | Unparsed]:
     ]
     scores = {score for score in stated if isinstance(score, int)}
     if len(scores) > 1:
-        yield build_unparsed_result(UnparsedReason.AMBIGUOUS, plain)
+        yield Unparsed.of(UnparsedReason.AMBIGUOUS, plain)
         return
     yield from scores
     lines = [line.strip() for line in plain[-_READ:].splitlines() if line.strip()]
@@ -244,9 +243,7 @@ def _parse_prose_score(text: str) -> int | Unparsed:
         divided = chosen not in {None, score} and not is_contradicting_clause(clause.text)
         chosen = score
     if chosen is None or divided:
-        return build_unparsed_result(
-            UnparsedReason.AMBIGUOUS if divided else UnparsedReason.MISSING, text
-        )
+        return Unparsed.of(UnparsedReason.AMBIGUOUS if divided else UnparsedReason.MISSING, text)
     return chosen
 
 
@@ -277,7 +274,7 @@ def _build_unparsed_score(pieces: list[str]) -> Unparsed:
         return Unparsed(UnparsedReason.MISSING)
     out_of_range = _NUMBER.fullmatch(pieces[-1]) and pieces[-1] not in _INTEGERS
     reason = UnparsedReason.OUT_OF_RANGE if out_of_range else UnparsedReason.MALFORMED
-    return build_unparsed_result(reason, pieces[-1])
+    return Unparsed.of(reason, pieces[-1])
 
 
 def _parse_loose_score(piece: str) -> int | Unparsed:
@@ -296,7 +293,7 @@ def _parse_loose_score(piece: str) -> int | Unparsed:
         return (
             _build_unparsed_score([piece])
             if len(scores) <= 1
-            else build_unparsed_result(UnparsedReason.AMBIGUOUS, piece)
+            else Unparsed.of(UnparsedReason.AMBIGUOUS, piece)
         )
     return scores.pop() if scores else _build_unparsed_score([piece])
 

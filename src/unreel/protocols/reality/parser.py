@@ -8,8 +8,7 @@ from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
 from unreel.protocols.answer_text import (
     SHORT,
-    build_unparsed_result,
-    choose_first_parsed_result,
+    choose_first_parsed,
     find_tag_contents,
     is_refusal_or_error,
     strip_markup,
@@ -71,13 +70,13 @@ def parse_reality_answer(text: str, context: AnswerContext) -> RealityVerdict:
 
 def _parse_reality_verdict(body: str, mode: Mode, *, asks: bool) -> RealityVerdict:
     if is_refusal_or_error(body):
-        nothing = build_unparsed_result(UnparsedReason.MISSING, body)
+        nothing = Unparsed.of(UnparsedReason.MISSING, body)
         return RealityVerdict(label=nothing, confidence=nothing if asks else None)
     if not asks:
-        return RealityVerdict(label=choose_first_parsed_result(_iter_parsed_labels(body, mode)))
-    label = choose_first_parsed_result(_iter_parsed_labels(_CONFIDENCE.sub("", body), mode))
+        return RealityVerdict(label=choose_first_parsed(_iter_parsed_labels(body, mode)))
+    label = choose_first_parsed(_iter_parsed_labels(_CONFIDENCE.sub("", body), mode))
     return RealityVerdict(
-        label=label, confidence=choose_first_parsed_result(_iter_parsed_confidences(body, mode))
+        label=label, confidence=choose_first_parsed(_iter_parsed_confidences(body, mode))
     )
 
 
@@ -96,7 +95,7 @@ def _iter_parsed_confidences(body: str, mode: Mode) -> Iterator[float | Unparsed
         elif "confidence" in (pairs := find_first_json_object(plain)):
             yield _parse_confidence(str(pairs["confidence"]), _LOOSE)
         elif len(set(stated)) > 1:
-            yield build_unparsed_result(UnparsedReason.AMBIGUOUS, plain)
+            yield Unparsed.of(UnparsedReason.AMBIGUOUS, plain)
         elif stated:
             yield _parse_confidence(stated[0], _LOOSE)
 
@@ -104,16 +103,16 @@ def _iter_parsed_confidences(body: str, mode: Mode) -> Iterator[float | Unparsed
 def _parse_confidence(piece: str, pattern: re.Pattern[str]) -> float | Unparsed:
     match = pattern.fullmatch(piece) if len(piece) <= SHORT else None
     if match is None:
-        return build_unparsed_result(UnparsedReason.MALFORMED, piece)
+        return Unparsed.of(UnparsedReason.MALFORMED, piece)
     sure = float(match["sure"])
     if not 0 <= sure <= _CERTAIN:
-        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
-    return build_unparsed_result(UnparsedReason.AMBIGUOUS, piece) if 0 < sure <= 1 else sure
+        return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
+    return Unparsed.of(UnparsedReason.AMBIGUOUS, piece) if 0 < sure <= 1 else sure
 
 
 def _iter_parsed_labels(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
     if is_answer_corrected(body):
-        yield build_unparsed_result(UnparsedReason.AMBIGUOUS, body)
+        yield Unparsed.of(UnparsedReason.AMBIGUOUS, body)
         return
     pieces = _list_answer_pieces(body, "strict")
     yield (
@@ -145,7 +144,7 @@ def _parse_loose_label(piece: str) -> Label | Unparsed:
     if isinstance(claim, Label):
         labels.add(claim)
     if len(labels) > 1 or (len(digits) > 1 and len(piece) <= SHORT):
-        return build_unparsed_result(UnparsedReason.AMBIGUOUS, piece)
+        return Unparsed.of(UnparsedReason.AMBIGUOUS, piece)
     return labels.pop() if labels else _build_unparsed_label([piece])
 
 
@@ -153,6 +152,6 @@ def _build_unparsed_label(pieces: list[str]) -> Unparsed:
     if not pieces:
         return Unparsed(UnparsedReason.MISSING)
     number = _NUMBER.fullmatch(pieces[-1]) is not None and pieces[-1] not in _DIGITS
-    return build_unparsed_result(
+    return Unparsed.of(
         UnparsedReason.OUT_OF_RANGE if number else UnparsedReason.MALFORMED, pieces[-1]
     )

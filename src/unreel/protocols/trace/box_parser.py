@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from unreel.core.box import Box
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.answer_text import SHORT, build_unparsed_result, strip_markup
+from unreel.protocols.answer_text import SHORT, strip_markup
 from unreel.protocols.box_space import PERMILLE, BoxSpace
 from unreel.protocols.protocol import Mode
 
@@ -90,30 +90,26 @@ def parse_trace_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparse
     box.
     """
     if len(piece) > SHORT:
-        return build_unparsed_result(UnparsedReason.MALFORMED, piece)
+        return Unparsed.of(UnparsedReason.MALFORMED, piece)
     if exact := _EXACT.fullmatch(piece):
-        return _parse_strict_box(exact.groups(), space, piece)
+        corners = exact.groups()
+        ratios = [_parse_decimal_ratio(corner) for corner in corners]
+        are_parts = all(n <= d for n, d in ratios) and any(n % d for n, d in ratios)
+        if max(space.width, space.height) > 1 and are_parts:
+            return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
+        sizes = (space.width, space.height) * 2
+        # A quotient of integers is rounded only once, like that of fractions.
+        x0, y0, x1, y1 = (
+            min(1.0, max(0.0, n / (d * size))) for (n, d), size in zip(ratios, sizes, strict=True)
+        )
+        if x0 < x1 and y0 < y1:
+            return Box(x0, y0, x1, y1)
+        return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
     return (
         _parse_loose_box(strip_markup(piece), space)
         if mode == "lenient"
-        else build_unparsed_result(UnparsedReason.MALFORMED, piece)
+        else Unparsed.of(UnparsedReason.MALFORMED, piece)
     )
-
-
-def _parse_strict_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Box | Unparsed:
-    """Build the box of four decimal corners like `_build_box_in_space`, but faster, with integers."""
-    ratios = [_parse_decimal_ratio(corner) for corner in corners]
-    are_parts = all(n <= d for n, d in ratios) and any(n % d for n, d in ratios)
-    if max(space.width, space.height) > 1 and are_parts:
-        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
-    sizes = (space.width, space.height) * 2
-    # A quotient of integers is rounded only once, like that of fractions.
-    x0, y0, x1, y1 = (
-        min(1.0, max(0.0, n / (d * size))) for (n, d), size in zip(ratios, sizes, strict=True)
-    )
-    if x0 < x1 and y0 < y1:
-        return Box(x0, y0, x1, y1)
-    return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
 
 
 def _parse_decimal_ratio(number: str) -> tuple[int, int]:
@@ -128,27 +124,27 @@ def find_box_texts(text: str) -> list[str]:
 
 
 def _parse_loose_box(piece: str, box_space: BoxSpace) -> Box | Unparsed:
-    space = _find_box_space(piece, box_space)
+    if _ELSEWHERE.search(piece):
+        space = None
+    elif "%" in piece:
+        space = _PERCENT
+    elif _PERMILLE.search(piece):
+        space = _THOUSANDTHS
+    elif _UNIT.search(piece):
+        space = _PARTS
+    else:
+        counts = box_space.name not in {_PARTS.name, _THOUSANDTHS.name}
+        space = box_space if counts or not _PIXELS.search(piece) else None
     corners = None if space is None else _find_corners(_remove_unit_words(piece))
     if space is None or corners is None:
-        return build_unparsed_result(UnparsedReason.MALFORMED, piece)
+        return Unparsed.of(UnparsedReason.MALFORMED, piece)
     if space is _PARTS and max(corners) > 1:
-        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
-    return _build_box_in_space(corners, space, piece)
-
-
-def _find_box_space(piece: str, box_space: BoxSpace) -> BoxSpace | None:
-    """Return a box's named space, else `box_space`; `None` for unknown pixels or Gemini's `box_2d`."""
-    if _ELSEWHERE.search(piece):
-        return None
-    if "%" in piece:
-        return _PERCENT
-    if _PERMILLE.search(piece):
-        return _THOUSANDTHS
-    if _UNIT.search(piece):
-        return _PARTS
-    counts = box_space.name not in {_PARTS.name, _THOUSANDTHS.name}
-    return box_space if counts or not _PIXELS.search(piece) else None
+        return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
+    if max(space.width, space.height) > 1 and (
+        max(corners) <= 1 and any(corner.denominator > 1 for corner in corners)
+    ):
+        return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
+    return space.box(list(corners)) or Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
 
 
 def _remove_unit_words(piece: str) -> str:
@@ -163,7 +159,10 @@ def _remove_unit_words(piece: str) -> str:
 def _find_corners(piece: str) -> list[Fraction] | None:
     """Return left, top, right, bottom by ranges, corners, names or stated order; `None` if unreadable."""
     if ranges := _RANGES.search(piece):
-        return _find_corners_by_ranges(ranges)
+        numbers = [Fraction(ranges[index]) for index in (2, 3, 5, 6)]
+        axes = ranges["first"].lower() + ranges["second"].lower()
+        x, y = (numbers[:2], numbers[2:]) if axes == "xy" else (numbers[2:], numbers[:2])
+        return [x[0], y[0], x[1], y[1]] if axes in {"xy", "yx"} else None
     if opposite := _find_opposite_corners(piece):
         return opposite
     named: dict[str, Fraction] = {}
@@ -176,13 +175,6 @@ def _find_corners(piece: str) -> list[Fraction] | None:
     return (
         _find_corners_by_size(piece, named) if _BY_SIZE.search(piece) else _find_four_numbers(piece)
     )
-
-
-def _find_corners_by_ranges(ranges: re.Match[str]) -> list[Fraction] | None:
-    numbers = [Fraction(ranges[index]) for index in (2, 3, 5, 6)]
-    axes = ranges["first"].lower() + ranges["second"].lower()
-    x, y = (numbers[:2], numbers[2:]) if axes == "xy" else (numbers[2:], numbers[:2])
-    return [x[0], y[0], x[1], y[1]] if axes in {"xy", "yx"} else None
 
 
 def _find_corners_by_order(piece: str, order: re.Match[str]) -> list[Fraction] | None:
@@ -256,14 +248,3 @@ def _find_four_numbers(piece: str) -> list[Fraction] | None:
     else:
         numbers = _ANY_NUMBER.findall(piece)
     return [Fraction(number) for number in numbers] if len(numbers) == _N else None
-
-
-def _build_box_in_space(corners: Sequence[Fraction], space: BoxSpace, piece: str) -> Box | Unparsed:
-    if max(space.width, space.height) > 1 and _are_fractions(corners):
-        return build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
-    return space.box(list(corners)) or build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
-
-
-def _are_fractions(corners: Sequence[Fraction]) -> bool:
-    """Return whether the corners look like fractions of 1: none above 1, and one not an integer."""
-    return max(corners) <= 1 and any(corner.denominator > 1 for corner in corners)

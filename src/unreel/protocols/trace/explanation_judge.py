@@ -1,9 +1,8 @@
-"""Judge that scores explanations in answers of `trace`: its prompt, and the parser of its scores."""
+"""Judge that scores explanations in answers of `trace`: prompt, and the parser of its scores."""
 
 import re
 
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.answer_text import build_unparsed_result
 from unreel.protocols.presentation import quote_text_for_prompt
 from unreel.protocols.protocol import ProtocolPrompt
 from unreel.protocols.trace.prompts import SOURCE
@@ -69,4 +68,4 @@ def parse_judge_score(text: str) -> float | Unparsed:
     line = text.strip()
     if match := _SCORE.fullmatch(line):
         return float(match["score"])
-    return build_unparsed_result(UnparsedReason.MALFORMED if line else UnparsedReason.MISSING, line)
+    return Unparsed.of(UnparsedReason.MALFORMED if line else UnparsedReason.MISSING, line)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from unreel.core.span import convert_to_microseconds
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.answer_text import SHORT, build_unparsed_result, strip_markup
+from unreel.protocols.answer_text import SHORT, strip_markup
 from unreel.protocols.claim_words import replace_number_words
 from unreel.protocols.protocol import Mode
 from unreel.protocols.trace.box_parser import NUMBER
@@ -81,11 +81,11 @@ def parse_trace_onset(piece: str, mode: Mode) -> int | Unparsed:
     """
     seconds = _parse_onset_seconds(piece, mode) if len(piece) <= SHORT else None
     if seconds is None:
-        return build_unparsed_result(UnparsedReason.MALFORMED, piece)
+        return Unparsed.of(UnparsedReason.MALFORMED, piece)
     return (
         convert_to_microseconds(seconds)
         if seconds >= 0
-        else build_unparsed_result(UnparsedReason.OUT_OF_RANGE, piece)
+        else Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
     )
 
 
@@ -130,20 +130,16 @@ def _iter_named_times(plain: str) -> Iterator[Fraction | None]:
 def _convert_to_seconds(match: re.Match[str]) -> Fraction | None:
     parts = match.groupdict()
     if parts["clock"]:
-        return _parse_clock_seconds(parts["clock"])
+        clock = parts["clock"]
+        first, *later = (Fraction(field) for field in clock.split(":"))
+        if any(field >= _SIXTY for field in later):
+            return None
+        seconds = first
+        for field in later:
+            seconds = seconds * _SIXTY + field
+        return seconds
     if parts["ms"]:
         return Fraction(parts["ms"]) / 1000
     if parts["minutes"]:
         return Fraction(parts["minutes"]) * _SIXTY + Fraction(parts["rest"] or 0)
     return Fraction(parts["from"] or parts["seconds"])
-
-
-def _parse_clock_seconds(clock: str) -> Fraction | None:
-    """Convert `m:s` or `h:m:s` to seconds; `None` if a field after the first is 60 or more."""
-    first, *later = (Fraction(field) for field in clock.split(":"))
-    if any(field >= _SIXTY for field in later):
-        return None
-    seconds = first
-    for field in later:
-        seconds = seconds * _SIXTY + field
-    return seconds

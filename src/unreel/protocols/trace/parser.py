@@ -10,8 +10,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.answer_text import (
-    build_unparsed_result,
-    choose_first_parsed_result,
+    choose_first_parsed,
     find_tag_contents,
     is_refusal_or_error,
     strip_markup,
@@ -58,7 +57,7 @@ def parse_trace_label(body: str, mode: Mode) -> Label | Unparsed:
     """
     reason = _BEFORE_REASON.search(body)
     claim = (body[: reason.start()] if reason else body).strip()
-    return choose_first_parsed_result(_iter_parsed_labels(claim, mode))
+    return choose_first_parsed(_iter_parsed_labels(claim, mode))
 
 
 def _iter_parsed_labels(claim: str, mode: Mode) -> Iterator[Label | Unparsed]:
@@ -79,20 +78,20 @@ def _parse_opening_label(claim: str) -> Label | Unparsed:
     claimed = parse_claimed_label(behind)
     is_corrected = CORRECTS.search(behind) is not None
     if is_corrected or (isinstance(claimed, Label) and claimed is not label):
-        return build_unparsed_result(UnparsedReason.AMBIGUOUS, claim)
+        return Unparsed.of(UnparsedReason.AMBIGUOUS, claim)
     return label
 
 
 def _parse_stated_label(claim: str) -> Label | Unparsed:
     if is_refusal_or_error(claim):
-        return build_unparsed_result(UnparsedReason.MISSING, claim)
+        return Unparsed.of(UnparsedReason.MISSING, claim)
     labels = {_LABELS[match["word"].lower()] for match in _STATEMENT.finditer(claim)}
     understood = parse_claimed_label(claim)
     if not _CAPITAL.search(claim):
-        return build_unparsed_result(UnparsedReason.MISSING, claim)
+        return Unparsed.of(UnparsedReason.MISSING, claim)
     if isinstance(understood, Unparsed) or labels == {understood}:
         return understood
-    return build_unparsed_result(UnparsedReason.AMBIGUOUS, claim)
+    return Unparsed.of(UnparsedReason.AMBIGUOUS, claim)
 
 
 def _iter_lenient_labels(claim: str) -> Iterator[Label | Unparsed]:
@@ -140,10 +139,8 @@ def parse_trace_answer(text: str, context: AnswerContext) -> TraceVerdict:
     two different contents is ambiguous. `lenient` reads all that `strict` reads, else either format
     with its usual errors, and the first of several contents. Boxes are read in `context.space` and
     clipped to the frame. Times are seconds from the clip's start: a negative time is out of range,
-    and a time after the clip's end is not changed, because the scorer limits the distance.
-
-    Raises:
-        InvalidValueError: `context.space` is missing.
+    and a time after the clip's end is not changed, because the scorer limits the distance. Raise
+    `InvalidValueError` if `context.space` is missing.
     """
     space = context.space
     if space is None:
@@ -184,7 +181,7 @@ def _parse_prose_fallback(
 def _parse_part(
     body: str, part: Part, *, context: AnswerContext, read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
-    return choose_first_parsed_result(
+    return choose_first_parsed(
         _parse_single_piece(pieces, mode, read=read)
         for mode, pieces in _iter_part_pieces(body, part, context)
     )
@@ -226,7 +223,7 @@ def _parse_single_piece(
     if not pieces:
         return Unparsed(UnparsedReason.MISSING)
     if mode == "strict" and len(set(pieces)) > 1:
-        return build_unparsed_result(UnparsedReason.AMBIGUOUS, pieces[0])
+        return Unparsed.of(UnparsedReason.AMBIGUOUS, pieces[0])
     return read(pieces[0], mode)
 
 
@@ -240,11 +237,8 @@ def format_trace_training_answer(truth: TraceTruth, prompt: str, space: BoxSpace
 
     The box is the first box of the track, in whole units of `space` (at least one unit wide and
     high). The time is the start of the span in seconds, to two decimal places. Parts that the row
-    lacks are omitted.
-
-    Raises:
-        InvalidValueError: `space` has no whole units, the trace begins after the clip's end, or the
-            answer cannot be parsed back.
+    lacks are omitted. Raise `InvalidValueError` if `space` has no whole units, the trace begins
+    after the clip's end, or the answer cannot be parsed back.
     """
     if space is None or min(space.width, space.height) < _COARSEST:
         raise InvalidValueError(
@@ -253,7 +247,7 @@ def format_trace_training_answer(truth: TraceTruth, prompt: str, space: BoxSpace
     if truth.label is Label.REAL:
         return "REAL. The video is real. There is no unnatural part."
     if truth.start_us is not None and truth.start_us >= truth.duration_us:
-        raise InvalidValueError("its trace begins after the clip's end. Correct the row")
+        raise InvalidValueError("the trace begins after the clip's end")
     reason = "" if prompt in _NO_EXPLANATION else collapse_whitespace(truth.explanation)
     sentences = ["FAKE. The video is AI-generated."]
     if truth.box is not None:

@@ -2,12 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.retry import RetryPolicy
 from unreel.core.server_keys import (
     find_server_key_variable,
     parse_server_url,
@@ -16,13 +13,12 @@ from unreel.core.server_keys import (
 from unreel.core.settings import read_secret_variable
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.external.detector_program import (
-    ExternalProgramCommand,
-    ExternalProgramSettings,
+    DetectorProgramReviewer,
     resolve_external_program,
 )
 from unreel.reviewers.external.detector_scores import (
     DetectorScoreInterpretation,
-    Shown,
+    ExternalServiceConfig,
     format_external_reviewer_name,
 )
 from unreel.reviewers.factory import ReviewerFactory
@@ -34,24 +30,13 @@ HTTP = "http:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExternalServiceConfig:
-    """Settings of an external service: its URL, the posted input, and the limits of requests."""
-
-    url: str
-    show: Shown
-    connections: int
-    most: int | None
-    patience: RetryPolicy
-
-
 def require_external_reviewer_name(model: str) -> str:
     """Return `model`; raise `InvalidSettingError` if the name after `:` is invalid."""
     kind, _, name = model.partition(":")
     if not _NAME.fullmatch(name):
         raise InvalidSettingError(
             "model",
-            f"{name!a} is no name for a {kind} reviewer",
+            f"{name!a} is not a valid name of a {kind} reviewer",
             f"Write {kind}:my-detector, letters and digits",
         )
     return model
@@ -61,20 +46,29 @@ def build_program_factory(
     model: str,
     command: Sequence[str],
     interpretation: DetectorScoreInterpretation,
-    settings: ExternalProgramSettings,
     *,
-    gpus: float = 0.0,
+    seconds: float,
+    max_concurrent: int,
+    gpus: float,
 ) -> ReviewerFactory:
     """Return the factory of `command:NAME`; its files are resolved from the current folder.
 
-    Raises:
-        InvalidSettingError: There is no such program.
+    The program gets `seconds` for a clip. It may use the GPUs if `gpus` is above 0. Raise
+    `InvalidSettingError` if there is no such program.
     """
-    program = resolve_external_program(command, Path())
-    name = format_external_reviewer_name(model, interpretation, *program.identity)
+    resolved, identity = resolve_external_program(command)
+    name = format_external_reviewer_name(model, interpretation, *identity)
     return ReviewerFactory(
         name=name,
-        build=partial(_build_detector_program_reviewer, name, program, interpretation, settings),
+        build=partial(
+            DetectorProgramReviewer,
+            name,
+            resolved,
+            interpretation,
+            seconds=seconds,
+            max_concurrent=max_concurrent,
+            graphics=gpus > 0,
+        ),
         gpus=gpus,
     )
 
@@ -89,8 +83,7 @@ def build_service_factory(
 ) -> ReviewerFactory:
     """Return the factory of the reviewer `http:NAME`. The URL is not part of the reviewer's name.
 
-    Raises:
-        InvalidSettingError: The API key would be sent unencrypted.
+    Raise `InvalidSettingError` if the API key would be sent unencrypted.
     """
     server = parse_server_url(config.url)
     variable = find_server_key_variable(server, key_hosts)
@@ -105,17 +98,6 @@ def build_service_factory(
     )
 
 
-def _build_detector_program_reviewer(
-    name: str,
-    program: ExternalProgramCommand,
-    interpretation: DetectorScoreInterpretation,
-    settings: ExternalProgramSettings,
-) -> Reviewer:
-    from unreel.reviewers.external.detector_program import DetectorProgramReviewer
-
-    return DetectorProgramReviewer(name, program, interpretation, settings)
-
-
 def _build_detector_service_reviewer(
     name: str,
     config: ExternalServiceConfig,
@@ -123,17 +105,7 @@ def _build_detector_service_reviewer(
     variable: str | None,
     seed: int,
 ) -> Reviewer:
-    from unreel.reviewers.external.detector_service import (
-        DetectorServiceReviewer,
-        ExternalServiceAccess,
-    )
+    from unreel.reviewers.external.detector_service import DetectorServiceReviewer
 
-    service = ExternalServiceAccess(
-        url=config.url,
-        show=config.show,
-        api_key=None if variable is None else read_secret_variable(variable),
-        max_connections=config.connections,
-        max_requests=config.most,
-        patience=config.patience,
-    )
-    return DetectorServiceReviewer(name, service, interpretation, seed=seed)
+    api_key = None if variable is None else read_secret_variable(variable)
+    return DetectorServiceReviewer(name, config, interpretation, api_key=api_key, seed=seed)

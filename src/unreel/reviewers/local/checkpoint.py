@@ -3,11 +3,13 @@
 import hashlib
 import json
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
@@ -20,13 +22,76 @@ from unreel.core.input_files import (
     read_limited_bytes,
     require_safe_weight_index,
 )
-from unreel.reviewers.endpoint.model_families import get_model_family
-from unreel.reviewers.local.input_format import (
-    CheckpointInputSpec,
-    FamilyName,
-    Form,
-    read_checkpoint_input_spec,
+from unreel.core.output_files import OutputDirectory
+from unreel.core.question import Condition
+from unreel.recipes.validation import (
+    MAX_PARTS,
+    Count,
+    MaxTokens,
+    RecipeSection,
+    Text,
+    validate_recipe_sections,
 )
+from unreel.reviewers.condition_section import ConditionSection
+from unreel.reviewers.endpoint.model_families import get_model_family
+
+FILE = "unreel.json"
+
+Form = Literal["frames", "video"]
+"""Input form: single frames, each after its timestamp, or one video with the processor's own timestamps."""
+FamilyName = Literal["qwen2.5-vl", "qwen3-vl", "videollama3"]
+"""Architectures that can be trained and run locally, named as in `reviewers.endpoint.model_families`."""
+
+
+class ProtocolTrainingCondition(RecipeSection):
+    """A protocol that a checkpoint was trained on, and the condition of its training questions."""
+
+    protocol: Text
+    version: Count
+    condition: ConditionSection
+
+
+class CheckpointInputSpec(RecipeSection):
+    """Input format of a checkpoint: all settings that decide what it sees of a question.
+
+    The same weights with another form count as another model.
+    """
+
+    family: FamilyName
+    input: Form
+    box_space: Text
+    """Coordinate convention of its boxes: `model-input`, `permille`, `unit` or `pixel`."""
+    instruments: Annotated[tuple[ProtocolTrainingCondition, ...], Field(max_length=MAX_PARTS)] = ()
+    base: Text | None = None
+    """Base model of an adapter: a folder, also relative to the adapter's, or a name on the Hugging Face Hub."""
+    base_digest: Text | None = None
+    """Digest of the weights of the base model."""
+    max_tokens: MaxTokens | None = None
+    """Token limit of its answers in training, which is the default limit of its questions."""
+
+    def condition(self, protocol: str) -> Condition | None:
+        """Return the condition in which the checkpoint was trained on `protocol`; `None` if it was not."""
+        for input_spec in self.instruments:
+            if input_spec.protocol == protocol:
+                return input_spec.condition.as_condition()
+        return None
+
+
+def read_checkpoint_input_spec(folder: Path) -> CheckpointInputSpec | None:
+    """Read the input format of the checkpoint in `folder`; `None` if unreel did not train it."""
+    file = folder / FILE
+    if not file.exists():
+        return None
+    return validate_recipe_sections(
+        CheckpointInputSpec, parse_json(read_limited_bytes(file, most=RECIPE_BYTES))
+    )
+
+
+def write_checkpoint_input_spec(input_spec: CheckpointInputSpec, folder: Path) -> None:
+    """Write the input format of a checkpoint to a file in its folder."""
+    text = input_spec.model_dump_json(indent=2) + "\n"
+    OutputDirectory(folder.absolute(), published=True).write(FILE, text.encode())
+
 
 SETTING = "--adapter"
 _CONFIG_BYTES = 4 << 20
@@ -50,9 +115,8 @@ class ServedAdapter:
 def read_served_adapter(name: str, folder: Path) -> ServedAdapter:
     """Read the adapter in `folder`, to be served under `name`.
 
-    Raises:
-        UnreadableSourceError: The directory has no adapter.
-        InvalidSettingError: vLLM does not support this kind of adapter.
+    Raise `UnreadableSourceError` if the directory has no adapter, or `InvalidSettingError` if vLLM
+    does not support this kind of adapter.
     """
     remedy = "Name a folder that peft wrote: adapter_config.json and adapter_model.safetensors"
     config = read_model_json(folder / "adapter_config.json", remedy)
@@ -68,7 +132,14 @@ def read_served_adapter(name: str, folder: Path) -> ServedAdapter:
                 f"{folder}: vLLM does not serve adapters with {unknown}",
                 "Merge it into its base, or ask it with local/",
             )
-    tensors = _read_tensor_names(folder / "adapter_model.safetensors", remedy)
+    file = folder / "adapter_model.safetensors"
+    try:
+        with file.open("rb") as opened:
+            (length,) = struct.unpack("<Q", opened.read(8))
+            header = parse_json_object(opened.read(min(length, _HEADER_BYTES)))
+    except (OSError, struct.error, InvalidValueError) as error:
+        raise UnreadableSourceError(str(file), "no tensors as safetensors", remedy) from error
+    tensors = [*header]
     return ServedAdapter(
         name=name,
         folder=folder,
@@ -102,24 +173,12 @@ def build_adapter_arguments(adapters: Sequence[ServedAdapter]) -> Sequence[str]:
 def read_model_json(file: Path, remedy: str) -> Mapping[str, Any]:
     """Read the JSON object in a file of a model's directory; `remedy` is the advice in an error.
 
-    Raises:
-        UnreadableSourceError: The file is missing, too large or no JSON object.
+    Raise `UnreadableSourceError` if the file is missing, too large or no JSON object.
     """
     try:
         return parse_json_object(read_limited_bytes(file, most=_CONFIG_BYTES, remedy=remedy))
     except InvalidValueError as error:
         raise UnreadableSourceError(str(file), str(error), remedy) from error
-
-
-def _read_tensor_names(file: Path, remedy: str) -> list[str]:
-    """Return the tensor names in the header of a safetensors file."""
-    try:
-        with file.open("rb") as opened:
-            (length,) = struct.unpack("<Q", opened.read(8))
-            header = parse_json_object(opened.read(min(length, _HEADER_BYTES)))
-    except (OSError, struct.error, InvalidValueError) as error:
-        raise UnreadableSourceError(str(file), "no tensors as safetensors", remedy) from error
-    return [*header]
 
 
 CONFIG = "config.json"
@@ -173,7 +232,7 @@ class LocalCheckpoint:
         """Return the default maximum number of tokens of an answer."""
         return self.taught.max_tokens or MAX_TOKENS
 
-    def asked_name(self, *, max_tokens: int, box_space: str | None) -> str:
+    def reviewer_name(self, *, max_tokens: int, box_space: str | None) -> str:
         """Return the name of the checkpoint as a reviewer, with settings that differ from their defaults."""
         changed = {"max_tokens": (max_tokens, self.max_tokens), "box_space": (box_space, None)}
         label = ",".join(f"{name}={new}" for name, (new, usual) in changed.items() if new != usual)
@@ -199,11 +258,9 @@ class LocalCheckpoint:
 def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalCheckpoint:
     """Read the checkpoint in `folder`, which will receive clips in the input form `form`.
 
-    The default is the form of its training, or frames if the checkpoint does not declare one.
-
-    Raises:
-        UnreadableSourceError: There is no model that is safe to load.
-        InvalidSettingError: The model was trained with the other form, or on another base model.
+    The default is the form of its training, or frames if the checkpoint does not declare one. Raise
+    `UnreadableSourceError` if there is no model that is safe to load, or `InvalidSettingError` if
+    the model was trained with the other form, or on another base model.
     """
     path = find_model_folder(folder)
     require_safe_weights(path)
@@ -221,7 +278,13 @@ def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalChe
     base = checkpoint.base
     if base is not None:
         require_safe_weights(base)
-        _require_matching_base(checkpoint, base)
+        expected = checkpoint.taught.base_digest
+        if expected is not None and expected != compute_weights_digest(base):
+            raise InvalidSettingError(
+                "model",
+                f"{checkpoint.folder.name} is an adapter of other weights than those in {base}",
+                "Name the model that it was trained on as `base` in unreel.json",
+            )
     return checkpoint
 
 
@@ -270,13 +333,10 @@ def _compute_checkpoint_digest(folder: Path, input_spec: CheckpointInputSpec, ba
         for part in (name, _get_file_digest(folder / name))
     ]
     spec = input_spec.model_dump_json(exclude={"base", "base_digest", "max_tokens"})
-    adapter = _format_adapter_config(folder) if base else ""
+    config = read_model_config(folder, ADAPTER) if base else {}
+    config.pop("base_model_name_or_path", None)
+    adapter = json.dumps(config) if base else ""
     return digest("checkpoint", spec, compute_weights_digest(folder), base, adapter, *shown_by)
-
-
-def _format_adapter_config(folder: Path) -> str:
-    config = read_model_config(folder, ADAPTER)
-    return json.dumps({k: v for k, v in config.items() if k != "base_model_name_or_path"})
 
 
 def read_model_config(folder: Path, name: str = CONFIG) -> dict[str, Any]:
@@ -288,9 +348,8 @@ def read_model_config(folder: Path, name: str = CONFIG) -> dict[str, Any]:
 def require_safe_weights(folder: Path) -> None:
     """Raise if `folder` has no weights that can be loaded without running code.
 
-    Raises:
-        UnreadableSourceError: There are no safetensors files, or a config names weights of another
-            format or folder.
+    Raise `UnreadableSourceError` if there are no safetensors files, or a config names weights of
+    another format or folder.
     """
     for index in sorted(folder.glob(INDEX_FILES)):
         require_safe_weight_index(index)
@@ -305,19 +364,9 @@ def require_safe_weights(folder: Path) -> None:
         return
     problem, remedy = "no weights", "Name a folder with a model's weights as safetensors"
     if any(file for pattern in _CODED for file in folder.glob(pattern)):
-        problem = "its weights are in a format that can contain code"
+        problem = "the weights are in a format that can contain code"
         remedy = "Convert them to safetensors if you trust them"
     raise UnreadableSourceError(str(folder), problem, remedy)
-
-
-def _require_matching_base(adapter_checkpoint: LocalCheckpoint, base: Path) -> None:
-    expected = adapter_checkpoint.taught.base_digest
-    if expected is not None and expected != compute_weights_digest(base):
-        raise InvalidSettingError(
-            "model",
-            f"{adapter_checkpoint.folder.name} is an adapter of other weights than those in {base}",
-            "Name the model that it was trained on as `base` in unreel.json",
-        )
 
 
 def _build_default_input_spec(folder: Path, form: Form) -> CheckpointInputSpec:
@@ -334,12 +383,11 @@ def _build_default_input_spec(folder: Path, form: Form) -> CheckpointInputSpec:
 
 def get_checkpoint_display_name(folder: Path) -> str:
     """Return the folder's name, after the training's for `step-100`; skip `model`, `checkpoints`."""
-    return "-".join(reversed(list(_iter_display_name_parts(folder.resolve())))) or "model"
-
-
-def _iter_display_name_parts(folder: Path) -> Iterator[str]:
-    for parent in (folder, *folder.parents):
+    names: list[str] = []
+    resolved = folder.resolve()
+    for parent in (resolved, *resolved.parents):
         if parent.name not in _INNER:
-            yield parent.name
+            names.insert(0, parent.name)
             if not parent.name.startswith("step-"):
-                return
+                break
+    return "-".join(names) or "model"

@@ -33,8 +33,7 @@ _KNOWN = frozenset({"c8ee3ef7bd02674546e45cd9715a86392618c4813ed06d8536cc2f7fcc4
 def patch_rope_positions(model: torch.nn.Module) -> None:
     """Make every Qwen2.5-VL in `model` compute positions like vLLM; other models stay unchanged.
 
-    Raises:
-        InvalidSettingError: The installed transformers has an unknown version of the method.
+    Raise `InvalidSettingError` if the installed transformers has an unknown version of the method.
     """
     for inner in model.modules():
         if isinstance(inner, Qwen2_5_VLModel):
@@ -45,8 +44,7 @@ def patch_rope_positions(model: torch.nn.Module) -> None:
 def require_known_rope_method(method: Any) -> None:
     """Raise if transformers' method of rope positions is not one that `patch_rope_positions` replaces.
 
-    Raises:
-        InvalidSettingError: The installed transformers has an unknown version of the method.
+    Raise `InvalidSettingError` if the installed transformers has an unknown version of the method.
     """
     source_hash = sha256(inspect.getsource(method).encode()).hexdigest()
     if source_hash not in _KNOWN:
@@ -72,18 +70,12 @@ def _compute_rope_index(
         for spacing in ([1.0] * len(films) if seconds is None else list(seconds))
     ]
     merge = vision.spatial_merge_size
+    pictures = _list_grid_rows(media.get("image_grid_thw"))
     blocks = {
-        1: iter(
-            [
-                _compute_media_rope_positions(grid, merge, 1.0)
-                for grid in _list_grid_rows(media.get("image_grid_thw"))
-            ]
-        ),
-        2: iter(
-            [
-                _compute_media_rope_positions(grid, merge, pace)
-                for grid, pace in zip(films, paces, strict=True)
-            ]
+        1: (_compute_media_rope_positions(grid, merge, 1.0) for grid in pictures),
+        2: (
+            _compute_media_rope_positions(grid, merge, pace)
+            for grid, pace in zip(films, paces, strict=True)
         ),
     }
     positions = torch.zeros(3, *input_ids.shape, dtype=torch.long)
@@ -129,11 +121,10 @@ _UNREADABLE = (ImportError, KeyError, OSError, RuntimeError, SafetensorError, Ty
 def load_local_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> Any:
     """Load the model in `folder`, with its base model if it is an adapter.
 
-    The model decodes greedily by default; the sampling settings in the folder are ignored.
-
-    Raises:
-        UnreadableSourceError: The weights cannot be read, or are not safe to load.
-        InvalidSettingError: It is not a standard LoRA adapter, or its base model is unknown or differs.
+    The model decodes greedily by default; the sampling settings in the folder are ignored. Raise
+    `UnreadableSourceError` if the weights cannot be read, or are not safe to load, or
+    `InvalidSettingError` if it is not a standard LoRA adapter, or its base model is unknown or
+    differs.
     """
     path = find_model_folder(folder)
     if not (path / ADAPTER).is_file():
@@ -174,7 +165,7 @@ def _load_full_model(folder: Path, dtype: torch.dtype) -> Any:
     if absent := sorted({*loaded["missing_keys"], *map(str, loaded["mismatched_keys"])}):
         raise UnreadableSourceError(
             str(folder),
-            f"its weights lack {len(absent)} parts of the model, among them {absent[0]}",
+            f"the weights lack {len(absent)} parts of the model, among them {absent[0]}",
             "Write the whole checkpoint, or name its base for an adapter",
         )
     defaults = model.generation_config
@@ -201,5 +192,5 @@ def _attach_adapter(model: Any, folder: Path) -> Any:
 
 
 def _build_load_error(folder: Path, error: Exception) -> UnreadableSourceError:
-    text = f"its weights cannot be loaded: {type(error).__name__}: {str(error)[:300]}"
+    text = f"the weights cannot be loaded: {type(error).__name__}: {str(error)[:300]}"
     return UnreadableSourceError(str(folder), text, "Write the checkpoint again, or name another")

@@ -200,9 +200,9 @@ def _read_allowed_path(path: str, settings: RewardServiceSettings) -> bytes:
         except (InvalidValueError, UnsafeTargetError, OSError, ValueError):
             continue  # outside this root, behind a symbolic link, or missing
         if len(data) > most:
-            raise MediaError(Failure(FailureReason.TOO_LARGE, f"more than {most} bytes"))
+            raise MediaError(FailureReason.TOO_LARGE, f"more than {most} bytes")
         return data
-    raise MediaError(Failure(FailureReason.NOT_A_FILE, "no file below an allowed root"))
+    raise MediaError(FailureReason.NOT_A_FILE, "no file below an allowed root")
 
 
 def _fetch_clip_bytes(url: str, settings: RewardServiceSettings) -> bytes:

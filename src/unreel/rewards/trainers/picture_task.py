@@ -9,7 +9,7 @@ import PIL.TiffImagePlugin  # noqa: F401  Pillow loads it at the first EXIF, a c
 from PIL import Image
 
 from unreel.core.errors import MediaError
-from unreel.core.failure import Failure, FailureReason
+from unreel.core.failure import FailureReason
 from unreel.media.messages import Parts, Task, TaskReplyPayload
 from unreel.media.picture import encode_jpeg, encode_png
 
@@ -29,10 +29,8 @@ def decode_picture_bundle(file: BinaryIO, _request: Mapping[str, Any]) -> Parts:
             raise
         except Exception as error:  # noqa: BLE001  Pillow raises errors of many kinds
             raise MediaError(
-                Failure(
-                    FailureReason.UNDECODABLE,
-                    f"a frame is no readable PNG or JPEG: {type(error).__name__}: {error}"[:300],
-                )
+                FailureReason.UNDECODABLE,
+                f"a frame is no readable PNG or JPEG: {type(error).__name__}: {error}"[:300],
             ) from None
     return TaskReplyPayload({})
 
@@ -41,9 +39,7 @@ def _decode_picture(data: bytes) -> TaskReplyPayload:
     with Image.open(io.BytesIO(data), formats=_FORMATS) as picture:
         width, height = picture.size
         if width * height > _MOST_PIXELS:
-            raise MediaError(
-                Failure(FailureReason.TOO_MANY_PIXELS, f"a frame of {width} x {height} pixels")
-            )
+            raise MediaError(FailureReason.TOO_MANY_PIXELS, f"a frame of {width} x {height} pixels")
         pixels = picture.convert("RGB").tobytes()
     return TaskReplyPayload({"width": width, "height": height}, (pixels,))
 

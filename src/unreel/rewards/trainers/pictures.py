@@ -105,13 +105,11 @@ class PictureListScorer:
         def add_frame(payload: TaskReplyPayload) -> None:
             shape = int(payload.header["height"]), int(payload.header["width"]), COLOURS
             if len(frames) >= len(pictures) or (frames and frames[0].shape != shape):
-                raise MediaError(Failure(FailureReason.UNDECODABLE, "the frames differ in size"))
+                raise MediaError(FailureReason.UNDECODABLE, "the frames differ in size")
             if len(pictures) * math.prod(shape) > most:
                 raise MediaError(
-                    Failure(
-                        FailureReason.TOO_LARGE,
-                        f"{len(pictures)} frames have more than {most} bytes of pixels",
-                    )
+                    FailureReason.TOO_LARGE,
+                    f"{len(pictures)} frames have more than {most} bytes of pixels",
                 )
             frames.append(np.frombuffer(payload.blobs[0], np.uint8).reshape(shape))
 
@@ -123,7 +121,7 @@ class PictureListScorer:
                 file.flush()
                 outcome = self._sandbox(_TASK, Path(file.name), {}, add_frame)
             if isinstance(outcome, Failure):
-                raise MediaError(outcome)
+                raise MediaError(outcome.reason, outcome.detail)
         if not frames or len(frames) < len(pictures):
-            raise MediaError(Failure(FailureReason.NO_VIDEO, "a video needs at least one frame"))
+            raise MediaError(FailureReason.NO_VIDEO, "a video needs at least one frame")
         return np.stack(frames)

@@ -31,7 +31,7 @@ from unreel.reviewers.endpoint.model_families import (
     get_model_family,
 )
 from unreel.reviewers.endpoint.token_estimate import CHARACTERS
-from unreel.reviewers.local.input_format import FamilyName, Form
+from unreel.reviewers.local.checkpoint import FamilyName, Form
 from unreel.training.examples.example import TrainingExample, TrainingExampleInput
 from unreel.training.recipe import TrainRecipe
 

@@ -15,12 +15,12 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.safe_names import make_safe_file_name
 
 if TYPE_CHECKING:
-    from unreel.reviewers.local.input_format import CheckpointInputSpec
+    from unreel.reviewers.local.checkpoint import CheckpointInputSpec
 
 _ASKED_WRONGLY = 2
 
 
-@click.command()
+@click.command("compare", short_help="Compare two checkpoints.")
 @click.argument("first")
 @click.argument("second")
 @click.option(
@@ -47,7 +47,7 @@ _ASKED_WRONGLY = 2
 )
 @trusted_option
 @json_option
-def compare(
+def compare_checkpoints(
     *,
     first: str,
     second: str,
@@ -75,8 +75,7 @@ def _evaluate_if_checkpoint(
     name: str, out: str, *, benchmark: str | None, trusted: bool, **asked: Any
 ) -> str:
     """Return the run `name`; if `name` is a checkpoint, evaluate it and return its run `out`."""
-    from unreel.reviewers.local.checkpoint import ADAPTER, CONFIG
-    from unreel.reviewers.local.input_format import FILE, read_checkpoint_input_spec
+    from unreel.reviewers.local.checkpoint import ADAPTER, CONFIG, FILE, read_checkpoint_input_spec
 
     checkpoint = Path(name)
     if not any((checkpoint / file).is_file() for file in (FILE, CONFIG, ADAPTER)):
