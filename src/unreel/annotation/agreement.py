@@ -23,7 +23,6 @@ from unreel.annotation.consensus.trace_consensus import (
     build_trace_tube,
     cluster_annotator_traces,
     mean_box_iou_on_shared_frames,
-    temporal_iou,
     tube_iou,
 )
 from unreel.annotation.judgements import TraceAnswer
@@ -142,7 +141,7 @@ def iter_annotator_pair_agreements(
             values = {
                 AgreementMetric.TUBE_IOU: tube_iou(*tubes),
                 AgreementMetric.BOX_IOU: mean_box_iou_on_shared_frames(*tubes),
-                AgreementMetric.TEMPORAL_IOU: temporal_iou(left.span, right.span),
+                AgreementMetric.TEMPORAL_IOU: left.span.iou(right.span),
             }
             if kinds:
                 same_kinds = len(left.categories & right.categories) / len(kinds)

@@ -341,26 +341,24 @@ def _settle_trace_task(
 ) -> Outcome:
     """Return the outcome of a generated clip: traces with `rule.quorum` marks; the others are dissent."""
     traces = {o.annotator: o.value.traces for o in opinions if isinstance(o.value, TraceAnswer)}
-    faults = merge_annotator_traces(opinions[0].task, traces, rule)
+    faults, unshared = merge_annotator_traces(opinions[0].task, traces, rule)
     n_marked = sum(map(bool, traces.values()))
-    if n_marked >= rule.quorum and not faults.standing:
+    if n_marked >= rule.quorum and not faults:
         detail = f"{n_marked} marked something, and nothing was marked by {rule.quorum}"
         return build_open_task(opinions, NoConsensusReason.NO_COMMON_FAULT, detail)
-    support = sorted({who for fault in faults.standing for who in fault.marked_by})
+    support = sorted({who for fault in faults for who in fault.marked_by})
     agreeing = [o.annotator for o in opinions if get_categorical_answer(o.value) == answer.answer]
     dissent: dict[str, AnyValue] = {}
-    for who in dict.fromkeys(mark.annotator for mark in faults.lone):
-        unshared = tuple(mark.trace for mark in faults.lone if mark.annotator == who)
-        dissent[who] = TraceAnswer(traces=unshared, label=Label.GENERATED)
+    for who in dict.fromkeys(mark.annotator for mark in unshared):
+        own = tuple(mark.trace for mark in unshared if mark.annotator == who)
+        dissent[who] = TraceAnswer(traces=own, label=Label.GENERATED)
     dissent |= dict(_select_dissenting_opinions(opinions, answer.answer))
     return SettledTask(
-        value=TraceAnswer(
-            traces=tuple(fault.trace for fault in faults.standing), label=Label.GENERATED
-        ),
+        value=TraceAnswer(traces=tuple(fault.trace for fault in faults), label=Label.GENERATED),
         support=tuple(support or agreeing),
         dissent=tuple(sorted(dissent.items(), key=lambda item: item[0])),
         method=answer.method,
-        words_of=faults.standing[0].words_of if len(faults.standing) == 1 else "",
-        backing=tuple(fault.marked_by for fault in faults.standing),
+        words_of=faults[0].words_of if len(faults) == 1 else "",
+        backing=tuple(fault.marked_by for fault in faults),
         p_right=answer.p_right,
     )

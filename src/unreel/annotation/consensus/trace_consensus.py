@@ -11,7 +11,7 @@ from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.consensus.outcome import ConsensusRule, choose_consensus_text_author
 from unreel.core.box import Box
 from unreel.core.span import MICROSECONDS, TimeSpan
-from unreel.core.trace import BoxAt, Category, Trace
+from unreel.core.trace import BoxAt, Trace
 from unreel.protocols.locate.segment_comparison import (
     Corners,
     compute_box_ious,
@@ -43,11 +43,6 @@ def build_trace_tube(trace: Trace, copy: AnnotatorClipCopy) -> TraceTube:
     )
 
 
-def temporal_iou(a: TimeSpan, b: TimeSpan) -> float:
-    """Compute the IoU of two time spans: shared time divided by the time of their union."""
-    return a.iou(b)
-
-
 def mean_box_iou_on_shared_frames(a: TraceTube, b: TraceTube) -> float | None:
     """Compute the mean box IoU over frames of both tubes; `None` without such frames or boxes."""
     overlaps = _compute_frame_overlaps(a, b)
@@ -71,7 +66,7 @@ def measure_trace_similarity(a: Trace, b: Trace, copy: AnnotatorClipCopy) -> flo
 def measure_tube_overlap(a: TraceTube, b: TraceTube) -> float:
     """Compute the IoU of two tubes; the temporal IoU of their spans if one has no boxes."""
     iou = tube_iou(a, b)
-    return temporal_iou(a.span, b.span) if iou is None else iou
+    return a.span.iou(b.span) if iou is None else iou
 
 
 def _compute_frame_overlaps(a: TraceTube, b: TraceTube) -> Corners | None:
@@ -86,7 +81,6 @@ def _compute_frame_overlaps(a: TraceTube, b: TraceTube) -> Corners | None:
     return compute_box_ious(left, right)
 
 
-# Weights of categories and text, which only separate faults at the same place and time.
 _SAME_KINDS = 0.05
 _SAME_WORDS = 0.001
 
@@ -101,14 +95,6 @@ class AnnotatorTrace:
 
 Cluster = tuple[AnnotatorTrace, ...]
 """Traces by different annotators that mark the same fault."""
-
-
-@dataclass(frozen=True, slots=True)
-class _TraceSimilarities:
-    """Similarity matrices of the traces of a task: by box and time, and also by category and text."""
-
-    place: np.ndarray
-    all: np.ndarray
 
 
 def cluster_annotator_traces(
@@ -126,13 +112,24 @@ def cluster_annotator_traces(
         for who in sorted(traces)
         for trace in sorted(traces[who], key=get_trace_sort_key)
     ]
-    likes = _compute_trace_similarities(marks, copy)
+    # Similarity by place and time, and a small one by category and text, which only separates faults
+    # at the same place and time.
+    overlap, likeness = np.zeros((2, len(marks), len(marks)))
+    tubes = [build_trace_tube(mark.trace, copy) for mark in marks]
+    for i, j in combinations(range(len(marks)), 2):
+        if marks[i].annotator != marks[j].annotator:
+            a, b = marks[i].trace, marks[j].trace
+            overlap[i, j] = overlap[j, i] = measure_tube_overlap(tubes[i], tubes[j])
+            either = a.categories | b.categories
+            kinds = len(a.categories & b.categories) / len(either) if either else 1.0
+            text = _SAME_KINDS * kinds + _SAME_WORDS * (a.explanation == b.explanation)
+            likeness[i, j] = likeness[j, i] = overlap[i, j] + text
     group = list(range(len(marks)))
     members = {number: [number] for number in group}
-    for i, j in _match_trace_pairs(marks, likes, same_fault):
+    for i, j in _match_trace_pairs(marks, overlap, likeness, same_fault):
         left, right = members[group[i]], members[group[j]]
         people = [marks[k].annotator for k in (*left, *right)]
-        if len(set(people)) < len(people) or likes.place[np.ix_(left, right)].mean() < same_fault:
+        if len(set(people)) < len(people) or overlap[np.ix_(left, right)].mean() < same_fault:
             continue
         for k in members.pop(group[j]):
             left.append(k)
@@ -147,28 +144,8 @@ def get_trace_sort_key(trace: Trace) -> tuple[object, ...]:
     return trace.span, track, sorted(trace.categories), trace.explanation
 
 
-def _compute_trace_similarities(
-    traces: Sequence[AnnotatorTrace], copy: AnnotatorClipCopy
-) -> _TraceSimilarities:
-    area = np.zeros((len(traces), len(traces)))
-    text = np.zeros_like(area)
-    tubes = [build_trace_tube(mark.trace, copy) for mark in traces]
-    for i, j in combinations(range(len(traces)), 2):
-        a, b = traces[i], traces[j]
-        if a.annotator != b.annotator:
-            area[i, j] = area[j, i] = measure_tube_overlap(tubes[i], tubes[j])
-            text[i, j] = text[j, i] = _compute_description_similarity(a.trace, b.trace)
-    return _TraceSimilarities(area, area + text)
-
-
-def _compute_description_similarity(a: Trace, b: Trace) -> float:
-    either = a.categories | b.categories
-    kinds = len(a.categories & b.categories) / len(either) if either else 1.0
-    return _SAME_KINDS * kinds + _SAME_WORDS * (a.explanation == b.explanation)
-
-
 def _match_trace_pairs(
-    traces: Sequence[AnnotatorTrace], similarities: _TraceSimilarities, same_fault: float
+    traces: Sequence[AnnotatorTrace], overlap: np.ndarray, likeness: np.ndarray, same_fault: float
 ) -> list[tuple[int, int]]:
     """Match traces of each two annotators one to one by largest total similarity; return index pairs."""
     from scipy.optimize import linear_sum_assignment
@@ -178,7 +155,7 @@ def _match_trace_pairs(
     for a, b in combinations(sorted(set(whose.tolist())), 2):
         left, right = np.flatnonzero(whose == a), np.flatnonzero(whose == b)
         block = np.ix_(left, right)
-        alike = np.where(similarities.place[block] >= same_fault, similarities.all[block], 0.0)
+        alike = np.where(overlap[block] >= same_fault, likeness[block], 0.0)
         for row, column in zip(*linear_sum_assignment(alike, maximize=True), strict=True):
             if alike[row, column] > 0:
                 matches.append((-alike[row, column], int(left[row]), int(right[column])))
@@ -194,18 +171,13 @@ class ConsensusTrace:
     words_of: str
 
 
-@dataclass(frozen=True, slots=True)
-class TraceConsensus:
-    """Merged traces of one task in order of time, and the traces that too few annotators marked."""
-
-    standing: tuple[ConsensusTrace, ...]
-    lone: tuple[AnnotatorTrace, ...]
-
-
 def merge_annotator_traces(
     task: AnnotationTask, traces: Mapping[str, Sequence[Trace]], rule: ConsensusRule
-) -> TraceConsensus:
-    """Merge each fault that `rule.quorum` annotators marked into one trace; also list the other traces."""
+) -> tuple[list[ConsensusTrace], list[AnnotatorTrace]]:
+    """Merge each fault that `rule.quorum` annotators marked into one trace; also list the other traces.
+
+    The merged traces are in order of time, the others are sorted by annotator.
+    """
     copy = task.copies[0]
     clusters = cluster_annotator_traces(traces, copy, same_fault=rule.same_fault)
     standing = [
@@ -214,9 +186,9 @@ def merge_annotator_traces(
         if len(cluster) >= rule.quorum
     ]
     unshared = (mark for cluster in clusters if len(cluster) < rule.quorum for mark in cluster)
-    return TraceConsensus(
-        tuple(sorted(standing, key=lambda fault: get_trace_sort_key(fault.trace))),
-        tuple(sorted(unshared, key=lambda mark: (mark.annotator, get_trace_sort_key(mark.trace)))),
+    return (
+        sorted(standing, key=lambda fault: get_trace_sort_key(fault.trace)),
+        sorted(unshared, key=lambda mark: (mark.annotator, get_trace_sort_key(mark.trace))),
     )
 
 
@@ -229,76 +201,49 @@ def _merge_trace_cluster(task: AnnotationTask, cluster: Cluster, quorum: int) ->
     all others.
     """
     copy = task.copies[0]
-    far = _compute_trace_distances(cluster, copy)
+    tubes = {mark.annotator: build_trace_tube(mark.trace, copy) for mark in cluster}
+    distances = {
+        who: round(-sum(measure_tube_overlap(tube, t) for t in tubes.values() if t is not tube), 9)
+        for who, tube in tubes.items()
+    }
     span = _compute_median_span([mark.trace.span for mark in cluster], copy)
     placed = [mark for mark in cluster if mark.trace.track]
-    closest = min(placed, key=lambda mark: far[mark.annotator], default=None)
+    closest = min(placed, key=lambda mark: distances[mark.annotator], default=None)
     track: tuple[BoxAt, ...] = ()
     if closest and len(placed) >= quorum:
-        instants = _select_track_instants(closest.trace, span, copy)
-        track = _compute_median_track([mark.trace for mark in placed], instants)
+        # The key-frame times of the closest trace inside the span; its ends if boxes lie beyond them.
+        marked = [mark.at_us for mark in closest.trace.track]
+        instants = {at for at in marked if span.start_us <= at < span.end_us}
+        if marked[0] < span.start_us or not instants:
+            instants.add(span.start_us)
+        if marked[-1] >= span.end_us:
+            instants.add(max(span.start_us, copy.at_us(copy.frame_at(span.end_us - 1))))
+        track = _compute_median_track([mark.trace for mark in placed], sorted(instants))
     texts = {mark.annotator: mark.trace.explanation for mark in cluster}
-    words_of = choose_consensus_text_author(task.id, list(texts.items()), distance=far.__getitem__)
+    words_of = choose_consensus_text_author(
+        task.id, list(texts.items()), distance=distances.__getitem__
+    )
+    named = Counter(kind for mark in cluster for kind in mark.trace.categories)
     merged = Trace(
         span=span,
         track=track,
-        categories=_select_majority_categories(cluster),
+        categories=frozenset(kind for kind, n in named.items() if 2 * n > len(cluster)),
         explanation=texts.get(words_of, ""),
     )
     return ConsensusTrace(trace=merged, marked_by=tuple(sorted(texts)), words_of=words_of)
 
 
-def _compute_trace_distances(cluster: Cluster, copy: AnnotatorClipCopy) -> dict[str, float]:
-    tubes = {mark.annotator: build_trace_tube(mark.trace, copy) for mark in cluster}
-    return {
-        who: round(
-            -sum(
-                measure_tube_overlap(tube, other) for other in tubes.values() if other is not tube
-            ),
-            9,
-        )
-        for who, tube in tubes.items()
-    }
-
-
-def _select_majority_categories(cluster: Cluster) -> frozenset[Category]:
-    named = Counter(kind for mark in cluster for kind in mark.trace.categories)
-    return frozenset(kind for kind, count in named.items() if 2 * count > len(cluster))
-
-
 def _compute_median_span(spans: Sequence[TimeSpan], copy: AnnotatorClipCopy) -> TimeSpan:
     """Return the span of median start to median end, moved to the start of the frame visible then."""
-    start = _compute_median_instant([span.start_us for span in spans])
-    end = _compute_median_instant([span.end_us for span in spans])
-    on_frames = [
-        at if at in known else copy.at_us(copy.frame_at(at))
-        for at, known in (
-            (start, {span.start_us for span in spans}),
-            (end, {span.end_us for span in spans}),
-        )
-    ]
-    if on_frames[0] < on_frames[1]:
-        return TimeSpan(*on_frames)
-    return TimeSpan(start, end)
-
-
-def _compute_median_instant(instants: Sequence[int]) -> int:
-    ordered = sorted(instants)
-    half = len(ordered) // 2
-    return (ordered[half] + ordered[-1 - half]) // 2
-
-
-def _select_track_instants(
-    closest_trace: Trace, span: TimeSpan, copy: AnnotatorClipCopy
-) -> list[int]:
-    marked = [mark.at_us for mark in closest_trace.track]
-    inside = {at for at in marked if span.start_us <= at < span.end_us}
-    last = max(span.start_us, copy.at_us(copy.frame_at(span.end_us - 1)))
-    if marked[0] < span.start_us or not inside:
-        inside.add(span.start_us)
-    if marked[-1] >= span.end_us:
-        inside.add(last)
-    return sorted(inside)
+    medians, on_frames = [], []
+    for instants in ([span.start_us for span in spans], [span.end_us for span in spans]):
+        ordered = sorted(instants)
+        half = len(ordered) // 2
+        median = (ordered[half] + ordered[-1 - half]) // 2
+        medians.append(median)
+        is_known = median in instants
+        on_frames.append(median if is_known else copy.at_us(copy.frame_at(median)))
+    return TimeSpan(*(on_frames if on_frames[0] < on_frames[1] else medians))
 
 
 def _compute_median_track(traces: Sequence[Trace], instants_us: Sequence[int]) -> tuple[BoxAt, ...]:

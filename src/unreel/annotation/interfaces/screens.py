@@ -1,6 +1,6 @@
 """The six annotation screens: Label Studio configurations, allowed answers, and moving boxes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -36,15 +36,23 @@ def convert_key_frames_to_traces(
     explanation: str = "",
 ) -> tuple[Trace, ...]:
     """Return the traces that a moving box means: one for each range of frames that show the box."""
-    return tuple(
-        Trace(
-            span=TimeSpan(copy.at_us(run[0].frame - 1), copy.at_us(_get_last_frame(run, copy))),
-            track=tuple(BoxAt(copy.at_us(key.frame - 1), key.box) for key in run),
-            categories=categories,
-            explanation=explanation,
+    runs: list[list[ScreenKeyFrame]] = []
+    for key in keys:
+        if not runs or not runs[-1][-1].enabled:
+            runs.append([])
+        runs[-1].append(key)
+    traces = []
+    for run in runs:
+        last = copy.n_frames if run[-1].enabled else run[-1].frame  # from 1
+        traces.append(
+            Trace(
+                span=TimeSpan(copy.at_us(run[0].frame - 1), copy.at_us(last)),
+                track=tuple(BoxAt(copy.at_us(key.frame - 1), key.box) for key in run),
+                categories=categories,
+                explanation=explanation,
+            )
         )
-        for run in _iter_visible_runs(keys)
-    )
+    return tuple(traces)
 
 
 def convert_trace_to_key_frames(
@@ -69,22 +77,6 @@ def convert_trace_to_key_frames(
         )
         for frame in sorted(boxes)
     )
-
-
-def _iter_visible_runs(keys: Sequence[ScreenKeyFrame]) -> Iterator[list[ScreenKeyFrame]]:
-    run: list[ScreenKeyFrame] = []
-    for key in keys:
-        run.append(key)
-        if not key.enabled:
-            yield run
-            run = []
-    if run:
-        yield run
-
-
-def _get_last_frame(run: Sequence[ScreenKeyFrame], copy: AnnotatorClipCopy) -> int:
-    """Return the last frame (from 1) on which a box of the continuous range `run` is visible."""
-    return copy.n_frames if run[-1].enabled else run[-1].frame
 
 
 LONGEST_QUESTION = 300
@@ -130,21 +122,39 @@ def get_annotation_screen(
     interface: AnnotationInterface, *, question: str = ""
 ) -> AnnotationScreen:
     """Return the annotation screen of an interface; only `pass-fail` takes a `question`."""
-    _require_valid_question(interface, question)
+    if interface is AnnotationInterface.PASS_FAIL:
+        if not question.strip() or len(question) > LONGEST_QUESTION:
+            raise InvalidSettingError(
+                "question",
+                f"pass-fail asks one question, got {len(question)} characters",
+                f"Give a question of up to {LONGEST_QUESTION} characters that yes answers",
+            )
+        # Label Studio replaces a word after `$` with the value of that name in the task's data.
+        if "$" in question or sanitise_line(question) != question:
+            raise InvalidSettingError(
+                "question",
+                f"a screen cannot show {question!a}",
+                "Write plain words on one line, without `$`",
+            )
+    elif question:
+        raise InvalidSettingError(
+            "question",
+            f"the screen {interface.value} asks its own question",
+            "Leave it out, or use pass-fail",
+        )
     config = _read_package_file("configs", f"{interface.value}.xml").replace(
         _QUESTION, quoteattr(question)
     )
+    hotkeys = {
+        tag.attrib["hotkey"]: tag.get("alias", tag.attrib["value"])
+        for tag in _parse_screen_config(config).iter()
+        if "hotkey" in tag.attrib
+    }
     return AnnotationScreen(
         interface=interface,
         config=config,
         guidelines=_read_package_file("guidelines", f"{interface.value}.html"),
-        hotkeys=MappingProxyType(
-            {
-                tag.attrib["hotkey"]: tag.get("alias", tag.attrib["value"])
-                for tag in _parse_screen_config(config).iter()
-                if "hotkey" in tag.attrib
-            }
-        ),
+        hotkeys=MappingProxyType(hotkeys),
     )
 
 
@@ -152,8 +162,19 @@ def get_annotation_screen(
 def get_screen_controls(interface: AnnotationInterface) -> Mapping[str, ScreenControl]:
     """Return the input controls of the annotation screen of an interface, by name."""
     tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
-    controls = (_build_control(tag) for tag in tree.iter() if tag.tag in _KINDS)
-    return MappingProxyType({control.name: control for control in controls})
+    controls = {}
+    for tag in tree.iter():
+        if tag.tag in _KINDS:
+            choices = (choice.get("alias", choice.attrib["value"]) for choice in tag.iter("Choice"))
+            controls[tag.attrib["name"]] = ScreenControl(
+                name=tag.attrib["name"],
+                about=tag.attrib["toName"],
+                kind=_KINDS[tag.tag],
+                per_region=tag.tag == "VideoRectangle" or tag.get("perRegion") == "true",
+                several=tag.get("choice") == "multiple",
+                words=frozenset(choices),
+            )
+    return MappingProxyType(controls)
 
 
 @cache
@@ -161,43 +182,6 @@ def get_box_labels(interface: AnnotationInterface) -> frozenset[str]:
     """Return the labels that a box may have on the annotation screen of an interface."""
     tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
     return frozenset(tag.attrib["value"] for tag in tree.iter("Label"))
-
-
-def _build_control(tag: ET.Element) -> ScreenControl:
-    choices = (choice.get("alias", choice.attrib["value"]) for choice in tag.iter("Choice"))
-    return ScreenControl(
-        name=tag.attrib["name"],
-        about=tag.attrib["toName"],
-        kind=_KINDS[tag.tag],
-        per_region=tag.tag == "VideoRectangle" or tag.get("perRegion") == "true",
-        several=tag.get("choice") == "multiple",
-        words=frozenset(choices),
-    )
-
-
-def _require_valid_question(interface: AnnotationInterface, question: str) -> None:
-    setting = "question"
-    if interface is not AnnotationInterface.PASS_FAIL:
-        if question:
-            raise InvalidSettingError(
-                setting,
-                f"the screen {interface.value} asks its own question",
-                "Leave it out, or use pass-fail",
-            )
-        return
-    if not question.strip() or len(question) > LONGEST_QUESTION:
-        raise InvalidSettingError(
-            setting,
-            f"pass-fail asks one question, got {len(question)} characters",
-            f"Give a question of up to {LONGEST_QUESTION} characters that yes answers",
-        )
-    # Label Studio replaces a word after `$` with the value of that name in the task's data.
-    if "$" in question or sanitise_line(question) != question:
-        raise InvalidSettingError(
-            setting,
-            f"a screen cannot show {question!a}",
-            "Write plain words on one line, without `$`",
-        )
 
 
 def _parse_screen_config(config: str) -> ET.Element:
