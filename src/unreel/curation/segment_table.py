@@ -72,19 +72,18 @@ class SegmentTable:
             build_inputs: Function from a row to the additional inputs of its request.
             columns: Columns of the row that `build_inputs` reads.
         """
-        return ReiterableStream(lambda: self._subjects(build_inputs, columns))
 
-    def _subjects(
-        self, build_inputs: Callable[[Row], Given], columns: Sequence[str]
-    ) -> Iterator[CurationStepRequest]:
-        for batch in self.rows.batches(("clip", "name", "location", *columns)):
-            for row in batch.to_pylist():
-                yield CurationStepRequest(
-                    clip=read_clip_id(row["clip"].hex(), PIECES),
-                    name=row["name"],
-                    location=row["location"],
-                    given=build_inputs(row),
-                )
+        def iter_requests() -> Iterator[CurationStepRequest]:
+            for batch in self.rows.batches(("clip", "name", "location", *columns)):
+                for row in batch.to_pylist():
+                    yield CurationStepRequest(
+                        clip=read_clip_id(row["clip"].hex(), PIECES),
+                        name=row["name"],
+                        location=row["location"],
+                        given=build_inputs(row),
+                    )
+
+        return ReiterableStream(iter_requests)
 
     def strings(self, name: str) -> NDArray[np.object_]:
         """Return the text column `name` as an array of shared strings, for columns of few distinct texts."""
@@ -139,14 +138,28 @@ class SegmentWorkDirectory:
     def write(
         self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]
     ) -> CurationStepResult:
-        leaving = ExcludedSegmentWriter(self.folder, step)
-        rows = write_working_table(
-            self.folder,
-            f"{step}.rows",
-            _iter_segment_rows(stream, leaving),
-            _build_segment_schema(),
+        import pyarrow as pa
+
+        writer = ExcludedSegmentWriter(self.folder, step)
+
+        def iter_rows() -> Iterator[dict[str, Any]]:
+            for item in stream:
+                if isinstance(item, ExcludedSegment):
+                    writer.add(item)
+                else:
+                    yield _build_segment_row(item)
+
+        binary, texts = pa.binary(), ("name", "location", "label", "family", "group", "length_s")
+        schema = pa.schema(
+            [
+                *((name, pa.binary(32)) for name in ("id", "clip", "source")),
+                *((name, pa.string()) for name in texts),
+                *((name, pa.int64()) for name in ("pixels", "size_bytes")),
+                *((name, binary) for name in ("piece", "shots", "sketch", "hashes")),
+            ]
         )
-        return CurationStepResult(segments=SegmentTable(rows=rows), left_out=leaving.end())
+        rows = write_working_table(self.folder, f"{step}.rows", iter_rows(), schema)
+        return CurationStepResult(segments=SegmentTable(rows=rows), left_out=writer.end())
 
     def write_exclusions(self, step: str, excluded: Iterable[ExcludedSegment]) -> SegmentExclusions:
         leaving = ExcludedSegmentWriter(self.folder, step)
@@ -195,57 +208,20 @@ def deduplicate_segments(
     for group in groups:
         keep[group if len(set(labels[group])) > 1 else group[1:]] = False
     same = SegmentTable(rows=segments.rows.reordered(np.concatenate(groups)))
-    return segments.where(keep), _iter_content_duplicates(
-        same, [len(group) for group in groups], step
-    )
 
+    def iter_duplicates() -> Iterator[ExcludedSegment]:
+        walk = iter(same)
+        for size in map(len, groups):
+            group = list(islice(walk, size))
+            names = ", ".join(segment.entry.name for segment in group)
+            if len({segment.entry.label for segment in group}) > 1:
+                detail = f"real under one of these names and generated under another: {names}"
+                yield from (segment.left_out(step, CONTRADICTION, detail) for segment in group)
+            else:
+                detail = f"the bytes of {group[0].entry.name}"
+                yield from (segment.left_out(step, "duplicate", detail) for segment in group[1:])
 
-def _iter_content_duplicates(
-    same_segments: SegmentTable, sizes: Sequence[int], step: str
-) -> Iterator[ExcludedSegment]:
-    """Yield the exclusions of duplicates; `same_segments` lists groups of equal segments with these `sizes`."""
-    walk = iter(same_segments)
-    for size in sizes:
-        group = list(islice(walk, size))
-        names = [segment.entry.name for segment in group]
-        if len({segment.entry.label for segment in group}) > 1:
-            detail = (
-                f"real under one of these names and generated under another: {', '.join(names)}"
-            )
-            yield from (segment.left_out(step, CONTRADICTION, detail) for segment in group)
-        else:
-            detail = f"the bytes of {names[0]}"
-            yield from (segment.left_out(step, "duplicate", detail) for segment in group[1:])
-
-
-def _build_segment_schema() -> Any:
-    import pyarrow as pa
-
-    texts = ("name", "location", "label", "family", "group", "length_s")
-    return pa.schema(
-        [
-            ("id", pa.binary(32)),
-            ("clip", pa.binary(32)),
-            ("source", pa.binary(32)),
-            *((name, pa.string()) for name in texts),
-            ("pixels", pa.int64()),
-            ("size_bytes", pa.int64()),
-            ("piece", pa.binary()),
-            ("shots", pa.binary()),
-            ("sketch", pa.binary()),
-            ("hashes", pa.binary()),
-        ]
-    )
-
-
-def _iter_segment_rows(
-    stream: Iterable[ClipSegment | ExcludedSegment], writer: ExcludedSegmentWriter
-) -> Iterator[dict[str, Any]]:
-    for item in stream:
-        if isinstance(item, ExcludedSegment):
-            writer.add(item)
-        else:
-            yield _build_segment_row(item)
+    return segments.where(keep), iter_duplicates()
 
 
 def _build_segment_row(segment: ClipSegment) -> dict[str, Any]:
@@ -276,12 +252,11 @@ def _parse_segment(
     segment = _PIECE.validate_json(stored)
     if shots is None and sketch is None:
         return segment
-    fingerprint = (
-        None if sketch is None or hashes is None else ClipFingerprint(sketch=sketch, hashes=hashes)
-    )
-    return replace(
-        segment, shots=() if shots is None else _SHOTS.validate_json(shots), fingerprint=fingerprint
-    )
+    fingerprint = None
+    if sketch is not None and hashes is not None:
+        fingerprint = ClipFingerprint(sketch=sketch, hashes=hashes)
+    measured = () if shots is None else _SHOTS.validate_json(shots)
+    return replace(segment, shots=measured, fingerprint=fingerprint)
 
 
 class CurationGlobalSettings(RecipeSection):

@@ -28,9 +28,8 @@ from unreel.curation.segment import (
     ScannedFileWithFingerprint,
     filter_segments,
 )
-from unreel.curation.segment_table import CurationJob, CurationState, SegmentTable
+from unreel.curation.segment_table import CurationJob, CurationState
 from unreel.curation.step_execution import Given, VersionedCurationStep
-from unreel.engine.stage import Row
 from unreel.media.fingerprint import compute_clip_fingerprint, find_frame_borders
 from unreel.media.reader import MediaReader
 from unreel.media.render import CroppedFrameRange, PixelCrop
@@ -323,7 +322,9 @@ def draw_target_lengths(
     rank[by_rank] = np.arange(len(by_rank))
     ranks = rank[real_lengths.own]
     by_length = np.lexsort((real_lengths.names, ranks))
-    targets = _compute_quantiles(np.sort(rank[wanted]), len(ranks))
+    # The quantiles of the wanted lengths: the middle of each of equal parts.
+    n, n_wanted = len(ranks), len(wanted)
+    targets = np.sort(rank[wanted])[(2 * np.arange(n) + 1) * n_wanted // (2 * n or 1)]
     enough = np.searchsorted(ranks[by_length], targets)
     draw = random.Random(seed)  # noqa: S311  a repeatable draw, no secret
     lengths = np.full(len(ranks), TOO_SHORT)
@@ -340,12 +341,6 @@ def draw_target_lengths(
             free[chosen], free[-1] = free[-1], free[chosen]
             lengths[free.pop()] = by_rank[targets[index]]
     return lengths
-
-
-def _compute_quantiles(ordered: NDArray[np.integer], n: int) -> NDArray[np.integer]:
-    """Return `n` quantiles of the sorted values: the middle of each of `n` equal parts."""
-    middles: NDArray[np.integer] = ordered[(2 * np.arange(n) + 1) * len(ordered) // (2 * n or 1)]
-    return middles
 
 
 LENGTHS = "lengths"
@@ -370,51 +365,42 @@ def run_lengths_step(
         name=LENGTHS, version=1, settings={"seed": seed}, finds=TypeAdapter(SegmentTargetLength)
     )
     segments = state.segments
-    subjects = segments.subjects(_build_length_step_input, ("id", "label", "length_s"))
-    lengths = job.context.run_cached(
-        step, subjects, lambda: _build_target_length_lookup(segments, seed=seed)
+
+    def decide() -> Callable[[int], SegmentTargetLength]:
+        real = segments.strings("label") == Label.REAL.value
+        codes, spelled = segments.codes("length_s")
+        lengths_s = [Fraction(text) for text in spelled.to_pylist()]
+        if real.all() or not real.any():
+            return lambda _: SegmentTargetLength()
+        ids = segments.rows.digests("id")
+        real_lengths = ClipLengths(lengths_s=lengths_s, own=codes[real], names=ids[real])
+        targets = np.full(len(segments), _STAYS)
+        targets[real] = draw_target_lengths(real_lengths, codes[~real], seed=seed)
+
+        def get_length(index: int) -> SegmentTargetLength:
+            target = targets[index]
+            if target in {_STAYS, TOO_SHORT}:
+                return SegmentTargetLength(too_short=bool(target == TOO_SHORT))
+            return SegmentTargetLength(length_s=lengths_s[target])
+
+        return get_length
+
+    def trim(segment: ClipSegment, target: SegmentTargetLength) -> ClipSegment | ExcludedSegment:
+        if target.too_short:
+            detail = f"{float(segment.length_s):.2f} s; the shortest remaining length is longer"
+            return segment.left_out(LENGTHS, "too-short", detail)
+        if target.length_s is None:
+            return segment
+        cut = segment.cut
+        if target.length_s < segment.length_s:
+            cut = replace(cut, length_s=target.length_s)
+        return replace(segment, cut=cut, length_s=target.length_s)
+
+    requests = segments.subjects(
+        lambda row: {"piece": row["id"].hex(), "label": row["label"], "length_s": row["length_s"]},
+        ("id", "label", "length_s"),
     )
+    lengths = job.context.run_cached(step, requests, decide)
     return state.after(
-        job.directory.write(LENGTHS, filter_segments(LENGTHS, segments, lengths, _trim_segment))
+        job.directory.write(LENGTHS, filter_segments(LENGTHS, segments, lengths, trim))
     )
-
-
-def _build_length_step_input(row: Row) -> Given:
-    return {"piece": row["id"].hex(), "label": row["label"], "length_s": row["length_s"]}
-
-
-def _build_target_length_lookup(
-    segments: SegmentTable, *, seed: int
-) -> Callable[[int], SegmentTargetLength]:
-    real = segments.strings("label") == Label.REAL.value
-    codes, spelled = segments.codes("length_s")
-    lengths_s = [Fraction(text) for text in spelled.to_pylist()]
-    if real.all() or not real.any():
-        return lambda _: SegmentTargetLength()
-    ids = segments.rows.digests("id")
-    lasting = ClipLengths(lengths_s=lengths_s, own=codes[real], names=ids[real])
-    targets = np.full(len(segments), _STAYS)
-    targets[real] = draw_target_lengths(lasting, codes[~real], seed=seed)
-
-    def lookup(index: int) -> SegmentTargetLength:
-        if targets[index] == _STAYS:
-            return SegmentTargetLength()
-        too_short = bool(targets[index] == TOO_SHORT)
-        return SegmentTargetLength(
-            length_s=None if too_short else lengths_s[targets[index]], too_short=too_short
-        )
-
-    return lookup
-
-
-def _trim_segment(
-    segment: ClipSegment, length: SegmentTargetLength
-) -> ClipSegment | ExcludedSegment:
-    if length.too_short:
-        detail = f"{float(segment.length_s):.2f} s; the shortest remaining length is longer"
-        return segment.left_out(LENGTHS, "too-short", detail)
-    if length.length_s is None:
-        return segment
-    shorter = length.length_s < segment.length_s
-    cut = replace(segment.cut, length_s=length.length_s) if shorter else segment.cut
-    return replace(segment, cut=cut, length_s=length.length_s)
