@@ -22,7 +22,6 @@ from unreel.curation.clip_screens import build_clip_screen, read_screen_decision
 from unreel.curation.clip_screens import run_screen_step as run_screen
 from unreel.curation.describe import run_cluster_step as run_cluster
 from unreel.curation.describe import run_describe_step as run_describe
-from unreel.curation.duplicates import run_duplicates_step as run_duplicates
 from unreel.curation.freeze.media import run_first_frames_step as run_first_frames
 from unreel.curation.freeze.step import (
     SplitCandidate,
@@ -35,10 +34,18 @@ from unreel.curation.inject.clip_injection import run_inject_step as run_inject
 from unreel.curation.normalise import SegmentRenderSettings
 from unreel.curation.normalise import run_render_step as run_render
 from unreel.curation.recipe import SPLITS, CurationRecipe, FreezeRecipeSection, SourceRecipeSection
-from unreel.curation.segment import GIVE_LICENCE, NO_LICENCE, QUARANTINE, REJECTED
-from unreel.curation.segment_table import CurationJob, CurationState, SegmentWorkDirectory
+from unreel.curation.segment import (
+    GIVE_LICENCE,
+    NO_LICENCE,
+    QUARANTINE,
+    REJECTED,
+    CurationJob,
+    CurationState,
+    SegmentWorkDirectory,
+)
 from unreel.curation.shots import FileScanSettings, ShotDetectorSettings
 from unreel.curation.shots import run_crop_step as run_crop
+from unreel.curation.shots import run_duplicates_step as run_duplicates
 from unreel.curation.shots import run_lengths_step as run_lengths
 from unreel.curation.shots import run_scan_step as run_scan
 from unreel.curation.shots import run_split_step as run_split

@@ -28,8 +28,13 @@ from unreel.curation.audit.label_leaks import (
     audit_label_leaks,
 )
 from unreel.curation.recipe import AuditRecipeSection
-from unreel.curation.segment import ClipSegment
-from unreel.curation.segment_table import AuditSummary, CurationJob, CurationState, ReiterableStream
+from unreel.curation.segment import (
+    AuditSummary,
+    ClipSegment,
+    CurationJob,
+    CurationState,
+    ReiterableStream,
+)
 from unreel.curation.step_execution import (
     Given,
     VersionedCurationStep,

@@ -41,13 +41,15 @@ from unreel.curation.normalise import (
     store_clip_by_hash,
 )
 from unreel.curation.recipe import InjectRecipeSection
-from unreel.curation.segment import ClipSegment, ExcludedSegment, format_digest_hex
-from unreel.curation.segment_table import (
+from unreel.curation.segment import (
+    ClipSegment,
     CurationJob,
     CurationState,
     CurationStepResult,
+    ExcludedSegment,
     ReiterableStream,
     deduplicate_segments,
+    format_digest_hex,
 )
 from unreel.curation.step_execution import Given, VersionedCurationStep
 from unreel.engine.location import StorageLocation
