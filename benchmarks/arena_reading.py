@@ -26,8 +26,8 @@ from peak_memory import peak_mib
 from facts import FACTS as DRAWN
 from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
 from unreel.arena.run.question_plan import SeasonReviewer
-from unreel.arena.season.clip_set import CONTROLS, METADATA, open_season_clip_facts_table
 from unreel.arena.season.folder import SET, EnteredReviewer, SeasonEntrants, SeasonFolder
+from unreel.arena.season.scenes import CONTROLS, METADATA, open_season_clip_facts_table
 from unreel.benchmarks.questions import PlannedQuestion
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings

@@ -18,28 +18,31 @@ from unreel.annotation.campaign import (
     Annotator,
     AnnotatorClipCopy,
     Campaign,
-    TaskAssignment,
-)
-from unreel.annotation.campaign_push import AssignmentPushRequest
-from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
-from unreel.annotation.interfaces.screens import AnnotationScreen, get_annotation_screen
-from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
     RatingAnswer,
     ScreeningAnswer,
+    TaskAssignment,
     TraceAnswer,
     Value,
     VoteAnswer,
+)
+from unreel.annotation.campaign_push import AssignmentPushRequest
+from unreel.annotation.interfaces.label_studio_tasks import (
+    TASK_KEY,
+    AnnotationScreen,
+    build_label_studio_results,
+    get_annotation_screen,
 )
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import (
     LabelStudioClient,
     LabelStudioConnection,
+    create_annotator_accounts,
     iter_studio_project_tasks,
+    read_account_passwords,
 )
 from unreel.annotation.studio.projects import read_stored_projects
-from unreel.annotation.studio.server import create_annotator_accounts, read_account_passwords
 from unreel.core.box import Box
 from unreel.core.content_ids import digest
 from unreel.core.judgement import Label, Rating

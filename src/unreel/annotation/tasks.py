@@ -12,16 +12,14 @@ from random import Random
 
 from unreel.annotation.browser_copies import ClipCopyRequest
 from unreel.annotation.campaign import (
+    VALUES,
     AnnotationInterface,
     AnnotationTask,
     AnnotatorClipCopy,
-    PrefillStudyArm,
-    TaskAssignment,
-)
-from unreel.annotation.judgements import (
-    VALUES,
     PreferenceAnswer,
+    PrefillStudyArm,
     RatingAnswer,
+    TaskAssignment,
     TraceAnswer,
     Value,
     VoteAnswer,

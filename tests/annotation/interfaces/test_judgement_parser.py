@@ -13,20 +13,23 @@ from hypothesis import strategies as st
 from annotation.interfaces.drawn_boxes import box_on
 from annotation.interfaces.examples import copies, pair, single, task_for, traced
 from pace import slowness
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
-from unreel.annotation.interfaces.label_studio_tasks import (
-    build_label_studio_results,
-    parse_judgement,
-)
-from unreel.annotation.interfaces.screens import convert_trace_to_key_frames, get_screen_controls
-from unreel.annotation.judgements import (
+from unreel.annotation.campaign import (
     VALUES,
+    AnnotationInterface,
+    AnnotationTask,
+    AnnotatorClipCopy,
     PreferenceAnswer,
     QuarantineReason,
     RatingAnswer,
     SubmissionQuarantine,
     TraceAnswer,
     Value,
+)
+from unreel.annotation.interfaces.label_studio_tasks import (
+    build_label_studio_results,
+    convert_trace_to_key_frames,
+    get_screen_controls,
+    parse_judgement,
 )
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError

@@ -7,18 +7,21 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from annotation.interfaces.examples import copy_of, pair, single, task_for
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, TaskAssignment
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    TaskAssignment,
+    TraceAnswer,
+    VoteAnswer,
+)
 from unreel.annotation.interfaces.label_studio_tasks import (
+    AnnotationScreen,
     build_label_studio_task_data,
     build_prefilled_results,
-    parse_judgement,
-)
-from unreel.annotation.interfaces.screens import (
-    AnnotationScreen,
     get_annotation_screen,
     get_screen_controls,
+    parse_judgement,
 )
-from unreel.annotation.judgements import TraceAnswer, VoteAnswer
 from unreel.core.box import Box
 from unreel.core.errors import InvalidSettingError
 from unreel.core.judgement import Label

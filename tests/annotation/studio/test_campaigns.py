@@ -19,15 +19,17 @@ from studio_campaigns import (
     prepare,
     sign_in,
 )
-from unreel.annotation.campaign import AnnotationInterface, PrefillStudyArm, TaskAssignment
-from unreel.annotation.campaign_push import push_assignments
-from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
-from unreel.annotation.judgements import (
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    PrefillStudyArm,
     QuarantineReason,
     ScreeningAnswer,
     SubmissionQuarantine,
+    TaskAssignment,
     VoteAnswer,
 )
+from unreel.annotation.campaign_push import push_assignments
+from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from unreel.annotation.agreement import CampaignAgreement
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SettledTask
 from unreel.annotation.publishing.publishable_campaign import (
@@ -22,6 +21,7 @@ from unreel.annotation.publishing.publishable_campaign import (
     score_annotators,
     write_consensus_and_answers,
 )
+from unreel.annotation.quality import CampaignAgreement
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.human_scores import (

@@ -18,22 +18,20 @@ from typing import Any
 
 from unreel.annotation.campaign import (
     AnnotationInterface,
+    AnnotationRecord,
     AnnotationTask,
     Campaign,
     PrefillStudyArm,
+    QuarantineReason,
+    SubmissionQuarantine,
     TaskAssignment,
+    Value,
 )
 from unreel.annotation.interfaces.label_studio_tasks import (
     TASK_KEY,
     Result,
     build_prefilled_results,
     parse_judgement,
-)
-from unreel.annotation.judgements import (
-    AnnotationRecord,
-    QuarantineReason,
-    SubmissionQuarantine,
-    Value,
 )
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import (
