@@ -180,8 +180,8 @@ class EvalRun:
         usable = (e for e in stats.watch(benchmark) if recipe.split in {None, e.split})
         chosen: Iterator[Entry] = itertools.islice(usable, recipe.limit)
         if recipe.limit is not None and recipe.choice == "balanced":
-            choice = sample_balanced_entries(usable, recipe.limit, seed=recipe.seed)
-            stats.drawn, chosen = choice.drawn, iter(choice.entries)
+            sample, stats.drawn = sample_balanced_entries(usable, recipe.limit, seed=recipe.seed)
+            chosen = iter(sample)
         first = next(chosen, None)
         if first is None:
             raise stats.nothing(str(self.benchmark_path), recipe.split)

@@ -167,7 +167,7 @@ def _select_training_entries(
     """Return baselines' training clips, all or a sample if limited, independent of the entrants."""
     if limit is None:
         return entries
-    return sample_balanced_entries(entries, _LESSONS * limit, seed=seed).entries
+    return sample_balanced_entries(entries, _LESSONS * limit, seed=seed)[0]
 
 
 def _verify_checksums(root: Path) -> str:

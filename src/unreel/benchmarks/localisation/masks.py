@@ -6,7 +6,7 @@ folder `masks` next to the folder `videos`; a clip without a mask is real.
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -97,7 +97,7 @@ def _read_masked_clip(root: Path, video: str, mask: str | None, reader: "MediaRe
         if isinstance(frames, Failure):
             return Rejected(mask, str(frames))
         masks = [
-            (convert_to_microseconds(frame.at_s), _binarise_mask(frame.rgb()))
+            (convert_to_microseconds(frame.at_s), frame.rgb().max(axis=2) >= _BRIGHT)
             for frame in frames.frames
         ]
         if masks[-1][0] >= duration_us:
@@ -114,8 +114,3 @@ def _read_masked_clip(root: Path, video: str, mask: str | None, reader: "MediaRe
             width=facts.video.width, height=facts.video.height, duration_us=duration_us
         ),
     )
-
-
-def _binarise_mask(pixels: Any) -> MaskPixels:
-    bright: MaskPixels = pixels.max(axis=2) >= _BRIGHT
-    return bright
