@@ -188,9 +188,8 @@ def _compare_reviewer_pair(
             "Compare runs over one benchmark: `unreel eval` adds missing answers",
         )
     if not by_name:
-        first_truth, second_truth = _get_truth_lookup(first.rows), _get_truth_lookup(second.rows)
         for i, j in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
-            if first_truth(i) != second_truth(j):
+            if _get_truth_key(first.rows, i) != _get_truth_key(second.rows, j):
                 clips = "+".join(list_subject_clips(first.rows[i].subject))
                 raise InvalidSettingError(
                     _RUNS,
@@ -215,10 +214,18 @@ def _compare_reviewer_pair(
         for name in paired.names
         if figures.counts(name) == counted
     }
-    tested = [
-        known[name].difference(name, reach=_get_metric_range_width(first, name))
-        for name in _select_metrics(first, [*known], metrics)
-    ]
+    tested = []
+    for name in _select_metrics(first, [*known], metrics):
+        # The largest possible difference of the metric or its variant; infinity if unknown.
+        plain = name.partition(": ")[0]
+        ranges = (
+            figure.range
+            for figure in figures
+            if plain == figure.metric or plain.startswith(f"{figure.metric}-")
+        )
+        low, high = next(ranges, (0.0, math.inf))
+        tested.append(known[name].difference(name, reach=high - low))
+
     comparison = Comparison(
         first=first_name,
         second=second_name,
@@ -312,8 +319,9 @@ def _copy_clip_identity(
     return replace(row, subject=identity.subject, source=identity.source, creator=identity.creator)
 
 
-def _get_truth_lookup(rows: Rows) -> Callable[[int], Any]:
-    return rows.truth_mark if isinstance(rows, ScoredQuestionColumns) else lambda i: rows[i].truth
+def _get_truth_key(rows: Rows, index: int) -> Any:
+    """Return a key that is equal if, and only if, the ground truths are equal."""
+    return rows.truth_mark(index) if isinstance(rows, ScoredQuestionColumns) else rows[index].truth
 
 
 def _mask_outcomes(
@@ -343,15 +351,6 @@ def _select_metrics(
             raise UnknownNameError("metric", name, known)
         chosen.update(dict.fromkeys(matches))
     return [*chosen]
-
-
-def _get_metric_range_width(reviewer: ComparedReviewer, metric: str) -> float:
-    """Return the largest possible difference of a metric or its variant; infinity if unknown."""
-    plain = metric.partition(": ")[0]
-    for figure in reviewer.instrument.figures:
-        if plain == figure.metric or plain.startswith(f"{figure.metric}-"):
-            return figure.range[1] - figure.range[0]
-    return math.inf
 
 
 def _compute_reviewer_metrics(

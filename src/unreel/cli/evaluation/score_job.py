@@ -16,7 +16,6 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import EnvironmentSettings, read_environment_settings
 from unreel.evaluation.explanation_scores import (
     ExplanationJudges,
-    MiniLmEncoder,
     ReasonSimilarityScorer,
     build_explanation_judge,
     open_answer_file_rulings,
@@ -26,6 +25,7 @@ from unreel.evaluation.judge import JudgeRulingStore
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scoring import Rows, score_run
 from unreel.protocols.protocol import Mode, Protocol
+from unreel.reviewers.sentence_embeddings import MiniLmEncoder
 
 TextScorer = ExplanationJudges | ReasonSimilarityScorer
 
