@@ -54,7 +54,16 @@ def read_parquet_rows(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
             reply = _run_task("rows", path, request)
             for line in reply.blobs[0].splitlines():
                 number += 1
-                yield _parse_row(path, line, number)
+                if len(line) > ROW_BYTES:
+                    problem = f"a row of more than {ROW_BYTES} bytes"
+                    raise UnreadableSourceError(str(path), problem, "Shorten its cells")
+                try:
+                    row = parse_json(line)
+                except InvalidValueError as error:
+                    row = Rejected(f"row {number}", str(error))
+                if not isinstance(row, dict | Rejected):
+                    row = Rejected(f"row {number}", "the cells cannot be read. Correct them")
+                yield row
             following = reply.header["next"]
             if following is not None and not (isinstance(following, int) and following > first):
                 raise UnreadableSourceError(str(path), "its rows do not advance", _REMEDY)
@@ -62,20 +71,6 @@ def read_parquet_rows(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
 
 
 _REMEDY = "Check the path, or write the table again"
-
-
-def _parse_row(path: Path, line: bytes, number: int) -> Mapping[str, Any] | Rejected:
-    if len(line) > ROW_BYTES:
-        raise UnreadableSourceError(
-            str(path), f"a row of more than {ROW_BYTES} bytes", "Shorten its cells"
-        )
-    try:
-        row = parse_json(line)
-    except InvalidValueError as error:
-        return Rejected(f"row {number}", str(error))
-    if isinstance(row, dict):
-        return row
-    return Rejected(f"row {number}", "its cells cannot be read. Correct them")
 
 
 def _read_shape(path: Path) -> tuple[tuple[str, ...], int, int]:

@@ -127,13 +127,20 @@ def compare_reviewers(
     ]
     gaps = [gap for _, tests in compared for gap in tests if gap is not None]
     corrected = iter(adjust_p_values_by_holm([gap.p for gap in gaps]))
+    comparisons = []
+    for comparison, tests in compared:
+        differences = []
+        for difference, test in zip(comparison.differences, tests, strict=True):
+            if test is None:
+                differences.append(difference)
+                continue
+            p = next(corrected)
+            # The smallest detectable difference, if this one is not significant.
+            detectable = None if p < _ALPHA else test.detectable(_ALPHA / max(1, len(gaps)))
+            differences.append(replace(difference, p_corrected=p, detectable=detectable))
+        comparisons.append(replace(comparison, differences=tuple(differences)))
     return Comparisons(
-        instrument=first.instrument,
-        comparisons=tuple(
-            _add_corrected_p_values(comparison, tests, corrected, alpha=_ALPHA / max(1, len(gaps)))
-            for comparison, tests in compared
-        ),
-        n_tests=len(gaps),
+        instrument=first.instrument, comparisons=tuple(comparisons), n_tests=len(gaps)
     )
 
 
@@ -149,25 +156,6 @@ def disambiguate_reviewers(reviewers: Sequence[tuple[str, Condition]]) -> list[s
         unique.append(name if alone else next(text for text in numbered if text not in used))
         used.add(unique[-1])
     return unique
-
-
-def _add_corrected_p_values(
-    comparison: Comparison,
-    tests: Sequence[DifferenceTestResult | None],
-    corrected: Iterator[float],
-    *,
-    alpha: float,
-) -> Comparison:
-    """Add corrected p-values and, to insignificant differences, the smallest detectable difference."""
-    differences = []
-    for difference, test in zip(comparison.differences, tests, strict=True):
-        if test is None:
-            differences.append(difference)
-            continue
-        p = next(corrected)
-        detectable = None if p < _ALPHA else test.detectable(alpha)
-        differences.append(replace(difference, p_corrected=p, detectable=detectable))
-    return replace(comparison, differences=tuple(differences))
 
 
 def _compare_reviewer_pair(

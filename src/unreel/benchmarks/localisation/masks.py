@@ -41,9 +41,12 @@ def convert_masks_to_traces(
     runs: list[tuple[list[BoxAt], int]] = []
     open_run: list[BoxAt] = []
     for at_us, mask in masks:
-        box = _find_mask_box(mask)
-        if box is not None:
-            open_run.append(BoxAt(at_us, box))
+        rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+        if len(rows):
+            height, width = mask.shape
+            x0, x1 = float(columns[0] / width), float((columns[-1] + 1) / width)
+            y0, y1 = float(rows[0] / height), float((rows[-1] + 1) / height)
+            open_run.append(BoxAt(at_us, Box(x0, y0, x1, y1)))
         elif open_run:
             runs.append((open_run, at_us))
             open_run = []
@@ -51,19 +54,6 @@ def convert_masks_to_traces(
         runs.append((open_run, end_us))
     return tuple(
         Trace(span=TimeSpan(track[0].at_us, end), track=tuple(track)) for track, end in runs
-    )
-
-
-def _find_mask_box(mask: MaskPixels) -> Box | None:
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if not len(rows):
-        return None
-    height, width = mask.shape
-    return Box(
-        float(columns[0] / width),
-        float(rows[0] / height),
-        float((columns[-1] + 1) / width),
-        float((rows[-1] + 1) / height),
     )
 
 
