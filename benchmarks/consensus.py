@@ -18,13 +18,13 @@ from typing import Final
 
 import numpy as np
 
+from opinions import UnstoredOpinion
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     ConsensusMethod,
     ConsensusRule,
     SettledTask,
-    UnstoredOpinion,
     get_categorical_answer,
 )
 from unreel.annotation.judgements import VoteAnswer

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from opinions import rated, said, task, trace, traced
+from opinions import UnstoredOpinion, rated, said, task, trace, traced
 from unreel.annotation.agreement import (
     AgreementMetric,
     measure_annotator_agreement,
     measure_unanimity,
 )
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.outcome import UnstoredOpinion
 from unreel.annotation.judgements import VoteAnswer
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.judgement import Label

@@ -231,7 +231,7 @@ def test_a_root_that_is_no_folder_is_refused_in_words(kind: str, folder: OutputD
         folder.root.write_text("mine")
     else:
         folder.root.symlink_to(folder.root.parent / "nowhere")
-    with pytest.raises(UnsafeTargetError, match="is no folder"):
+    with pytest.raises(UnsafeTargetError, match="is not a folder"):
         folder.write("a", b"x")
     assert not (folder.root.parent / "nowhere").exists()
 
@@ -301,10 +301,10 @@ def test_a_pipe_is_not_waited_for_when_a_clip_is_copied(
     folder: OutputDirectory, tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "clip.mp4")
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         folder.copy(tmp_path / "clip.mp4", "copy.mp4")
     assert not folder.root.exists()
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         open_regular_user_file(tmp_path)
 
 

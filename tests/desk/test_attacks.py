@@ -114,7 +114,7 @@ def test_an_encrypted_entry_is_a_problem(bundle: Path) -> None:
 
 def test_a_pipe_is_no_bundle(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UnreadableSourceError, match="no regular file"):
+    with pytest.raises(UnreadableSourceError, match="not a regular file"):
         verify_custody_bundle(tmp_path / "pipe")
 
 

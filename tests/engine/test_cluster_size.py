@@ -28,23 +28,23 @@ OFFERS = st.builds(ClusterCapacity, st.floats(1, 4096), st.floats(5, 512))
 @given(stages=st.lists(SHAPES, min_size=1, max_size=5), offer=OFFERS)
 def test_the_first_worker_of_every_stage_finds_room_beside_all_others(stages, offer) -> None:
     manned = plan_worker_pools(stages, offer, workers=None)
-    assert sum(crew.least * crew.cpus for crew in manned) <= offer.cpus + 1e-6
-    assert all(crew.most >= crew.least >= 1 for crew in manned)
+    assert sum(pool_size.min_workers * pool_size.cpus for pool_size in manned) <= offer.cpus + 1e-6
+    assert all(pool_size.max_workers >= pool_size.min_workers >= 1 for pool_size in manned)
 
 
 @given(stage=SHAPES, offer=OFFERS, workers=st.none() | st.integers(1, 64))
 def test_a_service_never_sees_more_rows_at_once_than_it_allows(stage, offer, workers) -> None:
-    (crew,) = plan_worker_pools([stage], offer, workers=workers)
-    assert crew.in_flight >= 1
+    (pool_size,) = plan_worker_pools([stage], offer, workers=workers)
+    assert pool_size.in_flight >= 1
     if stage.limit in {InFlightLimitScope.SERVICE, InFlightLimitScope.ALONE}:
-        assert crew.most * crew.in_flight <= stage.in_flight
+        assert pool_size.max_workers * pool_size.in_flight <= stage.in_flight
 
 
 def test_who_keeps_an_account_works_alone_whatever_was_asked_for() -> None:
     metered = WorkerResources(in_flight=16, limit=InFlightLimitScope.ALONE)
     for workers in (None, 7):
-        (crew,) = plan_worker_pools([metered], ClusterCapacity(64), workers=workers)
-        assert (crew.least, crew.most, crew.in_flight) == (1, 1, 16)
+        (pool_size,) = plan_worker_pools([metered], ClusterCapacity(64), workers=workers)
+        assert (pool_size.min_workers, pool_size.max_workers, pool_size.in_flight) == (1, 1, 16)
 
 
 def test_stages_that_need_a_gpu_each_do_not_wait_for_ever_for_the_only_one() -> None:
@@ -56,13 +56,13 @@ def test_stages_that_need_a_gpu_each_do_not_wait_for_ever_for_the_only_one() -> 
 
 def test_a_block_is_as_large_as_what_a_worker_holds_at_once() -> None:
     sizes = [
-        compute_rows_per_block(100_000, [WorkerPoolSize(most=8, in_flight=n, cpus=1)])
+        compute_rows_per_block(100_000, [WorkerPoolSize(max_workers=8, in_flight=n, cpus=1)])
         for n in (1, 8, 300)
     ]
     assert sizes == [4, 8, 32]
 
 
 def test_the_store_holds_what_keeps_workers_busy_and_no_more() -> None:
-    few, many = ([WorkerPoolSize(most=n, in_flight=1, cpus=1)] for n in (1, 640))
+    few, many = ([WorkerPoolSize(max_workers=n, in_flight=1, cpus=1)] for n in (1, 640))
     assert compute_object_store_bytes(few) == 128 * 2**20
     assert compute_object_store_bytes(many) == 640 * 8 * BLOCK_BYTES

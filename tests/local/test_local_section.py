@@ -100,10 +100,10 @@ def test_a_stored_recipe_is_read_without_the_checkpoint(checkpoint: Callable[...
 def test_what_it_was_not_taught_is_refused(checkpoint: Callable[..., str]) -> None:
     model = checkpoint()
     with pytest.raises(InvalidSettingError, match=r"was not trained on realism@2.*trace@1"):
-        section(model).require_taught(["trace", "realism"])
-    section(checkpoint()).require_taught(["trace"])
+        section(model).require_trained_for(["trace", "realism"])
+    section(checkpoint()).require_trained_for(["trace"])
     Path(model.removeprefix("local/"), "unreel.json").unlink()
-    section(model).require_taught(["realism"])
+    section(model).require_trained_for(["realism"])
 
 
 def test_a_review_asks_a_checkpoint_what_and_how_it_was_taught(

@@ -53,7 +53,7 @@ from unreel.reviewers.local.reviewer import LocalReviewer
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default"), pytest.mark.timeout(3600)]
 
-MOST_TOKENS = 32
+MAX_TOKENS = 32
 PATIENT = EndpointLimits(
     max_connections=2, patience=RetryPolicy(deadline_s=600, attempt_s=300, outage_s=300)
 )
@@ -74,10 +74,10 @@ class Served:
     def local(self, whose: str, form: Form) -> LocalReviewer:
         found = read_checkpoint(self.folders[whose])
         asked = replace(found, taught=found.taught.model_copy(update={"input": form}))
-        return LocalReviewer(asked, max_tokens=MOST_TOKENS)
+        return LocalReviewer(asked, max_tokens=MAX_TOKENS)
 
     def endpoint(self, whose: str, form: Form) -> EndpointReviewer:
-        manner = ModelIOFormat(show=form, max_tokens=MOST_TOKENS)
+        manner = ModelIOFormat(show=form, max_tokens=MAX_TOKENS)
         return EndpointReviewer(self.models[whose], io_format=manner, limits=PATIENT)
 
 

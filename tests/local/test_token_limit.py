@@ -35,8 +35,8 @@ def test_a_checkpoint_is_asked_with_its_own_limit(folder: Path) -> None:
     write_checkpoint_input_spec(_spec(512), folder)
     after = read_checkpoint(folder)
     assert (before.max_tokens, after.max_tokens) == (MAX_TOKENS, 512)
-    assert after.asked_name(max_tokens=512, box_space=None) == before.name == after.name
-    assert after.asked_name(max_tokens=64, box_space=None) == f"{after.name}?max_tokens=64"
+    assert after.reviewer_name(max_tokens=512, box_space=None) == before.name == after.name
+    assert after.reviewer_name(max_tokens=64, box_space=None) == f"{after.name}?max_tokens=64"
 
 
 def test_a_run_stores_the_limit_of_a_checkpoint_only_if_it_was_set(folder: Path) -> None:

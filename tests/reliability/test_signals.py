@@ -101,7 +101,7 @@ def test_who_stood_still_too_long_commits_nothing_more_to_a_store(
     started.process.send_signal(signal.SIGCONT)
     late = started.end()
     assert late.status == 2
-    assert "it took over while this one did not move" in late.stderr
+    assert "which took over while this run did not move" in late.stderr
     assert stored.table("answers").open().version == version
     assert (ended.scores, stored.texts()) == (scores, texts)
 

@@ -108,13 +108,13 @@ def test_the_constant_floors_never_change_their_mind(make_sheet: MakeSheet) -> N
     ]
 
 
-def specimen(
+def training_clip(
     number: int, origin: Origin, *, group: str = "", **video: object
 ) -> BaselineTrainingClip:
     exhibit = sample_exhibit("x")
     facts = exhibit.clip.facts
     facts = replace(facts, video=replace(facts.video, **video))  # type: ignore[arg-type]
-    clip = Clip(id=ClipId(digest("specimen", str(number))), location="x.mp4", facts=facts)
+    clip = Clip(id=ClipId(digest("training_clip", str(number))), location="x.mp4", facts=facts)
     return BaselineTrainingClip(clip_input=replace(exhibit, clip=clip), origin=origin, group=group)
 
 
@@ -137,7 +137,7 @@ def origins(n: int) -> list[Origin]:
 
 def test_a_shortcut_that_all_creators_share_is_found(make_sheet: MakeSheet) -> None:
     items = [
-        specimen(i, origin, average_rate=Fraction(30 if isinstance(origin, Real) else 24))
+        training_clip(i, origin, average_rate=Fraction(30 if isinstance(origin, Real) else 24))
         for i, origin in enumerate(origins(60))
     ]
     assert accuracy(fit_metadata_baseline(items, seed=1), items, make_sheet) == 1
@@ -151,7 +151,7 @@ def test_a_mark_of_one_creator_alone_does_not_give_its_clips_away(make_sheet: Ma
         name = clip_input.clip.facts.video.codec
         return {} if name == "h264" else {name: 1.0}
 
-    items = [specimen(i, origin, codec=codec(origin)) for i, origin in enumerate(origins(60))]
+    items = [training_clip(i, origin, codec=codec(origin)) for i, origin in enumerate(origins(60))]
     fitted = cross_fit_baseline(items, kind="mark", wants=frozenset(), extract=extract, seed=1)
     seen = fitted.models[""]
     fakes = [item for item in items if item.creator is not None]
@@ -164,7 +164,7 @@ def test_clips_of_one_scene_are_held_out_together(make_sheet: MakeSheet) -> None
         return {f"{clip_input.clip.facts.video.width}": 1.0}
 
     items = [
-        specimen(i, origin, width=100 + i // 2, group=f"scene {i // 2}")
+        training_clip(i, origin, width=100 + i // 2, group=f"scene {i // 2}")
         for i, origin in enumerate(origins(60))
     ]
     fitted = cross_fit_baseline(items, kind="scene", wants=frozenset(), extract=scene_only, seed=1)
@@ -181,7 +181,7 @@ def in_scenes(creators: str, n_scenes: int) -> list[BaselineTrainingClip]:
     """Every creator covers every scene beside its real clip; all generated clips have 24 frames a second."""
     makers: list[Origin] = [Real(), *map(Generated, creators)]
     return [
-        specimen(
+        training_clip(
             len(makers) * scene + i,
             origin,
             group=f"scene {scene}",
@@ -208,7 +208,7 @@ def test_where_labels_mean_nothing_a_floor_is_at_chance() -> None:
         makers: list[Origin] = [
             Real() if i % 2 else Generated(f"creator {i // 2 % 2}") for i in range(40)
         ]
-        items = [specimen(i, origin) for i, origin in enumerate(makers)]
+        items = [training_clip(i, origin) for i, origin in enumerate(makers)]
         noise = {i.clip_input.clip.id: {name: dice.gauss(0, 1) for name in "abc"} for i in items}
 
         def extract(

@@ -120,10 +120,22 @@ def push_assignments(
     assignments = list(request.ledger.assignments(name))
     marked = cache(partial(find_marked_projects, request.client))
     states = read_pushed_project_states(request.ledger, name)
+
+    def build_entry(assignment: TaskAssignment) -> dict[str, Any]:
+        task = tasks[assignment.task]
+        urls = request.find_urls(task)
+        data = build_label_studio_task_data(request.screen, task, assignment, urls)
+        if assignment.arm is PrefillStudyArm.PREFILLED:
+            results = build_prefilled_results(task, swapped=assignment.swapped)
+            if results:
+                predictions = [{"model_version": PREFILLED, "result": results}]
+                return {"data": data, "predictions": predictions}
+        return {"data": data}
+
     projects = sent = n_present = 0
     altered: tuple[ProjectAlteration, ...] = ()
-    for key, group in itertools.groupby(assignments, key=_get_project_key):
-        annotator, batch = key
+    groups = itertools.groupby(assignments, key=lambda a: (a.annotator, a.batch))
+    for (annotator, batch), group in groups:
         room = open_annotator_project(
             request.client,
             request.ledger,
@@ -148,7 +160,7 @@ def push_assignments(
         missing = [assignment for assignment in batch_tasks if assignment.task not in present]
         projects, n_present = projects + 1, n_present + len(batch_tasks) - len(missing)
         on_sent(sent + n_present)
-        entries = (_build_task_entry(request, a, tasks[a.task]) for a in missing)
+        entries = (build_entry(assignment) for assignment in missing)
         for chunk in _iter_import_chunks(entries):
             _import_task_chunk(request, room, chunk, state)
             sent += len(chunk)
@@ -157,10 +169,6 @@ def push_assignments(
             _delete_duplicate_tasks(request.client, room, state)
         state.remember(request.ledger, name, room.key)
     return AssignmentPushResult(rooms=projects, sent=sent, there=n_present, altered=altered)
-
-
-def _get_project_key(assignment: TaskAssignment) -> tuple[str, int]:
-    return assignment.annotator, assignment.batch
 
 
 def _iter_import_chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -220,44 +228,27 @@ def _import_task_chunk(
         client.patch(f"{path}/", {"model_version": PREFILLED})
 
 
-def _build_task_entry(
-    request: AssignmentPushRequest, assignment: TaskAssignment, task: AnnotationTask
-) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "data": build_label_studio_task_data(
-            request.screen, task, assignment, request.find_urls(task)
-        )
-    }
-    if assignment.arm is PrefillStudyArm.PREFILLED:
-        results = build_prefilled_results(task, swapped=assignment.swapped)
-        if results:
-            entry["predictions"] = [{"model_version": PREFILLED, "result": results}]
-    return entry
-
-
 def _delete_duplicate_tasks(
     client: LabelStudioClient, project: LabelStudioProject, state: PushedProjectState
 ) -> set[str]:
     """Delete tasks that a repeated push sent twice, the second unless only it was answered; return ids."""
-    kept_tasks: dict[str, tuple[int, bool]] = {}
+    first: dict[str, tuple[int, bool]] = {}
     for task in iter_studio_project_tasks(
         client, project.project, fields=("data", "total_annotations")
     ):
         id_, number = str(task["data"].get(TASK_KEY)), int(task["id"])
         answered = bool(task.get("total_annotations"))
-        if id_ not in kept_tasks:
-            kept_tasks[id_] = (number, answered)
-        elif not answered:
-            _delete_task(client, number, state)
-        elif not kept_tasks[id_][1]:
-            _delete_task(client, kept_tasks[id_][0], state)
-            kept_tasks[id_] = (number, answered)
-    return set(kept_tasks)
-
-
-def _delete_task(client: LabelStudioClient, number: int, state: PushedProjectState) -> None:
-    client.delete(f"/api/tasks/{number}/")
-    state.numbers.pop(str(number), None)
+        if id_ not in first:
+            first[id_] = (number, answered)
+            continue
+        duplicate = number
+        if answered:
+            if first[id_][1]:
+                continue
+            duplicate, first[id_] = first[id_][0], (number, answered)
+        client.delete(f"/api/tasks/{duplicate}/")
+        state.numbers.pop(str(duplicate), None)
+    return set(first)
 
 
 SHARE = 0.5
@@ -339,11 +330,41 @@ def push_campaign_tasks(
             f"no clip of {settings.benchmark} can be shown ({why})",
             "Name clips that can be decoded",
         )
-    campaign = _start_campaign(settings, screen, context.ledger)
-    gold = _select_gold_answers(settings, tasks, subjects, context.ledger)
-    n_new, batch = _assign_new_tasks(settings, tasks, gold, context.ledger)
-    people = context.ledger.annotators()
-    involved = {a.annotator for a in context.ledger.assignments(settings.campaign)}
+    ledger = context.ledger
+    campaign = Campaign(
+        name=settings.campaign,
+        interface=settings.interface,
+        benchmark=str(settings.benchmark.absolute()),
+        overlap=settings.overlap,
+        seed=settings.seed,
+        guidelines=settings.guidelines or screen.guidelines,
+        interface_version=screen.version,
+    )
+    ledger.enlist(settings.annotators)
+    ledger.open_campaign(campaign)
+    existing = list(ledger.assignments(settings.campaign))
+    gold: dict[str, Value] = {}
+    if settings.n_gold and not existing:  # only the first batch has tasks with known answers
+        gold = select_known_answers(
+            tasks, subjects, interface=settings.interface, n=settings.n_gold, seed=settings.seed
+        )
+    assigned, batch = {a.task for a in existing}, max((a.batch for a in existing), default=0)
+    new = [replace(task, known=gold.get(task.id)) for task in tasks if task.id not in assigned]
+    if new:
+        batch += 1
+        ledger.add_tasks(settings.campaign, new)
+        assignments = assign_tasks_to_annotators(
+            new,
+            [annotator.name for annotator in settings.annotators],
+            overlap=settings.overlap,
+            seed=settings.seed,
+            batch=batch,
+            prefilled_share=SHARE if settings.prefill else None,
+            gold=list(gold),
+        )
+        ledger.assign(settings.campaign, assignments)
+    people = ledger.annotators()
+    involved = {a.annotator for a in ledger.assignments(settings.campaign)}
     accounts = create_annotator_accounts(
         context.client,
         [person for person in people if person.name in involved],
@@ -363,7 +384,7 @@ def push_campaign_tasks(
     return CampaignPushReport(
         campaign=settings.campaign,
         tasks=len(tasks),
-        new_tasks=n_new,
+        new_tasks=len(new),
         batch=batch,
         pushed=push_assignments(
             delivery, on_sent=lambda n: callbacks.on_step("tasks", Progress(done=n))
@@ -426,60 +447,3 @@ def _copy_all_clips(
         else:
             copies[copied.name] = copied.result
     return copies, failures
-
-
-def _start_campaign(
-    settings: CampaignPushSettings, screen: AnnotationScreen, ledger: Ledger
-) -> Campaign:
-    campaign = Campaign(
-        name=settings.campaign,
-        interface=settings.interface,
-        benchmark=str(settings.benchmark.absolute()),
-        overlap=settings.overlap,
-        seed=settings.seed,
-        guidelines=settings.guidelines or screen.guidelines,
-        interface_version=screen.version,
-    )
-    ledger.enlist(settings.annotators)
-    ledger.open_campaign(campaign)
-    return campaign
-
-
-def _select_gold_answers(
-    settings: CampaignPushSettings,
-    tasks: list[AnnotationTask],
-    clips: list[TaskClip],
-    ledger: Ledger,
-) -> dict[str, Value]:
-    """Choose tasks with known answers for the campaign's first batch; return {} for later batches."""
-    if not settings.n_gold or any(list(ledger.assignments(settings.campaign))):
-        return {}
-    return select_known_answers(
-        tasks, clips, interface=settings.interface, n=settings.n_gold, seed=settings.seed
-    )
-
-
-def _assign_new_tasks(
-    settings: CampaignPushSettings,
-    tasks: list[AnnotationTask],
-    gold: Mapping[str, Value],
-    ledger: Ledger,
-) -> tuple[int, int]:
-    """Assign the unassigned tasks to annotators; return how many there are and the batch number."""
-    existing = list(ledger.assignments(settings.campaign))
-    assigned, last = {a.task for a in existing}, max((a.batch for a in existing), default=0)
-    new = [replace(task, known=gold.get(task.id)) for task in tasks if task.id not in assigned]
-    if not new:
-        return 0, last
-    ledger.add_tasks(settings.campaign, new)
-    assignments = assign_tasks_to_annotators(
-        new,
-        [annotator.name for annotator in settings.annotators],
-        overlap=settings.overlap,
-        seed=settings.seed,
-        batch=last + 1,
-        prefilled_share=SHARE if settings.prefill else None,
-        gold=list(gold),
-    )
-    ledger.assign(settings.campaign, assignments)
-    return len(new), last + 1

@@ -97,8 +97,11 @@ def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
     n_records = 0
     for seq, stored in ledger.records(name):
         n_records += 1
-        record = _quarantine_record_of_unknown_task(stored, tasks)
-        outcome = record.outcome
+        record, outcome = stored, stored.outcome
+        if record.task not in tasks and not isinstance(outcome, SubmissionQuarantine):
+            detail = f"the campaign has no task {record.task!a}"
+            outcome = SubmissionQuarantine(QuarantineReason.NOT_ASSIGNED, detail)
+            record = replace(record, outcome=outcome)
         if isinstance(outcome, SubmissionQuarantine) and outcome.reason in _SOMEBODY_ELSES:
             foreign.append((seq, record))
             continue
@@ -111,13 +114,14 @@ def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
         if isinstance(record.outcome, SubmissionQuarantine)
     ]
     notices = ledger.notices(name)
+    latest = {notice.subject: notice for notice in notices if notice.kind in {EXCLUSION, INCLUSION}}
     return CampaignRecords(
         campaign=ledger.campaign(name),
         tasks=tasks,
         assignments=assignments,
         standing={by: record for by, (_, _, record) in newest.items()},
         quarantined=tuple(record for _, record in sorted(foreign + silent, key=lambda at: at[0])),
-        excluded=_select_active_exclusions(notices),
+        excluded={name: notice for name, notice in latest.items() if notice.kind == EXCLUSION},
         reviews=tuple(notice for notice in notices if notice.kind == REVIEW),
         n_records=n_records,
     )
@@ -137,20 +141,6 @@ def iter_valid_judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgeme
             submitted_us=record.submitted_us,
             arm=assignment.arm if assignment else PrefillStudyArm.PLAIN,
         )
-
-
-def _quarantine_record_of_unknown_task(
-    record: AnnotationRecord, tasks: Mapping[str, AnnotationTask]
-) -> AnnotationRecord:
-    if record.task in tasks or isinstance(record.outcome, SubmissionQuarantine):
-        return record
-    detail = f"the campaign has no task {record.task!a}"
-    return replace(record, outcome=SubmissionQuarantine(QuarantineReason.NOT_ASSIGNED, detail))
-
-
-def _select_active_exclusions(notices: list[LedgerNotice]) -> dict[str, LedgerNotice]:
-    newest = {notice.subject: notice for notice in notices if notice.kind in {EXCLUSION, INCLUSION}}
-    return {subject: notice for subject, notice in newest.items() if notice.kind == EXCLUSION}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -389,18 +379,28 @@ def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
         if not isinstance(record.outcome, SubmissionQuarantine)
     )
     names = {id_: " | ".join(task.names) for id_, task in records.tasks.items()}
+    people = []
+    for name, counts in count_annotator_tasks(records).items():
+        spent_s = [] if name in records.excluded else counts.spent_s
+        people.append(
+            AnnotatorProgress(
+                annotator=name,
+                given=counts.given,
+                done=counts.done,
+                quarantined=counts.quarantined,
+                median_s=estimate_median(spent_s),
+                per_hour=_HOUR_S * len(spent_s) / sum(spent_s) if sum(spent_s) > 0 else None,
+                agreement=alike.get(name, NOBODY),
+                is_excluded=name in records.excluded,
+            )
+        )
     return CampaignProgress(
         campaign=records.campaign.name,
         interface=records.campaign.interface.value,
         tasks=len(records.tasks),
         settled=sum(n_judged[task] >= n for task, n in n_assigned.items()),
         records=records.n_records,
-        people=tuple(
-            _build_annotator_progress(
-                name, counts, alike.get(name, NOBODY), is_excluded=name in records.excluded
-            )
-            for name, counts in count_annotator_tasks(records).items()
-        ),
+        people=tuple(people),
         unusable=tuple(
             f"{record.annotator}, {names.get(record.task, 'no task')}: {record.outcome}"
             for record in records.quarantined
@@ -421,20 +421,4 @@ def estimate_median(values: Sequence[float]) -> Measured:
         low=float(ordered[max(0, below - 1)]),
         high=float(ordered[min(n - 1, n - below)]),
         n=n,
-    )
-
-
-def _build_annotator_progress(
-    name: str, counts: AnnotatorTaskCounts, agreement: Measured, *, is_excluded: bool
-) -> AnnotatorProgress:
-    spent_s = [] if is_excluded else counts.spent_s
-    return AnnotatorProgress(
-        annotator=name,
-        given=counts.given,
-        done=counts.done,
-        quarantined=counts.quarantined,
-        median_s=estimate_median(spent_s),
-        per_hour=_HOUR_S * len(spent_s) / sum(spent_s) if sum(spent_s) > 0 else None,
-        agreement=agreement,
-        is_excluded=is_excluded,
     )

@@ -26,7 +26,7 @@ from unreel.core.settings import read_environment_settings
 from unreel.core.span import MICROSECONDS, convert_to_microseconds
 from unreel.media.access import open_media_reader
 from unreel.media.reader import SampledFrames
-from unreel.protocols.presentation import LEAST_PIXELS
+from unreel.protocols.presentation import MIN_PIXELS
 
 
 @click.command()
@@ -101,7 +101,7 @@ def _format_frame_rate(rate: Fraction) -> str:
 )
 @click.option(
     "--max-pixels",
-    type=click.IntRange(LEAST_PIXELS),
+    type=click.IntRange(MIN_PIXELS),
     metavar="N",
     help="Maximum number of pixels per frame; larger frames are scaled down.",
 )

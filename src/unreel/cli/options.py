@@ -20,6 +20,7 @@ from typing import (
 import click
 from click.shell_completion import CompletionItem
 
+from unreel.api.shared_settings import parse_condition
 from unreel.benchmarks.entry import BenchmarkLayout
 from unreel.cli.output import print_message
 from unreel.core.command_options import Option, read_field_docstrings
@@ -111,18 +112,7 @@ def parse_condition_options(
     short = {} if plan is None else {"sampling": plan}
     if not options:
         return [short] if short else None
-    return [short | _parse_condition(text) for text in options]
-
-
-def _parse_condition(text: str) -> dict[str, str]:
-    parts = [part.partition("=") for part in text.split(",")]
-    if not all(name and value for name, _, value in parts):
-        raise InvalidSettingError(
-            "--condition",
-            f"cannot use {text!r}",
-            "Write NAME=VALUE,NAME=VALUE, for example sampling=paper-8",
-        )
-    return {name: value for name, _, value in parts}
+    return [short | parse_condition(text) for text in options]
 
 
 def allow_outside_option(command: F) -> F:
@@ -281,6 +271,8 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
         "type": click.Choice([each.value for each in Category if each is not Category.OTHER])
     },
     "strength": {"type": click.FloatRange(0, 1, min_open=True)},
+    "open share": {"type": click.FloatRange(0, 1, min_open=True, max_open=True)},
+    "positive number": {"type": click.FloatRange(0, min_open=True)},
     "new file": {"type": click.Path(dir_okay=False, path_type=Path)},
     "folder": {"type": click.Path(file_okay=False, path_type=Path)},
     "path": {"type": click.Path(path_type=Path)},
@@ -356,9 +348,9 @@ def _build_parameter(
         if field.default is True:
             attributes |= {"default": True, "show_default": True}
         del attributes["type"]
-    elif field.default is MISSING:
+    elif field.default is MISSING or option.is_required:
         attributes["required"] = True
-    elif field.default not in {None, ""} and not is_repeated:
+    elif field.default not in {None, "", ()}:
         attributes |= {"default": field.default, "show_default": True}
     elif field.default == "":
         attributes["default"] = ""

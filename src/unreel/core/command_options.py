@@ -6,9 +6,10 @@ default and docstring of each field are the option's.
 
 import ast
 import inspect
+import sys
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from textwrap import dedent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,8 @@ class Option:
     kind: str = ""
     """Kind of value with rules of its own: a kind of path, or a name of `unreel.cli.options.KINDS`."""
     is_argument: bool = False
+    is_required: bool = False
+    """Whether a repeatable option must be given."""
 
 
 ARGUMENT = Option(is_argument=True)
@@ -41,8 +44,7 @@ def read_field_docstrings(owner: type) -> dict[str, str]:
     notes: dict[str, str] = {}
     for cls in reversed(owner.__mro__):
         if cls.__module__.partition(".")[0] == "unreel":
-            (tree,) = ast.parse(dedent(inspect.getsource(cls))).body
-            body = tree.body if isinstance(tree, ast.ClassDef) else []
+            body = _parse_classes(cls.__module__)[cls.__name__].body
             notes |= {
                 field.target.id: inspect.cleandoc(note.value.value)
                 for field, note in pairwise(body)
@@ -53,3 +55,9 @@ def read_field_docstrings(owner: type) -> dict[str, str]:
                 and isinstance(note.value.value, str)
             }
     return notes
+
+
+@cache
+def _parse_classes(module: str) -> dict[str, ast.ClassDef]:
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}

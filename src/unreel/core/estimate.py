@@ -36,8 +36,8 @@ class Estimate:
     def __post_init__(self) -> None:
         if self.n < 1 or not all(map(math.isfinite, (self.value, self.low, self.high))):
             raise InvalidValueError(
-                f"an estimate needs finite numbers and n >= 1, got {self.value} "
-                f"[{self.low}, {self.high}] n={self.n}. Return Unmeasured if there is no number"
+                f"estimate must have finite numbers and n >= 1, not {self.value} "
+                f"[{self.low}, {self.high}] n={self.n}"
             )
         if not self.low <= self.value <= self.high:
             raise InvalidValueError(

@@ -12,7 +12,7 @@ RECIPE_BYTES = 256 << 10
 """Maximum size of recipes and price tables, which are written by hand."""
 JSON_VALUES = 4_000_000
 """Maximum number of values in a JSON document: a list of `[]` needs twenty times its size once parsed."""
-_MOST_DOTS = 200
+_MAX_DOTS = 200
 """Maximum number of dots in a TOML key: parsing a key of a hundred thousand parts takes minutes."""
 _OPENERS = (b",", b"[", b"{")
 
@@ -70,10 +70,10 @@ def read_toml_file(
     Raise `UnreadableSourceError` if the file cannot be read, is too large, or is not TOML.
     """
     data = read_limited_bytes(path, most=RECIPE_BYTES)
-    if any(line.partition(b"=")[0].count(b".") > _MOST_DOTS for line in data.split(b"\n")):
+    if any(line.partition(b"=")[0].count(b".") > _MAX_DOTS for line in data.split(b"\n")):
         raise UnreadableSourceError(
             str(path),
-            f"no {what} (a key of more than {_MOST_DOTS} parts)",
+            f"no {what} (a key of more than {_MAX_DOTS} parts)",
             "Write shorter keys or lines",
         )
     try:

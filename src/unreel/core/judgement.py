@@ -37,7 +37,7 @@ class Rating:
     def __post_init__(self) -> None:
         if not 1 <= self.score <= 5:  # noqa: PLR2004  the scale of the instrument
             raise InvalidValueError(
-                f"a rating is a whole number from 1 to 5, got {self.score}. Check the column mapping"
+                f"a rating must be a whole number from 1 to 5, not {self.score}. Check the column mapping"
             )
 
 
@@ -59,7 +59,7 @@ class Pair:
     def __post_init__(self) -> None:
         if self.first == self.second:
             raise InvalidValueError(
-                f"a pair needs two different clips, got {self.first} twice. Drop the duplicate"
+                f"a pair must have two different clips, not {self.first} twice. Drop the duplicate"
             )
 
 

@@ -27,12 +27,8 @@ _LOOK_S = 0.2
 class ManagedProcess:
     """Running command whose processes all end with `end`, or with the process that started it.
 
-    Args:
-        command: Command to run.
-        log: File for all its output.
-        errors: Separate file for its stderr.
-        environment: Its complete environment.
-        folder: Its working directory.
+    `log` gets all output; `errors`, if given, gets stderr. `environment` is the complete
+    environment.
     """
 
     def __init__(

@@ -39,12 +39,8 @@ def require_free_port(host: str, port: int) -> None:
 class ManagedServer:
     """A server process that ends with `end`, or with the process that started it.
 
-    Args:
-        name: Display name.
-        command: Command to run.
-        folder: Working directory.
-        log: Name of a file in `folder`; all output is appended to it.
-        environment: The complete environment of the server.
+    All output is appended to the file `log` in `folder`, the working directory. `environment` is
+    complete.
     """
 
     def __init__(

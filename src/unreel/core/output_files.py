@@ -218,7 +218,7 @@ class OutputDirectory:
                 self.root.mkdir(parents=True, exist_ok=True)
             at = os.open(self.root, _FOLDER)
         except (FileExistsError, NotADirectoryError):
-            raise UnsafeTargetError(str(self.root), "is no folder") from None
+            raise UnsafeTargetError(str(self.root), "is not a folder") from None
         try:
             for part in folders:
                 if make:
@@ -260,7 +260,7 @@ class OutputDirectory:
             raise
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            self._refuse(name, "is no regular file")
+            self._refuse(name, "is not a regular file")
         return descriptor
 
     def _refuse(self, name: str, problem: str) -> NoReturn:

@@ -12,7 +12,7 @@ from unreel.core.errors import InvalidSettingError
 LONGEST_BACKOFF_S = 30.0
 LONGEST_WAIT_S = 60.0
 """Longest wait that a server's Retry-After causes; after it the usual delays apply."""
-MOST_ATTEMPTS = 8
+MAX_ATTEMPTS = 8
 SHARE_AGAIN = 0.5
 """Number of retries that each question adds to the budget; 0.43 are needed if 30 % of requests fail."""
 RESERVE = 10

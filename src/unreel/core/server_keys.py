@@ -87,7 +87,7 @@ def parse_server_url(url: str) -> ServerAddress:
             return ServerAddress(scheme=match["scheme"], host=host, port=port)
     raise InvalidSettingError(
         "model",
-        "its address is not scheme, host, port and path in plain letters",
+        "the address is not scheme, host, port and path in plain letters",
         "Write http://host:port/v1, and a host that has other letters in its xn-- form",
     )
 

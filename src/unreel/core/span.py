@@ -47,7 +47,7 @@ class TimeSpan:
     def __post_init__(self) -> None:
         if not 0 <= self.start_us < self.end_us:
             raise InvalidValueError(
-                f"span must satisfy 0 <= start < end, got {self.start_us}..{self.end_us} us "
+                f"span must satisfy 0 <= start < end, not {self.start_us}..{self.end_us} us "
                 f"({format_seconds(self.start_us)} to {format_seconds(self.end_us)}). "
                 "Give the first instant inside and the first one after it"
             )

@@ -33,7 +33,7 @@ class BoxAt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """One visible fault of a clip: its boxes over time, its span, its kinds and a plain reason.
+    """One visible fault of a clip: boxes over time, span, kinds and a plain reason.
 
     An empty `track` means that no box was marked, an empty `explanation` that none was written.
     """

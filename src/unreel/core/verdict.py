@@ -133,10 +133,8 @@ def get_verdict_decision(outcome: Any) -> Any:
 def is_answer_correct(outcome: Any, truth: Any, label: Label) -> bool | None:
     """Return whether an answer is correct; `None` for a failure or an unreadable answer.
 
-    Args:
-        outcome: Verdict that was parsed from the answer, or a failure.
-        truth: The first ground truth of the question.
-        label: Label of the clip, or of the first clip of a pair.
+    `truth` is the first ground truth of the question, `label` that of the clip or of a pair's
+    first clip.
     """
     decision = get_verdict_decision(outcome)
     if decision is None:

@@ -28,9 +28,9 @@ from unreel.creators.contract import (
 )
 from unreel.media.access import open_media_reader
 from unreel.media.perturb import (
+    CROP_FRACTION,
     HALF,
     MESSENGER_CRF,
-    MOST_OF_IT,
     build_clip_format,
     choose_random_crop,
 )
@@ -105,7 +105,7 @@ class DegradeCreatorConfig(CreatorKeys):
     """Quality (CRF) for `recompressed`, from 0 (best) to 51 (worst)."""
     scale: Annotated[Exact, Field(gt=0, lt=1)] = HALF
     """Factor of each side for `scaled`."""
-    kept: Annotated[Exact, Field(ge=Fraction(1, 10), lt=1)] = MOST_OF_IT
+    kept: Annotated[Exact, Field(ge=Fraction(1, 10), lt=1)] = CROP_FRACTION
     """Fraction of each side that `cropped` keeps; the scene and the seed determine the position."""
     speed: Annotated[Exact, Field(ge=Fraction(1, 4), le=4)] | None = None
     """Speed factor for `retimed`; by default 5/4 if no rate is set."""

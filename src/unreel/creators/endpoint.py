@@ -28,7 +28,7 @@ from unreel.core.errors import InvalidSettingError, InvalidValueError, raise_if_
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.input_files import parse_json
 from unreel.core.output_files import OutputDirectory
-from unreel.core.retry import MOST_ATTEMPTS, RetryPolicy, backoff_s, parse_retry_after
+from unreel.core.retry import MAX_ATTEMPTS, RetryPolicy, backoff_s, parse_retry_after
 from unreel.core.safe_text import sanitise_line
 from unreel.core.server_keys import (
     ServerAddress,
@@ -56,7 +56,7 @@ from unreel.network.http_client import (
     open_http_client,
     read_http_reply,
 )
-from unreel.recipes.validation import MOST_PARTS, Count, Deadline, RecipeNumberUnit, Text
+from unreel.recipes.validation import MAX_PARTS, Count, Deadline, RecipeNumberUnit, Text
 
 logger = logging.getLogger(__name__)
 
@@ -86,9 +86,9 @@ class EndpointCreatorConfig(CreatorKeys):
     """URL of the service, up to and including `/v1`."""
     model: Text = ""
     """Name of the model, as sent to the service; it is omitted from the request if empty."""
-    sizes: Annotated[tuple[Size, ...], Field(max_length=MOST_PARTS)] = ("1280x720", "720x1280")
+    sizes: Annotated[tuple[Size, ...], Field(max_length=MAX_PARTS)] = ("1280x720", "720x1280")
     """Supported sizes: the one with the nearest aspect ratio is requested. If empty, the real clip's size is."""
-    seconds: Annotated[tuple[Count, ...], Field(max_length=MOST_PARTS)] = (4, 8, 12)
+    seconds: Annotated[tuple[Count, ...], Field(max_length=MAX_PARTS)] = (4, 8, 12)
     """Supported lengths: the shortest sufficient one is requested. If empty, the real clip's length is, rounded up."""
     deadline_s: Deadline = 1800.0
     """Timeout in seconds of a whole job, from submission to its end; also that of a download."""
@@ -304,7 +304,7 @@ class EndpointCreator:
             n_malformed += failure.reason in _MALFORMED
             pause_s = (wait_s or 0.0) + backoff_s(self._policy, key=key, attempt=attempt, seed=0)
             is_late = asyncio.get_running_loop().time() + pause_s >= until_s
-            if wait_s is None or attempt == MOST_ATTEMPTS or n_malformed == _TRIES or is_late:
+            if wait_s is None or attempt == MAX_ATTEMPTS or n_malformed == _TRIES or is_late:
                 if not (is_repeated and failure.reason in _LOST | _MALFORMED):
                     self._n_clips, self._spent_usd = self._n_clips - 1, self._spent_usd - cost_usd
                 return replace(failure, detail=f"{failure.detail} (requests: {attempt})")

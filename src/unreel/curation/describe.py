@@ -101,23 +101,14 @@ def measure_clip_complexity(
     story: str, frames: Sequence[Rgb], *, length_s: Fraction
 ) -> ClipComplexity:
     """Return the four complexity measures of a clip from its description, frames and length."""
+    # An object is identified by the last word of its name.
+    heads = (name.split()[-1].lower() for name in _NAMED.findall(story))
     return ClipComplexity(
         length_s=length_s,
-        n_actions=count_described_actions(story),
-        n_objects=count_described_objects(story),
+        n_actions=1 + len(_STEP.findall(story)),
+        n_objects=len({head.removesuffix("s") for head in heads}),
         background=measure_background_detail(frames),
     )
-
-
-def count_described_actions(story: str) -> int:
-    """Count the actions in a description: one, plus one for each word of sequence such as "then"."""
-    return 1 + len(_STEP.findall(story))
-
-
-def count_described_objects(story: str) -> int:
-    """Count the distinct objects in a description, each identified by the last word of its name."""
-    heads = (name.split()[-1].lower() for name in _NAMED.findall(story))
-    return len({head.removesuffix("s") for head in heads})
 
 
 def measure_background_detail(frames: Sequence[Rgb]) -> float:
@@ -173,26 +164,17 @@ def run_describe_step(
         name=DESCRIBE, version=1, settings=settings, finds=TypeAdapter(ClipDescription)
     )
     segments = state.segments
-    subjects = ReiterableStream(
+    requests = ReiterableStream(
         lambda: (
-            _build_describe_request(segment) for segment in segments if _is_real_segment(segment)
+            segment.subject(facts=to_json_values(segment.clip.facts))
+            for segment in segments
+            if segment.entry.label is Label.REAL
         )
     )
-    descriptions = job.context.ask_stage(step, subjects, stage)
-    results = (next(descriptions) if _is_real_segment(segment) else None for segment in segments)
-    return state.after(
-        job.directory.write(
-            DESCRIBE, filter_segments(DESCRIBE, segments, results, _add_description)
-        )
-    )
-
-
-def _is_real_segment(segment: ClipSegment) -> bool:
-    return segment.entry.label is Label.REAL
-
-
-def _build_describe_request(segment: ClipSegment) -> CurationStepRequest:
-    return segment.subject(facts=to_json_values(segment.clip.facts))
+    descriptions = job.context.ask_stage(step, requests, stage)
+    results = (next(descriptions) if s.entry.label is Label.REAL else None for s in segments)
+    described = filter_segments(DESCRIBE, segments, results, _add_description)
+    return state.after(job.directory.write(DESCRIBE, described))
 
 
 def _add_description(segment: ClipSegment, description: ClipDescription) -> ClipSegment:
@@ -306,13 +288,18 @@ def cluster_vectors(
     silhouettes: dict[int, float] = {}
     best: npt.NDArray[np.intp] = np.zeros(len(names), np.intp)
     for k in range(2, min(max_clusters, n_different - 1) + 1):
-        labels = _compute_cluster_labels(rows, k=k, seed=seed)
+        model: Any = _KMEANS.load()(n_clusters=k, n_init=_STARTS, random_state=seed)
+        labels: npt.NDArray[np.intp] = model.fit_predict(rows)
         silhouettes[k] = float(_SILHOUETTE.load()(rows, labels))
-        if _has_largest_silhouette(silhouettes, k):
+        if all(silhouettes[k] > silhouettes[smaller] + _SAME for smaller in range(2, k)):
             best = labels
-    return DescriptionClusters(
-        groups=_number_clusters_by_size(names, best), silhouettes=silhouettes
-    )
+    # Numbered by size, then by first name, because the numbers of k-means are arbitrary.
+    members: dict[int, list[str]] = {}
+    for name, label in zip(names, best.tolist(), strict=True):
+        members.setdefault(label, []).append(name)
+    ordered = sorted(members.values(), key=lambda group: (-len(group), group[0]))
+    groups = {name: number for number, group in enumerate(ordered) for name in group}
+    return DescriptionClusters(groups=groups, silhouettes=silhouettes)
 
 
 def sample_evenly_by_group(
@@ -342,28 +329,6 @@ def sample_evenly_by_group(
     return tuple(sorted(sample))
 
 
-def _has_largest_silhouette(silhouettes: Mapping[int, float], k: int) -> bool:
-    """Return whether `k` clusters have a larger mean silhouette than every smaller number of clusters."""
-    return all(silhouettes[k] > value + _SAME for tried, value in silhouettes.items() if tried < k)
-
-
-def _compute_cluster_labels(
-    rows: npt.NDArray[np.float64], *, k: int, seed: int
-) -> npt.NDArray[np.intp]:
-    model: Any = _KMEANS.load()(n_clusters=k, n_init=_STARTS, random_state=seed)
-    labels: npt.NDArray[np.intp] = model.fit_predict(rows)
-    return labels
-
-
-def _number_clusters_by_size(names: Sequence[str], labels: npt.NDArray[np.intp]) -> dict[str, int]:
-    """Number the clusters by size, then by first name, because the numbers of k-means are arbitrary."""
-    members: dict[int, list[str]] = {}
-    for name, label in zip(names, labels.tolist(), strict=True):
-        members.setdefault(label, []).append(name)
-    ordered = sorted(members.values(), key=lambda group: (-len(group), group[0]))
-    return {name: number for number, group in enumerate(ordered) for name in group}
-
-
 CLUSTER = "cluster"
 
 
@@ -384,24 +349,19 @@ def run_cluster_step(
     step = VersionedCurationStep(
         name=CLUSTER, version=1, settings={"seed": seed}, finds=TypeAdapter(ClusterSamplingDecision)
     )
-    subjects = ReiterableStream(
+    requests = ReiterableStream(
         lambda: (
-            _build_cluster_request(segment) for segment in segments if DESCRIBE in segment.notes
+            segment.subject(story=segment.notes[DESCRIBE]["story"])
+            for segment in segments
+            if DESCRIBE in segment.notes
         )
     )
-    drawn = job.context.run_cached(
-        step, subjects, lambda: decide_cluster_sampling(subjects, seed=seed)
+    decisions = job.context.run_cached(
+        step, requests, lambda: decide_cluster_sampling(requests, seed=seed)
     )
-    results = (next(drawn) if DESCRIBE in segment.notes else None for segment in segments)
-    return state.after(
-        job.directory.write(
-            CLUSTER, filter_segments(CLUSTER, segments, results, _apply_cluster_sampling)
-        )
-    )
-
-
-def _build_cluster_request(segment: ClipSegment) -> CurationStepRequest:
-    return segment.subject(story=segment.notes[DESCRIBE]["story"])
+    results = (next(decisions) if DESCRIBE in segment.notes else None for segment in segments)
+    sampled = filter_segments(CLUSTER, segments, results, _apply_cluster_sampling)
+    return state.after(job.directory.write(CLUSTER, sampled))
 
 
 def _apply_cluster_sampling(

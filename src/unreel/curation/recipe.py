@@ -18,7 +18,7 @@ from unreel.core.trace import Category
 from unreel.curation.segment_table import CurationGlobalSettings
 from unreel.media.render import NormalisedClipFormat
 from unreel.recipes.validation import (
-    MOST_PARTS,
+    MAX_PARTS,
     Count,
     Deadline,
     Exact,
@@ -72,7 +72,7 @@ Year = Annotated[int, Field(ge=1900, le=9999)]
 class CitationRecipeSection(RecipeSection):
     """`[freeze.citation]`: citation of the benchmark; the card lists missing fields."""
 
-    authors: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
+    authors: Annotated[tuple[Text, ...], Field(max_length=MAX_PARTS)] = ()
     """Authors, each as "Family, Given", or the name of a group."""
     year: Year | None = None
     """Year of publication."""
@@ -124,7 +124,7 @@ class InjectRecipeSection(RecipeSection):
 
     share: Annotated[float, Field(gt=0, le=1), RecipeNumberUnit("part")] = 1.0
     """Share of real clips that get a twin with a trace."""
-    categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
+    categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MAX_PARTS)] = (
         CATEGORIES
     )
     """Categories of traces; each twin gets the first one, in a random order, that suits the clip."""
@@ -176,7 +176,7 @@ class NormaliseRecipeSection(RecipeSection):
 class ScreeningRecipeSection(RecipeSection):
     """`[screen]`: removes segments that cannot be judged; human decisions take precedence."""
 
-    screens: dict[str, dict[str, Any]] = Field(default={"motion": {}}, max_length=MOST_PARTS)
+    screens: dict[str, dict[str, Any]] = Field(default={"motion": {}}, max_length=MAX_PARTS)
     """Screens to apply by name, each with its settings in `[screen.screens.NAME]`."""
     decisions: Text | None = None
     """Path of a JSONL file of human decisions, lines of `queue.jsonl`, relative to the recipe's file."""
@@ -195,7 +195,7 @@ class SourceRecipeSection(RecipeSection):
     """Prefix of the names of the source's clips, to distinguish equal names in several sources."""
     layout: Text | None = None
     """Layout of the source, as in `unreel eval`, or `files` for all videos below `path`; detected by default."""
-    columns: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    columns: dict[str, Text] = Field(default={}, max_length=MAX_PARTS)
     """Mapping of fields to columns of the table, for column names that are not detected."""
     label: Label | None = None
     """Label of clips in a table without labels, or of all videos in the layout `files`."""
@@ -251,7 +251,7 @@ class CurationRecipe(CurationGlobalSettings):
 
     source: Annotated[
         tuple[SourceRecipeSection, ...],
-        Field(min_length=1, max_length=MOST_PARTS),
+        Field(min_length=1, max_length=MAX_PARTS),
         BeforeValidator(_wrap_in_list),
     ]
     duplicates: DuplicatesRecipeSection | None = None

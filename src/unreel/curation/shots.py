@@ -2,7 +2,7 @@
 
 import random
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -31,7 +31,6 @@ from unreel.curation.segment import (
 from unreel.curation.segment_table import CurationJob, CurationState, SegmentTable
 from unreel.curation.step_execution import Given, VersionedCurationStep
 from unreel.engine.stage import Row
-from unreel.media.decode import Rgb
 from unreel.media.fingerprint import compute_clip_fingerprint, find_frame_borders
 from unreel.media.reader import MediaReader
 from unreel.media.render import CroppedFrameRange, PixelCrop
@@ -42,38 +41,30 @@ def run_split_step(
     section: ShotSplitRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
     """Split clips into shots, named with `#` and the number; exclude shots shorter than `shortest_s`."""
-    return state.after(job.directory.write("split", _iter_shot_segments(state.segments, section)))
 
+    def iter_shots() -> Iterator[ClipSegment | ExcludedSegment]:
+        for segment in state.segments:
+            for number, shot in enumerate(segment.shots, start=1):
+                part = segment
+                if len(segment.shots) > 1:
+                    part = replace(
+                        segment,
+                        entry=replace(segment.entry, name=f"{segment.entry.name}#{number}"),
+                        cut=CroppedFrameRange(
+                            first_frame=shot.first_frame, end_frame=shot.end_frame
+                        ),
+                        start_s=shot.start_s,
+                        length_s=shot.length_s,
+                        shots=(shot,),
+                    )
+                if part.length_s >= section.shortest_s:
+                    yield part
+                    continue
+                length_s, shortest_s = float(part.length_s), float(section.shortest_s)
+                detail = f"{length_s:.2f} s is less than {shortest_s:g} s"
+                yield part.left_out("split", "too-short", detail)
 
-def _iter_shot_segments(
-    segments: Iterable[ClipSegment], section: ShotSplitRecipeSection
-) -> Iterator[ClipSegment | ExcludedSegment]:
-    for segment in segments:
-        for number, shot in enumerate(segment.shots, start=1):
-            part = build_shot_segment(
-                segment, shot, number=number if len(segment.shots) > 1 else None
-            )
-            if part.length_s >= section.shortest_s:
-                yield part
-                continue
-            detail = f"{float(part.length_s):.2f} s is less than {float(section.shortest_s):g} s"
-            yield part.left_out("split", "too-short", detail)
-
-
-def build_shot_segment(
-    segment: ClipSegment, shot: MeasuredShot, *, number: int | None
-) -> ClipSegment:
-    """Return the segment of one shot of a clip; the whole clip if `number` is `None`."""
-    if number is None:
-        return segment
-    return replace(
-        segment,
-        entry=replace(segment.entry, name=f"{segment.entry.name}#{number}"),
-        cut=CroppedFrameRange(first_frame=shot.first_frame, end_frame=shot.end_frame),
-        start_s=shot.start_s,
-        length_s=shot.length_s,
-        shots=(shot,),
-    )
+    return state.after(job.directory.write("split", iter_shots()))
 
 
 TRANSNET_THRESHOLD = 0.5
@@ -100,7 +91,11 @@ class TransNetCutDetector:
         )
         if isinstance(sampled, Failure):
             return sampled
-        return self.cuts(np.stack([_resize_frame(frame.rgb()) for frame in sampled.frames]))
+        small = (
+            Image.fromarray(frame.rgb()).resize(_SIZE, Image.Resampling.BILINEAR)
+            for frame in sampled.frames
+        )
+        return self.cuts(np.stack([np.asarray(picture) for picture in small]))
 
     def cuts(self, frames: NDArray[np.uint8]) -> tuple[int, ...]:
         """Find cuts in `frames` of 48 x 27 pixels: the indices of the frames that begin a new shot."""
@@ -109,10 +104,6 @@ class TransNetCutDetector:
         # A run of frames of a transition ends at the start of the new shot.
         ends = np.flatnonzero(changing[:-1] & ~changing[1:]) + 1
         return tuple(int(index) for index in ends)
-
-
-def _resize_frame(rgb: Rgb) -> Rgb:
-    return np.asarray(Image.fromarray(rgb).resize(_SIZE, Image.Resampling.BILINEAR))
 
 
 THRESHOLD = 0.5
@@ -160,9 +151,13 @@ def find_colour_cuts(
     distances = compute_colour_distances(histograms)
     cuts = distances > threshold
     if peak is not None:
-        cuts |= (distances > peak) & (
-            distances >= PEAK_RATIO * _compute_neighbour_maxima(distances)
-        )
+        # The largest of each distance's neighbours; infinite without a neighbour.
+        beside = np.full(len(distances), -np.inf)
+        for step in range(1, PEAK_FRAMES + 1):
+            beside[step:] = np.maximum(beside[step:], distances[:-step])
+            beside[:-step] = np.maximum(beside[:-step], distances[step:])
+        beside[beside < 0] = np.inf
+        cuts |= (distances > peak) & (distances >= PEAK_RATIO * beside)
     return tuple(int(index) for index in np.flatnonzero(cuts))
 
 
@@ -179,16 +174,6 @@ def split_into_shots(scan: ClipScan, cuts: Sequence[int]) -> tuple[ShotFrameRang
         )
         for first, after in pairwise(edges)
     )
-
-
-def _compute_neighbour_maxima(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, for each distance, the largest of its neighbours; infinite if it has no neighbour."""
-    beside = np.full(len(distances), -np.inf)
-    for step in range(1, PEAK_FRAMES + 1):
-        beside[step:] = np.maximum(beside[step:], distances[:-step])
-        beside[:-step] = np.maximum(beside[:-step], distances[step:])
-    beside[beside < 0] = np.inf
-    return beside
 
 
 def run_crop_step(
@@ -269,48 +254,43 @@ def _scan_file(
             cuts = _load_transnet().read_cuts(reader, file)
     if isinstance(cuts, Failure):
         return cuts
-    shots = tuple(_measure_shot(scan, shot) for shot in split_into_shots(scan, cuts))
+    shots = []
+    for shot in split_into_shots(scan, cuts):
+        frames = slice(shot.first_frame, shot.first_frame + shot.n_frames)
+        picked = tuple(frame for frame in scan.picked if frames.start <= frame.index < frames.stop)
+        part = replace(
+            scan,
+            instants_s=scan.instants_s[frames],
+            end_s=shot.end_s,
+            histograms=scan.histograms[frames],
+            lightness=scan.lightness[frames],
+            changes=scan.changes[frames],
+            stirs=scan.stirs[frames],
+            picked=picked or scan.picked,
+        )
+        measured = build_scan_screen_input(part, clip="")
+        shots.append(
+            MeasuredShot(
+                first_frame=frames.start,
+                end_frame=frames.stop,
+                start_s=shot.start_s,
+                length_s=shot.length_s,
+                borders=find_frame_borders(part.picked),
+                motion=measured.motion,
+                sharpness=measured.sharpness,
+                noise=measured.noise,
+                lightness=measured.lightness,
+            )
+        )
     if not settings.prints:
-        return ScannedFile(shots=shots)
+        return ScannedFile(shots=tuple(shots))
     fingerprint = compute_clip_fingerprint(scan, find_frame_borders(scan.picked))
-    return ScannedFileWithFingerprint(shots=shots, fingerprint=fingerprint)
+    return ScannedFileWithFingerprint(shots=tuple(shots), fingerprint=fingerprint)
 
 
 @lru_cache(maxsize=1)
 def _load_transnet() -> TransNetCutDetector:
     return TransNetCutDetector()
-
-
-def _measure_shot(scan: ClipScan, shot: ShotFrameRange) -> MeasuredShot:
-    part = _select_shot_scan(scan, shot)
-    measured = build_scan_screen_input(part, clip="")
-    return MeasuredShot(
-        first_frame=shot.first_frame,
-        end_frame=shot.first_frame + shot.n_frames,
-        start_s=shot.start_s,
-        length_s=shot.length_s,
-        borders=find_frame_borders(part.picked),
-        motion=measured.motion,
-        sharpness=measured.sharpness,
-        noise=measured.noise,
-        lightness=measured.lightness,
-    )
-
-
-def _select_shot_scan(scan: ClipScan, shot: ShotFrameRange) -> ClipScan:
-    """Return the part of a scan for one shot; a shot without picked frames gets those of the whole clip."""
-    frames = slice(shot.first_frame, shot.first_frame + shot.n_frames)
-    picked = tuple(frame for frame in scan.picked if frames.start <= frame.index < frames.stop)
-    return replace(
-        scan,
-        instants_s=scan.instants_s[frames],
-        end_s=shot.end_s,
-        histograms=scan.histograms[frames],
-        lightness=scan.lightness[frames],
-        changes=scan.changes[frames],
-        stirs=scan.stirs[frames],
-        picked=picked or scan.picked,
-    )
 
 
 TOO_SHORT = -1

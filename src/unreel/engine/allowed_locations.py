@@ -100,7 +100,7 @@ def get_url_origin(location: str) -> str:
     """Return scheme, host and port of an HTTP(S) URL; raise `InvalidValueError` for another text."""
     url = _parse_remote_location(location)
     if url.scheme not in _PORTS:
-        raise InvalidValueError(f"{url.scheme} is no scheme of the web")
+        raise InvalidValueError(f"{url.scheme} is not a web scheme")
     host = f"[{url.host}]" if ":" in url.host else url.host
     return f"{url.scheme}://{host}:{url.port}"
 
@@ -109,9 +109,9 @@ def _parse_remote_location(address: str) -> AllowedLocation:
     scheme, _, rest = address.partition("://")
     if scheme not in SCHEMES:
         label = scheme if scheme.isalnum() and rest else "this"
-        raise InvalidValueError(f"{label} is no scheme that is fetched, only {', '.join(SCHEMES)}")
+        raise InvalidValueError(f"{label} is not an allowed scheme, only {', '.join(SCHEMES)}")
     if not address.isprintable() or "\\" in address:
-        raise InvalidValueError("it contains characters that are not allowed in an address")
+        raise InvalidValueError("the address contains characters that are not allowed")
     if scheme == "s3":
         # Keys are taken literally: `#`, `?` and `%` are ordinary characters.
         bucket, _, key = rest.partition("/")
@@ -120,23 +120,23 @@ def _parse_remote_location(address: str) -> AllowedLocation:
         split = urlsplit(address)
         port = split.port or _PORTS[split.scheme]
     except ValueError as error:
-        raise InvalidValueError(f"it is no address: {error}") from error
+        raise InvalidValueError(f"the address is invalid: {error}") from error
     if " " in address or split.username is not None:
-        raise InvalidValueError("it contains a space or a user name")
+        raise InvalidValueError("the address contains a space or a user name")
     host = _require_single_host((split.hostname or "").rstrip("."))
     return AllowedLocation(split.scheme, host, port, _split_safe_path(unquote(split.path)))
 
 
 def _require_single_host(host: str) -> str:
     if not re.fullmatch(r"[\w.:-]+", host):
-        raise InvalidValueError("it names no single bucket or host")
+        raise InvalidValueError("the address does not name one bucket or host")
     return host
 
 
 def _split_safe_path(path: str) -> tuple[str, ...]:
     parts = tuple(part for part in path.split("/") if part)
     if {".", ".."} & set(parts):
-        raise InvalidValueError("its path climbs")
+        raise InvalidValueError("the path contains . or ..")
     return parts
 
 

@@ -62,9 +62,7 @@ _SIZE = re.compile(
     r'(?P<before>\{"container":"[^"\\]*","size_bytes":)(?P<size>[1-9][0-9]{0,17})(?=,)'
 )
 """Pattern of the beginning of the JSON that this release writes, up to the file size."""
-_NOT_SURVEYED = Failure(
-    FailureReason.CLIP_CHANGED, "it was not surveyed: the benchmark has changed since"
-)
+_NOT_SURVEYED = Failure(FailureReason.CLIP_CHANGED, "not surveyed: the benchmark has changed since")
 
 
 class ClipProbeStage(MediaStage):
@@ -84,7 +82,7 @@ class ClipProbeStage(MediaStage):
 
 
 class _BenchmarkFile(NamedTuple):
-    """A file of a benchmark: its name in the benchmark, and its current location."""
+    """A file of a benchmark: name in the benchmark, and current location."""
 
     words: str
     place: str
@@ -129,11 +127,7 @@ def reuse_stored_clip_facts(rows: Iterable[Row], known_table: "LanceTable") -> I
 
 
 class StoredClipFacts:
-    """Lookup of the stored clip ids and properties of a benchmark's files, in one or more tables.
-
-    Args:
-        tables: Tables of a run; the first that contains a file is used.
-    """
+    """Lookup of the stored ids and properties of a benchmark's clips, in the first of `tables` that has them."""
 
     def __init__(self, *tables: "LanceTable") -> None:
         self._tables = tables
@@ -185,25 +179,21 @@ def _parse_clip_row(location: str, row: Mapping[str, Any], *, source: str) -> Cl
     if len(text) > _FACTS_LENGTH:
         return build_damaged_row_failure("facts of a clip beyond all measure")
     try:
-        facts = _parse_clip_facts(text)
+        written = _SIZE.match(text) if len(text) <= _USUAL_LENGTH else None
+        if written is None:
+            facts = FACTS.validate_json(text)
+        else:
+            same = _parse_cached_facts(f"{written['before']}0{text[written.end() :]}")
+            facts = ClipFacts(
+                container=same.container,
+                size_bytes=int(written["size"]),
+                video=same.video,
+                audio=same.audio,
+                tags=same.tags,
+            )
     except ValidationError:
         return build_damaged_row_failure("no facts of a clip")
     return Clip(id=read_clip_id(row["clip"], source), location=location, facts=facts)
-
-
-def _parse_clip_facts(text: str) -> ClipFacts:
-    """Parse the JSON of a clip's facts, cached: clips of one creator often differ only in their size."""
-    written = _SIZE.match(text) if len(text) <= _USUAL_LENGTH else None
-    if written is None:
-        return FACTS.validate_json(text)
-    same = _parse_cached_facts(f"{written['before']}0{text[written.end() :]}")
-    return ClipFacts(
-        container=same.container,
-        size_bytes=int(written["size"]),
-        video=same.video,
-        audio=same.audio,
-        tags=same.tags,
-    )
 
 
 @lru_cache(maxsize=4096)

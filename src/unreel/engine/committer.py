@@ -37,7 +37,7 @@ _DEAR_USD, _DEAR_S = 0.01, 0.2
 _LARGEST_BYTES = 32 * 2**20
 _PORTION_ROWS = 1_024
 """Number of rows that are converted to Arrow at a time, to save memory."""
-_ROOM_ROWS, _ROOM_BYTES = 16 * _PORTION_ROWS, 32 * 2**20
+_BUFFER_ROWS, _BUFFER_BYTES = 16 * _PORTION_ROWS, 32 * 2**20
 """Maximum number and text size of rows that wait for conversion to Arrow; if exceeded, the runner waits."""
 _SPARE_BYTES = 2**20
 """Free disk space that is kept for manifests and for the rows in flight."""
@@ -99,12 +99,8 @@ class _PendingCommit:
 class TableCommitter:
     """Context manager that holds a table's lock and commits rows; leaving it commits all offered rows.
 
-    Args:
-        table: Target table. Rows with `attempt` above 1 replace existing rows; others are added.
-        pace: Rules for commits.
-        add_up: Callback that adds the job's counts of new rows to the totals.
-        on_commit: Callback for the progress, called after readers can see the commit.
-        observe: Callback for the steps of the table's writer, called from the committing thread.
+    Rows with `attempt` above 1 replace existing rows. `on_commit` is called after readers can see
+    the commit, `observe` at the steps of the table's writer, both from the committing thread.
     """
 
     def __init__(
@@ -128,7 +124,7 @@ class TableCommitter:
         self._closing = False
         self._error: BaseException | None = None
         self._commits, self._commit_s = 0, 0.0
-        self._n_offered, self._is_dear, self._looked_s = 0, False, -math.inf
+        self._n_offered, self._is_dear, self._checked_at_s = 0, False, -math.inf
         self._held = ExitStack()
 
     def __enter__(self) -> "TableCommitter":
@@ -163,7 +159,7 @@ class TableCommitter:
             if self._error is not None:
                 self._n_offered += 1
                 raise self._error
-            if len(self._buffer) >= self._room or self._buffer_bytes >= _ROOM_BYTES:
+            if len(self._buffer) >= self._max_buffered or self._buffer_bytes >= _BUFFER_BYTES:
                 return False
             self._n_offered += 1
             if not self._buffer and not self._n_drafted:
@@ -185,8 +181,8 @@ class TableCommitter:
                 raise self._error
             n_bytes = self._buffer_bytes + self._new.n_bytes + self._again.n_bytes
         now_s = time.monotonic()
-        if self._table.place.is_local and now_s >= self._looked_s + _LOOK_S:
-            self._looked_s = now_s
+        if self._table.place.is_local and now_s >= self._checked_at_s + _LOOK_S:
+            self._checked_at_s = now_s
             require_disk_space(self._table.place.path, _SPARE_BYTES + 2 * n_bytes)
 
     def add(self, row: Row) -> None:
@@ -199,13 +195,13 @@ class TableCommitter:
         return self._new.n_rows + self._again.n_rows
 
     def _has_portion(self) -> bool:
-        return len(self._buffer) >= self._portion or self._buffer_bytes >= _ROOM_BYTES
+        return len(self._buffer) >= self._portion or self._buffer_bytes >= _BUFFER_BYTES
 
     def _keep_pace(self) -> None:
         """Update the maximum number of rows in the next commit, the buffer and the next Arrow conversion."""
-        self._most = self._pace.rows_after(self.progress.done + self.progress.failed)
-        self._room = min(_ROOM_ROWS, 2 * self._most)
-        self._portion = min(_PORTION_ROWS, self._most - self._n_drafted)
+        self._max_rows = self._pace.rows_after(self.progress.done + self.progress.failed)
+        self._max_buffered = min(_BUFFER_ROWS, 2 * self._max_rows)
+        self._portion = min(_PORTION_ROWS, self._max_rows - self._n_drafted)
 
     def _left_s(self) -> float:
         """Return the seconds after which the oldest buffered row must be committed."""
@@ -225,7 +221,7 @@ class TableCommitter:
                         draft.add(portion, batch)
                         self._add_up(portion, draft.totals)
                 n_bytes = self._new.n_bytes + self._again.n_bytes
-                is_full = self._n_drafted >= self._most or n_bytes >= _LARGEST_BYTES
+                is_full = self._n_drafted >= self._max_rows or n_bytes >= _LARGEST_BYTES
                 if is_full or self._left_s() <= 0:
                     self._commit()
                 self._keep_pace()

@@ -33,7 +33,7 @@ _TAKEN = 4_096
 _AT_ONCE = 65_536
 _OFFSET_BITS = 32
 _OFFSET = np.uint64(2**_OFFSET_BITS - 1)
-_MOST_SLOTS = 2**32
+_MAX_SLOTS = 2**32
 _MARK_BITS = 64
 _DIGITS = 2 * STAMP_BYTES
 
@@ -125,16 +125,16 @@ class KeyHashIndex:
         low, high = self._heads[leading], self._heads[leading + 1]
         for _ in range(int((high - low).max(initial=0)).bit_length()):
             middle = (low + high) >> 1
-            lies_behind = (low < high) & (self.marks.take(middle, mode="clip") < targets)
-            low, high = np.where(lies_behind, middle + 1, low), np.where(lies_behind, high, middle)
+            is_after = (low < high) & (self.marks.take(middle, mode="clip") < targets)
+            low, high = np.where(is_after, middle + 1, low), np.where(is_after, high, middle)
         first = low
         n_each = self._are_at(first, targets).astype(np.intp)
         several = np.flatnonzero(self._are_at(first + n_each, targets))
         beyond = np.searchsorted(self.marks, targets[several], side="right")
         n_each[several] = beyond - first[several]
         indices = np.repeat(order, n_each)
-        behind = np.cumsum(n_each) - n_each
-        slots = self.slots[np.repeat(first - behind, n_each) + np.arange(len(indices))]
+        before_each = np.cumsum(n_each) - n_each
+        slots = self.slots[np.repeat(first - before_each, n_each) + np.arange(len(indices))]
         return indices, slots
 
     @cached_property
@@ -212,7 +212,7 @@ class KeyIndex:
         if faces == self.faces:
             return self
         is_there = np.array([bool(face) for face in faces])
-        keep = is_there[self._stretches(self.marks.slots)]
+        keep = is_there[self._find_fragments(self.marks.slots)]
         marks = KeyHashIndex(self.marks.marks[keep], self.marks.slots[keep])
         return replace(self, marks=marks, faces=faces)
 
@@ -225,7 +225,7 @@ class KeyIndex:
             ids=np.append(self.ids, np.array([f.fragment_id for f in new], dtype=np.uint64)),
             starts=np.append(self.starts, self.n_slots + np.cumsum(lengths, dtype=np.int64)),
         )
-        if longer.n_slots > _MOST_SLOTS:
+        if longer.n_slots > _MAX_SLOTS:
             raise InvalidValueError(
                 f"a table of {longer.n_slots} rows is more than one process can look through. Divide it"
             )
@@ -261,19 +261,19 @@ class KeyIndex:
 
     def addresses(self, slots: NDArray[np.uint32]) -> NDArray[np.uint64]:
         """Return Lance's addresses of the rows of `slots`."""
-        stretches = self._stretches(slots)
-        offsets = (slots - self.starts[stretches]).astype(np.uint64)
-        return (self.ids[stretches] << np.uint64(_OFFSET_BITS)) | offsets
+        fragment_numbers = self._find_fragments(slots)
+        offsets = (slots - self.starts[fragment_numbers]).astype(np.uint64)
+        return (self.ids[fragment_numbers] << np.uint64(_OFFSET_BITS)) | offsets
 
     def _slots(self, addresses: NDArray[np.uint64]) -> NDArray[np.uint32]:
         present = np.flatnonzero([bool(face) for face in self.faces])
         present = present[np.argsort(self.ids[present])]
         ids = addresses >> np.uint64(_OFFSET_BITS)
-        stretches = present[np.searchsorted(self.ids[present], ids)]
+        fragment_numbers = present[np.searchsorted(self.ids[present], ids)]
         offsets = (addresses & _OFFSET).astype(np.int64)
-        return (self.starts[stretches] + offsets).astype(np.uint32)
+        return (self.starts[fragment_numbers] + offsets).astype(np.uint32)
 
-    def _stretches(self, slots: NDArray[np.uint32]) -> NDArray[np.intp]:
+    def _find_fragments(self, slots: NDArray[np.uint32]) -> NDArray[np.intp]:
         return np.searchsorted(self.starts, slots, side="right") - 1
 
     def take(

@@ -82,12 +82,7 @@ class _IssuedQuestionKeys:
 
 
 class _StoredKeys:
-    """Keys, attempts and failures of a table's rows at the start of the run.
-
-    Args:
-        table: The present table.
-        retry: Failure reasons for which a row is due.
-    """
+    """Keys, attempts and failures of a table's rows at the start of the run."""
 
     def __init__(self, table: LanceTable, retry: Collection[str]) -> None:
         dataset = table.open() if table.exists() else None
@@ -95,14 +90,14 @@ class _StoredKeys:
         n = index.n_slots
         self.mixer, self._retry = index.mixer, retry
         self._keys = _ExactKeySet(index.marks, np.empty((n, STAMP_BYTES), dtype=np.uint8))
-        has_marks = "mark" in table.schema.columns
-        self._tries = np.zeros(n if has_marks or retry else 0, dtype=np.int32)
+        has_mark_column = "mark" in table.schema.columns
+        self._tries = np.zeros(n if has_mark_column or retry else 0, dtype=np.int32)
         self._failed = np.zeros(len(self._tries), dtype=np.bool_)
-        self._about = np.empty((n if has_marks else 0, _ABOUT_BYTES), dtype=np.uint8)
+        self._about = np.empty((n if has_mark_column else 0, _ABOUT_BYTES), dtype=np.uint8)
         self._about[:] = self.mixer.stamps(pa.nulls(1, pa.string()))[:, :_ABOUT_BYTES]
         if dataset is not None and n:
             columns = ["attempt", "failure_reason"] if len(self._tries) else []
-            columns += ["mark"] if has_marks and "mark" in dataset.schema.names else []
+            columns += ["mark"] if has_mark_column and "mark" in dataset.schema.names else []
             with table.reading():
                 for slots, batch in index.scan(dataset, ["key", *columns]):
                     self._keep(slots, batch, set(columns))
@@ -128,25 +123,21 @@ class _StoredKeys:
         if len(self._tries):
             due = self._failed[slots]
             if about is not None and len(self._about):
-                is_known, current = self._told(about)
+                is_known, current = self._hash_known_marks(about)
                 due |= is_known[indices] & (current[indices] != self._about[slots]).any(axis=1)
             tries[indices[due]] = self._tries[slots[due]] + 1
         return tries
 
-    def _told(self, about: Sequence[str | EllipsisType | None]) -> Any:
+    def _hash_known_marks(self, about: Sequence[str | EllipsisType | None]) -> Any:
         is_known = np.array([mark is not ... for mark in about])
         texts = pa.array([None if mark is ... else mark for mark in about], pa.string())
         return is_known, self.mixer.stamps(texts)[:, :_ABOUT_BYTES]
 
 
 class PendingQuestionFilter:
-    """Filter of due questions: questions without a row, and questions whose row must be replaced.
+    """Filter of due questions: without a row in `table`, or with a failure reason in `retry`.
 
     The table is read once, at the first question.
-
-    Args:
-        table: Table of answers.
-        retry: Failure reasons for which a row is due again.
     """
 
     def __init__(self, table: LanceTable, retry: Collection[str] = ()) -> None:

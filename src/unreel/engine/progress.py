@@ -61,11 +61,7 @@ _HOUR_S = 3600
 
 
 class ProgressLine:
-    """One-line progress text of a job; a display calls `text` to refresh it.
-
-    Args:
-        clock: Monotonic seconds.
-    """
+    """One-line progress text of a job; a display calls `text` to refresh it."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

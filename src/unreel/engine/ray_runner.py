@@ -103,7 +103,7 @@ class RayRunner:
             actor: Any = ray.remote(_StartLogActor).options(
                 scheduling_strategy=this_node, **options
             )
-            book = actor.remote(str(ledger.absolute()))
+            log_actor = actor.remote(str(ledger.absolute()))
             try:
                 fetch = rows.fetch() if isinstance(rows, DueTableQuestions) else None
                 for window in _iter_row_windows(
@@ -116,18 +116,19 @@ class RayRunner:
                         [stage.resources for stage in stages], offer, workers=self._workers
                     )
                     team = [
-                        _StagePool(stage, crew) for stage, crew in zip(stages, manned, strict=True)
+                        _StagePool(stage, pool_size)
+                        for stage, pool_size in zip(stages, manned, strict=True)
                     ]
-                    for row in _iter_finished_rows(window, team, book, fetch):
+                    for row in _iter_finished_rows(window, team, log_actor, fetch):
                         if _SUSPECT_AT in row:
                             suspects.add(row)
                         else:
                             sink.add(drop_scratch_columns(row))
-                    for row in _iter_isolated_retries(suspects, team, book):
+                    for row in _iter_isolated_retries(suspects, team, log_actor):
                         sink.add(drop_scratch_columns(row))
             finally:
-                ray.get(book.close.remote())
-                ray.kill(book)
+                ray.get(log_actor.close.remote())
+                ray.kill(log_actor)
         finally:
             self._leave()
 
@@ -141,7 +142,7 @@ class _StagePool:
     """A stage and the size of its worker pool."""
 
     stage: Stage
-    crew: WorkerPoolSize
+    pool_size: WorkerPoolSize
 
 
 def _iter_row_windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
@@ -158,13 +159,16 @@ def _iter_row_windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
 
 
 def _iter_finished_rows(
-    window: list[bytes], pool: Sequence[_StagePool], book: Any, loader: TableQuestionLoader | None
+    window: list[bytes],
+    pool: Sequence[_StagePool],
+    log_actor: Any,
+    loader: TableQuestionLoader | None,
 ) -> Iterator[Row]:
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     context.target_max_block_size = BLOCK_BYTES
-    manned = [post.crew for post in pool]
+    manned = [post.pool_size for post in pool]
     context.execution_options.resource_limits = ray.data.ExecutionResources.for_limits(
         object_store_memory=compute_object_store_bytes(manned)
     )
@@ -175,14 +179,14 @@ def _iter_finished_rows(
     for number, post in enumerate(pool):
         data = data.map_batches(
             _StageActor,
-            fn_constructor_args=(post, number, book, None if number else loader),
+            fn_constructor_args=(post, number, log_actor, None if number else loader),
             batch_size=None,
             batch_format="pyarrow",
-            num_cpus=post.crew.cpus,
+            num_cpus=post.pool_size.cpus,
             num_gpus=post.stage.resources.gpus,
             compute=ray.data.ActorPoolStrategy(
-                min_size=post.crew.least,
-                max_size=max(post.crew.least, min(post.crew.most, n_blocks)),
+                min_size=post.pool_size.min_workers,
+                max_size=max(post.pool_size.min_workers, min(post.pool_size.max_workers, n_blocks)),
                 max_tasks_in_flight_per_actor=BLOCKS_PER_WORKER,
                 max_concurrent_calls_per_actor=BLOCKS_AT_WORK,
                 enable_true_multi_threading=True,
@@ -193,10 +197,10 @@ def _iter_finished_rows(
 
 
 def _iter_isolated_retries(
-    suspects: CrashSuspectQueue, pool: Sequence[_StagePool], book: Any
+    suspects: CrashSuspectQueue, pool: Sequence[_StagePool], log_actor: Any
 ) -> Iterator[Row]:
     """Run each suspect row in isolation, as many concurrently as a stage has workers; yield results."""
-    at_once = min(post.crew.most for post in pool)
+    at_once = min(post.pool_size.max_workers for post in pool)
     at_work: dict[Any, _IsolatedActor] = {}
     try:
         while suspects or at_work:
@@ -208,7 +212,7 @@ def _iter_isolated_retries(
             outcome = alone.outcome()
             row = suspects.judge(alone.trial, outcome)
             if row is outcome:
-                book.finish.remote([_format_stage_log_item(alone.trial.row, alone.number)])
+                log_actor.finish.remote([_format_stage_log_item(alone.trial.row, alone.number)])
             if row is not None:
                 yield row
     finally:
@@ -224,7 +228,7 @@ class _IsolatedActor:
         self.number: int = suspect.row[_SUSPECT_AT]
         posts = pool[self.number :]
         actor: Any = ray.remote(StageChain).options(
-            num_cpus=max(post.crew.cpus for post in posts),
+            num_cpus=max(post.pool_size.cpus for post in posts),
             num_gpus=max(post.stage.resources.gpus for post in posts),
             max_restarts=0,
             max_task_retries=0,
@@ -287,10 +291,10 @@ class _StageActor:
     """Ray actor that runs one stage, with one event loop for all its blocks."""
 
     def __init__(
-        self, pool: _StagePool, number: int, book: Any, loader: TableQuestionLoader | None
+        self, pool: _StagePool, number: int, log_actor: Any, loader: TableQuestionLoader | None
     ) -> None:
-        self._number, self._book, self._fetch = number, book, loader
-        self._pen = _StartLogWriter(book)
+        self._number, self._log_actor, self._fetch = number, log_actor, loader
+        self._pen = _StartLogWriter(log_actor)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="stage", daemon=True).start()
         self._worker: StageWorker = self._wait(self._open(pool))
@@ -306,12 +310,12 @@ class _StageActor:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _open(self, pool: _StagePool) -> StageWorker:
-        return await StageWorker(pool.stage, in_flight=pool.crew.in_flight).__aenter__()
+        return await StageWorker(pool.stage, in_flight=pool.pool_size.in_flight).__aenter__()
 
     async def _serve(self, rows: list[Row]) -> list[Row]:
         done = [row for row in rows if is_failed_row(row) or _SUSPECT_AT in row]
         live = [row for row in rows if not (is_failed_row(row) or _SUSPECT_AT in row)]
-        suspected = await self._book.suspects.remote(
+        suspected = await self._log_actor.suspects.remote(
             [_format_stage_log_item(row, self._number) for row in live]
         )
         company: list[Row] = []
@@ -337,8 +341,8 @@ class _StageActor:
 class _StartLogWriter:
     """Batches of started and finished rows, sent to the Ray actor that writes the start log."""
 
-    def __init__(self, book: Any) -> None:
-        self._book = book
+    def __init__(self, log_actor: Any) -> None:
+        self._log_actor = log_actor
         self._begun: list[str] = []
         self._finished: list[str] = []
         self._turn = asyncio.Lock()
@@ -349,7 +353,7 @@ class _StartLogWriter:
         async with self._turn:
             if item in self._begun:  # otherwise an earlier caller has already sent it
                 items, self._begun = self._begun, []
-                await self._book.begin.remote(items)
+                await self._log_actor.begin.remote(items)
 
     def finish(self, item: str) -> None:
         """Send the finish of `item` at the end of this event loop iteration, without waiting."""
@@ -359,7 +363,7 @@ class _StartLogWriter:
 
     def _send_finished(self) -> None:
         items, self._finished = self._finished, []
-        self._book.finish.remote(items)
+        self._log_actor.finish.remote(items)
 
 
 def _unpickle_rows(block: Any) -> list[Row]:

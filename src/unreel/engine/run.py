@@ -91,28 +91,23 @@ def run_pending_questions(  # noqa: PLR0913  two things to run, one place to kee
     """Run every question that has no row in `table` through `stages`, and commit each result once.
 
     Questions are rows with a unique `key`; they are read as they are needed, so the stream may be
-    longer than memory. After a kill at any moment, a second call keeps all committed rows.
+    longer than memory. After a kill at any moment, a second call keeps all committed rows. Raise
+    `UnreadableSourceError` if another run writes the table, it has a key twice, or its store does
+    not enforce conditional puts.
 
     Args:
-        questions: Input rows; those whose key is in the table are skipped. The rows of a
-            `TableQuestionSource` are read in the workers.
+        questions: Input rows; those of a `TableQuestionSource` are read in the workers.
         stages: Steps that each row takes, in order; at least one.
         table: Table of the results, whose keys count as answered.
         engine: `local`, `ray`, or a runner of your own.
         pace: Rules for commits; by default they adapt to the rate, see `CommitPace`.
-        retry_failed: Failure reasons whose rows are computed again and replaced;
-            `ALL_FAILURES` for every one.
+        retry_failed: Failure reasons whose rows are computed again; `ALL_FAILURES` for every one.
         ledger: File of starts and finishes; by default next to the table, required if it is remote.
         add_up: Callback that adds the job's counts of committed rows to `Progress.totals`.
-        on_due: Called with the number of pending rows before the first is started; if there are too
-            many to read ahead, with `most_due`, or not at all.
+        on_due: Callback with the number of pending rows; if they are too many, with `most_due` or never.
         most_due: Upper limit of that number.
-        on_progress: Called after each commit, from another thread, with the counts so far.
-        observe: Called at the named steps of a commit: for tests that kill a run.
-
-    Raises:
-        UnreadableSourceError: Another run writes the table, it has a key twice, or its store does
-            not enforce conditional puts.
+        on_progress: Callback after each commit, from another thread, with the counts so far.
+        observe: Callback at the named steps of a commit: for tests that kill a run.
     """
     runner = ENGINES.load(engine)() if isinstance(engine, str) else engine
     book = _get_start_log_path(table, ledger)

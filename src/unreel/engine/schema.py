@@ -133,7 +133,7 @@ class TableSchema:
         complete = [{"attempt": 1} | row | fixed for row in rows]
         try:
             if sum(map(compute_row_text_size, complete)) > _LARGEST_BATCH:
-                raise ValueError(f"its texts are longer than {_LARGEST_BATCH} characters")
+                raise ValueError(f"texts are longer than {_LARGEST_BATCH} characters")
             batch = pa.RecordBatch.from_pylist(complete, schema=self.arrow)
             empty = [
                 column.name
@@ -141,7 +141,7 @@ class TableSchema:
                 if not column.nullable and batch.column(column.name).null_count
             ]
             if empty:
-                raise ValueError(f"it has no {', '.join(empty)}")
+                raise ValueError(f"no value in {', '.join(empty)}")
         except Exception as error:  # converting a value can run any code
             raise InvalidValueError(
                 f"a row does not fit the columns of {self.name}: {error}. Fix the stage"
@@ -205,7 +205,7 @@ class TableSchema:
         if wrong:
             raise UnreadableSourceError(
                 source,
-                f"no table of {self.name}: its column {wrong[0]} is missing or of another type",
+                f"not a table of {self.name}: column {wrong[0]} is missing or of another type",
                 _NOT_OURS,
             )
 

@@ -38,7 +38,7 @@ class InFlightLimitScope(StrEnum):
 
 
 class StageServiceClient(Protocol):
-    """Interface of a stage's service client: its GPUs, and whether it has a budget."""
+    """Interface of a stage's service client: GPUs, and whether it has a budget."""
 
     @property
     def gpus(self) -> float: ...
@@ -71,7 +71,7 @@ class WorkerResources:
     def __post_init__(self) -> None:
         if self.cpus < 0 or self.gpus < 0 or self.in_flight < 1:
             raise InvalidValueError(
-                f"resources must satisfy cpus, gpus >= 0 and in_flight >= 1, got {self}. Raise them"
+                f"resources must satisfy cpus, gpus >= 0 and in_flight >= 1, not {self}"
             )
 
 
@@ -160,15 +160,12 @@ class RowSink(Protocol):
 
     def offer(self, row: Row) -> bool:
         """Accept the row; return `False` if the sink is full."""
-        ...
 
     def add(self, row: Row) -> None:
         """Accept the row; wait while the sink is full."""
-        ...
 
     def require_ready(self) -> None:
         """Raise if the results of further rows could not be stored; called before a row is started."""
-        ...
 
 
 class StageRunner(Protocol):
@@ -181,7 +178,6 @@ class StageRunner(Protocol):
 
         After an interrupt the sink has all rows that were finished.
         """
-        ...
 
 
 def format_start_log_item(row: Row) -> str:

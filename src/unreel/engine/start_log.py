@@ -106,7 +106,7 @@ class ItemStartLog:
             raw.close()
             source = str(self._folder.root / self._name)
             raise UnreadableSourceError(
-                source, "no ledger: it is far too large", "Take it away and run again"
+                source, "the file is far too large for a ledger", "Take it away and run again"
             )
         with io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as file:
             for line in file:

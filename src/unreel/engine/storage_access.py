@@ -17,7 +17,7 @@ from unreel.core.settings import EnvironmentSettings, read_storage_options
 if TYPE_CHECKING:
     from unreel.engine.downloads import DownloadPolicy
 
-_ASKED_AT_ONCE = 16
+_N_CONNECTIONS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ def read_object_tags(locations: Sequence[str], access: ClipAccessSettings) -> di
             return ""
         return read_object_tag(StorageLocation(location, access.storage))
 
-    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_N_CONNECTIONS) as pool:
         return dict(zip(locations, pool.map(ask, locations), strict=True))
 
 
@@ -101,12 +101,12 @@ def find_clip_change(clip: str, file: Path) -> Failure | None:
         same = False
     if same:
         return None
-    return Failure(FailureReason.CLIP_CHANGED, "its bytes are not those that were surveyed")
+    return Failure(FailureReason.CLIP_CHANGED, "the bytes are not those that were surveyed")
 
 
 @contextmanager
 def provide_local_clip_file(location: str, access: ClipAccessSettings) -> Iterator[Path]:
-    """Yield the path of the clip as a local file: its own, or a temporary copy from its object store.
+    """Yield the path of the clip as a local file: the clip itself, or a temporary copy from its object store.
 
     Raise `MediaError` if the location is not allowed, or the clip cannot be fetched.
     """

@@ -40,7 +40,7 @@ _FILE = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
 
 @dataclass(frozen=True, slots=True)
 class StoredKeyState:
-    """State of a key's row in a table: its attempt number, and its failure reason if it failed."""
+    """State of a key's row in a table: attempt number, and failure reason if it failed."""
 
     attempt: int
     reason: str | None

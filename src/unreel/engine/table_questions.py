@@ -34,13 +34,9 @@ def _get_row_key(row: Row) -> str:
 class TableQuestionSource:
     """Rows of `table` as questions for `run_pending_questions`, in the order of the table.
 
-    Args:
-        table: The table, at its version when the first question is requested.
-        ask: Function that builds the question from a complete row, in the worker. The function and
-            the table's location must pickle. The key of the built question is ignored.
-        key: Function that builds the question's key from a row with only `columns`, in the driver.
-        columns: Columns that `key` needs.
-        where: Row filter in Lance's SQL; by default rows that did not fail.
+    `ask` builds the question from a complete row, in the worker; it must pickle, and the key that
+    it builds is ignored. `key` builds the question's key from a row with only `columns`, in the
+    driver. `where` is a row filter in Lance's SQL.
     """
 
     def __init__(

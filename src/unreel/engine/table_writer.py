@@ -27,7 +27,7 @@ from unreel.engine.writer_lock import WriterLock
 FULL_ROWS = 2**20
 FULL_BYTES = 2**28
 """Size from which a fragment is full, reached first by long texts: joining takes as much time and memory."""
-_MOST_GONE = 0.1
+_MAX_DELETED = 0.1
 """Fraction of replaced rows above which a fragment is rewritten without them."""
 
 
@@ -58,9 +58,18 @@ def find_fragments_to_join(
         if len(neighbours) < at_least and not full:
             continue
         tail = [] if full else _select_outweighing_tail(neighbours, growth)
-        joins += _group_until_full(tail)
+        groups: list[list[TableFragment]] = []
+        free_rows, free_bytes = 0, 0
+        for fragment in tail:
+            if free_rows <= 0 or free_bytes <= 0:
+                groups.append([])
+                free_rows, free_bytes = FULL_ROWS, FULL_BYTES
+            groups[-1].append(fragment)
+            free_rows -= fragment.rows
+            free_bytes -= fragment.n_bytes
+        joins += [group for group in groups if len(group) > 1]
         untouched = neighbours[: len(neighbours) - len(tail)]
-        joins += [[f] for f in untouched if f.gone > _MOST_GONE * (f.rows + f.gone)]
+        joins += [[f] for f in untouched if f.gone > _MAX_DELETED * (f.rows + f.gone)]
     return joins
 
 
@@ -71,19 +80,6 @@ def _select_outweighing_tail(fragments: list[TableFragment], growth: int) -> lis
         if younger >= (growth - 1) * fragment.rows:
             return fragments[i:]
     return []
-
-
-def _group_until_full(fragments: list[TableFragment]) -> list[list[TableFragment]]:
-    groups: list[list[TableFragment]] = []
-    room_rows, room_bytes = 0, 0
-    for fragment in fragments:
-        if room_rows <= 0 or room_bytes <= 0:
-            groups.append([])
-            room_rows, room_bytes = FULL_ROWS, FULL_BYTES
-        groups[-1].append(fragment)
-        room_rows -= fragment.rows
-        room_bytes -= fragment.n_bytes
-    return [group for group in groups if len(group) > 1]
 
 
 KEEP_VERSIONS = timedelta(hours=1)
@@ -99,12 +95,8 @@ _GROWTH_AT_REST = 2
 class TableWriter:
     """Writer of one table, in one thread of the process that holds its lock; each change is one commit.
 
-    Args:
-        table: The table; it is created if missing, and gets new columns of this release.
-        lock: Held by the caller; checked before each commit.
-        observe: Callback with `written` when new data are in the store and `committed` when readers
-            see them, with a count of rows; `rewritten` and `compacted` likewise, with a count of
-            fragments.
+    `observe` is called with `written` when new data are in the store and `committed` when readers
+    see them, with a count of rows; with `rewritten` and `compacted` with a count of fragments.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ _SMALLEST_BLOCK = 4
 _LARGEST_BLOCK = 32
 _CONNECTIONS = 32
 """Number of connections per worker: with a share per processor, a pool that has not grown yet would leave most idle."""
-_LEAST_STORE = 128 * 2**20
+_MIN_STORE_BYTES = 128 * 2**20
 _ROUND = 100
 """Divisor to which CPU shares are rounded down: Ray counts in ten-thousandths, and the sum of the shares must fit."""
 
@@ -44,12 +44,12 @@ class ClusterCapacity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPoolSize:
-    """Size of a stage's worker pool: `least` to `most` workers, each with `cpus` and `in_flight` rows."""
+    """Size of a stage's worker pool: `min_workers` to `max_workers` workers, each with `cpus` and `in_flight` rows."""
 
-    most: int
+    max_workers: int
     in_flight: int
     cpus: float
-    least: int = 1
+    min_workers: int = 1
 
 
 def plan_worker_pools(
@@ -64,7 +64,7 @@ def plan_worker_pools(
     if gpus > capacity.gpus:
         raise InvalidSettingError(
             "engine",
-            f"its workers need {gpus:g} GPUs and the Ray cluster offers {capacity.gpus:g}",
+            f"the workers need {gpus:g} GPUs and the Ray cluster offers {capacity.gpus:g}",
             "Join one that has them, or use `local`",
         )
     cpus = sum(stage.cpus for stage in resources) * (workers or 1)
@@ -79,17 +79,19 @@ def _compute_pool_size(
 ) -> WorkerPoolSize:
     cpus = resources.cpus if share == 1.0 else math.floor(resources.cpus * share * _ROUND) / _ROUND
     if resources.limit is InFlightLimitScope.ALONE:
-        return WorkerPoolSize(most=1, in_flight=resources.in_flight, cpus=cpus)
-    room = [math.floor(capacity.cpus / cpus)] if cpus else []
-    room += [math.floor(capacity.gpus / resources.gpus)] if resources.gpus else []
-    size = workers or max(1, min(room, default=1))
+        return WorkerPoolSize(max_workers=1, in_flight=resources.in_flight, cpus=cpus)
+    limits = [math.floor(capacity.cpus / cpus)] if cpus else []
+    limits += [math.floor(capacity.gpus / resources.gpus)] if resources.gpus else []
+    size = workers or max(1, min(limits, default=1))
     in_flight = resources.in_flight
     if resources.limit is InFlightLimitScope.PROCESSORS:
         in_flight = max(1, min(in_flight, math.ceil(resources.cpus)))
     if resources.limit is InFlightLimitScope.SERVICE:
         size = min(size, in_flight if workers else math.ceil(in_flight / _CONNECTIONS))
         in_flight //= size
-    return WorkerPoolSize(least=size if workers else 1, most=size, in_flight=in_flight, cpus=cpus)
+    return WorkerPoolSize(
+        min_workers=size if workers else 1, max_workers=size, in_flight=in_flight, cpus=cpus
+    )
 
 
 def compute_rows_per_block(n_rows: int, pool_size: Sequence[WorkerPoolSize]) -> int:
@@ -99,8 +101,8 @@ def compute_rows_per_block(n_rows: int, pool_size: Sequence[WorkerPoolSize]) -> 
     slowest row, and leaves at least one block for every worker. If there are many rows it has at
     least four, since each block costs the driver a few milliseconds.
     """
-    in_flight = max(_SMALLEST_BLOCK, *(crew.in_flight for crew in pool_size))
-    even = math.ceil(n_rows / max(crew.most for crew in pool_size))
+    in_flight = max(_SMALLEST_BLOCK, *(pool_size.in_flight for pool_size in pool_size))
+    even = math.ceil(n_rows / max(pool_size.max_workers for pool_size in pool_size))
     return max(1, min(_LARGEST_BLOCK, in_flight, even))
 
 
@@ -110,5 +112,5 @@ def compute_object_store_bytes(pool_size: Sequence[WorkerPoolSize]) -> int:
     It is twice the blocks that the workers hold, since each produces one while its last one is
     consumed. By default Ray Data fills half of the store, which is recomputed if the node is lost.
     """
-    blocks = sum(crew.most for crew in pool_size) * BLOCKS_PER_WORKER
-    return max(_LEAST_STORE, 2 * blocks * BLOCK_BYTES)
+    blocks = sum(pool_size.max_workers for pool_size in pool_size) * BLOCKS_PER_WORKER
+    return max(_MIN_STORE_BYTES, 2 * blocks * BLOCK_BYTES)

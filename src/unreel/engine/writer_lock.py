@@ -38,7 +38,6 @@ class WriterLock(Protocol):
 
     def verify(self) -> None:
         """Raise if the table's lock was lost, so that nothing may be committed."""
-        ...
 
 
 def build_writer_lock(location: StorageLocation, *, lease_s: float = LEASE_S) -> WriterLock:
@@ -135,7 +134,7 @@ class _LeaseLock:
             if not self._lost:
                 self._renew()
             if self._lost:
-                raise _build_busy_error(self._uri, "it took over while this one did not move")
+                raise _build_busy_error(self._uri, "which took over while this run did not move")
 
     def _put(self, mode: Any) -> Any:
         self._beat += 1
@@ -185,7 +184,7 @@ class _LeaseLock:
         try:
             return self._put("create")
         except (AlreadyExistsError, PreconditionError) as error:
-            raise _build_busy_error(self._uri, "it came first") from error
+            raise _build_busy_error(self._uri, "which came first") from error
 
     def _read_holder(self, lease: Any) -> tuple[str, bool]:
         """Return the owner of a lease, and whether it is a process of this machine that has ended."""

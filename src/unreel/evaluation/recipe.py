@@ -11,7 +11,7 @@ from unreel.core.input_files import read_toml_file
 from unreel.core.question import Condition
 from unreel.protocols.protocol import Protocol, get_protocol
 from unreel.recipes.validation import (
-    MOST_PARTS,
+    MAX_PARTS,
     Count,
     RecipeSection,
     Seed,
@@ -33,7 +33,7 @@ class EvalRecipe(RecipeSection):
 
     benchmark: Text
     layout: Text | None = None
-    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    mapping: dict[str, Text] = Field(default={}, max_length=MAX_PARTS)
     split: Text | None = None
     limit: Count | None = None
     """Maximum number of clips."""
@@ -44,7 +44,7 @@ class EvalRecipe(RecipeSection):
     """Settings of the reviewer; their keys are also valid at the top level."""
     condition: Annotated[
         tuple[ConditionSection, ...],
-        Field(min_length=1, max_length=MOST_PARTS, validate_default=True),
+        Field(min_length=1, max_length=MAX_PARTS, validate_default=True),
     ] = (ConditionSection(),)
     seed: Seed = 0
 

@@ -204,7 +204,7 @@ def build_reviewer_factories(
             ReviewerSection, {"model": model} | drop_unset_keys(keys)
         )
         section.require_thinking(condition, get_protocol(questions.protocols[0]))
-        section.require_taught(questions.protocols)
+        section.require_trained_for(questions.protocols)
         factory = section.opener(key_hosts=settings.key_hosts)
         factories[factory.name] = factory
     return tuple(factories.values())

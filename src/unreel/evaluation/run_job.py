@@ -397,7 +397,7 @@ def build_reviewer_factory(
     A clip has its origin and its group of related clips.
     """
     section = recipe.reviewer
-    section.require_taught([recipe.protocol])
+    section.require_trained_for([recipe.protocol])
     if not section.learns:
         return section.opener(key_hosts=access.settings.key_hosts, seed=recipe.seed)
     fit: Any = REVIEWERS.load(section.model)

@@ -21,7 +21,7 @@ def read_sample_clip(name: str) -> bytes:
     return (Path(__file__).with_name("samples") / name).read_bytes()
 
 
-PATIENCE: Mapping[str, int] = {"normalise": 20, "render": 20, "scan": 20}
+TIME_FACTORS: Mapping[str, int] = {"normalise": 20, "render": 20, "scan": 20}
 """Factor of the time limit for each task that decodes or encodes a whole clip; 1 for all other tasks."""
 _LONGEST_S = 24 * 3600
 """Maximum time limit of `annotate` in seconds, whatever duration a file declares."""
@@ -33,13 +33,7 @@ def open_file_sandbox(
     tasks: str = "unreel.media.tasks:TASKS",
     needs: Iterable[str] = (),
 ) -> FileSandbox:
-    """Return a sandbox for untrusted files with the limits of `settings`.
-
-    Args:
-        settings: Limits of time and memory.
-        tasks: Import path of the table of tasks.
-        needs: Names of tasks that the sandbox process warms up when it starts.
-    """
+    """Return a sandbox for untrusted files; `needs` are the tasks that are warmed up when it starts."""
     limits = SandboxLimits(seconds=settings.media_seconds, memory_mb=settings.media_mb)
     without_seccomp = bool(settings.media_without_seccomp)
     return FileSandbox(limits, tasks=tasks, needs=needs, without_seccomp=without_seccomp)
@@ -61,11 +55,8 @@ def open_media_reader(
 ) -> "Iterator[MediaReader]":
     """Open a media reader that opens each file in a sandbox, or in this process if `trusted`.
 
-    Args:
-        settings: Limits of the sandbox process.
-        trusted: Whether files are opened in this process.
-        at_once: Tasks that will be requested soon. The sandbox process starts now and warms them up
-            in parallel; any other task is warmed up at its first request.
+    The sandbox process starts now and warms up the tasks `at_once`; any other at its first
+    request.
     """
     with open_file_sandbox(settings, needs=at_once) as sandbox:
         if at_once and not trusted:
@@ -87,7 +78,7 @@ class _TimeLimitedSandbox:
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
     ) -> TaskReplyPayload | Failure:
         limits = self.sandbox.limits
-        seconds = limits.seconds * PATIENCE.get(task, 1)
+        seconds = limits.seconds * TIME_FACTORS.get(task, 1)
         if task == "annotate":
             grows_s = self.annotate_pace * request["commentary"]["duration_us"] / MICROSECONDS
             seconds = min(_LONGEST_S, seconds + grows_s)

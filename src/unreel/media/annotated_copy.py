@@ -29,7 +29,7 @@ from unreel.media.timeline import FrameTimeline, read_frame_timeline
 _PIECE_BYTES = 1 << 20
 _PIECE_FRAMES = 12
 """Maximum number of frames between two progress reports."""
-_MOST_STRETCH = 8
+_MAX_ASPECT = 8
 _MUTE = "The sound of the clip cannot be read: this copy has none."
 OPTIONS = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
 """Encoder options of the copy; `benchmarks/annotated_copy.py` compares the presets."""
@@ -210,7 +210,7 @@ def _read_pixel_aspect(file: BinaryIO, *, max_pixels: int) -> Fraction:
     with open_clip(file, max_pixels=max_pixels) as clip:
         ratio = clip.stream.sample_aspect_ratio
         aspect = Fraction(ratio) if ratio else Fraction(1)
-        if not Fraction(1, _MOST_STRETCH) <= aspect <= _MOST_STRETCH:
+        if not Fraction(1, _MAX_ASPECT) <= aspect <= _MAX_ASPECT:
             return Fraction(1)
         for frame in clip.container.decode(clip.stream):
             return 1 / aspect if get_clockwise_rotation(frame) % 180 else aspect

@@ -22,7 +22,7 @@ Rgb = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedFrame:
-    """One decoded frame: its index in the clip, its time after the first frame, and its pixels."""
+    """One decoded frame: index in the clip, time after the first frame, and pixels."""
 
     index: int
     at_s: Fraction
@@ -44,15 +44,8 @@ def decode_frames(
     """Yield the frames of the clip at `indices` (rising), each checked to have its exact timestamp.
 
     Every frame from the decoder must be the next one of the timeline; otherwise `MediaError` names
-    it. The decoder seeks only if that skips frames, that is if there is a key frame between it and
-    the next wanted frame.
-
-    Args:
-        file: The file of the clip.
-        timeline: Display times of the clip's frames.
-        indices: Indices of the frames to yield.
-        max_pixels: Pixels of a frame above which the clip is rejected.
-        clip: The clip as already opened from `file`, which saves opening it again.
+    it. The decoder seeks only if there is a key frame between it and the next wanted frame. `clip`
+    is the clip as already opened from `file`.
     """
     left = list(indices)
     attempts: list[tuple[AbstractContextManager[OpenClip], bool]]
@@ -123,7 +116,10 @@ class _VerifyingDecoder:
         """Decode the next frame, check that it is the next one of the timeline, and return it."""
         planned_s = self._timeline.presented_s(self.position)
         for frame in self._frames:
-            at_s = _get_frame_time_s(frame)
+            if frame.pts is None or frame.time_base is None:
+                at_s = None
+            else:
+                at_s = frame.pts * frame.time_base
             if self._landing and at_s is not None and at_s < planned_s:
                 continue  # A frame between the position after the seek and the key frame.
             self._landing = False
@@ -140,9 +136,3 @@ class _VerifyingDecoder:
 
 def _build_undecodable_error(detail: str) -> MediaError:
     return MediaError(FailureReason.UNDECODABLE, detail)
-
-
-def _get_frame_time_s(frame: VideoFrame) -> Fraction | None:
-    if frame.pts is None or frame.time_base is None:
-        return None
-    return frame.pts * frame.time_base

@@ -199,16 +199,13 @@ class FingerprintSet(Protocol):
     @property
     def names(self) -> Sequence[str]:
         """Return the name of each clip."""
-        ...
 
     @property
     def sketches(self) -> NDArray[np.uint8]:
         """Return the sketch of each clip: one row of 64 grey levels."""
-        ...
 
     def words(self, indices: Places) -> Words:
         """Return the frame hashes of the clips at `indices`."""
-        ...
 
 
 class LargeFingerprintSet(FingerprintSet, Protocol):
@@ -216,7 +213,6 @@ class LargeFingerprintSet(FingerprintSet, Protocol):
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
         """Yield the indices and frame hashes of all clips in blocks, in the fastest order of reading."""
-        ...
 
 
 class InMemoryFingerprints:

@@ -21,7 +21,7 @@ MAX_PIXELS = 7680 * 4320
 MAX_PACKETS = 10 * 3600 * (60 + 50)
 """Maximum number of packets, a limit for hostile files: ten hours at 60 frames and 50 sound packets a second."""
 
-MOST_S = 1 << 33
+MAX_S = 1 << 33
 """Maximum time in seconds: 272 years. Live streams count from 1970, QuickTime from 1904; more is damage or attack."""
 FASTEST = 1_000_000
 """Maximum frames per second: those of the fastest cameras."""
@@ -40,7 +40,7 @@ N_PICKED = 8
 JPEG_QUALITY = 90
 LONGEST_SIDE = 65_500
 """Maximum side of a frame in pixels; neither JPEG nor any video codec supports more."""
-MOST_INSTANTS = 64
+MAX_INSTANTS = 64
 """Maximum number of timestamps in one request of the task `instants`."""
 INCOMPLETE = "the file is incomplete"
 """Beginning of the failure of a file that was cut off."""
@@ -115,4 +115,3 @@ class MediaTaskRunner(Protocol):
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
     ) -> TaskReplyPayload | Failure:
         """Run `task` on the file; return its payload or failure. A sandbox rejects parts if `on_part` is `None`."""
-        ...

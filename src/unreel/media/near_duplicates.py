@@ -1,7 +1,7 @@
 """Search of near-duplicate clips, even if re-encoded, scaled, cropped or with a logo.
 
 Two clips match if, for one combination of trimmings, the median distance of their frames is at
-most `MOST_BITS`, and if their sketches of 64 grey levels are similar.
+most `MAX_BITS`, and if their sketches of 64 grey levels are similar.
 
 In a set of thousands all pairs are compared. In a set of millions only pairs whose hashes agree
 in random bits are compared (`hash_bands`), because copies differ in about 10 of 256 bits for the
@@ -93,10 +93,10 @@ class FrameHashMatcher:
     sides: tuple[Hashes, ...]
     known: int
     """Number of first clips that are not compared with each other."""
-    most_bits: int
+    max_bits: int
 
     def meet(self, band: HashBand) -> tuple[ClipIndexPairs, Hashes]:
-        """Return clip pairs that agree in `band` within `most_bits`, and the entries of keys shared by over 64."""
+        """Return clip pairs that agree in `band` within `max_bits`, and the entries of keys shared by over 64."""
         entries = np.concatenate(
             [
                 band.keys(rows) | np.arange(len(rows), dtype=np.uint64) << _ONE | np.uint64(number)
@@ -142,7 +142,7 @@ class FrameHashMatcher:
             crowded = np.sort(((crowded + further * _MIX) & ~_LOW) | (crowded & _LOW))
 
     def _near(self, entries: tuple[Hashes, Hashes]) -> ClipIndexPairs:
-        """Return the pairs of entries whose hashes differ by at most `most_bits`."""
+        """Return the pairs of entries whose hashes differ by at most `max_bits`."""
         left, right = entries
         first, second = _extract_clip_indices(left), _extract_clip_indices(right)
         eligible = (first != second) & (np.maximum(first, second) >= self.known)
@@ -152,7 +152,7 @@ class FrameHashMatcher:
         apart = np.zeros(len(left), np.uint16)
         for word in range(HASH_WORDS):
             apart += np.bitwise_count(self._words(left, word) ^ self._words(right, word))
-        return ClipIndexPairs(first, second).where(apart <= self.most_bits)
+        return ClipIndexPairs(first, second).where(apart <= self.max_bits)
 
     def _words(self, entries: Hashes, word: int) -> Hashes:
         hashes: Hashes = self.sides[0][_extract_clip_indices(entries), word]
@@ -248,9 +248,9 @@ class FrameHashFile:
     def read(self, frame: int, way: int) -> Hashes:
         """Return the hashes of the frame `frame` of all clips, under the trimming `way`."""
         self._file.seek(self._offset(frame, way))
-        lying = np.frombuffer(self._file.read(self._n_clips * _HASH_BYTES), np.uint64)
+        ordered = np.frombuffer(self._file.read(self._n_clips * _HASH_BYTES), np.uint64)
         hashes = np.empty((self._n_clips, HASH_WORDS), np.uint64)
-        hashes[self._places] = lying.reshape(-1, HASH_WORDS)
+        hashes[self._places] = ordered.reshape(-1, HASH_WORDS)
         return hashes
 
     def _offset(self, frame: int, way: int) -> int:
@@ -266,11 +266,11 @@ def open_frame_hash_file(
         yield FrameHashFile(file, fingerprints, frames)
 
 
-MOST_BITS = 38
+MAX_BITS = 38
 """Maximum distance of two copies, in bits of 256. Takes of one scene by one camera had distances from 40 on."""
 NEAR_BITS = 64
 """Maximum distance in bits, with one clip untrimmed or both without logo areas, to compare all trimmings."""
-LEAST_ALIKE = 0.75
+MIN_CORRELATION = 0.75
 """Minimum correlation of the sketches of two clips to compare their hashes."""
 FEW = 16_384
 """Maximum number of clips of which all pairs are compared."""
@@ -280,7 +280,7 @@ _BANDS = 4
 """Number of bands for each of these frames and each way of hashing it."""
 _THREADS = 2
 _CODES_AT_ONCE = 1 << 16
-_ALIKE_AT_ONCE = 1 << 22
+_COMPARED_AT_ONCE = 1 << 22
 _PAIRS_AT_ONCE = 256
 
 
@@ -303,16 +303,10 @@ def find_near_duplicates(
 ) -> list[NearDuplicateClipPair]:
     """Return the pairs of clips with the same content, in the order of `fingerprints`.
 
-    In a set of up to 16,384 clips all pairs are compared; in a larger one only pairs that agree in
-    random bits of a frame, see `hash_bands`. A family of more than 64 clips has enough pairs to
-    connect it, not all of them.
-
-    Args:
-        fingerprints: Fingerprints of the clips to compare.
-        known: Number of first clips that were compared before: pairs among them are skipped.
-        seed: Seed of the random bits.
-        all_pairs: Whether all pairs are compared and each match is returned, regardless of the size.
-        inside: Folder for the temporary file of a large set; the system's folder by default.
+    In a set of up to 16,384 clips, or with `all_pairs`, all pairs are compared; otherwise only
+    pairs that agree in random bits of a frame. A family of more than 64 clips then has enough
+    pairs to connect it, not all of them. Pairs among the `known` first clips are skipped. `inside`
+    is the folder for a temporary file.
     """
     n_clips = len(fingerprints.sketches)
     if all_pairs or n_clips <= FEW:
@@ -356,13 +350,15 @@ class _ClipPairMatcher:
         at = np.searchsorted(self._compared, codes)
         fresh = codes[self._compared[np.minimum(at, len(self._compared) - 1)] != codes]
         self._compared = np.sort(np.concatenate([self._compared, fresh]), kind="stable")
-        sketches, alike = self._prints.sketches, np.empty(len(fresh), np.bool_)
+        sketches, similar = self._prints.sketches, np.empty(len(fresh), np.bool_)
         for start in range(0, len(fresh), _CODES_AT_ONCE):
             part = fresh[start : start + _CODES_AT_ONCE]
             left = _normalise_sketches(sketches[part // self.n_clips])
             right = _normalise_sketches(sketches[part % self.n_clips])
-            alike[start : start + len(part)] = np.einsum("ij,ij->i", left, right) >= LEAST_ALIKE
-        fresh = fresh[alike]
+            similar[start : start + len(part)] = (
+                np.einsum("ij,ij->i", left, right) >= MIN_CORRELATION
+            )
+        fresh = fresh[similar]
         self.compare(ClipIndexPairs(fresh // self.n_clips, fresh % self.n_clips))
 
     def matches(self) -> list[NearDuplicateClipPair]:
@@ -392,7 +388,7 @@ class _ClipPairMatcher:
         close = _find_near_pairs(left, right)
         bits = _compute_min_distance(left[close], right[close])
         for code, distance in zip(codes[close].tolist(), bits.tolist(), strict=True):
-            if distance <= MOST_BITS:
+            if distance <= MAX_BITS:
                 self._matched[code] = distance
                 self.families.join(code // self.n_clips, code % self.n_clips)
 
@@ -412,11 +408,11 @@ class _CachedFingerprints:
 def _iter_similar_pairs(grids: NDArray[np.uint8], known: int) -> Iterator[ClipIndexPairs]:
     """Yield the pairs of clips with similar sketches, each once; pairs of two known clips are skipped."""
     sketches = _normalise_sketches(grids)
-    rows = max(1, _ALIKE_AT_ONCE // max(1, len(sketches)))
+    rows = max(1, _COMPARED_AT_ONCE // max(1, len(sketches)))
     for start in range(0, len(sketches), rows):
         after = max(start, known)
-        alike = sketches[start : start + rows] @ sketches[after:].T >= LEAST_ALIKE
-        firsts, seconds = np.nonzero(np.triu(alike, 1 + start - after))
+        similar = sketches[start : start + rows] @ sketches[after:].T >= MIN_CORRELATION
+        firsts, seconds = np.nonzero(np.triu(similar, 1 + start - after))
         yield ClipIndexPairs(firsts + start, seconds + after)
 
 
@@ -431,12 +427,12 @@ def _normalise_sketches(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def _compare_band_pairs(hash_file: FrameHashFile, matcher: _ClipPairMatcher, seed: int) -> None:
-    """Compare all pairs that agree in a random band of a frame's hash, trimmed alike or one untrimmed."""
+    """Compare all pairs that agree in a random band of a frame's hash, trimmed similar or one untrimmed."""
     draw = np.random.default_rng(seed)
     n_bits = compute_band_bit_count(matcher.n_clips)
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
         for sides in _iter_trimmed_hashes(hash_file):
-            hashed = FrameHashMatcher(sides=sides, known=matcher.known, most_bits=NEAR_BITS)
+            hashed = FrameHashMatcher(sides=sides, known=matcher.known, max_bits=NEAR_BITS)
             bands = [sample_hash_band(draw, n_bits) for _ in range(_BANDS)]
             for pairs, crowded in pool.map(hashed.meet, bands):
                 matcher.compare_once(pairs)

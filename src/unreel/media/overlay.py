@@ -35,15 +35,15 @@ _PAPER: Colour = (240, 242, 246)
 _BAR: Colour = (27, 30, 38)
 _GROOVE: Colour = (58, 63, 76)
 _MUTED: Colour = (168, 175, 190)
-_MOST_LINES = 3
+_MAX_LINES = 3
 _DASHED = "A dashed box or bar: no end was named, so it is drawn to the end of the clip."
-_STRANGE = "\ufffd"
+_REPLACEMENT = "\ufffd"
 _PLAINER = {"\u2013": "-", "\u2014": "-", "\u00d7": "x"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverlayTrace:
-    """A trace to draw on a clip: its time span, and its boxes over time."""
+    """A trace to draw on a clip: time span, and boxes over time."""
 
     span: TimeSpan
     track: tuple[BoxAt, ...] = ()
@@ -97,13 +97,13 @@ class OverlayPainter:
         self._picture = ((self._wide - width) // 2, 0, width, height)
         self._panel = _draw_caption_panel(commentary, self._pen, width=self._wide)
         self.size = self._wide, _round_up_to_even(height + len(self._panel.rgb))
-        self._canvas = np.empty((self.size[1], self._wide, 3), np.uint8)
-        self._canvas[:] = _BAR
+        self._output = np.empty((self.size[1], self._wide, 3), np.uint8)
+        self._output[:] = _BAR
 
     def draw(self, rgb: Rgb, at_us: int) -> Rgb:
         """Return `rgb` with the boxes at that instant, above the panel; the next call overwrites the result."""
         left, top, width, height = self._picture
-        picture = self._canvas[top : top + height, left : left + width]
+        picture = self._output[top : top + height, left : left + width]
         picture[:] = rgb
         for lane in self._commentary.lanes:
             for mark in lane.marks:
@@ -116,10 +116,10 @@ class OverlayPainter:
                         line=self._pen.line,
                         dashed=not mark.ends,
                     )
-        below = self._canvas[height : height + len(self._panel.rgb)]
+        below = self._output[height : height + len(self._panel.rgb)]
         below[:] = self._panel.rgb
         self._draw_playhead(below, at_us)
-        return self._canvas
+        return self._output
 
     def _draw_playhead(self, panel: Rgb, at_us: int) -> None:
         bar, pen, scale = self._panel.bar, self._pen, self._panel.scale
@@ -224,7 +224,7 @@ class OverlayPen:
         self.row = round(self.size * 1.35)
         self.line = max(2, round(self.size / 5))
         self._font = ImageFont.load_default(self.size)
-        self._lacks = self._mask(_STRANGE)
+        self._lacks = self._mask(_REPLACEMENT)
 
     def length(self, text: str) -> float:
         """Return the width of `text` in pixels."""
@@ -326,9 +326,9 @@ def _draw_lane_spans(
 
 
 def _truncate_lines(lines: list[str]) -> list[str]:
-    if len(lines) <= _MOST_LINES:
+    if len(lines) <= _MAX_LINES:
         return lines
-    return [*lines[: _MOST_LINES - 1], lines[_MOST_LINES - 1].rstrip(".,;") + " ..."]
+    return [*lines[: _MAX_LINES - 1], lines[_MAX_LINES - 1].rstrip(".,;") + " ..."]
 
 
 def _round_up_to_even(side: int) -> int:

@@ -17,9 +17,9 @@ VariantName = Literal["recompressed", "scaled", "cropped"]
 MESSENGER_CRF = 34
 """Quality (CRF) of a typical messenger app: blocks are visible, and the scene is recognisable."""
 HALF = Fraction(1, 2)
-MOST_OF_IT = Fraction(9, 10)
+CROP_FRACTION = Fraction(9, 10)
 """Fraction of the width and of the height that a crop keeps."""
-_LEAST, _MOST = 16, 4096
+_MIN_SIDE, _MAX_SIDE = 16, 4096
 _FASTEST = Fraction(240)
 _SLOWEST = Fraction(1, 1000)
 
@@ -97,7 +97,7 @@ def build_clip_format(
     """Build an output format like the clip's own, with another scale, quality or frame rate."""
     video = facts.video
     sides = (round(side * scale / 2) * 2 for side in (video.width, video.height))
-    width, height = (min(_MOST, max(_LEAST, side)) for side in sides)
+    width, height = (min(_MAX_SIDE, max(_MIN_SIDE, side)) for side in sides)
     target = rate or video.average_rate.limit_denominator(1 << 16)
     return NormalisedClipFormat(
         width=width,
@@ -109,7 +109,7 @@ def build_clip_format(
 
 
 def choose_random_crop(
-    size: tuple[int, int], seed: int, *, fraction: Fraction = MOST_OF_IT
+    size: tuple[int, int], seed: int, *, fraction: Fraction = CROP_FRACTION
 ) -> PixelCrop:
     """Choose a rectangle with `fraction` of each side, at a random position given by `seed`."""
     chance = Random(seed)  # noqa: S311  a choice that can be repeated, no secret

@@ -17,9 +17,9 @@ from unreel.media.messages import (
     MAX_NAME,
     MAX_PACKETS,
     MAX_PIXELS,
+    MAX_S,
     MAX_TAGS,
     MAX_VALUE,
-    MOST_S,
 )
 from unreel.media.timeline import (
     DeclaredTiming,
@@ -148,7 +148,7 @@ def find_constant_frame_rate(timeline: FrameTimeline, declared: DeclaredTiming) 
     if len(steps) == 1 and (step := steps.pop() * timeline.time_base) * FASTEST >= 1:
         return 1 / step
     for rate in (declared.nominal_rate, declared.average_rate):
-        if rate and 1 <= rate * MOST_S <= FASTEST * MOST_S and _fits_constant_rate(timeline, rate):
+        if rate and 1 <= rate * MAX_S <= FASTEST * MAX_S and _fits_constant_rate(timeline, rate):
             return rate
     return None
 
@@ -174,5 +174,5 @@ def _build_audio_facts(stream: AudioStream, packets: PacketTimes) -> AudioFacts:
         codec=context.codec.canonical_name if known else "unknown",
         sample_rate_hz=context.sample_rate if known else 0,
         channels=context.channels if known else 0,
-        duration_s=duration_s if 0 <= duration_s <= MOST_S else Fraction(0),
+        duration_s=duration_s if 0 <= duration_s <= MAX_S else Fraction(0),
     )

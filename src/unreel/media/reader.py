@@ -91,7 +91,7 @@ class AnnotatedCopyReceiver:
             require_valid_reply(is_start, "the copy is not an mp4 file")
         require_valid_reply(header.n_frames >= self._n_frames, "frames are taken back")
         if header.at + len(data) > self._max_bytes:
-            detail = f"its copy takes more than {self._max_bytes} bytes"
+            detail = f"the copy takes more than {self._max_bytes} bytes"
             raise MediaError(FailureReason.TOO_LARGE, detail)
         self._into.seek(header.at)
         self._into.write(data)
@@ -206,7 +206,7 @@ class FrameCollector:
         self._room -= len(data)
         if self._room < 0:
             raise MediaError(
-                FailureReason.OUT_OF_MEMORY, f"its frames take more than {MAX_FRAMES_BYTES} bytes"
+                FailureReason.OUT_OF_MEMORY, f"the frames take more than {MAX_FRAMES_BYTES} bytes"
             )
         frame = SampledFrame(header.index, header.at_s, width, height, self._encoding, data)
         self._frames.append(frame)

@@ -29,7 +29,7 @@ MAX_FRAMES = 200_000
 """Maximum number of output frames, two hours at 24 frames a second: a limit for files that declare no end."""
 CHANNELS = 2
 """Number of sound channels: sound is written in stereo."""
-_SIDES = range(16, 4097, 2)
+_LENGTHS = range(16, 4097, 2)
 _MAX_CRF = 51
 _MAX_RATE = 240
 OWN_CRF = 14
@@ -55,11 +55,11 @@ class NormalisedClipFormat:
 
     def __post_init__(self) -> None:
         for name, side in (("width", self.width), ("height", self.height)):
-            if side not in _SIDES:
+            if side not in _LENGTHS:
                 raise InvalidSettingError(
                     name,
                     f"cannot encode {side} pixels",
-                    f"Give an even number from {_SIDES[0]} to {_SIDES[-1]}",
+                    f"Give an even number from {_LENGTHS[0]} to {_LENGTHS[-1]}",
                 )
         if not 0 < self.rate <= _MAX_RATE:
             raise InvalidSettingError(
@@ -97,7 +97,7 @@ WHOLE = CroppedFrameRange()
 
 @dataclass(frozen=True, slots=True)
 class _ScheduledPicture:
-    """Picture of a rendered segment: its tick in the output, and the index of its source frame."""
+    """Picture of a rendered segment: tick in the output, and the index of its source frame."""
 
     tick: int
     index: int

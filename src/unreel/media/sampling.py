@@ -292,9 +292,9 @@ def get_max_sampled_frames(sampling: Sampling) -> int:
         case WindowSampling(n=n):
             return n
         case PerSecondSampling(at_most=most) | LlamaFactorySampling(at_most=most):
-            return _MOST_FRAMES if most is None else most
+            return _MAX_FRAMES if most is None else most
         case VlmEvalKitRateSampling():
-            return _MOST_FRAMES
+            return _MAX_FRAMES
         case _ as never:
             assert_never(never)
 
@@ -320,9 +320,9 @@ def plan_frames(sampling: Sampling, timeline: "FrameTimeline") -> FramePlan:
 
 def _parse_frame_count(text: str) -> int:
     count = int(text)
-    if not 1 <= count <= _MOST_FRAMES:
+    if not 1 <= count <= _MAX_FRAMES:
         raise InvalidSettingError(
-            _SETTING, f"cannot take {text} frames", f"Give a whole number from 1 to {_MOST_FRAMES}"
+            _SETTING, f"cannot take {text} frames", f"Give a whole number from 1 to {_MAX_FRAMES}"
         )
     return count
 
@@ -351,7 +351,7 @@ def _parse_frame_rate(text: str) -> Fraction:
 
 
 _SETTING = "sampling"
-_MOST_FRAMES = 100_000
+_MAX_FRAMES = 100_000
 _FASTEST = 1_000
 _N = r"([0-9]{1,6})"
 _F = r"([0-9]{1,6}(?:/[0-9]{1,6}|\.[0-9]{1,6})?)"

@@ -28,7 +28,7 @@ from unreel.core.failure import FailureReason
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb
 from unreel.media.messages import (
-    MOST_S,
+    MAX_S,
     N_PICKED,
     TaskReplyPayload,
     format_fraction,
@@ -166,8 +166,8 @@ def scan_clip(file: BinaryIO, *, max_pixels: int) -> ClipScan:
         if index in indices:
             picked.append(measure_picked_frame(frame, index=index, at_s=timeline.at_s(index)))
         if not index:
-            lying = get_clockwise_rotation(frame) % 180
-            shape = (frame.height, frame.width) if lying else (frame.width, frame.height)
+            is_rotated = get_clockwise_rotation(frame) % 180
+            shape = (frame.height, frame.width) if is_rotated else (frame.width, frame.height)
     return ClipScan(
         width=shape[0],
         height=shape[1],
@@ -345,7 +345,10 @@ _PER_PICKED = 2
 
 def build_scan_payload(scan: ClipScan) -> TaskReplyPayload:
     """Convert a scan to the payload of a reply; `parse_scan_payload` is the inverse."""
-    time_base = _compute_common_tick(scan)
+    instants = {*scan.instants_s, scan.end_s}
+    per_second = math.lcm(*(at_s.denominator for at_s in instants))
+    step = math.gcd(*(int(at_s * per_second) for at_s in instants))
+    time_base = Fraction(step, per_second)
     ticks = [int(at_s / time_base) for at_s in scan.instants_s]
     header = {
         "width": scan.width,
@@ -386,9 +389,9 @@ def parse_scan_payload(payload: TaskReplyPayload) -> ClipScan:
     ticks = np.frombuffer(blobs[0], "<i8")
     # Compared, not subtracted: the difference of two such ticks may overflow.
     require_valid_reply(bool(np.all(ticks[1:] >= ticks[:-1])), "frames are out of order")
-    require_valid_reply(int(ticks[0]) == 0, "its first frame does not appear at 0")
+    require_valid_reply(int(ticks[0]) == 0, "the first frame does not appear at 0")
     lasts = int(ticks[-1]) + header.last_ticks
-    require_valid_reply(lasts * header.time_base <= MOST_S, "a time is out of range")
+    require_valid_reply(lasts * header.time_base <= MAX_S, "a time is out of range")
     instants_s = tuple(int(tick) * header.time_base for tick in ticks)
     return ClipScan(
         width=header.width,
@@ -401,14 +404,6 @@ def parse_scan_payload(payload: TaskReplyPayload) -> ClipScan:
         stirs=_parse_grey_levels(blobs[4]),
         picked=tuple(_iter_picked_frames(header, blobs[_PER_FRAME:], instants_s)),
     )
-
-
-def _compute_common_tick(scan: ClipScan) -> Fraction:
-    """Return the longest time unit of which every frame time of the scan is a multiple."""
-    instants = {*scan.instants_s, scan.end_s}
-    per_second = math.lcm(*(at_s.denominator for at_s in instants))
-    step = math.gcd(*(int(at_s * per_second) for at_s in instants))
-    return Fraction(step, per_second)
 
 
 def _build_picked_header(frame: PickedFrame) -> dict[str, Any]:

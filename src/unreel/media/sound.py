@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unreel.core.errors import MediaError
 from unreel.core.failure import FailureReason
 from unreel.media.container import AUDIO_DECODERS, OpenClip, get_decoder_name, open_clip
-from unreel.media.messages import MAX_PIXELS, MAX_SAMPLES, MOST_S, SAMPLE_RATE_HZ
+from unreel.media.messages import MAX_PIXELS, MAX_S, MAX_SAMPLES, SAMPLE_RATE_HZ
 from unreel.media.timeline import read_frame_timeline
 
 
@@ -85,8 +85,8 @@ def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSoun
     if not n_samples:
         return NoSound()
     start_s = parts[0].start_s - read_frame_timeline(file, max_pixels=max_pixels).first_at_s
-    if abs(start_s) > MOST_S:
-        raise MediaError(FailureReason.UNDECODABLE, "its sound begins out of all range")
+    if abs(start_s) > MAX_S:
+        raise MediaError(FailureReason.UNDECODABLE, "the start of the sound is out of range")
     return ClipSound(np.concatenate([part.samples[:, 0] for part in parts]), start_s)
 
 

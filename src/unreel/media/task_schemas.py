@@ -26,14 +26,14 @@ from unreel.core.span import MICROSECONDS
 from unreel.media.messages import (
     FASTEST,
     LONGEST_SIDE,
+    MAX_INSTANTS,
     MAX_NAME,
     MAX_PACKETS,
     MAX_PIXELS,
+    MAX_S,
     MAX_SAMPLES,
     MAX_TAGS,
     MAX_VALUE,
-    MOST_INSTANTS,
-    MOST_S,
     N_PICKED,
 )
 
@@ -41,7 +41,7 @@ Request = TypeVar("Request")
 
 # FFmpeg stores times as 64-bit numbers of ticks, with a fraction of 32-bit integers as the tick.
 _EXACT = re.compile(r"(-?[0-9]{1,30})/([1-9][0-9]{0,29})", re.ASCII)
-_SLOWEST = 1 / Fraction(MOST_S)
+_SLOWEST = 1 / Fraction(MAX_S)
 
 
 def _parse_fraction(value: object) -> Fraction:
@@ -52,16 +52,16 @@ def _parse_fraction(value: object) -> Fraction:
 
 
 Exact = Annotated[Fraction, BeforeValidator(_parse_fraction)]
-Instant = Annotated[Exact, Field(ge=-MOST_S, le=MOST_S)]
-Length = Annotated[Exact, Field(ge=0, le=MOST_S)]
-Lasting = Annotated[Exact, Field(gt=0, le=MOST_S)]
+Instant = Annotated[Exact, Field(ge=-MAX_S, le=MAX_S)]
+Length = Annotated[Exact, Field(ge=0, le=MAX_S)]
+Lasting = Annotated[Exact, Field(gt=0, le=MAX_S)]
 Rate = Annotated[Exact, Field(ge=_SLOWEST, le=FASTEST)]
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.,-]{1,64}$")]
 Side = Annotated[int, Field(ge=1, le=LONGEST_SIDE)]
 Size = Annotated[int, Field(ge=0, le=1 << 50)]
 Count = Annotated[int, Field(ge=0, le=MAX_PACKETS)]
 Signed = Annotated[int, Field(ge=0, lt=1 << 31)]
-Micros = Annotated[int, Field(ge=0, le=MOST_S * MICROSECONDS)]
+Micros = Annotated[int, Field(ge=0, le=MAX_S * MICROSECONDS)]
 
 
 class StrictWireModel(BaseModel):
@@ -87,7 +87,7 @@ class SampledFramesRequest(ClipReadRequest):
 class TimestampFramesRequest(ClipReadRequest):
     """Request of the task `instants`: the times whose frames are requested."""
 
-    at_us: Annotated[list[Micros], Field(min_length=1, max_length=MOST_INSTANTS)]
+    at_us: Annotated[list[Micros], Field(min_length=1, max_length=MAX_INSTANTS)]
 
 
 class NormaliseTaskRequest(ClipReadRequest):
@@ -195,7 +195,7 @@ class Mp4ReplyHeader(StrictWireModel):
 
 
 class CopyChunkHeader(StrictWireModel):
-    """Header of one chunk in the reply of the task `annotate`: its offset in the file, and the frames so far."""
+    """Header of one chunk in the reply of the task `annotate`: offset in the file, and the frames so far."""
 
     at: Size
     n_frames: Count

@@ -18,7 +18,7 @@ from av.video.frame import VideoFrame
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import FailureReason
 from unreel.media.container import OpenClip, get_decoder_name, open_clip, translate_media_errors
-from unreel.media.messages import FASTEST, MAX_PACKETS, MOST_S
+from unreel.media.messages import FASTEST, MAX_PACKETS, MAX_S
 
 if TYPE_CHECKING:
     from av.packet import Packet  # generic for the type checker only
@@ -176,13 +176,9 @@ def _read_first_tick(file: BinaryIO, *, max_pixels: int) -> int | None:
 def read_packet_times(
     clip: OpenClip, streams: tuple[Stream, ...], *, max_packets: int, decode_first: bool = False
 ) -> PacketTimes:
-    """Read the times of all packets of `streams` in one pass.
+    """Read the times of all packets of `streams` in one pass, from the start of the clip.
 
-    Args:
-        clip: The clip, at its start.
-        streams: Streams whose packets are read.
-        max_packets: Number of packets above which the clip is rejected.
-        decode_first: Whether to decode the first frame too; a clip without one is rejected.
+    With `decode_first` the first frame is decoded too, and a clip without one is rejected.
     """
     packets = PacketTimes()
     decoder = get_decoder_name(clip.stream)
@@ -257,10 +253,17 @@ def build_frame_timeline(
         ticks = ticks[bisect_left(ticks, first_tick) :]
     if not ticks:
         raise MediaError(FailureReason.UNDECODABLE, "no packet fits the first frame")
-    last = _estimate_last_ticks(packets, ticks=ticks, time_base=time_base, declared=declared)
+    if packets.latest_lasts > 0:
+        last = packets.latest_lasts
+    elif len(ticks) > 1 and ticks[-1] > ticks[-2]:
+        last = ticks[-1] - ticks[-2]
+    elif declared.average_rate:
+        last = max(1, round(1 / declared.average_rate / time_base))
+    else:
+        last = 1
     span_s = (ticks[-1] + last - ticks[0]) * time_base
-    if max(abs(ticks[0] * time_base), span_s) > MOST_S or len(ticks) > span_s * FASTEST:
-        raise MediaError(FailureReason.UNDECODABLE, "its times are out of all range")
+    if max(abs(ticks[0] * time_base), span_s) > MAX_S or len(ticks) > span_s * FASTEST:
+        raise MediaError(FailureReason.UNDECODABLE, "the times are out of range")
     return FrameTimeline(
         time_base=time_base,
         ticks=ticks,
@@ -272,15 +275,3 @@ def build_frame_timeline(
         declared_rate=declared.average_rate or len(ticks) / span_s,
         declared_s=declared.duration_s or span_s,
     )
-
-
-def _estimate_last_ticks(
-    packets: PacketTimes, *, ticks: tuple[int, ...], time_base: Fraction, declared: DeclaredTiming
-) -> int:
-    if packets.latest_lasts > 0:
-        return packets.latest_lasts
-    if len(ticks) > 1 and ticks[-1] > ticks[-2]:
-        return ticks[-1] - ticks[-2]
-    if declared.average_rate:
-        return max(1, round(1 / declared.average_rate / time_base))
-    return 1

@@ -27,7 +27,7 @@ _PLAYABLE = {
 _EIGHT_BIT = frozenset({"yuv420p", "yuvj420p"})
 _LONGEST_SIDE = 1280
 _FASTEST = Fraction(60)
-_MOST_INSTANTS = 20_000
+_MAX_TIMES = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class PlayerVideo:
 
     def instants_us(self) -> Iterator[int]:
         """Yield frame times in microseconds from the first; none if the rate varies or above 20,000 frames."""
-        if self.rate is not None and self.n_frames <= _MOST_INSTANTS:
+        if self.rate is not None and self.n_frames <= _MAX_TIMES:
             yield from (
                 convert_to_microseconds(index / self.rate) for index in range(self.n_frames)
             )

@@ -100,16 +100,8 @@ def parse_answer_text(
 ) -> Verdict:
     """Parse the text of an answer into a verdict of the protocol `instrument`.
 
-    Args:
-        text: Text of the answer.
-        instrument: Protocol of the question.
-        prompt: Name of the prompt variant that was sent.
-        mode: Strictness of the parser.
-        box_space: Coordinate space of the boxes in the answer.
-        size: Width and height of the clip's frames.
-
-    Raises:
-        InvalidValueError: `box_space` is not a known coordinate space.
+    `prompt` is the name of the prompt variant that was sent, and `size` the width and height of
+    the clip's frames. Raise `InvalidValueError` if `box_space` is not a known coordinate space.
     """
     verdict: Verdict = instrument.parse(text, _build_answer_context(mode, prompt, box_space, size))
     return verdict

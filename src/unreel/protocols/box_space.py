@@ -23,8 +23,7 @@ class BoxSpace:
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1:
             raise InvalidValueError(
-                f"a box space needs a width and a height of at least 1, got "
-                f"{self.width}x{self.height}. Give the size of the frame that the numbers refer to"
+                f"width and height of a box space must be at least 1, not {self.width}x{self.height}"
             )
 
     def box(self, corners: Sequence[Fraction]) -> Box | None:

@@ -1,4 +1,4 @@
-"""Calibration of a reviewer: its labels against the truth, its realism scores against people's."""
+"""Calibration of a reviewer: labels against the truth, realism scores against people's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

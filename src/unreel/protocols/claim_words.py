@@ -97,7 +97,7 @@ AFTER_LABEL = re.compile(
     r"[\"'*)\]_`\s]{0,5}(?:$|\((?!\W{0,3}\d)|\.|\b(?:and|with|due|based|given|from|overall|throughout|rather\sthan|instead\sof|not|und|y|e|et|и)\b)",
     re.IGNORECASE,
 )
-"""Text after the label of a plain statement: its end, a noun for the clip, or the beginning of a reason."""
+"""Text after the label of a plain statement: end, a noun for the clip, or the beginning of a reason."""
 
 
 FIRST_THOUGHT = compile_phrase_pattern(

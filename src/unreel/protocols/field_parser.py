@@ -81,7 +81,7 @@ _PAIR = re.compile(
     r"[\"'](?P<name>\w{1,40})[\"']\s{0,3}:\s{0,3}(?P<value>\"[^\"]{0,2000}\"|'[^']{0,2000}'|\[[^\]]{0,200}\]|[^,{}\n\"']{1,200})"
 )
 _OPENS_JSON = re.compile(r"^\s{0,8}[{\[]", re.MULTILINE)
-_MOST_TRIES = 3
+_MAX_TRIES = 3
 _RULE = re.compile(r"[\s|:+-]+")
 _LONGEST = 20_000
 """Maximum number of characters of a text that is searched for fields; longer texts count as prose."""
@@ -135,7 +135,7 @@ def get_field_values(fields: Sequence[AnswerField], *kinds: Kind) -> list[str]:
 def find_first_json_object(text: str) -> Mapping[str, Any]:
     """Return the first JSON object in `text`, as far as its pairs can be read; empty if there is none."""
     bare = text.strip()
-    for opening in islice(_OPENS_JSON.finditer(bare), _MOST_TRIES):
+    for opening in islice(_OPENS_JSON.finditer(bare), _MAX_TRIES):
         source = bare[opening.end() - 1 :]
         try:
             value, _ = json.JSONDecoder().raw_decode(source)

@@ -19,7 +19,7 @@ V = TypeVar("V")
 
 PARTS = ("difficulty=", "family=")
 """Prefixes of the names of a benchmark's parts."""
-_MOST_PARTS = 20
+_MAX_PARTS = 20
 """Maximum number of parts; metrics are not computed for the parts of a benchmark with more."""
 _NO_ANSWER = Unmeasured("no question was answered")
 UNCATEGORISED = "uncategorised"
@@ -46,7 +46,7 @@ def add_benchmark_part_metrics(
 ) -> Callable[[ProtocolScorer[T, V]], ProtocolScorer[T, V]]:
     """Return a scorer's decorator that adds `figures.by_part` for each difficulty and error family."""
 
-    def tell(score: ProtocolScorer[T, V]) -> ProtocolScorer[T, V]:
+    def decorate(score: ProtocolScorer[T, V]) -> ProtocolScorer[T, V]:
         @wraps(score)
         def whole_and_parts(rows: Sequence[ScoredQuestion[T, V]], *, seed: int) -> Scorecard:
             card = score(rows, seed=seed)
@@ -57,7 +57,7 @@ def add_benchmark_part_metrics(
             for i, row in enumerate(rows):
                 for part in _iter_row_parts(row):
                     parts.setdefault(part, array("q")).append(i)
-                if len(parts) > _MOST_PARTS:
+                if len(parts) > _MAX_PARTS:
                     return card
             part_metrics = [
                 replace(metric, name=f"{metric.name}: {part}")
@@ -69,7 +69,7 @@ def add_benchmark_part_metrics(
 
         return whole_and_parts
 
-    return tell
+    return decorate
 
 
 class SelectedRows(Sequence[ScoredQuestion[T, V]]):

@@ -30,7 +30,7 @@ _MISSING: dict[Unreadable, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricDefinition:
-    """Definition of one metric: its name, meaning, unit, range and polarity."""
+    """Definition of one metric: name, meaning, unit, range and polarity."""
 
     metric: str
     """Name on a scorecard."""

@@ -15,9 +15,7 @@ def compute_trace_overall_score(
     """Compute DeepTraceReward's overall score from four metrics (0 to 100), without box distance."""
     parts = (accuracy, explanation, box_iou, time_distance)
     if not all(0 <= part <= PERCENT for part in parts):
-        raise InvalidValueError(
-            f"the parts of overall lie between 0 and 100, got {parts}. Give percentages"
-        )
+        raise InvalidValueError(f"the parts of overall must be 0 to 100, not {parts}")
     return math.fsum((accuracy, explanation, box_iou, PERCENT - time_distance)) / 4
 
 

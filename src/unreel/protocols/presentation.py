@@ -46,7 +46,7 @@ TimeFormat = Literal["seconds", "clock"]
 
 LONGEST_SIDE = 1024
 """Maximum side of shown frames in pixels; larger frames are scaled down, and models may scale them again."""
-LEAST_PIXELS = 16 * 16
+MIN_PIXELS = 16 * 16
 """Minimum of the setting `max_pixels`, to which frames are scaled down."""
 
 # Before a space, the mark is text of `trace`'s fine-tuning prompts, where training puts the clip.

@@ -25,7 +25,7 @@ from unreel.core.span import TimeSpan
 from unreel.core.trace import Trace
 
 BAD, POOR, NORMAL, GOOD, EXCELLENT = 1, 2, 3, 4, 5
-MOST_MINOR_ERRORS = 2
+MAX_MINOR_ERRORS = 2
 
 # Corners are rounded to a billionth of the frame, so that 0.4 is exactly 40 %, areas are exact
 # integers, and sums do not depend on their order.
@@ -54,7 +54,7 @@ class TraceCoverage:
         if self.picture > Fraction(20, 100) or self.time > Fraction(40, 100):
             return POOR
         minor = self.picture < Fraction(10, 100) and self.time < Fraction(20, 100)
-        return GOOD if minor and self.n_traces <= MOST_MINOR_ERRORS else NORMAL
+        return GOOD if minor and self.n_traces <= MAX_MINOR_ERRORS else NORMAL
 
 
 def measure_trace_coverage(traces: Sequence[Trace], *, duration_us: int) -> TraceCoverage:

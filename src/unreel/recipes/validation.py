@@ -21,7 +21,7 @@ from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.input_files import RECIPE_BYTES
 
 LONGEST_TEXT = 4096
-MOST_PARTS = 256
+MAX_PARTS = 256
 """Maximum number of conditions, sources or columns in a recipe, which is written by hand."""
 _LONGEST_NUMBER = 40
 LARGEST = 10**12
@@ -50,7 +50,7 @@ def _parse_exact_number(value: object) -> Fraction:
     text = str(value) if isinstance(value, int | float | str | Fraction) else ""
     # With an exponent, a short text could represent a number of a gigabyte.
     if isinstance(value, bool) or len(text) > _LONGEST_NUMBER or "e" in text.lower():
-        raise ValueError("is no plain number")
+        raise ValueError("is not a plain number")
     try:
         return Fraction(text)
     except ZeroDivisionError as error:
@@ -98,7 +98,7 @@ def apply_recipe_change(change: str, values: dict[str, Any]) -> None:
         setting = path
         raise InvalidSettingError(
             setting,
-            "is no section with keys",
+            "is not a section with keys",
             "Change it in the file, or name the section's number, as in data.0.weight=2",
         )
     node[key] = _parse_toml_value(text)

@@ -7,7 +7,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from unreel.core.question import LATER, Condition, Marks
 from unreel.media.messages import MAX_PIXELS
 from unreel.media.sampling import parse_sampling
-from unreel.protocols.presentation import LEAST_PIXELS, shows_frame_times
+from unreel.protocols.presentation import MIN_PIXELS, shows_frame_times
 from unreel.protocols.protocol import Protocol
 from unreel.recipes.validation import RecipeSection, Text
 
@@ -25,7 +25,7 @@ class ConditionSection(RecipeSection):
     watermark: Literal["kept", "removed"] = "kept"
     thinking: Literal["default", "off", "on"] = "default"
     prompt: Text = PAPER
-    max_pixels: Annotated[int, Field(ge=LEAST_PIXELS, le=MAX_PIXELS)] | None = None
+    max_pixels: Annotated[int, Field(ge=MIN_PIXELS, le=MAX_PIXELS)] | None = None
     marks: Marks = "default"
 
     @model_serializer(mode="wrap")

@@ -18,7 +18,7 @@ from unreel.core.server_keys import parse_server_url
 from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import Mode, Protocol, get_protocol
 from unreel.recipes.validation import (
-    MOST_PARTS,
+    MAX_PARTS,
     Connections,
     Count,
     Deadline,
@@ -106,7 +106,7 @@ class ReviewerSection(RecipeSection):
     """TOML file of token prices by model; required for `max_cost_usd`."""
     gpus: Annotated[float, Field(ge=0, le=64), RecipeNumberUnit("graphics cards")] = 0.0
     """Number of GPUs per worker with `--engine ray`, for `local/FOLDER`; above 0 a `command:` program may use them."""
-    command: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
+    command: Annotated[tuple[Text, ...], Field(max_length=MAX_PARTS)] = ()
     """Program and arguments of a model `command:NAME`; it gets the path of a clip and prints a score as JSON."""
     url: Text | None = None
     """URL of a model `http:NAME`; it gets a clip or its frames by POST and returns a score as JSON."""
@@ -117,7 +117,7 @@ class ReviewerSection(RecipeSection):
 
     @model_validator(mode="before")
     @classmethod
-    def _shown_as_taught(cls, values: Any) -> Any:
+    def _add_training_settings(cls, values: Any) -> Any:
         """Set missing options to those of a local checkpoint's training, or of a name in the catalogue."""
         named = (
             find_named_checkpoint(str(values.get("model"))) if isinstance(values, dict) else None
@@ -207,14 +207,11 @@ class ReviewerSection(RecipeSection):
         return self.model in FITTED
 
     def opener(self, *, key_hosts: str, seed: int = 0) -> ReviewerFactory:
-        """Return the factory that opens the reviewer of this section.
+        """Return the factory that opens the reviewer of this section; `seed` is that of the backoff.
 
-        Args:
-            key_hosts: Hosts that may receive the user's own API key (environment setting `key_hosts`).
-            seed: Seed of the backoff between attempts.
-
-        Raises:
-            InvalidSettingError: A required setting is missing, or the reviewer is fitted on a benchmark.
+        `key_hosts` are the hosts that may receive the user's own API key. Raise
+        `InvalidSettingError` if a required setting is missing, or the reviewer is fitted on a
+        benchmark.
         """
         if self.model.startswith(LOCAL):
             return self._local()
@@ -254,7 +251,7 @@ class ReviewerSection(RecipeSection):
             section = ConditionSection(**(stated | chosen))
         return section.resolved(protocol)
 
-    def require_taught(self, protocols: Sequence[str]) -> None:
+    def require_trained_for(self, protocols: Sequence[str]) -> None:
         """Raise if the reviewer is a checkpoint that was not trained for one of `protocols`."""
         if self.taught is None:
             return
@@ -343,7 +340,7 @@ class ReviewerSection(RecipeSection):
         max_tokens = self.max_tokens if is_set else checkpoint.max_tokens
         manner: dict[str, Any] = {"max_tokens": max_tokens, "box_space": self.box_space}
         return ReviewerFactory(
-            name=checkpoint.asked_name(**manner),
+            name=checkpoint.reviewer_name(**manner),
             build=partial(_LOCAL_REVIEWER, checkpoint, most=self.max_connections, **manner),
             gpus=self.gpus,
         )

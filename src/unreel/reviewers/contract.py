@@ -14,7 +14,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition, Instrument
 
-MOST_EXHIBITS = 2
+MAX_CLIPS = 2
 
 
 class InputKind(StrEnum):
@@ -66,7 +66,7 @@ class ClipInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRequest:
-    """One question to a reviewer: its prompt, and no clip, one clip, or two clips in order."""
+    """One question to a reviewer: prompt, and no clip, one clip, or two clips in order."""
 
     key: str
     """Key of the question for this reviewer, as `Question.key` returns it."""
@@ -78,9 +78,9 @@ class ReviewRequest:
     """Name of the clip or pair in a benchmark, to find recorded answers; never sent to a server."""
 
     def __post_init__(self) -> None:
-        if len(self.inputs) > MOST_EXHIBITS:
+        if len(self.inputs) > MAX_CLIPS:
             raise InvalidValueError(
-                f"a sheet shows two clips at most, got {len(self.inputs)}. Ask about each apart"
+                f"a request has at most {MAX_CLIPS} clips, not {len(self.inputs)}"
             )
 
 
@@ -90,24 +90,19 @@ class Reviewer(Protocol):
     @property
     def name(self) -> str:
         """Return the stable name: an equal name means equal weights, decoding and input format."""
-        ...
 
     @property
     def wants(self) -> frozenset[InputKind]:
         """Return the kinds of clip input to load; empty for a reviewer that needs only metadata."""
-        ...
 
     def box_space(self, clip_input: ClipInput) -> str:
         """Return the box space of answers about `clip_input`, as `protocols.box_space.parse_box_space` reads it."""
-        ...
 
     async def answer(self, request: ReviewRequest) -> Reply | Failure:
         """Answer the request `request` once; return a failure instead of raising it.
 
         Only a cancellation is raised.
         """
-        ...
 
     async def close(self) -> None:
         """Close all connections. A second call has no effect."""
-        ...

@@ -1,8 +1,8 @@
 """Parts of a message: the order of texts, frames and clips, and the timestamps of a video's frames."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -14,11 +14,11 @@ from unreel.protocols.presentation import (
     shows_frame_times,
     split_prompt_at_clips,
 )
-from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame, WholeClip
+from unreel.reviewers.contract import ReviewRequest, ShownFrame, WholeClip
 
 WRITES_TIMES = frozenset({"qwen3-vl", "videollama3"})
 """Families whose processor writes the timestamps of a video into the prompt."""
-TELLS_TIMES = WRITES_TIMES | {"qwen2.5-vl"}
+TIMED_FAMILIES = WRITES_TIMES | {"qwen2.5-vl"}
 """Families whose processor accepts timestamps of a video."""
 _PATCH = 2
 """Number of frames in one temporal patch of Qwen models."""
@@ -68,9 +68,8 @@ def explain_uneven_frame_timing(frames: Sequence[ShownFrame]) -> str:
 
 def compute_family_frame_timing(family: str, frames: Sequence[ShownFrame]) -> FrameTiming:
     """Compute the frame times of a video as the processor of the model family `family` needs them."""
-    return (compute_exact_frame_timing if family in WRITES_TIMES else compute_even_frame_timing)(
-        frames
-    )
+    is_exact = family in WRITES_TIMES
+    return compute_exact_frame_timing(frames) if is_exact else compute_even_frame_timing(frames)
 
 
 def explain_unsupported_video(family: str, request: ReviewRequest) -> str:
@@ -80,11 +79,11 @@ def explain_unsupported_video(family: str, request: ReviewRequest) -> str:
     if family in WRITES_TIMES and marks == "off":
         return "the processor writes the instants of a video, so marks cannot be off"
     if family == "qwen3-vl" and any(len(frames) < _PATCH for frames in videos):
-        return "its video needs two frames at least. Sample more, or train it on frames"
+        return "a video of this family needs at least two frames. Sample more, or train on frames"
     if family == "qwen2.5-vl" and shows_frame_times(request.instrument.protocol, marks):
         for reason in filter(None, map(explain_uneven_frame_timing, videos)):
             remedy = "Sample at a rate such as fps-2, or train it on frames"
-            return f"its video has one distance for all frames, and {reason}. {remedy}"
+            return f"a video of this family has one distance for all frames, and {reason}. {remedy}"
     return ""
 
 
@@ -92,42 +91,9 @@ Showing = Literal["frames", "video", "clip"]
 """Input form: single frames, these frames as one video with the processor's own timestamps, or the file itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
-    """A message part that is text."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ImagePart:
-    """A message part that is one frame as an image."""
-
-    frame: ShownFrame
-
-
-@dataclass(frozen=True, slots=True)
-class VideoPart:
-    """A message part with the sampled frames of one clip as one video."""
-
-    frames: tuple[ShownFrame, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ClipFilePart:
-    """A message part with the original file of a clip."""
-
-    whole: WholeClip
-
-
-@dataclass(frozen=True, slots=True)
-class AudioPart:
-    """A message part with the sound of a clip as WAV."""
-
-    wav: bytes = field(repr=False)
-
-
-Part = TextPart | ImagePart | VideoPart | ClipFilePart | AudioPart
+Part = str | ShownFrame | tuple[ShownFrame, ...] | WholeClip | bytes
+"""A message part: text, one frame as an image, the frames of one clip as one video, the original file of a
+clip, or its sound as WAV."""
 
 
 def build_message_parts(
@@ -139,17 +105,26 @@ def build_message_parts(
     `times` is the format of that text.
     """
     if not request.inputs:
-        return (TextPart(request.prompt),)
+        return (request.prompt,)
     marked = shows_frame_times(request.instrument.protocol, request.condition.marks)
     parts: list[Part] = []
     for number, clip_input in enumerate(request.inputs, start=1):
         if len(request.inputs) > 1:
-            parts.append(TextPart(format_question_clip_heading(number)))
-        clip_parts = list(_iter_clip_parts(clip_input, form=form, times=times if marked else None))
+            parts.append(format_question_clip_heading(number))
+        clip_parts: list[Part] = []
+        if form == "clip" and clip_input.whole is not None:
+            clip_parts = [clip_input.whole]
+        elif form == "video" and clip_input.frames:
+            clip_parts = [clip_input.frames]
+        elif form == "frames":
+            for frame in clip_input.frames:
+                if marked:
+                    clip_parts.append(format_frame_time(frame.at_s, times))
+                clip_parts.append(frame)
         if not clip_parts:
             missing = "clip" if form == "clip" else "frames"
             return build_rejected_request_failure(
-                f"no {missing} of clip {clip_input.clip.id[:12]} came with the sheet"
+                f"no {missing} of clip {clip_input.clip.id[:12]} came with the request"
             )
         parts += clip_parts
         if request.condition.audio == "on":
@@ -157,30 +132,11 @@ def build_message_parts(
                 return build_rejected_request_failure(
                     f"clip {clip_input.clip.id[:12]} has no sound"
                 )
-            parts.append(AudioPart(clip_input.sound_wav))
-    before, after = (
-        [TextPart(text)] if text else [] for text in split_prompt_at_clips(request.prompt)
-    )
-    return (*before, *parts, *after)
+            parts.append(clip_input.sound_wav)
+    before, after = split_prompt_at_clips(request.prompt)
+    return tuple(part for part in (before, *parts, after) if part)
 
 
 def build_rejected_request_failure(reason: str) -> Failure:
     """Return the failure of a question that is not sent to the reviewer, with the reason."""
     return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {reason}")
-
-
-def _iter_clip_parts(
-    clip_input: ClipInput, *, form: Showing, times: TimeFormat | None
-) -> Iterator[Part]:
-    match form:
-        case "clip":
-            if clip_input.whole is not None:
-                yield ClipFilePart(clip_input.whole)
-        case "video":
-            if clip_input.frames:
-                yield VideoPart(clip_input.frames)
-        case "frames":
-            for frame in clip_input.frames:
-                if times is not None:
-                    yield TextPart(format_frame_time(frame.at_s, times))
-                yield ImagePart(frame)

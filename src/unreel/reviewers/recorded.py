@@ -39,7 +39,6 @@ class RecordedOutcomeLookup(Protocol):
 
     def get(self, handle: str, /) -> Reply | Failure | None:
         """Return the recorded outcome of the key `handle`; `None` if it is missing."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class RecordedAnswersFile:
     """Indexed JSONL file of recorded answers, read on request; a line costs 16 bytes of memory."""
 
     path: Path
-    _marks: NDArray[np.uint64]
+    _hashes: NDArray[np.uint64]
     """Hashes of the keys, sorted."""
     _offsets: NDArray[np.uint64]
     """Byte offset of the line of each hash, in the order of the hashes."""
@@ -90,8 +89,8 @@ class RecordedAnswersFile:
     def get(self, handle: str, /) -> Reply | Failure | None:
         """Read the outcome of the key `handle`, `None` if missing; a failure if the file changed since."""
         mark = np.uint64(_hash_recorded_answer_key(handle))
-        first = int(np.searchsorted(self._marks, mark, side="left"))
-        last = int(np.searchsorted(self._marks, mark, side="right"))
+        first = int(np.searchsorted(self._hashes, mark, side="left"))
+        last = int(np.searchsorted(self._hashes, mark, side="right"))
         for index in range(first, last):
             try:
                 answer = self._read_at(index)
@@ -104,7 +103,7 @@ class RecordedAnswersFile:
 
     def require_once(self) -> None:
         """Raise `UnreadableSourceError` if the file has two answers to one question."""
-        for index in np.flatnonzero(self._marks[1:] == self._marks[:-1]):
+        for index in np.flatnonzero(self._hashes[1:] == self._hashes[:-1]):
             handle = _get_recorded_answer_key(self._read_at(int(index)))
             if handle == _get_recorded_answer_key(self._read_at(int(index) + 1)):
                 raise _build_duplicate_answer_error(self.path, handle)

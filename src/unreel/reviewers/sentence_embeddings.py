@@ -22,11 +22,9 @@ class SentenceEncoder(Protocol):
     @property
     def name(self) -> str:
         """Return the name of the checkpoint: an equal name means equal weights."""
-        ...
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.floating[Any]]:
         """Return a matrix with one embedding per row, in the order of `texts`."""
-        ...
 
 
 class MiniLmEncoder:

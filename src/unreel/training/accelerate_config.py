@@ -19,7 +19,7 @@ _LAYERS: Mapping[FamilyName, str] = {
     "videollama3": "Qwen2DecoderLayer,VideoLlama3VisionEncoderLayer",
 }
 """Transformer layer classes at which FSDP splits a model, by model family."""
-LAUNCHED = "unreel"
+LAUNCHED = "unreel.cli.main"
 """Module that each process runs."""
 _MASTER = "MASTER"
 

@@ -16,16 +16,16 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.input_files import RECIPE_BYTES, parse_json_object, read_limited_bytes
 from unreel.core.output_files import OutputDirectory
 from unreel.media.sampling import LlamaFactorySampling, PerSecondSampling, parse_sampling
-from unreel.protocols.presentation import LEAST_PIXELS, LONGEST_SIDE, shows_frame_times
+from unreel.protocols.presentation import LONGEST_SIDE, MIN_PIXELS, shows_frame_times
 from unreel.reviewers.clip_inputs import ClipInputLoader
-from unreel.reviewers.contract import ClipInput, WholeClip
+from unreel.reviewers.contract import ClipInput, ShownFrame, WholeClip
 from unreel.reviewers.endpoint.model_families import (
     FrameResizeRule,
     format_box_space,
     get_model_family,
 )
 from unreel.reviewers.local.checkpoint import write_checkpoint_input_spec
-from unreel.reviewers.message_parts import ClipFilePart, ImagePart, TextPart, build_message_parts
+from unreel.reviewers.message_parts import build_message_parts
 from unreel.training.examples.example import (
     TrainingExample,
     TrainingExampleInput,
@@ -176,7 +176,7 @@ class LlamaFactoryFormat(ChatFormat):
         """Return the size after LLaMA-Factory's own resize, then the processor's."""
         # Its area is limited and rounded down first, and each side has 28 pixels or more.
         area = width * height
-        allowed = min(max(area, LEAST_PIXELS), self.max_pixels)
+        allowed = min(max(area, MIN_PIXELS), self.max_pixels)
         if allowed != area:
             scale = math.sqrt(allowed / area)
             width, height = int(width * scale), int(height * scale)
@@ -253,9 +253,9 @@ class LlamaFactoryFormat(ChatFormat):
             "media_dir": ".",
             "cutoff_len": 1 << 18,  # the context of these models: no text is truncated
             "image_max_pixels": self.max_pixels,
-            "image_min_pixels": LEAST_PIXELS,
+            "image_min_pixels": MIN_PIXELS,
             "video_max_pixels": self.max_pixels,
-            "video_min_pixels": LEAST_PIXELS,
+            "video_min_pixels": MIN_PIXELS,
             "video_fps": float(sampling.fps) if sampling else 2.0,
             "video_maxlen": sampling.at_most if sampling else 128,
             "preprocessing_num_workers": 1,
@@ -448,16 +448,16 @@ def _build_row(
     prompt, paths = "", []
     for part in parts:
         match part:
-            case TextPart(text):
-                prompt += _TAG_IN_PROMPT.sub("", text)
+            case str():
+                prompt += _TAG_IN_PROMPT.sub("", part)
                 continue
-            case ImagePart(frame):
+            case ShownFrame() as frame:
                 prompt += "<image>"
                 folder = f"{_MEDIA}/{owners[id(frame)].id[:16]}-{frame.width}x{frame.height}"
                 name = f"{folder}/{frame.index:06d}.jpg"
                 if name not in written:
                     output.write(name, frame.jpeg)
-            case ClipFilePart():
+            case WholeClip():
                 prompt += "<video>"
                 clip = next(clips)
                 suffix = PurePosixPath(clip.location).suffix.lower()

@@ -14,7 +14,7 @@ from unreel.core.input_files import read_toml_file
 from unreel.core.question import Condition
 from unreel.protocols.protocol import Protocol, get_protocol
 from unreel.recipes.validation import (
-    MOST_PARTS,
+    MAX_PARTS,
     Count,
     MaxTokens,
     RecipeNumberUnit,
@@ -63,7 +63,7 @@ class TrainingDataSection(RecipeSection):
     benchmark: Text | None = None
     """Path of the benchmark, a folder or a table. Shipped recipes omit it: set it with `--data PATH`."""
     layout: Text | None = None
-    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    mapping: dict[str, Text] = Field(default={}, max_length=MAX_PARTS)
     split: Text | None = "train"
     """Split that is trained on; a benchmark without splits is used completely."""
     protocol: Text
@@ -131,7 +131,7 @@ class UnseenBenchmarkSection(RecipeSection):
     benchmark: Text | None = None
     """Path of the benchmark, a folder or a table; unset: the benchmarks of `[[data]]`, of which `split` is scored."""
     layout: Text | None = None
-    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    mapping: dict[str, Text] = Field(default={}, max_length=MAX_PARTS)
     split: Text | None = None
 
     @model_validator(mode="after")
@@ -166,7 +166,7 @@ class TrainingHoldoutSection(RecipeSection):
     """Split of the benchmarks of `[[data]]` that is held out for validation instead of `share`."""
     benchmarks: Annotated[
         tuple[UnseenBenchmarkSection, ...],
-        Field(max_length=MOST_PARTS),
+        Field(max_length=MAX_PARTS),
         BeforeValidator(_convert_to_unseen_sections),
     ] = ()
     """Benchmarks that the checkpoint will be scored on: training on their clips, or near-duplicates, is an error."""
@@ -234,7 +234,7 @@ class PublishedResultSection(RecipeSection):
     """Paper, and name of the table in `benchmarks/published` that contains the result."""
     row: Text
     """Name of the row in that table."""
-    figures: dict[str, float] = Field(min_length=1, max_length=MOST_PARTS)
+    figures: dict[str, float] = Field(min_length=1, max_length=MAX_PARTS)
     """Published values by column of that table."""
 
 
@@ -257,7 +257,7 @@ class TrainRecipe(RecipeSection):
     model: TrainedModelSection
     data: Annotated[
         tuple[TrainingDataSection, ...],
-        Field(min_length=1, max_length=MOST_PARTS),
+        Field(min_length=1, max_length=MAX_PARTS),
         BeforeValidator(_wrap_in_list),
     ]
     holdout: TrainingHoldoutSection = TrainingHoldoutSection()

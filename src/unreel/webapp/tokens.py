@@ -23,7 +23,7 @@ _BURST = 2
 
 
 class TokenSettings(RecipeSection):
-    """One bearer token: its hash, its scopes and its limits."""
+    """One bearer token: hash, scopes and limits."""
 
     name: str
     sha256: str = Field(pattern="^[0-9a-f]{64}$")

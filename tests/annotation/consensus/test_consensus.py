@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opinions import rated, rated_values, said, task, traced_values
+from opinions import UnstoredOpinion, rated, rated_values, said, task, traced_values
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
@@ -18,7 +18,6 @@ from unreel.annotation.consensus.outcome import (
     OpenTask,
     SettledTask,
     TaskSettlementMethod,
-    UnstoredOpinion,
 )
 from unreel.annotation.consensus.trace_consensus import get_trace_sort_key
 from unreel.annotation.judgements import (

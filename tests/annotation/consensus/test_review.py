@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from opinions import rated, said, task, trace, traced
+from opinions import UnstoredOpinion, rated, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
@@ -16,7 +16,6 @@ from unreel.annotation.consensus.outcome import (
     Outcome,
     SettledTask,
     TaskSettlementMethod,
-    UnstoredOpinion,
     hash_answer,
     parse_consensus_review,
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+from opinions import UnstoredOpinion
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
@@ -13,7 +14,7 @@ from unreel.annotation.campaign import (
     Campaign,
 )
 from unreel.annotation.consensus.consensus import compute_consensus
-from unreel.annotation.consensus.outcome import ConsensusRule, UnstoredOpinion
+from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.core.content_ids import compute_clip_id

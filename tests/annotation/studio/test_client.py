@@ -147,7 +147,7 @@ def test_a_token_does_not_travel_in_clear_unless_it_may() -> None:
     LabelStudioClient(
         LabelStudioConnection(address="https://labels.example.org", token="t")
     ).close()
-    with pytest.raises(InvalidSettingError, match="no plain address"):
+    with pytest.raises(InvalidSettingError, match="must be a plain address"):
         LabelStudioClient(
             LabelStudioConnection(address="https://user:pw@labels.example.org", token="t")
         )

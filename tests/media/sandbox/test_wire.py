@@ -11,8 +11,8 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.media.messages import TaskReplyPayload
 from unreel.media.sandbox.reply_format import (
     MAGIC,
-    MOST_BLOBS,
-    MOST_HEADER_BYTES,
+    MAX_BLOBS,
+    MAX_HEADER_BYTES,
     MalformedSandboxReplyError,
     OversizedSandboxReplyError,
     SandboxReplyPart,
@@ -81,7 +81,7 @@ def _framed(text: bytes) -> bytes:
 
 
 REFUSED = {
-    "too long": b'{"header": {}, "blobs": [],' + b" " * MOST_HEADER_BYTES + b"}",
+    "too long": b'{"header": {}, "blobs": [],' + b" " * MAX_HEADER_BYTES + b"}",
     "too many openings": b'{"header": {"a": [' + b"[]," * 5000 + b'1]}, "blobs": []}',
     "too deep": b'{"header": {"a": ' + b"[" * 40 + b"]" * 40 + b'}, "blobs": []}',
     "far too deep": b'{"header": {"a": ' + b"[" * 4000 + b"]" * 4000 + b'}, "blobs": []}',
@@ -97,7 +97,7 @@ REFUSED = {
     "both kinds": b'{"header": {}, "part": {}, "blobs": []}',
     "another field": b'{"header": {}, "blobs": [], "more": 1}',
     "a failure and a header": b'{"failure": {}, "header": {}, "blobs": []}',
-    "too many blobs": b'{"header": {}, "blobs": [' + b"0," * MOST_BLOBS + b"0]}",
+    "too many blobs": b'{"header": {}, "blobs": [' + b"0," * MAX_BLOBS + b"0]}",
     "a blob that is true": b'{"header": {}, "blobs": [true]}',
     "blobs in an object": b'{"header": {}, "blobs": {}}',
     "UTF-16": '{"header": {}, "blobs": []}'.encode("utf-16"),

@@ -18,11 +18,11 @@ from unreel.annotation.consensus.outcome import (
     ConsensusRule,
     Dissent,
     NoConsensusReason,
-    OpenTask,
     Outcome,
     SettledTask,
     TaskSettlementMethod,
     apply_consensus_reviews,
+    build_open_task,
     choose_consensus_text_author,
     get_categorical_answer,
     group_opinions_by_task,
@@ -59,14 +59,8 @@ class ConsensusAnswer:
     p_right: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NoConsensus:
-    """Reason why one task has no consensus answer."""
-
-    why: NoConsensusReason
-    detail: str
-
-
+NoConsensus = tuple[NoConsensusReason, str]
+"""Reason and detail of a task without a consensus answer."""
 Tally = Callable[[Sequence[AnnotatorOpinion], ConsensusRule], ConsensusAnswer | NoConsensus]
 
 
@@ -95,7 +89,7 @@ def compute_majority_or_mean_score(
         return _compute_majority_answer(answers, rule)
     if len(scores) < rule.min_overlap:
         detail = f"{len(scores)} of {len(answers)} gave a score, {rule.min_overlap} must"
-        return NoConsensus(NoConsensusReason.TOO_FEW, detail)
+        return NoConsensusReason.TOO_FEW, detail
     majority = _compute_majority_answer([str(score) for score in scores], rule)
     if isinstance(majority, ConsensusAnswer):
         return majority
@@ -113,8 +107,8 @@ def _compute_majority_answer(
         if 2 * count > len(answers):
             if count >= rule.quorum:
                 return ConsensusAnswer(answer, TaskSettlementMethod.MAJORITY)
-            return NoConsensus(NoConsensusReason.NO_QUORUM, f"{votes}; the quorum is {rule.quorum}")
-    return NoConsensus(NoConsensusReason.TIE, votes)
+            return NoConsensusReason.NO_QUORUM, f"{votes}; the quorum is {rule.quorum}"
+    return NoConsensusReason.TIE, votes
 
 
 _ROUNDING = 1e-9
@@ -140,47 +134,34 @@ class AnswerProbabilities:
     ) -> ConsensusAnswer | NoConsensus:
         """Return the consensus and its probability, or the reason for none; weighted: the most probable answer."""
         chances = self.chances[opinions[0].task.id]
-        if not self.weighs:
-            return self._count(opinions, rule, chances, count)
         answers = sorted({get_categorical_answer(opinion.value) for opinion in opinions})
-        best = max(answers, key=lambda answer: chances[answer])
-        if chances[best] > rule.sure:
-            return ConsensusAnswer(best, TaskSettlementMethod.DAWID_SKENE, p_right=chances[best])
-        return _build_unsure_result(answers, chances, rule)
-
-    def _count(
-        self,
-        opinions: Sequence[AnnotatorOpinion],
-        rule: ConsensusRule,
-        chances: Mapping[str, float],
-        count: Tally,
-    ) -> ConsensusAnswer | NoConsensus:
-        """Return the result of `count`, with copied answers counted once; recount without them after a tie."""
+        likely = ", ".join(f"{answer} {chances[answer]:.2f}" for answer in answers)
+        unsure = (
+            NoConsensusReason.UNSURE,
+            f"likely by all answers: {likely}; {rule.sure:g} is not enough",
+        )
+        if self.weighs:
+            best = max(answers, key=lambda answer: chances[answer])
+            if chances[best] > rule.sure:
+                return ConsensusAnswer(
+                    best, TaskSettlementMethod.DAWID_SKENE, p_right=chances[best]
+                )
+            return unsure
+        # Copied answers count once; after a tie, neither of the copying annotators counts.
         present = {opinion.annotator for opinion in opinions}
         pairs = [pair for pair in self.pairs if present.issuperset(pair)]
         doubles = {second for _, second in pairs}
         result = count([o for o in opinions if o.annotator not in doubles], rule)
-        if pairs and isinstance(result, NoConsensus) and result.why is NoConsensusReason.TIE:
+        if pairs and isinstance(result, tuple) and result[0] is NoConsensusReason.TIE:
             copying = {name for pair in pairs for name in pair}
             independent = [o for o in opinions if o.annotator not in copying]
             result = count(independent, rule) if independent else result
-        if isinstance(result, NoConsensus):
+        if isinstance(result, tuple):
             return result
         p_right = chances.get(result.answer)
         if p_right is not None and p_right < rule.sure - _ROUNDING:
-            return _build_unsure_result(
-                sorted({get_categorical_answer(o.value) for o in opinions}), chances, rule
-            )
+            return unsure
         return replace(result, p_right=p_right)
-
-
-def _build_unsure_result(
-    answers: Sequence[str], chances: Mapping[str, float], rule: ConsensusRule
-) -> NoConsensus:
-    likely = ", ".join(f"{answer} {chances[answer]:.2f}" for answer in answers)
-    return NoConsensus(
-        NoConsensusReason.UNSURE, f"likely by all answers: {likely}; {rule.sure:g} is not enough"
-    )
 
 
 def estimate_answer_probabilities(
@@ -308,35 +289,43 @@ def compute_consensus(
 def _settle_task(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, tally: Tally
 ) -> Outcome:
+    result: ConsensusAnswer | NoConsensus
     if len(opinions) < rule.min_overlap:
         detail = f"{len(opinions)} judged it, {rule.min_overlap} must"
-        return _build_open_task(opinions, NoConsensus(NoConsensusReason.TOO_FEW, detail))
-    result = tally(opinions, rule)
-    if isinstance(result, NoConsensus):
-        return _build_open_task(opinions, result)
+        result = NoConsensusReason.TOO_FEW, detail
+    else:
+        result = tally(opinions, rule)
+    if isinstance(result, tuple):
+        return build_open_task(opinions, *result)
     if isinstance(opinions[0].value, TraceAnswer) and result.answer == Label.GENERATED.value:
         return _settle_trace_task(opinions, rule, result)
-    support = [o for o in opinions if get_categorical_answer(o.value) == result.answer]
-    ratings = {o.annotator: o.value.rating for o in opinions if isinstance(o.value, RatingAnswer)}
-    if any(ratings.values()) and result.answer.isdigit():
-        scored = {who: rating for who, rating in ratings.items() if rating}
-        rated, words_of = _build_consensus_rating(opinions[0].task.id, int(result.answer), scored)
-        value: AnyValue = rated
+    agreeing = [o for o in opinions if get_categorical_answer(o.value) == result.answer]
+    words_of = ""
+    rated = ((o.annotator, o.value.rating) for o in opinions if isinstance(o.value, RatingAnswer))
+    ratings = {who: rating for who, rating in rated if rating}
+    if ratings and result.answer.isdigit():
+        # The rationale comes from an annotator who gave this score; without one, closest to the mean.
+        score = int(result.answer)
+        same = {who: rating for who, rating in ratings.items() if rating.score == score}
+        mean = Fraction(sum(rating.score for rating in ratings.values()), len(ratings))
+        texts = [
+            (who, f"{r.problem}\n{r.adherence}".strip()) for who, r in (same or ratings).items()
+        ]
+        words_of = choose_consensus_text_author(
+            opinions[0].task.id, texts, distance=lambda who: float(abs(ratings[who].score - mean))
+        )
+        chosen = replace(ratings[words_of], score=score) if words_of else Rating(score=score)
+        value: AnyValue = RatingAnswer(rating=chosen)
     else:
-        value, words_of = support[0].value, ""
+        value = agreeing[0].value
     return SettledTask(
         value=value,
-        support=tuple(o.annotator for o in support),
+        support=tuple(o.annotator for o in agreeing),
         dissent=_select_dissenting_opinions(opinions, result.answer),
         method=result.method,
         words_of=words_of,
         p_right=result.p_right,
     )
-
-
-def _build_open_task(opinions: Sequence[AnnotatorOpinion], no_consensus: NoConsensus) -> OpenTask:
-    answers = tuple((opinion.annotator, opinion.value) for opinion in opinions)
-    return OpenTask(why=no_consensus.why, detail=no_consensus.detail, judgements=answers)
 
 
 def _select_dissenting_opinions(
@@ -345,30 +334,6 @@ def _select_dissenting_opinions(
     return tuple(
         (o.annotator, o.value) for o in opinions if get_categorical_answer(o.value) != answer
     )
-
-
-def _build_consensus_rating(
-    task: str, score: int, ratings: Mapping[str, Rating]
-) -> tuple[RatingAnswer, str]:
-    """Return the consensus score with one annotator's rationale, and the name of that annotator.
-
-    The rationale comes from an annotator who gave this score. If no annotator gave it, it comes from
-    the annotator whose score is closest to the mean. The name is "" if there is no rationale.
-    """
-    same = {who: rating for who, rating in ratings.items() if rating.score == score}
-    mean = Fraction(sum(rating.score for rating in ratings.values()), len(ratings))
-    # Prefer annotators who gave exactly this score; if there are none, the one closest to the mean.
-    texts = [(who, f"{r.problem}\n{r.adherence}".strip()) for who, r in (same or ratings).items()]
-    words_of = choose_consensus_text_author(
-        task, texts, distance=lambda who: float(abs(ratings[who].score - mean))
-    )
-    if not words_of:
-        return RatingAnswer(rating=Rating(score=score)), ""
-    chosen = ratings[words_of]
-    rating = Rating(
-        score=score, problem=chosen.problem, adherence=chosen.adherence, family=chosen.family
-    )
-    return RatingAnswer(rating=rating), words_of
 
 
 def _settle_trace_task(
@@ -380,17 +345,14 @@ def _settle_trace_task(
     n_marked = sum(map(bool, traces.values()))
     if n_marked >= rule.quorum and not faults.standing:
         detail = f"{n_marked} marked something, and nothing was marked by {rule.quorum}"
-        return _build_open_task(opinions, NoConsensus(NoConsensusReason.NO_COMMON_FAULT, detail))
+        return build_open_task(opinions, NoConsensusReason.NO_COMMON_FAULT, detail)
     support = sorted({who for fault in faults.standing for who in fault.marked_by})
     agreeing = [o.annotator for o in opinions if get_categorical_answer(o.value) == answer.answer]
-    unshared = {
-        mark.annotator: tuple(m.trace for m in faults.lone if m.annotator == mark.annotator)
-        for mark in faults.lone
-    }
-    dissent = {
-        **{who: TraceAnswer(traces=left, label=Label.GENERATED) for who, left in unshared.items()},
-        **dict(_select_dissenting_opinions(opinions, answer.answer)),
-    }
+    dissent: dict[str, AnyValue] = {}
+    for who in dict.fromkeys(mark.annotator for mark in faults.lone):
+        unshared = tuple(mark.trace for mark in faults.lone if mark.annotator == who)
+        dissent[who] = TraceAnswer(traces=unshared, label=Label.GENERATED)
+    dissent |= dict(_select_dissenting_opinions(opinions, answer.answer))
     return SettledTask(
         value=TraceAnswer(
             traces=tuple(fault.trace for fault in faults.standing), label=Label.GENERATED

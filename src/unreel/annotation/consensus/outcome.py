@@ -54,16 +54,6 @@ class AnnotatorOpinion(Protocol):
 AnyOpinion = TypeVar("AnyOpinion", bound=AnnotatorOpinion)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnstoredOpinion:
-    """Opinion that is not stored in a ledger: simulated, read from a file, or made for a test."""
-
-    annotator: str
-    task: AnnotationTask
-    value: AnyValue
-    submitted_us: int = 0
-
-
 def get_categorical_answer(value: AnyValue) -> str:
     """Return the part of an answer that is compared, as one word: label, score, position or decision."""
     match value:
@@ -210,6 +200,14 @@ class OpenTask:
 Outcome = SettledTask | OpenTask
 
 
+def build_open_task(
+    opinions: Sequence[AnnotatorOpinion], why: NoConsensusReason, detail: str
+) -> OpenTask:
+    """Return a task without consensus, with all its judgements."""
+    judgements = tuple((opinion.annotator, opinion.value) for opinion in opinions)
+    return OpenTask(why=why, detail=detail, judgements=judgements)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignConsensus:
     """Consensus of all judged tasks of a campaign."""
@@ -335,84 +333,56 @@ def apply_consensus_reviews(
     for review in reviews:
         by_task.setdefault(review.task, []).append(review)
     need = consensus.rule.reviews
-    outcomes = {
-        id_: _reopen_if_too_few_reviews(
-            _apply_task_reviews(outcome, tasks[id_], by_task.get(id_, ())), tasks[id_], need
-        )
-        for id_, outcome in consensus.tasks.items()
-    }
+    outcomes: dict[str, Outcome] = {}
+    for id_, before in consensus.tasks.items():
+        outcome = _apply_task_reviews(before, tasks[id_], by_task.get(id_, ()))
+        if isinstance(outcome, SettledTask) and len(outcome.accepted_by) < need:
+            detail = f"{len(outcome.accepted_by)} reviewed it, {need} must"
+            reopened = build_open_task(tasks[id_], NoConsensusReason.NOT_REVIEWED, detail)
+            outcome = replace(reopened, proposed=outcome)
+        outcomes[id_] = outcome
     return replace(consensus, tasks=outcomes)
 
 
 def _apply_task_reviews(
-    outcome: Outcome, opinions: Sequence[AnnotatorOpinion], reviews: Sequence[ConsensusReview]
+    before: Outcome, opinions: Sequence[AnnotatorOpinion], reviews: Sequence[ConsensusReview]
 ) -> Outcome:
     """Return the outcome of a task after its reviews; reviews by annotators of the task are ignored."""
     judges = {opinion.annotator for opinion in opinions}
     newest_us = max(opinion.submitted_us for opinion in opinions)
-    before = outcome
-    for review in reviews:
-        if review.by in judges:
-            continue
+    outcome = before
+    for review in (review for review in reviews if review.by not in judges):
         match review.verdict:
             case ConsensusReviewDecision.SEND_BACK:
-                back = _build_sent_back_task(review, opinions)
+                detail = f"by {review.by}: {review.why}"
+                back = build_open_task(opinions, NoConsensusReason.SENT_BACK, detail)
                 outcome = back if newest_us <= review.at_us else before
             case ConsensusReviewDecision.TAKE:
-                outcome = _settle_by_taken_answer(review, opinions) or outcome
+                # An answer that was changed after the review is not taken.
+                for taken in opinions:
+                    if (
+                        taken.annotator == review.annotator
+                        and hash_answer(taken.value) == review.of
+                    ):
+                        same = [o.annotator for o in opinions if o.value == taken.value]
+                        others = [
+                            (o.annotator, o.value) for o in opinions if o.value != taken.value
+                        ]
+                        outcome = SettledTask(
+                            value=taken.value,
+                            support=tuple(same),
+                            dissent=tuple(others),
+                            method=TaskSettlementMethod.REVIEW,
+                            words_of=taken.annotator,
+                            accepted_by=(review.by,),
+                        )
+                        break
             case ConsensusReviewDecision.ACCEPT:
-                outcome = _add_acceptance(
-                    outcome if isinstance(outcome, SettledTask) else before, review
-                )
+                outcome = outcome if isinstance(outcome, SettledTask) else before
+                if isinstance(outcome, SettledTask) and hash_answer(outcome.value) == review.of:
+                    accepted_by = tuple(sorted({*outcome.accepted_by, review.by}))
+                    outcome = replace(outcome, accepted_by=accepted_by)
     return outcome
-
-
-def _build_sent_back_task(
-    review: ConsensusReview, opinions: Sequence[AnnotatorOpinion]
-) -> OpenTask:
-    answers = tuple((opinion.annotator, opinion.value) for opinion in opinions)
-    return OpenTask(
-        why=NoConsensusReason.SENT_BACK, detail=f"by {review.by}: {review.why}", judgements=answers
-    )
-
-
-def _settle_by_taken_answer(
-    review: ConsensusReview, opinions: Sequence[AnnotatorOpinion]
-) -> SettledTask | None:
-    """Settle a task by the answer that the review takes; return `None` if it was changed after the review."""
-    for opinion in opinions:
-        if opinion.annotator == review.annotator and hash_answer(opinion.value) == review.of:
-            return SettledTask(
-                value=opinion.value,
-                support=tuple(o.annotator for o in opinions if o.value == opinion.value),
-                dissent=tuple(
-                    (other.annotator, other.value)
-                    for other in opinions
-                    if other.value != opinion.value
-                ),
-                method=TaskSettlementMethod.REVIEW,
-                words_of=opinion.annotator,
-                accepted_by=(review.by,),
-            )
-    return None
-
-
-def _add_acceptance(outcome: Outcome, review: ConsensusReview) -> Outcome:
-    if isinstance(outcome, OpenTask) or hash_answer(outcome.value) != review.of:
-        return outcome
-    return replace(outcome, accepted_by=tuple(sorted({*outcome.accepted_by, review.by})))
-
-
-def _reopen_if_too_few_reviews(
-    outcome: Outcome, opinions: Sequence[AnnotatorOpinion], need: int
-) -> Outcome:
-    if isinstance(outcome, OpenTask) or len(outcome.accepted_by) >= need:
-        return outcome
-    answers = tuple((opinion.annotator, opinion.value) for opinion in opinions)
-    detail = f"{len(outcome.accepted_by)} reviewed it, {need} must"
-    return OpenTask(
-        why=NoConsensusReason.NOT_REVIEWED, detail=detail, judgements=answers, proposed=outcome
-    )
 
 
 def choose_consensus_text_author(

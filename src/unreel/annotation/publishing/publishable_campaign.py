@@ -6,9 +6,8 @@ beforehand, the consensus of each clip is computed again without the measured an
 
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any
 
 from unreel.annotation.agreement import CampaignAgreement, measure_annotator_agreement
@@ -23,8 +22,6 @@ from unreel.annotation.consensus.outcome import (
     AnnotatorOpinion,
     CampaignConsensus,
     ConsensusRule,
-    Dissent,
-    Outcome,
     SettledTask,
 )
 from unreel.annotation.judgements import (
@@ -74,24 +71,36 @@ def build_consensus_entry(
     A clip that the consensus discards is rejected. The label real or generated remains the original
     one, whatever the consensus is.
     """
-    if reason := _format_rejection_reason(value):
-        return Rejected(entry.name, reason)
+    votes = _collect_votes(answers)
     match value:
+        case ScreeningAnswer(keep=False):
+            return Rejected(entry.name, "annotators removed it")
+        case RatingAnswer(rating=None):
+            return Rejected(entry.name, "annotators discarded it for its quality")
         case TraceAnswer():
-            return _build_traced_entry(entry, value, answers, duration_us=duration_us)
+            traces = () if entry.label is Label.REAL else value.traces
+            marked = [v.traces for v in answers.values() if isinstance(v, TraceAnswer)]
+            return replace(
+                entry,
+                traces=traces,
+                rating=rate_traces_by_rubric(traces, duration_us=duration_us),
+                ratings=tuple(rate_traces_by_rubric(t, duration_us=duration_us) for t in marked),
+                votes=votes,
+            )
         case RatingAnswer():
             answered = [v.rating for v in answers.values() if isinstance(v, RatingAnswer)]
             ratings = tuple(rating for rating in answered if rating is not None)
             return replace(entry, rating=value.rating, ratings=ratings)
         case VoteAnswer():
-            return replace(entry, votes=_collect_votes(answers))
+            return replace(entry, votes=votes)
         case ScreeningAnswer() | PreferenceAnswer() | PassFailAnswer():
             return entry
 
 
 def build_undecided_entry(entry: Entry, answers: Mapping[str, Value]) -> Entry:
     """Return the benchmark entry of a clip without consensus: only the annotators' votes are added."""
-    return replace(entry, votes=_collect_votes(answers)) if _collect_votes(answers) else entry
+    votes = _collect_votes(answers)
+    return replace(entry, votes=votes) if votes else entry
 
 
 def has_traces_on_real_clip(entry: Entry, value: Value) -> bool:
@@ -107,36 +116,9 @@ def rate_traces_by_rubric(traces: Sequence[Trace], *, duration_us: int) -> Ratin
         score=coverage.level,
         problem=" ".join(reasons),
         adherence=(
-            f"{len(traces)} marked, over {_format_percent(coverage.picture)} of the picture "
-            f"and {_format_percent(coverage.time)} of the time"
+            f"{len(traces)} marked, over {100 * float(coverage.picture):.1f} % of the picture "
+            f"and {100 * float(coverage.time):.1f} % of the time"
         ),
-    )
-
-
-def _format_rejection_reason(value: Value) -> str:
-    match value:
-        case ScreeningAnswer(keep=False):
-            return "annotators removed it"
-        case RatingAnswer(rating=None):
-            return "annotators discarded it for its quality"
-        case _:
-            return ""
-
-
-def _build_traced_entry(
-    entry: Entry, value: TraceAnswer, answers: Mapping[str, Value], *, duration_us: int
-) -> Entry:
-    traced = {name: v for name, v in answers.items() if isinstance(v, TraceAnswer)}
-    is_real = entry.label is Label.REAL
-    traces = () if is_real else value.traces
-    return replace(
-        entry,
-        traces=traces,
-        rating=rate_traces_by_rubric(traces, duration_us=duration_us),
-        ratings=tuple(
-            rate_traces_by_rubric(v.traces, duration_us=duration_us) for v in traced.values()
-        ),
-        votes=_collect_votes(answers),
     )
 
 
@@ -146,10 +128,6 @@ def _collect_votes(answers: Mapping[str, Value]) -> tuple[Vote, ...]:
         for name, value in answers.items()
         if isinstance(value, VoteAnswer | TraceAnswer) and value.label is not None
     )
-
-
-def _format_percent(fraction: Fraction) -> str:
-    return f"{100 * float(fraction):.1f} %"
 
 
 _SILENT = Unparsed(UnparsedReason.MISSING, "")
@@ -165,15 +143,10 @@ def get_answer_label(value: AnyValue | None) -> Label | Unparsed:
     return label if label is not None else _CANNOT_TELL
 
 
-def to_reality_verdict(value: AnyValue | None) -> RealityVerdict:
-    """Convert an annotator's answer to a verdict of the protocol `reality`."""
-    return RealityVerdict(label=get_answer_label(value))
-
-
 def to_trace_verdict(value: AnyValue | None) -> TraceVerdict:
     """Convert an annotator's answer to a verdict of `trace`, of its first trace only, as models give."""
     traces = value.traces if isinstance(value, TraceAnswer) else ()
-    first = min(traces, key=_get_span_ends, default=None)
+    first = min(traces, key=lambda t: (t.span.start_us, t.span.end_us), default=None)
     return TraceVerdict(
         label=get_answer_label(value),
         box=first.track[0].box if first and first.track else _SILENT,
@@ -194,13 +167,6 @@ def to_realism_verdict(rating: Rating | None) -> RealismVerdict:
     )
 
 
-def to_preference_verdict(value: AnyValue | None) -> PreferenceVerdict:
-    """Convert an answer to a verdict of `preference`: the clip judged real; `Unparsed` for other answers."""
-    if not isinstance(value, PreferenceAnswer):
-        return PreferenceVerdict(real=Unparsed(UnparsedReason.AMBIGUOUS, "not settled"))
-    return PreferenceVerdict(real=value.better)
-
-
 def get_answer_rating(value: AnyValue, *, duration_us: int) -> Rating | None:
     """Return an answer's realism rating, by the rubric for marked traces; `None` if it has none."""
     match value:
@@ -210,10 +176,6 @@ def get_answer_rating(value: AnyValue, *, duration_us: int) -> Rating | None:
             return rate_traces_by_rubric(value.traces, duration_us=duration_us)
         case _:
             return None
-
-
-def _get_span_ends(trace: Trace) -> tuple[int, int]:
-    return trace.span.start_us, trace.span.end_us
 
 
 MAJORITY = "majority"
@@ -287,38 +249,25 @@ def compute_consensus_of_others(scoring_input: AnnotatorScoringInput, annotator:
     return {task: task_result.value for task, task_result in settled.items()}
 
 
-def _iter_scores_against_origin(
-    scoring_input: AnnotatorScoringInput, protocol: Protocol[Any, Any], measuring: Measuring
-) -> Iterator[AnnotatorScoreRow]:
-    for annotator in scoring_input.annotators:
-        yield from _iter_score_rows(
-            scoring_input, protocol, annotator, {}, measuring, against="origin"
-        )
-    yield from _iter_score_rows(scoring_input, protocol, None, {}, measuring, against="origin")
-
-
 def _iter_scores_against_truth(
-    scoring_input: AnnotatorScoringInput, asked: Protocol[Any, Any], measuring: Measuring
+    scoring_input: AnnotatorScoringInput, protocol: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[AnnotatorScoreRow]:
     """Yield the scores of each annotator and of the majority against known answers or the consensus.
 
     If all tasks have known answers, scores are against these. Otherwise each annotator is scored
-    against the consensus of the others, and the majority only against the clips' origins.
+    against the consensus of the others, and the majority only against the clips' origins, because
+    it cannot be scored against itself.
     """
     known = {task.id: task.known for task in scoring_input.tasks if task.known is not None}
-    if known and len(known) == len(scoring_input.tasks):
-        for annotator in (*scoring_input.annotators, None):
-            yield from _iter_score_rows(
-                scoring_input, asked, annotator, known, measuring, against="known"
-            )
-        return
-    for annotator in scoring_input.annotators:
-        truths = compute_consensus_of_others(scoring_input, annotator)
+    is_known = bool(known) and len(known) == len(scoring_input.tasks)
+    for who in (*scoring_input.annotators, None):
+        against: Against = "known" if is_known else "origin" if who is None else "others"
+        truths: Truths = known if is_known else {}
+        if against == "others" and who is not None:
+            truths = compute_consensus_of_others(scoring_input, who)
         yield from _iter_score_rows(
-            scoring_input, asked, annotator, truths, measuring, against="others"
+            scoring_input, protocol, who, truths, measuring, against=against
         )
-    # The majority cannot be scored against itself; only the clips' origins give a row.
-    yield from _iter_score_rows(scoring_input, asked, None, {}, measuring, against="origin")
 
 
 def _iter_score_rows(
@@ -336,12 +285,23 @@ def _iter_score_rows(
         if who is None
         else scoring_input.said_by(who)
     )
-    rows = [
-        _build_scored_question(scoring_input, task, truth, verdict)
-        for task in scoring_input.tasks
-        if who is None or task.id in values
-        for truth, verdict in measuring(task, truths.get(task.id), values.get(task.id))
-    ]
+    rows = []
+    for task in scoring_input.tasks:
+        if who is not None and task.id not in values:
+            continue
+        entries = [scoring_input.entries[name] for name in task.names]
+        origins = [entry.origin for entry in entries]
+        for truth, verdict in measuring(task, truths.get(task.id), values.get(task.id)):
+            question: ScoredQuestion[Any, Any] = ScoredQuestion(
+                subject=build_question_subject(*(copy.clip for copy in task.copies)),
+                truth=truth,
+                outcome=verdict,
+                source=entries[0].group,
+                creator=get_first_creator(*origins),
+                setting=get_first_creator_setting(*origins),
+                difficulty=entries[0].difficulty,
+            )
+            rows.append(question)
     if rows:
         card = protocol.score(rows, seed=scoring_input.seed)
         if who is None:
@@ -351,29 +311,15 @@ def _iter_score_rows(
         yield replace(row, n_judged=len({str(r.subject) for r in rows}))
 
 
-def _build_scored_question(
-    scoring_input: AnnotatorScoringInput, task: AnnotationTask, truth: Any, verdict: Any
-) -> ScoredQuestion[Any, Any]:
-    entries = [scoring_input.entries[name] for name in task.names]
-    origins = [entry.origin for entry in entries]
-    return ScoredQuestion(
-        subject=build_question_subject(*(copy.clip for copy in task.copies)),
-        truth=truth,
-        outcome=verdict,
-        source=entries[0].group,
-        creator=get_first_creator(*origins),
-        setting=get_first_creator_setting(*origins),
-        difficulty=entries[0].difficulty,
-    )
-
-
 def _iter_reality_scores(scoring_input: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
     def measuring(
         task: AnnotationTask, _: AnyValue | None, answer: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
-        yield scoring_input.entries[task.names[0]].origin, to_reality_verdict(answer)
+        origin = scoring_input.entries[task.names[0]].origin
+        yield origin, RealityVerdict(label=get_answer_label(answer))
 
-    return _iter_scores_against_origin(scoring_input, REALITY, measuring)
+    for who in (*scoring_input.annotators, None):
+        yield from _iter_score_rows(scoring_input, REALITY, who, {}, measuring, against="origin")
 
 
 def _iter_preference_scores(scoring_input: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
@@ -388,36 +334,26 @@ def _iter_preference_scores(scoring_input: AnnotatorScoringInput) -> Iterator[An
             task: AnnotationTask, _: AnyValue | None, answer: AnyValue | None, who: str | None = who
         ) -> Iterator[tuple[Any, Any]]:
             labels = [scoring_input.entries[name].label for name in task.names]
-            if set(labels) == set(Label):
-                real = Position.FIRST if labels[0] is Label.REAL else Position.SECOND
-                verdict = to_preference_verdict(answer)
-                turned = (who, task.id) in scoring_input.swapped
-                yield (
-                    (_get_other_position(real), _swap_verdict(verdict))
-                    if turned
-                    else (real, verdict)
-                )
+            if set(labels) != set(Label):
+                return
+            real = Position.FIRST if labels[0] is Label.REAL else Position.SECOND
+            better: Position | Unparsed = Unparsed(UnparsedReason.AMBIGUOUS, "not settled")
+            if isinstance(answer, PreferenceAnswer):
+                better = answer.better
+            if (who, task.id) in scoring_input.swapped:
+                other = {Position.FIRST: Position.SECOND, Position.SECOND: Position.FIRST}
+                real = other[real]
+                better = other[better] if isinstance(better, Position) else better
+            yield real, PreferenceVerdict(real=better)
 
-        for row in _iter_score_rows(
-            scoring_input, PREFERENCE, who, {}, measuring, against="origin"
-        ):
-            yield row if who is not None else _remove_position_metrics(row)
-
-
-def _swap_verdict(verdict: PreferenceVerdict) -> PreferenceVerdict:
-    if isinstance(verdict.real, Unparsed):
-        return verdict
-    return PreferenceVerdict(real=_get_other_position(verdict.real))
-
-
-def _get_other_position(position: Position) -> Position:
-    return Position.SECOND if position is Position.FIRST else Position.FIRST
-
-
-def _remove_position_metrics(row: AnnotatorScoreRow) -> AnnotatorScoreRow:
-    reason = Unmeasured("people saw the pair in different orders")
-    metrics = {name: row[name] if name.startswith("pooled") else reason for name in row.figures}
-    return replace(row, figures=metrics)
+        rows = _iter_score_rows(scoring_input, PREFERENCE, who, {}, measuring, against="origin")
+        for row in rows:
+            if who is None:
+                reason = Unmeasured("people saw the pair in different orders")
+                metrics = {n: row[n] if n.startswith("pooled") else reason for n in row.figures}
+                yield replace(row, figures=metrics)
+            else:
+                yield row
 
 
 def _iter_trace_scores(scoring_input: AnnotatorScoringInput) -> Iterator[AnnotatorScoreRow]:
@@ -573,64 +509,42 @@ def write_consensus_and_answers(
     directory: OutputDirectory, campaign: PublishableCampaign, aliases: Mapping[str, str]
 ) -> None:
     """Write two JSON Lines files: the consensus and dissent of each task, and all judgements."""
-    _write_json_lines(directory, CONSENSUS, _iter_consensus_rows(campaign, aliases))
-    _write_json_lines(directory, ANNOTATIONS, _iter_annotation_rows(campaign, aliases))
 
+    def convert_to_json(value: AnyValue) -> Any:
+        plain = VALUES.dump_python(value, mode="json")
+        for trace in plain.get("traces", ()):
+            trace["categories"].sort()  # sets have no order; sorted for reproducible files
+        return plain
 
-def _iter_consensus_rows(
-    campaign: PublishableCampaign, aliases: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
-    for task in campaign.tasks.values():
-        outcome = campaign.consensus.tasks.get(task.id)
-        head = {"clips": list(task.names), "task": task.id}
-        yield head | (
-            _build_outcome_fields(outcome, aliases)
-            if outcome
-            else {"settled": False, "why": "not-judged"}
-        )
-
-
-def _build_outcome_fields(outcome: Outcome, aliases: Mapping[str, str]) -> dict[str, Any]:
-    if not isinstance(outcome, SettledTask):
-        return {"settled": False, "why": outcome.why.value, "detail": outcome.detail}
-    return {
-        "settled": True,
-        "value": _convert_answer_to_json(outcome.value),
-        "method": outcome.method.value,
-        "support": [aliases.get(name, REVIEWER) for name in outcome.support],
-        "dissent": [_build_dissent_fields(dissent, aliases) for dissent in outcome.dissent],
-        "words_of": aliases.get(outcome.words_of, REVIEWER) if outcome.words_of else "",
-    }
-
-
-def _build_dissent_fields(dissent: Dissent, aliases: Mapping[str, str]) -> dict[str, Any]:
-    name, value = dissent
-    return {"annotator": aliases.get(name, REVIEWER), "value": _convert_answer_to_json(value)}
-
-
-def _iter_annotation_rows(
-    campaign: PublishableCampaign, aliases: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
-    """Yield all answers sorted by clip and alias; this order reveals neither identities nor times."""
+    with directory.create_text(CONSENSUS) as file:
+        for task in campaign.tasks.values():
+            outcome = campaign.consensus.tasks.get(task.id)
+            row: dict[str, Any] = {"clips": list(task.names), "task": task.id, "settled": False}
+            if outcome is None:
+                row["why"] = "not-judged"
+            elif not isinstance(outcome, SettledTask):
+                row |= {"why": outcome.why.value, "detail": outcome.detail}
+            else:
+                author = outcome.words_of
+                row |= {
+                    "settled": True,
+                    "value": convert_to_json(outcome.value),
+                    "method": outcome.method.value,
+                    "support": [aliases.get(name, REVIEWER) for name in outcome.support],
+                    "dissent": [
+                        {"annotator": aliases.get(name, REVIEWER), "value": convert_to_json(value)}
+                        for name, value in outcome.dissent
+                    ],
+                    "words_of": aliases.get(author, REVIEWER) if author else "",
+                }
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    # Sorted by clip and alias: this order reveals neither identities nor times.
     opinions = sorted(campaign.opinions, key=lambda o: (o.task.names, aliases[o.annotator]))
-    for opinion in opinions:
-        yield {
-            "clips": list(opinion.task.names),
-            "annotator": aliases[opinion.annotator],
-            "value": _convert_answer_to_json(opinion.value),
-        }
-
-
-def _convert_answer_to_json(value: AnyValue) -> Any:
-    plain = VALUES.dump_python(value, mode="json")
-    for trace in plain.get("traces", ()):
-        trace["categories"].sort()  # sets have no order; sorted for reproducible files
-    return plain
-
-
-def _write_json_lines(
-    directory: OutputDirectory, name: str, lines: Iterable[Mapping[str, Any]]
-) -> None:
-    with directory.create_text(name) as file:
-        for line in lines:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    with directory.create_text(ANNOTATIONS) as file:
+        for opinion in opinions:
+            row = {
+                "clips": list(opinion.task.names),
+                "annotator": aliases[opinion.annotator],
+                "value": convert_to_json(opinion.value),
+            }
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")

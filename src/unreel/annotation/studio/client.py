@@ -24,7 +24,7 @@ from unreel.core.errors import (
     raise_if_machine_error,
 )
 from unreel.core.output_files import OutputDirectory
-from unreel.core.server_keys import ServerAddress, parse_server_url
+from unreel.core.server_keys import parse_server_url
 from unreel.core.settings import EnvironmentSettings, read_secret_variable
 from unreel.network.http_client import open_blocking_http_client, read_blocking_http_body
 
@@ -127,7 +127,7 @@ def build_studio_environment(
     settings: LabelStudioServerSettings, studio_secrets: LabelStudioSecrets
 ) -> dict[str, str]:
     """Return Label Studio's environment variables, with the secrets that arguments would reveal."""
-    return {
+    variables = {
         **_SAFE,
         "LABEL_STUDIO_BASE_DATA_DIR": str(settings.folder / "data"),
         "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT": str((settings.folder / CLIPS).parent),
@@ -135,18 +135,10 @@ def build_studio_environment(
         "LABEL_STUDIO_USERNAME": LEAD,
         "LABEL_STUDIO_PASSWORD": studio_secrets.password,
         "LABEL_STUDIO_USER_TOKEN": studio_secrets.token,
-        **build_studio_database_variables(settings.database),
     }
-
-
-def build_studio_database_variables(address: str) -> dict[str, str]:
-    """Return the environment variables with which Label Studio finds its database.
-
-    `address` is the URL of a PostgreSQL database; "" gives an SQLite file.
-    """
-    if not address:
-        return {"DJANGO_DB": "sqlite"}
-    parts = urlsplit(address)
+    if not settings.database:
+        return {**variables, "DJANGO_DB": "sqlite"}
+    parts = urlsplit(settings.database)
     name = parts.path.lstrip("/")
     if parts.scheme.partition("+")[0] not in {"postgresql", "postgres"} or not name:
         raise InvalidSettingError(
@@ -155,6 +147,7 @@ def build_studio_database_variables(address: str) -> dict[str, str]:
             "Give postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or leave it out",
         )
     return {
+        **variables,
         "DJANGO_DB": "default",
         "POSTGRE_NAME": unquote(name),
         "POSTGRE_USER": unquote(parts.username or ""),
@@ -270,7 +263,18 @@ class LabelStudioClient:
         self.address = connection.address
         self.media = connection.media
         self._token, self._sleep = connection.token, sleep
-        self.server = _require_secure_address(connection.address, in_clear=in_clear)
+        try:
+            self.server = parse_server_url(connection.address)
+        except InvalidSettingError as error:
+            raise InvalidSettingError(
+                "--url", "must be a plain address", "Write https://HOST"
+            ) from error
+        if not self.server.keeps_secrets and not in_clear:
+            raise InvalidSettingError(
+                "--url",
+                f"the token would be sent to {self.server} in clear",
+                "Write https://, tunnel it to 127.0.0.1, or accept it with --in-clear",
+            )
         self._http = open_blocking_http_client(
             self.server, base_url=connection.address, timeout_s=DEADLINE_S
         )
@@ -345,21 +349,17 @@ class LabelStudioClient:
     def _send(
         self, method: str, path: str, parameters: Mapping[str, object], body: object
     ) -> LabelStudioReply:
-        reply = self._carry(method, path, parameters, body)
-        if reply.status == 401 and self._is_refresh_token:  # noqa: PLR2004  its access ran out
-            self._authorisation = ""
-            reply = self._carry(method, path, parameters, body)
-        return reply
-
-    def _carry(
-        self, method: str, path: str, parameters: Mapping[str, object], body: object
-    ) -> LabelStudioReply:
-        headers = {"Authorization": self._authorise()}
         options: dict[str, Any] = {"params": dict(parameters)} if parameters else {}
         if body is not None:
             options["content"] = json.dumps(body).encode()
-            headers["Content-Type"] = "application/json"
-        return self._exchange(method, path, headers=headers, **options)
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        authorised = {**headers, "Authorization": self._authorise()}
+        reply = self._exchange(method, path, headers=authorised, **options)
+        if reply.status == 401 and self._is_refresh_token:  # noqa: PLR2004  its access ran out
+            self._authorisation = ""
+            authorised = {**headers, "Authorization": self._authorise()}
+            reply = self._exchange(method, path, headers=authorised, **options)
+        return reply
 
     def _exchange(self, method: str, path: str, **options: Any) -> LabelStudioReply:
         try:
@@ -398,7 +398,11 @@ class LabelStudioClient:
 def build_studio_request_error(reply: LabelStudioReply, what: str) -> MachineError:
     """Build the error for a request that Label Studio rejected, with the problem and a remedy."""
     summary = f"Label Studio answers {reply.status} to {what}"
-    detail = _format_error_detail(reply)
+    document = reply.document()
+    detail = ""
+    if isinstance(document, dict):
+        detail = document.get("validation_errors") or document.get("detail") or ""
+        detail = (detail if isinstance(detail, str) else json.dumps(detail))[:_SAID]
     problem = f"{summary} ({detail})" if detail else summary
     if reply.status in _REJECTED:
         remedy = "Give a token of an account that may make projects, of its Account & Settings page"
@@ -416,30 +420,6 @@ def build_studio_request_error(reply: LabelStudioReply, what: str) -> MachineErr
     else:
         remedy = f"unreel knows Label Studio 1.23; see whether this is one. {GO_ON}"
     return MachineError(problem, remedy)
-
-
-def _format_error_detail(reply: LabelStudioReply) -> str:
-    document = reply.document()
-    if not isinstance(document, dict):
-        return ""
-    detail = document.get("validation_errors") or document.get("detail") or ""
-    return json.dumps(detail)[:_SAID] if not isinstance(detail, str) else detail[:_SAID]
-
-
-def _require_secure_address(address: str, *, in_clear: bool) -> ServerAddress:
-    try:
-        server = parse_server_url(address)
-    except InvalidSettingError as error:
-        raise InvalidSettingError(
-            "--url", "this is no plain address", "Write https://HOST"
-        ) from error
-    if not server.keeps_secrets and not in_clear:
-        raise InvalidSettingError(
-            "--url",
-            f"the token would be sent to {server} in clear",
-            "Write https://, tunnel it to 127.0.0.1, or accept it with --in-clear",
-        )
-    return server
 
 
 PAGE = 500
@@ -465,54 +445,37 @@ def iter_studio_project_tasks(
         fields: Task fields to return in addition to `id`.
         numbers: Numbers of the tasks to return; None for all.
     """
+
+    def request_page(fields: Sequence[str], size: int) -> LabelStudioReply:
+        above = {"operator": "greater", "type": "Number", "value": last}
+        items: list[dict[str, Any]] = [{"filter": "filter:tasks:id", **above}]
+        if numbers is not None:
+            chosen = {"operator": "in_list", "type": "Number", "value": list(numbers)}
+            items.append({"filter": "filter:tasks:id", **chosen})
+        query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
+        return client.look(
+            _PATH,
+            project=project,
+            page_size=size,
+            page=1,
+            fields="all",
+            include=",".join(("id", *fields)),
+            query=json.dumps(query),
+        )
+
     last, size = 0, PAGE
     while True:
-        reply = _request_task_page(
-            client, project, fields=fields, numbers=numbers, last=last, size=size
-        )
+        reply = request_page(fields, size)
         if reply.body is None and size > 1:
             size = max(1, size // 8)
             continue
         if reply.body is None:
-            reply = _request_task_page(
-                client, project, fields=(), numbers=numbers, last=last, size=1
-            )
-        tasks = _parse_task_list(reply)
+            reply = request_page((), 1)
+        document = reply.document() if reply.is_ok else None
+        tasks = document.get("tasks") if isinstance(document, dict) else None
+        if not isinstance(tasks, list):
+            raise build_studio_request_error(reply, f"GET {_PATH}")
         yield from tasks
         if len(tasks) < size:
             return
         last = int(tasks[-1]["id"])
-
-
-def _request_task_page(
-    client: LabelStudioClient,
-    project: int,
-    *,
-    fields: Sequence[str],
-    numbers: Sequence[int] | None,
-    last: int,
-    size: int,
-) -> LabelStudioReply:
-    above = {"operator": "greater", "type": "Number", "value": last}
-    items = [{"filter": "filter:tasks:id", **above}]
-    if numbers is not None:
-        chosen = {"operator": "in_list", "type": "Number", "value": list(numbers)}
-        items.append({"filter": "filter:tasks:id", **chosen})
-    query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
-    return client.look(
-        _PATH,
-        project=project,
-        page_size=size,
-        page=1,
-        fields="all",
-        include=",".join(("id", *fields)),
-        query=json.dumps(query),
-    )
-
-
-def _parse_task_list(reply: LabelStudioReply) -> list[Mapping[str, Any]]:
-    document = reply.document() if reply.is_ok else None
-    tasks = document.get("tasks") if isinstance(document, dict) else None
-    if not isinstance(tasks, list):
-        raise build_studio_request_error(reply, f"GET {_PATH}")
-    return tasks

@@ -5,7 +5,7 @@ project are first compared with the pushed state.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -54,10 +54,13 @@ class LabelStudioProject:
 
 def read_stored_projects(ledger: Ledger, campaign: str) -> dict[str, LabelStudioProject]:
     """Read the Label Studio projects of a campaign from the ledger, by project key."""
-    return {
-        key: _parse_stored_project(key, json.loads(value))
-        for key, value in ledger.memories(campaign, ROOM).items()
-    }
+    projects = {}
+    for key, value in ledger.memories(campaign, ROOM).items():
+        annotator, _, batch = key.rpartition("/")
+        projects[key] = LabelStudioProject(
+            annotator=annotator, batch=int(batch), **json.loads(value)
+        )
+    return projects
 
 
 def open_annotator_project(
@@ -84,12 +87,30 @@ def open_annotator_project(
     annotator, batch, owner = place
     mark = format_project_marker(campaign.name, annotator, batch)
     known = read_stored_projects(ledger, campaign.name).get(f"{annotator}/{batch}")
-    if known is not None and known.owner == owner and _is_same_project(client, known, mark):
-        return known
+    if known is not None and known.owner == owner:
+        reply = client.look(f"/api/projects/{known.project}/")
+        stored = reply.document() if reply.is_ok else None
+        if isinstance(stored, dict):
+            is_marked = str(stored.get("description") or "").endswith(mark)
+            if is_marked or (known.created_at and stored.get("created_at") == known.created_at):
+                return known
     by_marker = find_marked_projects(client) if marked is None else marked()
     project, is_new = by_marker.get(mark), False
     if project is None:
-        settings = _build_project_settings(campaign, screen, annotator, batch)
+        settings = {
+            "title": f"{campaign.name[:24]} {annotator[:16]} {batch}"[:_TITLE],
+            "description": f"Made by unreel for the campaign {campaign.name}. Leave it as it is.\n{mark}",
+            "label_config": screen.config,
+            "expert_instruction": campaign.guidelines,
+            "show_instruction": True,
+            "show_skip_button": False,
+            "enable_empty_annotation": False,
+            "show_annotation_history": False,
+            "maximum_annotations": 1,
+            "sampling": _SEQUENTIAL,
+            "show_collab_predictions": True,
+            "evaluate_predictions_automatically": False,
+        }
         project, is_new = int(client.post("/api/projects/", settings)["id"]), True
     created = client.get(f"/api/projects/{project}/")
     room = LabelStudioProject(
@@ -102,42 +123,15 @@ def open_annotator_project(
         created_at=str(created.get("created_at", "")),
         is_new=is_new,
     )
-    _add_media_storage(client, room)
-    ledger.remember(
-        campaign.name,
-        ROOM,
-        room.key,
-        json.dumps(
-            {
-                "project": room.project,
-                "owner": room.owner,
-                "guidelines_version": room.guidelines_version,
-                "interface_version": room.interface_version,
-                "created_at": room.created_at,
-            }
-        ),
-    )
+    # A server on this machine reads the clips from the folder of the copies.
+    path = "/api/storages/localfiles"
+    if client.media is not None and not client.get(path, project=project):
+        storage = {"project": project, "path": str(client.media), "title": "copies"}
+        client.post(path, {**storage, "use_blob_urls": False})
+    stored_fields = ("project", "owner", "guidelines_version", "interface_version", "created_at")
+    document = {name: getattr(room, name) for name in stored_fields}
+    ledger.remember(campaign.name, ROOM, room.key, json.dumps(document))
     return room
-
-
-def _build_project_settings(
-    campaign: Campaign, screen: AnnotationScreen, annotator: str, batch: int
-) -> dict[str, Any]:
-    mark = format_project_marker(campaign.name, annotator, batch)
-    return {
-        "title": f"{campaign.name[:24]} {annotator[:16]} {batch}"[:_TITLE],
-        "description": f"Made by unreel for the campaign {campaign.name}. Leave it as it is.\n{mark}",
-        "label_config": screen.config,
-        "expert_instruction": campaign.guidelines,
-        "show_instruction": True,
-        "show_skip_button": False,
-        "enable_empty_annotation": False,
-        "show_annotation_history": False,
-        "maximum_annotations": 1,
-        "sampling": _SEQUENTIAL,
-        "show_collab_predictions": True,
-        "evaluate_predictions_automatically": False,
-    }
 
 
 def format_project_marker(campaign: str, annotator: str, batch: int) -> str:
@@ -148,47 +142,16 @@ def format_project_marker(campaign: str, annotator: str, batch: int) -> str:
 def find_marked_projects(client: LabelStudioClient) -> dict[str, int]:
     """Return the numbers of unreel's Label Studio projects by marker; the oldest of simultaneous pushes."""
     numbers: dict[str, int] = {}
-    for project in _iter_projects(client):
-        mark = str(project.get("description") or "").rpartition("\n")[2]
-        if mark.startswith("unreel:"):
-            number = int(project["id"])
-            numbers[mark] = min(number, numbers.get(mark, number))
+    page, has_next = 1, True
+    while has_next:
+        listed = client.get("/api/projects/", page=page, page_size=_PAGE, include="id,description")
+        for project in listed["results"]:
+            mark = str(project.get("description") or "").rpartition("\n")[2]
+            if mark.startswith("unreel:"):
+                number = int(project["id"])
+                numbers[mark] = min(number, numbers.get(mark, number))
+        page, has_next = page + 1, bool(listed.get("next"))
     return numbers
-
-
-def _iter_projects(client: LabelStudioClient) -> Iterator[Mapping[str, Any]]:
-    page, path = 1, "/api/projects/"
-    while True:
-        listed = client.get(path, page=page, page_size=_PAGE, include="id,description")
-        yield from listed["results"]
-        if not listed.get("next"):
-            return
-        page += 1
-
-
-def _is_same_project(client: LabelStudioClient, project: LabelStudioProject, mark: str) -> bool:
-    """Return whether the project on the server is the stored one, by its marker or creation time."""
-    reply = client.look(f"/api/projects/{project.project}/")
-    stored = reply.document() if reply.is_ok else None
-    if not isinstance(stored, dict):
-        return False
-    is_marked = str(stored.get("description") or "").endswith(mark)
-    return is_marked or bool(project.created_at and stored.get("created_at") == project.created_at)
-
-
-def _add_media_storage(client: LabelStudioClient, project: LabelStudioProject) -> None:
-    """Give the project access to the folder of clip copies, if the server runs locally."""
-    if client.media is None:
-        return
-    path = "/api/storages/localfiles"
-    if not client.get(path, project=project.project):
-        storage = {"project": project.project, "path": str(client.media), "title": "copies"}
-        client.post(path, {**storage, "use_blob_urls": False})
-
-
-def _parse_stored_project(key: str, document: Mapping[str, Any]) -> LabelStudioProject:
-    annotator, _, batch = key.rpartition("/")
-    return LabelStudioProject(annotator=annotator, batch=int(batch), **document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,11 +163,6 @@ class AnnotatorProjectLink:
     batch: int
     url: str
     """URL that asks for the login first; it contains no password and no token."""
-
-
-def build_studio_project_url(address: str, project: int) -> str:
-    """Return the URL at which an annotator labels the tasks of a project one after the other."""
-    return f"{address}/projects/{project}/data?labeling=1"
 
 
 def build_studio_task_url(address: str, project: int, task: int) -> str:
@@ -220,7 +178,7 @@ def list_annotator_project_links(
     logins = {annotator.name: annotator.email for annotator in ledger.annotators()}
     links = []
     for project in read_stored_projects(ledger, campaign).values():
-        path = build_studio_project_url(address, project.project).removeprefix(address)
+        path = f"/projects/{project.project}/data?labeling=1"
         links.append(
             AnnotatorProjectLink(
                 annotator=project.annotator,
@@ -272,10 +230,14 @@ class PushedProjectState:
 
     def changed_settings(self, project: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of the settings of a Label Studio project that differ from the pushed ones."""
+
+        def normalise(value: object) -> object:  # as Label Studio stores it
+            return (value or "").strip() if isinstance(value, str | None) else value
+
         return tuple(
             name
             for name in SETTINGS
-            if _normalise_setting(self.settings.get(name)) != _normalise_setting(project.get(name))
+            if normalise(self.settings.get(name)) != normalise(project.get(name))
         )
 
     def find_task(self, task: Mapping[str, Any]) -> str:
@@ -330,18 +292,14 @@ def read_pushed_project_states(ledger: Ledger, campaign: str) -> dict[str, Pushe
 
 def is_same_task_data(pushed: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
     """Return whether two data fields of a task are equal, apart from the signatures of signed URLs."""
-    return {k: _remove_url_signature(v) for k, v in pushed.items()} == {
-        k: _remove_url_signature(v) for k, v in current.items()
-    }
 
+    def remove_signatures(data: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            key: value.partition("?")[0] if isinstance(value, str) and _SIGNED in value else value
+            for key, value in data.items()
+        }
 
-def _remove_url_signature(value: object) -> object:
-    return value.partition("?")[0] if isinstance(value, str) and _SIGNED in value else value
-
-
-def _normalise_setting(value: object) -> object:
-    """Return a project setting as Label Studio stores it: text is stripped, and `None` becomes ""."""
-    return (value or "").strip() if isinstance(value, str | None) else value
+    return remove_signatures(pushed) == remove_signatures(current)
 
 
 LISTED = ("data", "updated_at", "annotations_ids", "predictions")

@@ -1,7 +1,7 @@
 """Table of the answers of a season, and counts of answers, also on bootstrap resamples. It loads without an extra."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -117,26 +117,6 @@ def get_real_clip_mask(clips: SeasonClips) -> Mask:
     """Return a mask of the unmodified real clips of a season; controls are excluded."""
     filmed: Mask = ~get_generated_clip_mask(clips) & (clips.control == NOBODY)
     return filmed
-
-
-def _filter_season_clips(lineup: SeasonClips, clips: BoolArray, creators: BoolArray) -> SeasonClips:
-    old = lineup.creator[clips]
-    index = np.append(_compute_new_indices(creators), np.int32(NOBODY))  # NOBODY is the last index
-    return replace(
-        lineup,
-        names=tuple(name for name, keep in zip(lineup.names, clips, strict=True) if keep),
-        creators=tuple(name for name, keep in zip(lineup.creators, creators, strict=True) if keep),
-        creator=index[old].astype(np.int32),
-        scene=lineup.scene[clips],
-        control=lineup.control[clips],
-        nuisance=lineup.nuisance[clips],
-    )
-
-
-def _compute_new_indices(kept: BoolArray) -> Indices:
-    """Return, for each kept element, its index after the elements that are not kept are removed."""
-    indices: Indices = (np.cumsum(kept) - 1).astype(np.int32)
-    return indices
 
 
 @dataclass(frozen=True, slots=True)

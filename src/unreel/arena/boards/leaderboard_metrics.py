@@ -17,7 +17,6 @@ from unreel.stats.paired_differences import (
     adjust_p_values_by_holm,
     compute_difference_interval,
 )
-from unreel.stats.proportion import estimate_proportion
 from unreel.stats.row_sample import Array, BoolArray, IntArray
 
 _NO_CREATOR = Unmeasured("a control is no creator")
@@ -105,17 +104,11 @@ class LeaderboardMetric:
     title: str
     words: str
     """Description of the metric in one sentence, for readers of the board."""
-    board: Literal["reviewers", "creators"]
-    better: Literal["high", "low", "neither"]
+    board: Literal["reviewers", "creators"] = "reviewers"
+    better: Literal["high", "low", "neither"] = "high"
     unit: Literal["percent", "logit"] = "percent"
     decides: bool = False
     """Whether the board is ranked by this metric."""
-
-
-def _select_leaderboard_metrics(
-    board: Literal["reviewers", "creators"], *metrics: LeaderboardMetric
-) -> Mapping[str, LeaderboardMetric]:
-    return {metric.name: metric for metric in metrics if metric.board == board}
 
 
 _ALL = (
@@ -123,93 +116,67 @@ _ALL = (
         name="accuracy",
         title="Accuracy",
         words="Readable answers that are right, real clips pooled with one creator's at a time; mean over creators.",
-        board="reviewers",
-        better="high",
         decides=True,
     ),
     LeaderboardMetric(
         name="accuracy-all",
         title="Accuracy, all clips",
         words="The same over all queried clips: no readable answer counts as wrong.",
-        board="reviewers",
-        better="high",
     ),
     LeaderboardMetric(
         name="balanced",
         title="Balanced",
         words="Half for real clips and half for generated ones, whatever their numbers; mean over creators.",
-        board="reviewers",
-        better="high",
     ),
     LeaderboardMetric(
         name="balanced-all",
         title="Balanced, all clips",
         words="The same over all queried clips: no readable answer counts as wrong.",
-        board="reviewers",
-        better="high",
     ),
     LeaderboardMetric(
         name="plain",
         title="Plain",
         words="Readable answers that are right, of all clips in one pool.",
-        board="reviewers",
-        better="high",
     ),
     LeaderboardMetric(
         name="plain-all",
         title="Plain, all clips",
         words="Correctly judged clips, of all queried clips.",
-        board="reviewers",
-        better="high",
     ),
     LeaderboardMetric(
         name="caught",
         title="Caught",
         words="Generated clips with a readable answer that are called generated; mean over creators.",
-        board="reviewers",
-        better="high",
     ),
     LeaderboardMetric(
         name="false-alarms",
         title="False alarms",
         words="Real clips with a readable answer that are called generated.",
-        board="reviewers",
         better="low",
     ),
     LeaderboardMetric(
         name="control-false-alarms",
         title="Control false alarms",
         words="Changed real clips (controls) with a readable answer that are called generated; mean over controls.",
-        board="reviewers",
         better="low",
     ),
     LeaderboardMetric(
         name="said-real",
         title="Said real",
         words="Clips called real, of all real and generated clips with a readable answer: the bias towards real.",
-        board="reviewers",
         better="neither",
     ),
-    LeaderboardMetric(
-        name="answered",
-        title="Answered",
-        words="Questions with a readable answer.",
-        board="reviewers",
-        better="high",
-    ),
+    LeaderboardMetric(name="answered", title="Answered", words="Questions with a readable answer."),
     LeaderboardMetric(
         name="ability",
         title="Ability",
         words="Discrimination between real clips and those of a creator of mean realism, in log-odds (skill model).",
-        board="reviewers",
-        better="high",
         unit="logit",
     ),
     LeaderboardMetric(
         name="bias",
         title="Bias",
         words="Log-odds with which it calls a real clip generated (skill model); below 0, it is biased towards real.",
-        board="reviewers",
         better="neither",
         unit="logit",
     ),
@@ -217,14 +184,11 @@ _ALL = (
         name="pair-accuracy",
         title="Finds the real one",
         words="Pairs of a real and a generated clip in which it takes the real one for real (preference play).",
-        board="reviewers",
-        better="high",
     ),
     LeaderboardMetric(
         name="took-first",
         title="Took the first",
         words="Pairs in which it takes the clip shown first for real: far from 50, the order biases it (preference play).",
-        board="reviewers",
         better="neither",
     ),
     LeaderboardMetric(
@@ -254,7 +218,6 @@ _ALL = (
         title="Realism",
         words="Log-odds by which its clips are harder to catch than those of a mean creator (skill model).",
         board="creators",
-        better="high",
         unit="logit",
     ),
     LeaderboardMetric(
@@ -262,7 +225,6 @@ _ALL = (
         title="Strength",
         words="Log-odds by which its clip is taken for the real one of two (preference play, Bradley and Terry).",
         board="creators",
-        better="high",
         unit="logit",
     ),
     LeaderboardMetric(
@@ -270,7 +232,6 @@ _ALL = (
         title="Taken for real",
         words="Pairs in which its clip is taken for the real one (preference play).",
         board="creators",
-        better="high",
     ),
     LeaderboardMetric(
         name="called-generated",
@@ -281,8 +242,8 @@ _ALL = (
     ),
 )
 
-REVIEWER_FIGURES = _select_leaderboard_metrics("reviewers", *_ALL)
-CREATOR_FIGURES = _select_leaderboard_metrics("creators", *_ALL)
+REVIEWER_FIGURES = {metric.name: metric for metric in _ALL if metric.board == "reviewers"}
+CREATOR_FIGURES = {metric.name: metric for metric in _ALL if metric.board == "creators"}
 
 
 def get_leaderboard_metric(name: str) -> LeaderboardMetric:
@@ -298,14 +259,6 @@ Figure = Callable[[Array], Array]
 _EVEN = PERCENT / 2
 
 
-@dataclass(frozen=True, slots=True)
-class JackknifeTestResult:
-    """Jackknife estimate with its confidence interval, and the p-value of its difference from 0."""
-
-    value: Measured
-    p: float | None = None
-
-
 def sum_by_scene(scene: IntArray, *columns: Array) -> Array:
     """Sum each of the equally long `columns` within each scene; return one row per scene with data."""
     _, group = np.unique(scene, return_inverse=True)
@@ -315,8 +268,8 @@ def sum_by_scene(scene: IntArray, *columns: Array) -> Array:
 
 def estimate_by_scene_jackknife(
     figure: Figure, sums: Array, *, n: int, reach: float = math.inf
-) -> JackknifeTestResult:
-    """Compute the statistic `figure` over all scenes, with a jackknife interval over scenes.
+) -> tuple[Measured, float | None]:
+    """Compute `figure` over all scenes, with a jackknife interval and the p-value of its difference from 0.
 
     Args:
         figure: Function from sums to the value of the statistic.
@@ -325,7 +278,7 @@ def estimate_by_scene_jackknife(
         reach: Largest possible absolute value of the statistic.
     """
     if not n:
-        return JackknifeTestResult(Unmeasured("nothing was answered on both sides"))
+        return Unmeasured("nothing was answered on both sides"), None
     total = sums.sum(axis=0, keepdims=True)
     groups = np.arange(len(sums)) % MOST_GROUPS
     left = np.zeros((min(len(sums), MOST_GROUPS), sums.shape[1]))
@@ -334,32 +287,24 @@ def estimate_by_scene_jackknife(
         value = float(figure(total)[0])
         without = figure(total - left)
     if not math.isfinite(value):
-        return JackknifeTestResult(Unmeasured("needs answers about real and about generated clips"))
+        return Unmeasured("needs answers about real and about generated clips"), None
     interval = compute_difference_interval(
         value, JackknifeValues(without), n=n, few=len(sums), reach=reach
     )
-    return (
-        JackknifeTestResult(interval.estimate, interval.p)
-        if isinstance(interval, DifferenceTestResult)
-        else JackknifeTestResult(interval)
-    )
+    if isinstance(interval, DifferenceTestResult):
+        return interval.estimate, interval.p
+    return interval, None
 
 
 def estimate_percentage_by_jackknife(figure: Figure, sums: Array, *, n: int) -> Measured:
     """Compute `figure` over all scenes as by `estimate_by_scene_jackknife`, within 0 to 100."""
-    result = estimate_by_scene_jackknife(
+    result, _ = estimate_by_scene_jackknife(
         lambda rows: figure(rows) - _EVEN, sums, n=n, reach=_EVEN
-    ).value
+    )
     if isinstance(result, Unmeasured):
         return result
     value, low, high = (end + _EVEN for end in (result.value, result.low, result.high))
     return replace(result, value=value, low=low, high=high)
-
-
-def estimate_percentage(count: int, n: int) -> Measured:
-    """Return `count` of `n` independent answers in percent, with a confidence interval."""
-    estimate = estimate_proportion(count, n)
-    return estimate.scaled(PERCENT) if isinstance(estimate, Estimate) else estimate
 
 
 def apply_holm_correction(p_values: Sequence[float | None]) -> list[float | None]:
@@ -381,42 +326,38 @@ def rank_means(values: Sequence[float], *, better: Literal["high", "low"]) -> li
     return [1 + sum(other < key for other in keys) for key in keys]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EntrantComparisons:
-    """Comparison of every two entrants of a leaderboard (rows and columns are entrants)."""
-
-    above: Array
-    """Fraction of resamples in which the row is above the column; a tie counts one half."""
-    sure: BoolArray
-    """Whether the row is above the column after correction for all pairs (Holm)."""
-
-    def share(self, i: int, j: int) -> float:
-        """Return the fraction of bootstrap resamples in which entrant `i` is above entrant `j`."""
-        return float(self.above[i, j])
-
-
 def compare_entrants(
     values: Array, *, better: Literal["high", "low"], n_scenes: int
-) -> EntrantComparisons:
-    """Compare every two entrants of a leaderboard on the same bootstrap resamples.
+) -> tuple[Array, BoolArray]:
+    """Compare every two entrants of a leaderboard (rows and columns) on the same bootstrap resamples.
 
     Args:
         values: One column per entrant: row 0 has the observed values, each further row a resample.
         better: Whether high or low values are better.
         n_scenes: Number of scenes that were resampled.
+
+    Returns:
+        The fraction of resamples in which the row is above the column (a tie counts one half), and
+        whether the row is significantly above the column, corrected for all pairs (Holm).
     """
-    observed, draws = values[0], values[1:]
-    size = values.shape[1]
-    above = np.full((size, size), 0.5)
     sign = 1.0 if better == "high" else -1.0
+    observed, draws = sign * values[0], sign * values[1:]
+    size = len(observed)
+    above = np.full((size, size), 0.5)
     for i in range(size):
-        gap = sign * (draws[:, [i]] - draws)
+        gap = draws[:, [i]] - draws
         known = np.isfinite(gap)
         wins = np.where(known, (gap > 0) + 0.5 * (gap == 0), 0.0).sum(axis=0)
         above[i] = np.where(known.any(axis=0), wins / np.maximum(known.sum(axis=0), 1), 0.5)
-    return EntrantComparisons(
-        above, _select_significant_wins(sign * observed, sign * draws, n_scenes=n_scenes)
-    )
+    is_surely_above = np.zeros((size, size), dtype=np.bool_)
+    if size > 1:
+        chance = _compute_p_values(observed, draws, n_scenes=n_scenes)
+        first, second = np.triu_indices(size, 1)
+        corrected = np.array(adjust_p_values_by_holm(chance[first, second].tolist()))
+        for i, j in zip(first[corrected <= SURE], second[corrected <= SURE], strict=True):
+            winner, loser = (i, j) if observed[i] > observed[j] else (j, i)
+            is_surely_above[winner, loser] = True
+    return above, is_surely_above
 
 
 def find_leading_entrants(
@@ -445,21 +386,6 @@ def find_leading_entrants(
     beaten = np.array(adjust_p_values_by_holm(chance[others].tolist())) <= SURE
     leading[others] = ~(beaten & (gap[others] > 0))
     return leading
-
-
-def _select_significant_wins(observed: Array, draws: Array, *, n_scenes: int) -> BoolArray:
-    """Return whether the row's entrant is significantly above the column's (Holm over all pairs)."""
-    size = len(observed)
-    sure = np.zeros((size, size), dtype=np.bool_)
-    if size <= 1:
-        return sure
-    chance = _compute_p_values(observed, draws, n_scenes=n_scenes)
-    first, second = np.triu_indices(size, 1)
-    corrected = np.array(adjust_p_values_by_holm(chance[first, second].tolist()))
-    for i, j in zip(first[corrected <= SURE], second[corrected <= SURE], strict=True):
-        winner, loser = (i, j) if observed[i] > observed[j] else (j, i)
-        sure[winner, loser] = True
-    return sure
 
 
 def _compute_p_values(observed: Array, draws: Array, *, n_scenes: int) -> Array:

@@ -24,7 +24,7 @@ from unreel.creators.contract import (
 from unreel.creators.edited_clips import ClipEditingCreator, ClipEditRequest
 from unreel.curation.inject.clip_injection import inject_trace_into_clip, write_clean_twin
 from unreel.curation.recipe import CATEGORIES
-from unreel.recipes.validation import MOST_PARTS
+from unreel.recipes.validation import MAX_PARTS
 
 _TRACES = TypeAdapter(tuple[Trace, ...])
 _SEED_DIGITS = 8
@@ -33,7 +33,7 @@ _SEED_DIGITS = 8
 class InjectCreatorKeys(CreatorKeys):
     """Recipe keys of a creator with `kind = "inject"`, which adds one trace to each real clip."""
 
-    categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
+    categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MAX_PARTS)] = (
         CATEGORIES
     )
     """Categories of traces; in a random order for each scene, the first that its clip allows is injected."""

@@ -26,7 +26,7 @@ from unreel.core.question import Marks
 from unreel.core.safe_names import read_clip_id
 from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.box_space import parse_box_space
-from unreel.protocols.presentation import LEAST_PIXELS
+from unreel.protocols.presentation import MIN_PIXELS
 from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion, get_protocol
 
 RECIPE_FILE = "unreel.json"
@@ -64,11 +64,11 @@ class BenchmarkExportRecipe:
         self.instrument.prompt(self.prompt)
         if self.max_pixels is not None:
             setting = "max_pixels"
-            if self.max_pixels < LEAST_PIXELS:
+            if self.max_pixels < MIN_PIXELS:
                 raise InvalidSettingError(
                     setting,
                     f"cannot show frames of {self.max_pixels} pixels",
-                    f"Give {LEAST_PIXELS} or more",
+                    f"Give {MIN_PIXELS} or more",
                 )
             if self.sampling is None:
                 raise InvalidSettingError(

@@ -162,9 +162,14 @@ def run_first_frames_step(
     media = job.context.media
     look = partial(_store_first_frame, media_location=media)
     frames = job.context.ask(step, state.segments.subjects(), look)
-    pictured = filter_segments(
-        FIRST_FRAME, state.segments, frames, partial(_add_first_frame, media_location=media)
-    )
+
+    def add_frame(segment: ClipSegment, frame: StoredFirstFrame) -> ClipSegment:
+        sha256 = read_clip_id(frame.sha256, FIRST_FRAME)
+        location = (media / build_hashed_path(sha256, ".jpg")).uri
+        file = FileToPublish(sha256=sha256, location=location, size_bytes=frame.bytes)
+        return replace(segment, first_frame=file)
+
+    pictured = filter_segments(FIRST_FRAME, state.segments, frames, add_frame)
     return state.after(job.directory.write(FIRST_FRAME, pictured))
 
 
@@ -184,15 +189,6 @@ def _store_first_frame(
     name = build_hashed_path(sha256, ".jpg")
     media_location.put(name, frame.data)
     return StoredFirstFrame(sha256=sha256, name=name, bytes=len(frame.data))
-
-
-def _add_first_frame(
-    segment: ClipSegment, frame: StoredFirstFrame, *, media_location: StorageLocation
-) -> ClipSegment:
-    sha256 = read_clip_id(frame.sha256, FIRST_FRAME)
-    location = (media_location / build_hashed_path(sha256, ".jpg")).uri
-    file = FileToPublish(sha256=sha256, location=location, size_bytes=frame.bytes)
-    return replace(segment, first_frame=file)
 
 
 COPY = "copy"
@@ -258,16 +254,16 @@ def copy_benchmark_media(
         }
         for name, file in media
     )
-    context.put_through(COPY, rows, FileCopyStage(location, context.access), _require_file_copied)
 
+    def require_copied(row: Row) -> None:
+        if is_failed_row(row):
+            problem, remedy = row["failure_detail"], "Restore it, or run again"
+            if row["failure_reason"] != FailureReason.CLIP_CHANGED:
+                problem = f"cannot be copied: {problem.rstrip('.')}"
+                remedy = "Fix that, and run again"
+            raise UnreadableSourceError(row["location"], problem, remedy)
 
-def _require_file_copied(row: Row) -> None:
-    if not is_failed_row(row):
-        return
-    problem, remedy = row["failure_detail"], "Restore it, or run again"
-    if row["failure_reason"] != FailureReason.CLIP_CHANGED:
-        problem, remedy = f"cannot be copied: {problem.rstrip('.')}", "Fix that, and run again"
-    raise UnreadableSourceError(row["location"], problem, remedy)
+    context.put_through(COPY, rows, FileCopyStage(location, context.access), require_copied)
 
 
 class FileCopyStage(Stage):

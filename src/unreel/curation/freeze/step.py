@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from heapq import merge
@@ -66,30 +66,23 @@ def build_missing_label_error(
     if not lacking:
         return None
     counts = "; ".join(f"{split} has {format_label_counts(tally, split)}" for split in splits)
-    setting, problem = "freeze", f"a split without one of the labels: {counts}"
-    return InvalidSettingError(
-        setting, problem, _format_missing_label_remedy(tally, splits, section)
+    totals = {label: sum(tally.get((split, label), 0) for split in splits) for label in Label}
+    absent = [label for label in section.labels if not totals[label]]
+    remedy = (
+        "Add clips or scenes, give the small splits more (for example shares = [3, 1, 1]), or leave "
+        "one out (shares = [4, 0, 1])"
     )
+    if absent:
+        present = ", ".join(f'"{label.value}"' for label in Label if totals[label])
+        names = " and ".join(label.value for label in absent)
+        remedy = f"Add a source of {names} clips, or write labels = [{present}] under [freeze]"
+    problem = f"a split without one of the labels: {counts}"
+    return InvalidSettingError("freeze", problem, remedy)
 
 
 def format_label_counts(tally: Tally, split: str) -> str:
     """Format the number of clips of each label in a split, such as "3 real and 2 generated"."""
     return " and ".join(f"{tally.get((split, label), 0)} {label.value}" for label in Label)
-
-
-def _format_missing_label_remedy(
-    tally: Tally, splits: list[str], section: FreezeRecipeSection
-) -> str:
-    totals = {label: sum(tally.get((split, label), 0) for split in splits) for label in Label}
-    absent = [label for label in section.labels if not totals[label]]
-    if absent:
-        present = ", ".join(f'"{label.value}"' for label in Label if totals[label])
-        names = " and ".join(label.value for label in absent)
-        return f"Add a source of {names} clips, or write labels = [{present}] under [freeze]"
-    return (
-        "Add clips or scenes, give the small splits more (for example shares = [3, 1, 1]), or leave "
-        "one out (shares = [4, 0, 1])"
-    )
 
 
 Numbers = NDArray[np.intp]
@@ -106,15 +99,6 @@ class SplitCandidate:
     """Source video, family and group; clips that share one of these get the same split."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LinkedClipBundles:
-    """Bundles of linked clips as arrays. All clips of a bundle must get the same split."""
-
-    of_clip: NDArray[np.intp]
-    first: NDArray[np.intp]
-    labels: NDArray[np.int64]
-
-
 def assign_splits(
     candidates: Sequence[SplitCandidate], *, shares: Mapping[str, int], seed: int
 ) -> dict[str, str]:
@@ -129,88 +113,65 @@ def assign_splits(
     ties = [(index, tie) for index, member in enumerate(candidates) for tie in member.ties]
     codes = np.unique([tie for _, tie in ties], return_inverse=True)[1]
     pairs = _link_clips_with_equal_codes(np.array([index for index, _ in ties], np.intp), codes)
-    bundles = bundle_linked_clips(np.array(clips), labels, [pairs])
-    chosen = assign_bundles_to_splits(bundles, lambda clip: clips[clip], shares=shares, seed=seed)
+    chosen = _assign_bundles_to_splits(
+        np.array(clips), labels, [pairs], lambda clip: clips[clip], shares=shares, seed=seed
+    )
     splits = [split for split, share in shares.items() if share]
     return {clip: splits[code] for clip, code in zip(clips, chosen.tolist(), strict=True)}
 
 
-def bundle_linked_clips(
-    clips: NDArray[Any], labels: NDArray[np.integer], pairs: Iterable[tuple[Numbers, Numbers]]
-) -> LinkedClipBundles:
-    """Group clips into bundles: clips that are connected by `pairs` of clip indices share a bundle."""
+def _assign_bundles_to_splits(
+    clips: NDArray[Any],
+    labels: NDArray[np.integer],
+    pairs: Iterable[tuple[Numbers, Numbers]],
+    spell: Callable[[int], str],
+    *,
+    shares: Mapping[str, int],
+    seed: int,
+) -> NDArray[np.int8]:
+    """Return each clip's split as an index of the non-empty splits.
+
+    Clips that are connected by `pairs` of clip indices share a bundle, which gets one split: that in
+    which the squared distance from the target sizes grows least. `spell` returns the id of a clip.
+    """
     n = len(clips)
     ends = [np.concatenate(indices) for indices in zip(*pairs, strict=True)]
     graph = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(n, n))
     n_bundles, joined = connected_components(graph, directed=False)
     of_clip = joined.astype(np.intp)
-    order = np.argsort(clips, kind="stable")
-    first = order[np.unique(of_clip[order], return_index=True)[1]]
+    by_id = np.argsort(clips, kind="stable")
+    first = by_id[np.unique(of_clip[by_id], return_index=True)[1]]
     n_labels = int(labels.max(initial=0)) + 1
-    tally = np.bincount(of_clip * n_labels + labels, minlength=n_bundles * n_labels)
-    return LinkedClipBundles(
-        of_clip=of_clip, first=first, labels=tally.reshape(n_bundles, n_labels)
-    )
+    counts = np.bincount(of_clip * n_labels + labels, minlength=n_bundles * n_labels)
+    counts = counts.reshape(n_bundles, n_labels)
+    draws = (bytes.fromhex(digest("split", str(seed), spell(int(clip)))) for clip in first)
+    order = np.lexsort((np.fromiter(draws, "S32", len(first)), -counts.sum(axis=1)))
 
+    # Values are scaled by their common denominator to integers, so that comparisons are exact.
+    sizes, totals = [share for share in shares.values() if share], counts.sum(axis=0).tolist()
+    multiple = lcm(*(size * total for size in sizes for total in totals if total))
+    weights = [[multiple // (size * total) if total else 0 for total in totals] for size in sizes]
+    rates = [lcm(*sizes) // size for size in sizes]
+    placed = [[0] * len(totals) for _ in sizes]
+    n_placed = [0] * len(sizes)
 
-def assign_bundles_to_splits(
-    bundles: LinkedClipBundles, spell: Callable[[int], str], *, shares: Mapping[str, int], seed: int
-) -> NDArray[np.int8]:
-    """Assign a split to each bundle; return each clip's split as an index of the non-empty splits.
+    def place(bundle: Sequence[int]) -> int:
+        strains = []
+        for split, before in enumerate(placed):
+            columns = zip(bundle, before, weights[split], strict=True)
+            strain = sum(size * (2 * already + size) * weight for size, already, weight in columns)
+            strains.append((strain, n_placed[split] * rates[split]))
+        split = strains.index(min(strains))
+        for label, size in enumerate(bundle):
+            placed[split][label] += size
+            n_placed[split] += size
+        return split
 
-    Args:
-        bundles: Bundles of linked clips, which get one split.
-        spell: Function from a clip index to the clip id.
-        shares: Relative sizes by split; 0 for an empty split.
-        seed: Seed of the order of bundles of equal size.
-    """
-    weights = [share for share in shares.values() if share]
-    draws = (bytes.fromhex(digest("split", str(seed), spell(int(clip)))) for clip in bundles.first)
-    digests = np.fromiter(draws, "S32", len(bundles.first))
-    order = np.lexsort((digests, -bundles.labels.sum(axis=1)))
-    greedy = _SplitAllocator(bundles.labels.sum(axis=0).tolist(), weights)
     chosen = np.empty(len(order), np.int8)
     for start in range(0, len(order), _AT_ONCE):
         part = order[start : start + _AT_ONCE]
-        chosen[part] = [greedy.place(labels) for labels in bundles.labels[part].tolist()]
-    return chosen[bundles.of_clip]
-
-
-class _SplitAllocator:
-    """Allocator that puts each bundle of linked clips into the split that lacks its labels most.
-
-    This is the split where the squared distance from the target sizes grows least. Values are
-    scaled by their common denominator to integers, so that comparisons are exact.
-    """
-
-    def __init__(self, totals: Sequence[int], shares: Sequence[int]) -> None:
-        multiple = lcm(*(share * total for share in shares for total in totals if total))
-        self._weights = [
-            [multiple // (share * total) if total else 0 for total in totals] for share in shares
-        ]
-        self._rates = [lcm(*shares) // share for share in shares]
-        self._placed = [[0] * len(totals) for _ in shares]
-        self._n_placed = [0] * len(shares)
-
-    def place(self, labels: Sequence[int]) -> int:
-        """Assign a bundle, given its number of clips of each label, and return the index of its split."""
-        strains = [
-            (
-                sum(
-                    n * (2 * before + n) * weight
-                    for n, before, weight in zip(labels, placed, weights, strict=True)
-                ),
-                n_placed * rate,
-            )
-            for placed, weights, n_placed, rate in zip(
-                self._placed, self._weights, self._n_placed, self._rates, strict=True
-            )
-        ]
-        split = strains.index(min(strains))
-        for label, n in enumerate(labels):
-            self._placed[split][label] += n
-            self._n_placed[split] += n
-        return split
+        chosen[part] = [place(bundle) for bundle in counts[part].tolist()]
+    return chosen[of_clip]
 
 
 def _link_clips_with_equal_codes(indices: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
@@ -240,46 +201,39 @@ def assign_segment_splits(
     def decide() -> Callable[[int], SplitAssignment]:
         clips = segments.rows.digests("clip")
         labels = segments.codes("label")[0]
-        bundles = bundle_linked_clips(clips, labels, _iter_related_pairs(segments))
-        chosen = assign_bundles_to_splits(
-            bundles, lambda index: format_digest_hex(clips[index]), shares=by_split, seed=seed
+        # Pairs of segments with the same bytes, source video, family or group.
+        pairs = [
+            _link_clips_with_equal_codes(np.arange(len(segments)), segments.rows.digests(name))
+            for name in ("clip", "source")
+        ]
+        for name in ("family", "group"):
+            codes, values = segments.codes(name)
+            named = np.flatnonzero(codes != values.index("").as_py())
+            pairs.append(_link_clips_with_equal_codes(named, codes[named]))
+        chosen = _assign_bundles_to_splits(
+            clips, labels, pairs, lambda i: format_digest_hex(clips[i]), shares=by_split, seed=seed
         )
         splits = [split for split, share in by_split.items() if share]
         return lambda index: SplitAssignment(split=splits[chosen[index]])
 
-    subjects = segments.subjects(_build_split_step_input, ("label", "source", "family", "group"))
-    results = context.run_cached(step, subjects, decide)
-    return np.fromiter((SPLITS.index(_require_split_name(row.split)) for row in results), np.int8)
+    def build_input(row: Row) -> Given:
+        ties = [f"source {row['source'].hex()}"]
+        ties += [f"{tie} {row[tie]}" for tie in ("family", "group") if row[tie]]
+        return {"label": row["label"], "ties": ties}
 
+    requests = segments.subjects(build_input, ("label", "source", "family", "group"))
 
-def _iter_related_pairs(segments: SegmentTable) -> Iterator[tuple[Numbers, Numbers]]:
-    """Yield pairs of segment indices with the same bytes, source video, family or group."""
-    for name in ("clip", "source"):
-        yield _link_clips_with_equal_codes(np.arange(len(segments)), segments.rows.digests(name))
-    for name in ("family", "group"):
-        codes, values = segments.codes(name)
-        named = np.flatnonzero(codes != values.index("").as_py())
-        yield _link_clips_with_equal_codes(named, codes[named])
+    def parse_split(name: str) -> int:
+        if name not in SPLITS:  # the name becomes a directory of the benchmark
+            raise UnreadableSourceError(
+                "steps/splits.lance",
+                f"{name!a} is not a split of a benchmark",
+                "Another program wrote this: make it again",
+            )
+        return SPLITS.index(name)
 
-
-def _build_split_step_input(row: Row) -> Given:
-    ties = [f"source {row['source'].hex()}"]
-    ties += [f"{tie} {row[tie]}" for tie in ("family", "group") if row[tie]]
-    return {"label": row["label"], "ties": ties}
-
-
-def _require_split_name(name: str) -> str:
-    """Return `name` if it is the name of a split.
-
-    The name becomes a directory of the benchmark, so other names in a foreign table are rejected.
-    """
-    if name in SPLITS:
-        return name
-    raise UnreadableSourceError(
-        "steps/splits.lance",
-        f"{name!a} is no split of a benchmark",
-        "Another program wrote this: make it again",
-    )
+    results = context.run_cached(step, requests, decide)
+    return np.fromiter((parse_split(row.split) for row in results), np.int8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,9 +306,9 @@ def write_frozen_benchmark(
     """
     context, segments = job.context, state.segments.by_name()
     splits = assign_segment_splits(context, segments, shares=section.shares, seed=job.recipe.seed)
-    if (
-        lack := build_missing_label_error(_count_clips_by_split(segments, splits), section)
-    ) is not None:
+    labels = segments.strings("label")
+    counts = Counter((SPLITS[split], label) for split, label in zip(splits, labels, strict=True))
+    if (lack := build_missing_label_error(counts, section)) is not None:
         raise lack
     target, audit = context.place / FROZEN, state.audit or NOT_AUDITED
     written = write_split_manifests(
@@ -387,33 +341,14 @@ def write_frozen_benchmark(
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in texts.items()}
     sums |= {f"{split}/{METADATA}": value for split, value in written.sums.items()}
     clips = {split: int((splits == code).sum()) for code, split in enumerate(SPLITS)}
-    digest = _write_checksums(sums, media, target, job.directory.folder)
-    return FrozenBenchmark(place=target.uri, clips=clips, digest=digest)
-
-
-def _count_clips_by_split(
-    segments: SegmentTable, splits: NDArray[np.int8]
-) -> Counter[tuple[str, str]]:
-    labels = segments.strings("label")
-    return Counter((SPLITS[split], label) for split, label in zip(splits, labels, strict=True))
-
-
-def _write_checksums(
-    sums: Mapping[str, str],
-    media: BenchmarkMedia,
-    location: StorageLocation,
-    spool_directory: OutputDirectory,
-) -> str:
-    """Write the checksum of every file, sorted by name, and return the digest of the checksum file."""
-    state = hashlib.sha256()
-    media_sums = ((name, file.sha256) for name, file in media)
-    with spool_directory.create(CHECKSUMS) as file:
-        for name, value in merge(sorted(sums.items()), media_sums):
+    state_hash, spool = hashlib.sha256(), job.directory.folder
+    with spool.create(CHECKSUMS) as checksums:
+        for name, value in merge(sorted(sums.items()), ((n, file.sha256) for n, file in media)):
             line = f"{value}  {name}\n".encode()
-            state.update(line)
-            file.write(line)
-    location.put(CHECKSUMS, spool_directory.root / CHECKSUMS, published=True)
-    return state.hexdigest()
+            state_hash.update(line)
+            checksums.write(line)
+    target.put(CHECKSUMS, spool.root / CHECKSUMS, published=True)
+    return FrozenBenchmark(place=target.uri, clips=clips, digest=state_hash.hexdigest())
 
 
 def build_published_recipe(recipe: CurationGlobalSettings) -> dict[str, Any]:

@@ -125,7 +125,7 @@ Levels = NDArray[np.int16]
 Mask = NDArray[np.bool_]
 Number = TypeVar("Number", np.uint8, np.int16)
 
-LEAST_FRAMES = 6
+MIN_FRAMES = 6
 """Minimum number of frames: with fewer, edges that coincide by chance look fixed."""
 
 _LEAST_EDGE = 3.0
@@ -161,9 +161,9 @@ class StaticMotionSeparation:
 
 def detect_static_frame_parts(frames: Sequence[Rgb]) -> StaticMotionSeparation:
     """Detect static parts of equally large frames; raise `InvalidValueError` if too few or unequal."""
-    if len(frames) < LEAST_FRAMES or len({frame.shape for frame in frames}) != 1:
+    if len(frames) < MIN_FRAMES or len({frame.shape for frame in frames}) != 1:
         raise InvalidValueError(
-            f"a search for marks needs {LEAST_FRAMES} frames of one size, got "
+            f"a search for marks needs {MIN_FRAMES} frames of one size, got "
             f"{[frame.shape for frame in frames]}. Sample more frames of the clip"
         )
     grey = [_convert_to_grey(frame) for frame in frames]

@@ -24,7 +24,7 @@ from unreel.curation.segment import ClipSegment, filter_segments
 from unreel.curation.segment_table import CurationJob, CurationState
 from unreel.curation.step_execution import Given, VersionedCurationStep, to_json_values
 from unreel.curation.watermark.detection import (
-    LEAST_FRAMES,
+    MIN_FRAMES,
     ReadText,
     WatermarkRegion,
     WatermarkSearchResult,
@@ -89,7 +89,7 @@ def find_clip_watermarks(
     sampled = reader.frames(path, sampling=SAMPLING, encoding="rgb24", longest_side=LONGEST_SIDE)
     if isinstance(sampled, Failure):
         return sampled
-    if len(sampled.frames) < LEAST_FRAMES:
+    if len(sampled.frames) < MIN_FRAMES:
         few = f"the clip has {len(sampled.frames)} frames: too few to find static marks"
         return WatermarkSearchResult(inconclusive=few)
     return find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)

@@ -11,7 +11,7 @@ _NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
 _CLEAR_ALL = 4
 _VERSION = 0x20080522
-_MOST = 64
+_MAX_NUMBER = 64
 
 
 class _CapabilityHeader(ctypes.Structure):
@@ -31,7 +31,7 @@ def drop_capabilities(libc: ctypes.CDLL) -> None:
     """
     # Only root may change its bounding set. Other users do not need that: without new
     # privileges no program that is started from here gets a capability.
-    for number in range(_MOST):
+    for number in range(_MAX_NUMBER):
         _try_prctl(libc, _PR_CAPBSET_DROP, number)
     _try_prctl(libc, _NO_NEW_PRIVS, 1)
     _try_prctl(libc, _PR_CAP_AMBIENT, _CLEAR_ALL)

@@ -45,10 +45,10 @@ class FileDescriptorReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         origins = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}
         if whence not in origins:
-            raise ValueError(f"whence must be 0, 1 or 2, got {whence}")
+            raise ValueError(f"whence must be 0, 1 or 2, not {whence}")
         target = origins[whence] + offset
         if target < 0:
-            raise ValueError(f"a position must not be negative, got {target}")
+            raise ValueError(f"a position must not be negative, not {target}")
         self._position = target
         return target
 
@@ -74,13 +74,8 @@ def serve_sandbox_request(
 ) -> NoReturn:
     """Run the one requested task in this child, send the reply, and exit, also after an error.
 
-    Args:
-        tasks: All tasks by name.
-        layers: Confinement layers of this machine.
-        file: Descriptor of the untrusted file, open for reading.
-        request: Descriptor of the caller's request, as JSON.
-        reply: Descriptor of the pipe for the reply to the caller.
-        parent: Process id of the zygote.
+    `file`, `request` (JSON) and `reply` (a pipe) are descriptors; `parent` is the zygote's process
+    id.
     """
     exit_code = 1
     try:

@@ -187,9 +187,9 @@ def _limit_resources(layers: ConfinementLayers, limits: SandboxLimits) -> None:
     # does the same less precisely.
     used_bytes = limits.memory_mb * MIB - layers.code_bytes - _STACK_BYTES
     data_bytes = used_bytes + layers.untouched_bytes
-    grown_bytes = max(0, data_bytes - layers.data_bytes)
+    added_bytes = max(0, data_bytes - layers.data_bytes)
     _lower_resource_limit(resource.RLIMIT_DATA, data_bytes)
-    _lower_resource_limit(resource.RLIMIT_AS, layers.mapped_bytes + grown_bytes + _UNBACKED_BYTES)
+    _lower_resource_limit(resource.RLIMIT_AS, layers.mapped_bytes + added_bytes + _UNBACKED_BYTES)
     _lower_resource_limit(resource.RLIMIT_STACK, _STACK_BYTES)
     # A second limit besides that of wall-clock time, which the caller enforces.
     _lower_resource_limit(resource.RLIMIT_CPU, math.ceil(limits.seconds) + 1)

@@ -129,10 +129,10 @@ class ZygoteProcess:
         try:
             message = json.loads(self._control.recv(LONGEST_MESSAGE) or "{}")
         except TimeoutError:
-            message = {"problem": f"it sent no message for {_START_SECONDS} s"}
+            message = {"problem": f"the process sent no message for {_START_SECONDS} s"}
         self._control.settimeout(None)
         if "tasks" not in message:
-            problem = message.get("problem", "it ended immediately")
+            problem = message.get("problem", "the process ended immediately")
             raise SandboxError(f"the process that opens media files did not start: {problem}")
         return dict(message)
 
@@ -164,14 +164,14 @@ class _CallTimer:
 
     def __init__(self, seconds: float) -> None:
         self._left_s = seconds
-        self._looked_s = time.monotonic()
+        self._checked_at_s = time.monotonic()
 
     def wait_for(self, descriptor: int) -> None:
         """Wait until `descriptor` has bytes or is closed; raise `_ReplyTimeoutError` when time is over."""
         while True:
             now_s = time.monotonic()
-            self._left_s -= min(now_s - self._looked_s, _LONGEST_STEP_S)
-            self._looked_s = now_s
+            self._left_s -= min(now_s - self._checked_at_s, _LONGEST_STEP_S)
+            self._checked_at_s = now_s
             if self._left_s <= 0:
                 raise _ReplyTimeoutError
             if _wait_until_readable(descriptor, now_s + min(self._left_s, _LONGEST_STEP_S)):
@@ -236,7 +236,7 @@ class SandboxCall:
         with contextlib.suppress(OSError):
             self._line.send(b"end")
         report = self._read_exit_report() if self._speaks_within(_KILL_SECONDS) else None
-        broken = Failure(FailureReason.WORKER_DIED, "its child broke off its reply")
+        broken = Failure(FailureReason.WORKER_DIED, "the child broke off the reply")
         return result or broken, _get_peak_mb(report)
 
     def _read_reply(self, on_part: OnPart | None) -> TaskReplyPayload | Failure | None:
@@ -250,21 +250,21 @@ class SandboxCall:
                 if not isinstance(reply, SandboxReplyPart):
                     return reply
                 if on_part is None:
-                    raise MalformedSandboxReplyError("it has parts that were not requested")
+                    raise MalformedSandboxReplyError("parts that were not requested")
                 on_part(reply.payload)
         except _ChildEndedEarlyError:
             return None
         except _ReplyTimeoutError:
-            detail = f"it gave no reply within {limits.seconds:g} s"
+            detail = f"no reply within {limits.seconds:g} s"
             return Failure(FailureReason.OUT_OF_TIME, detail)
         except OversizedSandboxReplyError:
-            detail = f"its reply is longer than {limits.reply_bytes} bytes"
+            detail = f"the reply is longer than {limits.reply_bytes} bytes"
             return Failure(FailureReason.OUT_OF_MEMORY, detail)
         except MemoryError:
             detail = "this process has too little memory left for its reply"
             return Failure(FailureReason.OUT_OF_MEMORY, detail)
         except MalformedSandboxReplyError as error:
-            return Failure(FailureReason.WORKER_DIED, f"its reply cannot be read: {error}")
+            return Failure(FailureReason.WORKER_DIED, f"the reply cannot be read: {error}")
 
     def _take(self, size: int, timer: _CallTimer) -> bytes:
         # Grows as bytes arrive: a size that a child announces takes no memory.
@@ -301,26 +301,26 @@ def _get_peak_mb(report: dict[str, Any] | None) -> float | None:
 
 def _build_child_exit_failure(report: dict[str, Any] | None, limits: SandboxLimits) -> Failure:
     if report is None:
-        return Failure(FailureReason.WORKER_DIED, "its child and the zygote ended together")
+        return Failure(FailureReason.WORKER_DIED, "the child and the zygote ended together")
     code = report["exit_code"]
     # The kernel kills a child at its limit of processor time; a busy caller may notice it later.
     if code == -signal.SIGXCPU or (
         code == -signal.SIGKILL and report["cpu_seconds"] > limits.seconds
     ):
-        return Failure(FailureReason.OUT_OF_TIME, "it used up its processor time")
+        return Failure(FailureReason.OUT_OF_TIME, "the child used up its processor time")
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        return Failure(FailureReason.WORKER_DIED, f"its child died of {name}")
-    detail = f"its child ended with code {code} before its reply was whole"
+        return Failure(FailureReason.WORKER_DIED, f"the child died of {name}")
+    detail = f"the child ended with code {code} before its reply was whole"
     return Failure(FailureReason.WORKER_DIED, detail)
 
 
 def _wait_until_readable(descriptor: int, deadline: float) -> bool:
     """Wait until `descriptor` has bytes or is closed; return `False` if `deadline` passes first."""
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
     left_ms = math.ceil(max(0.0, deadline - time.monotonic()) * 1000)
-    return bool(poll.poll(left_ms))
+    return bool(poller.poll(left_ms))
 
 
 # O_NONBLOCK: a path swapped for a FIFO after the check must not hang the caller.
@@ -351,7 +351,7 @@ def open_regular_file(path: Path) -> int | Failure:
     except (OSError, ValueError) as error:
         raise_if_machine_error(error)
         problem = (isinstance(error, OSError) and error.strerror) or str(error)
-        return Failure(FailureReason.NOT_A_FILE, f"it cannot be opened: {problem}")
+        return Failure(FailureReason.NOT_A_FILE, f"the file cannot be opened: {problem}")
     wrong = _find_file_kind_failure(os.fstat(descriptor).st_mode)
     if wrong is not None:
         os.close(descriptor)
@@ -374,9 +374,8 @@ class FileSandbox:
 
     The zygote starts with the first call and again after it was lost. It warms up the tasks in
     `needs` when it starts, and any other at its first call. Calls from several threads run
-    concurrently. `close`, or leaving the context, ends all processes.
-
-    A machine that lacks seccomp is rejected with a `SandboxError`, unless `without_seccomp`.
+    concurrently. A machine that lacks seccomp is rejected with a `SandboxError`, unless
+    `without_seccomp`.
     """
 
     def __init__(

@@ -26,8 +26,8 @@ class SandboxLimits:
     def __post_init__(self) -> None:
         if self.seconds <= 0 or self.memory_mb < SMALLEST_MB or self.reply_bytes <= 0:
             raise InvalidValueError(
-                f"limits must be seconds > 0, memory_mb >= {SMALLEST_MB} and reply_bytes > 0, got "
-                f"{self.seconds}, {self.memory_mb} and {self.reply_bytes}. Raise the one that is too low"
+                f"limits must be seconds > 0, memory_mb >= {SMALLEST_MB} and reply_bytes > 0, not "
+                f"{self.seconds}, {self.memory_mb} and {self.reply_bytes}"
             )
 
 

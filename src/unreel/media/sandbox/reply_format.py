@@ -23,15 +23,15 @@ from unreel.core.safe_text import sanitise_line
 from unreel.media.messages import TaskReplyPayload
 
 MAGIC = b"UNRL"
-MOST_HEADER_BYTES = 1 << 18
+MAX_HEADER_BYTES = 1 << 18
 """Maximum size of a header. The longest valid one, of a clip with 1,000 sound tracks, has 90 kB; others below 20 kB."""
-MOST_BLOBS = 64
+MAX_BLOBS = 64
 """Maximum number of blobs in a reply. A scan sends up to 23, all others at most one."""
-_MOST_OPENINGS = 4096
+_MAX_OPENINGS = 4096
 """Maximum number of objects and lists in a header; the longest valid one has 1,100."""
 _DEEPEST = 32
 """Maximum nesting depth of a header; below 8 in valid ones. Python's own limit is not used, as any code may set it."""
-_MOST_DIGITS = 40
+_MAX_DIGITS = 40
 _PREFIX = struct.Struct(">4sI")
 _LONGEST_DETAIL = 300
 _ESCAPES = re.compile(r"\\.")
@@ -97,9 +97,9 @@ def decode_sandbox_reply(
         OversizedSandboxReplyError: The reply would exceed `reply_bytes`; no further bytes were read.
     """
     magic, length = _PREFIX.unpack(take(_PREFIX.size))
-    _require_valid_reply(magic == MAGIC, "it does not start as a reply")
+    _require_valid_reply(magic == MAGIC, "wrong first bytes")
     _require_valid_reply(
-        length <= MOST_HEADER_BYTES, f"its header is longer than {MOST_HEADER_BYTES} bytes"
+        length <= MAX_HEADER_BYTES, f"the header is longer than {MAX_HEADER_BYTES} bytes"
     )
     body = _parse_json_header(take(length))
     if body.keys() == {"failure"}:
@@ -109,14 +109,14 @@ def decode_sandbox_reply(
         except (KeyError, TypeError, ValueError) as error:
             raise MalformedSandboxReplyError("the failure reason is unknown") from error
         _require_valid_reply(reason in _REASONS, "this failure reason is not allowed for a file")
-        _require_valid_reply(isinstance(detail, str), "its detail is not text")
+        _require_valid_reply(isinstance(detail, str), "the detail is not text")
         return Failure(reason, sanitise_reply_text(detail))
     kind = next(iter(body.keys() - {"blobs"}), "")
     _require_valid_reply(
-        body.keys() in ({"header", "blobs"}, {"part", "blobs"}), "its header has other fields"
+        body.keys() in ({"header", "blobs"}, {"part", "blobs"}), "the header has other fields"
     )
     header, sizes = body[kind], _require_blob_sizes(body["blobs"])
-    _require_valid_reply(isinstance(header, dict), "its header is not of the known form")
+    _require_valid_reply(isinstance(header, dict), "the header is not of the known form")
     if _PREFIX.size + length + sum(sizes) > reply_bytes:
         raise OversizedSandboxReplyError
     payload = TaskReplyPayload(header=header, blobs=tuple(take(size) for size in sizes))
@@ -125,13 +125,13 @@ def decode_sandbox_reply(
 
 def _parse_json_header(data: bytes) -> dict[str, Any]:
     _require_valid_reply(
-        data.count(b"[") + data.count(b"{") <= _MOST_OPENINGS, "its header is too full"
+        data.count(b"[") + data.count(b"{") <= _MAX_OPENINGS, "the header is too full"
     )
     try:
         text = data.decode()
         steps = _STEPS.findall(_TEXTS.sub("", _ESCAPES.sub("", text)))
         depth = max(accumulate(1 if step in "[{" else -1 for step in steps), default=0)
-        _require_valid_reply(depth <= _DEEPEST, "its header is too deep")
+        _require_valid_reply(depth <= _DEEPEST, "the header is too deep")
         body = json.loads(
             text,
             parse_constant=_parse_finite_number,
@@ -142,8 +142,8 @@ def _parse_json_header(data: bytes) -> dict[str, Any]:
         if "\\u" in text:  # A lone surrogate would pass here and fail later, when it is stored.
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise MalformedSandboxReplyError("its header is not JSON") from error
-    _require_valid_reply(isinstance(body, dict), "its header is not an object")
+        raise MalformedSandboxReplyError("the header is not JSON") from error
+    _require_valid_reply(isinstance(body, dict), "the header is not an object")
     return dict(body)
 
 
@@ -155,7 +155,7 @@ def _parse_finite_number(text: str) -> float:
 
 
 def _parse_short_integer(text: str) -> int:
-    if len(text) > _MOST_DIGITS:
+    if len(text) > _MAX_DIGITS:
         raise ValueError("no field of a header takes a number of that length")
     return int(text)
 
@@ -169,7 +169,7 @@ def _build_unique_fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _require_blob_sizes(sizes: Any) -> list[int]:
     _require_valid_reply(
-        isinstance(sizes, list) and len(sizes) <= MOST_BLOBS, "its list of blobs is invalid"
+        isinstance(sizes, list) and len(sizes) <= MAX_BLOBS, "the list of blobs is invalid"
     )
     _require_valid_reply(
         all(type(size) is int and size >= 0 for size in sizes), "a blob's size is invalid"

@@ -188,14 +188,7 @@ class ForkServer:
 
 
 def main(control_descriptor: int, caller: int, target: str, names: Iterable[str]) -> None:
-    """Run the zygote: load and warm up tasks, report readiness, and serve until `caller` exits.
-
-    Args:
-        control_descriptor: Socket to the caller.
-        caller: Process id of the caller.
-        target: Table of tasks, as `module:name`.
-        names: Tasks to warm up now.
-    """
+    """Run the zygote for the process `caller`: load the tasks at `target`, warm up `names`, and serve."""
     control = socket.socket(fileno=control_descriptor)
     # Encoders such as SVT-AV1 give the process of a privileged user real-time priority, which forks
     # inherit: a file that causes an endless loop would then block a processor for all others.

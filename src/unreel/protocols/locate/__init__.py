@@ -9,7 +9,7 @@ Where to look:
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import LocateVerdict
 from unreel.protocols.locate.ground_truth import LocateTruth, build_locate_truths
-from unreel.protocols.locate.metrics import FIGURES, INSTRUMENT
+from unreel.protocols.locate.metrics import INSTRUMENT, METRICS
 from unreel.protocols.locate.prompts import PROMPTS
 from unreel.protocols.locate.verdict_texts import WORDING
 from unreel.protocols.protocol import Protocol, ProtocolGroundTruth
@@ -22,7 +22,7 @@ LOCATE: Protocol[LocateTruth, LocateVerdict] = Protocol(
     score=LazyImport("unreel.protocols.locate.scorer:compute_locate_scorecard"),
     truths=ProtocolGroundTruth(kind=LocateTruth, of=build_locate_truths),
     wording=WORDING,
-    figures=FIGURES,
+    figures=METRICS,
     tells_sides=True,
     needs_box_space=True,
     shows_times=True,

@@ -86,7 +86,7 @@ def _define_convention_metrics(
     )
 
 
-FIGURES = ProtocolMetrics(
+METRICS = ProtocolMetrics(
     declared=(
         MetricDefinition(
             metric="segment-f1",

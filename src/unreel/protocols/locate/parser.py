@@ -98,7 +98,7 @@ def _decode_json_list(text: str) -> Any:
 
 
 def _reject_json_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _iter_segment_lists(body: str) -> Iterator[Any]:
@@ -232,7 +232,17 @@ def _parse_boxes(value: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> 
     track: dict[int, BoxAt] = {}
     for item in value:
         try:
-            mark = _parse_timed_box(item, mode, space, span)
+            if not isinstance(item, dict):
+                raise UnreadableSegmentError(UnparsedReason.MALFORMED, item)
+            at_us = _parse_time_us(item.get("time"), mode)
+            if not span.start_us <= at_us < span.end_us:
+                raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, item)
+            corners = item.get("box")
+            if not isinstance(corners, list) or len(corners) != _CORNERS:
+                raise UnreadableSegmentError(UnparsedReason.MALFORMED, corners)
+            mark = BoxAt(
+                at_us, build_segment_box([_require_number(corner) for corner in corners], space)
+            )
         except UnreadableSegmentError:
             if mode == "strict":
                 raise
@@ -265,18 +275,6 @@ def _rename_box_keys(value: object, start: float) -> object:
     at = next((value[name] for name in _ALIASES["time"] if name in value), start)
     box = next((value[name] for name in _ALIASES["boxes"] if name in value), None)
     return {"time": at, "box": box}
-
-
-def _parse_timed_box(value: object, mode: Mode, space: BoxSpace, span: TimeSpan) -> BoxAt:
-    if not isinstance(value, dict):
-        raise UnreadableSegmentError(UnparsedReason.MALFORMED, value)
-    at_us = _parse_time_us(value.get("time"), mode)
-    if not span.start_us <= at_us < span.end_us:
-        raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, value)
-    corners = value.get("box")
-    if not isinstance(corners, list) or len(corners) != _CORNERS:
-        raise UnreadableSegmentError(UnparsedReason.MALFORMED, corners)
-    return BoxAt(at_us, build_segment_box([_require_number(corner) for corner in corners], space))
 
 
 def build_segment_box(corners: Sequence[float], space: BoxSpace) -> Any:

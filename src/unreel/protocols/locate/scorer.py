@@ -11,8 +11,8 @@ from unreel.protocols.group_metrics import add_benchmark_part_metrics
 from unreel.protocols.locate.metrics import (
     ACTIVITYNET,
     AVDEEPFAKE1M,
-    FIGURES,
     INSTRUMENT,
+    METRICS,
     RECALLS,
     THRESHOLDS,
     SegmentMatchingConvention,
@@ -24,7 +24,7 @@ from unreel.protocols.locate.segment_comparison import (
     compare_all_clip_segments,
     compute_recall_activitynet,
     compute_recall_avdeepfake1m,
-    count_kept_segments_activitynet,
+    count_ranked_segments_activitynet,
     match_segments_activitynet,
     match_segments_avdeepfake1m,
 )
@@ -69,12 +69,8 @@ class AveragePrecisionSample:
     ) -> "AveragePrecisionSample":
         """Build the sample from the answered segments and `n_marked` annotated segments.
 
-        Args:
-            ranks: Rank of each answered segment, the best first; equal ranks enter the curve together.
-            right: For each answered segment, whether it is right at each threshold.
-            clusters: Cluster of each answered segment, then of each annotated one.
-            n_marked: Number of annotated segments.
-            loses_first: Whether the precision-recall curve lacks its first part.
+        Equal `ranks` enter the curve together. `right` has a column for each threshold. `clusters`
+        are those of the answered segments, then those of the annotated ones.
         """
         is_marked = np.repeat([False, True], [len(ranks), n_marked])
         keys = np.concatenate([ranks, np.zeros(n_marked)])
@@ -126,7 +122,7 @@ _NOTHING_MARKED = Unmeasured("no answered clip has a marked segment")
 Clips = Sequence[ClipSegmentComparison]
 
 
-@add_benchmark_part_metrics(FIGURES)
+@add_benchmark_part_metrics(METRICS)
 def compute_locate_scorecard(rows: Sequence[LocateRow], *, seed: int) -> Scorecard:
     """Compute all metrics of `locate`; docs/locate.md defines each.
 
@@ -313,10 +309,10 @@ def compute_average_recalls(
     """Compute recalls over tIoU thresholds, an array per clip, with `n` answered segments counted."""
     if convention is AVDEEPFAKE1M:
         return [compute_recall_avdeepfake1m(clip.overlaps.tious, n) for clip in located]
-    kept = count_kept_segments_activitynet([len(clip.answered) for clip in located], n).tolist()
+    counts = count_ranked_segments_activitynet([len(clip.answered) for clip in located], n).tolist()
     return [
         compute_recall_activitynet(clip.ranked.tious, count)
-        for clip, count in zip(located, kept, strict=True)
+        for clip, count in zip(located, counts, strict=True)
     ]
 
 

@@ -92,7 +92,7 @@ def _get_shared_time(first: Trace, second: Trace) -> tuple[int, int]:
     return max(first.span.start_us, second.span.start_us), first.span.overlap_us(second.span)
 
 
-_MOST_PER_CLIP = 100
+_MAX_PER_CLIP = 100
 """Number of segments per clip, on average, that ActivityNet's recall considers."""
 
 
@@ -142,40 +142,40 @@ def match_segments_avdeepfake1m(tious: Array, threshold: float) -> BoolArray:
     return right
 
 
-def count_kept_segments_activitynet(n_segments: Sequence[int], n_mean: int) -> IntArray:
+def count_ranked_segments_activitynet(n_segments: Sequence[int], n_mean: int) -> IntArray:
     """Return the number of segments of each clip that count if `n_mean` per clip count on average.
 
     Each clip keeps the same fraction of its segments, the most confident ones. `n_segments` are the
     numbers of clips with an annotated segment.
     """
     counts = np.asarray(n_segments, np.int64)
-    budget = float(_MOST_PER_CLIP * len(counts))
+    budget = float(_MAX_PER_CLIP * len(counts))
     if not counts.sum():
         return counts
     ratio = budget / counts.sum()
-    kept: IntArray = np.minimum((counts * ratio).astype(np.int64), counts)
-    if kept.sum():
-        fraction = n_mean / 100.0 * (budget / kept.sum())
-        kept = np.minimum((kept * fraction).astype(np.int64), kept)
-    return kept
+    counted: IntArray = np.minimum((counts * ratio).astype(np.int64), counts)
+    if counted.sum():
+        fraction = n_mean / 100.0 * (budget / counted.sum())
+        counted = np.minimum((counted * fraction).astype(np.int64), counted)
+    return counted
 
 
-def compute_recall_activitynet(tious: Array, n_kept: int) -> Array:
+def compute_recall_activitynet(tious: Array, n_counted: int) -> Array:
     """Compute, for each annotated segment, the fraction of tIoU thresholds at which it is found.
 
-    It is found if the tIoU of one of the first `n_kept` answered segments reaches the threshold.
+    It is found if the tIoU of one of the first `n_counted` answered segments reaches the threshold.
     Answered segments are sorted by falling confidence.
     """
-    return _compute_threshold_hit_rates(tious[:n_kept], strict=False)
+    return _compute_threshold_hit_rates(tious[:n_counted], strict=False)
 
 
-def compute_recall_avdeepfake1m(tious: Array, n_kept: int) -> Array:
+def compute_recall_avdeepfake1m(tious: Array, n_counted: int) -> Array:
     """Compute, for each annotated segment, the fraction of tIoU thresholds at which it is found.
 
-    It is found if the tIoU of one of the first `n_kept` answered segments exceeds the threshold.
+    It is found if the tIoU of one of the first `n_counted` answered segments exceeds the threshold.
     Answered segments are in the order of the file.
     """
-    return _compute_threshold_hit_rates(tious[:n_kept], strict=True)
+    return _compute_threshold_hit_rates(tious[:n_counted], strict=True)
 
 
 def _compute_threshold_hit_rates(tious: Array, *, strict: bool) -> Array:

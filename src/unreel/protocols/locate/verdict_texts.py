@@ -10,7 +10,7 @@ from unreel.core.span import MICROSECONDS, format_seconds
 from unreel.core.verdict import LocatedSegment, LocateVerdict, Unparsed
 from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.locate.ground_truth import LocateTruth
-from unreel.protocols.protocol import EVEN, ProtocolTexts, format_label
+from unreel.protocols.protocol import EVEN, ProtocolTexts
 
 UNIT = BoxSpace("unit", 1, 1)
 
@@ -43,7 +43,7 @@ def _format_correct_answer(truth: LocateTruth) -> str:
 
 
 def _format_training_answer(truth: LocateTruth, _prompt: str, space: BoxSpace | None) -> str:
-    """Return the training answer for a clip: its annotated segments, without a confidence."""
+    """Return the training answer for a clip: annotated segments, without a confidence."""
     if space is None:
         raise InvalidValueError(
             "a box is taught in units. Declare their space, for example permille"
@@ -85,7 +85,7 @@ def describe_located_segment(segment: LocatedSegment) -> str:
 
 WORDING: ProtocolTexts[LocateTruth, LocateVerdict] = ProtocolTexts(
     decides="label",
-    say=format_label,
+    say=str,
     right=_format_correct_answer,
     phrase=_format_answer_from_probability,
     details=_iter_verdict_details,

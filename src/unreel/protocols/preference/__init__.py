@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from unreel.core.judgement import Label
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import Position, PreferenceVerdict
-from unreel.protocols.preference.metrics import FIGURES, INSTRUMENT
+from unreel.protocols.preference.metrics import INSTRUMENT, METRICS
 from unreel.protocols.preference.prompts import PROMPTS, WORDING
 from unreel.protocols.protocol import ClipGroundTruth, Protocol, ProtocolGroundTruth
 
@@ -27,7 +27,7 @@ PREFERENCE: Protocol[Position, PreferenceVerdict] = Protocol(
     score=LazyImport("unreel.protocols.preference.scorer:compute_preference_scorecard"),
     truths=ProtocolGroundTruth(kind=Position, of=_get_true_positions),
     wording=WORDING,
-    figures=FIGURES,
+    figures=METRICS,
     subject="pair",
     tells_sides=True,
 )

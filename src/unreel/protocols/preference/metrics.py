@@ -10,7 +10,7 @@ from unreel.protocols.metric_definitions import (
 )
 
 INSTRUMENT = Instrument("preference", 1)
-FIGURES = ProtocolMetrics(
+METRICS = ProtocolMetrics(
     declared=(
         MetricDefinition(
             metric="accuracy",

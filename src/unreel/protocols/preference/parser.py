@@ -137,7 +137,28 @@ def _iter_parsed_positions(text: str, context: AnswerContext) -> Iterator[Positi
             yield _parse_loose_position(pieces[-1])
             return
         yield _parse_short_position(plain, _LOOSE)
-        stated = _parse_position_fields(plain)
+        positions: set[Position] = set()
+        named = []
+        for field in parse_answer_fields(plain):
+            position = _parse_loose_position(field.value)
+            if field.kind in {"label", "real"} and isinstance(position, Position):
+                positions.add(position)
+            elif (
+                field.kind is None
+                and isinstance(position, Position)
+                and is_generated_field_name(field.name)
+            ):
+                positions.add(_OTHER[position])
+            elif field.kind is None:
+                named.append(f"{field.name.replace('_', ' ')} is {field.value}")
+        if not positions and named:
+            stated = _parse_prose_position("\n".join(named)[:_READ])
+        elif len(positions) == 1:
+            stated = positions.pop()
+        else:
+            stated = Unparsed.of(
+                UnparsedReason.AMBIGUOUS if positions else UnparsedReason.MISSING, plain
+            )
         yield stated
         if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
             yield _parse_leading_position(plain)
@@ -158,29 +179,6 @@ def _parse_loose_position(piece: str) -> Position | Unparsed:
     if isinstance(position, Position) and in_prose is _OTHER[position]:
         return Unparsed.of(UnparsedReason.AMBIGUOUS, piece)
     return choose_first_parsed((position, in_prose))
-
-
-def _parse_position_fields(plain: str) -> Position | Unparsed:
-    """Return the clip that the answer's named fields call real; missing if no field names a clip."""
-    positions: set[Position] = set()
-    named = []
-    for field in parse_answer_fields(plain):
-        position = _parse_loose_position(field.value)
-        if field.kind in {"label", "real"} and isinstance(position, Position):
-            positions.add(position)
-        elif (
-            field.kind is None
-            and isinstance(position, Position)
-            and is_generated_field_name(field.name)
-        ):
-            positions.add(_OTHER[position])
-        elif field.kind is None:
-            named.append(f"{field.name.replace('_', ' ')} is {field.value}")
-    if not positions and named:
-        return _parse_prose_position("\n".join(named)[:_READ])
-    if len(positions) == 1:
-        return positions.pop()
-    return Unparsed.of(UnparsedReason.AMBIGUOUS if positions else UnparsedReason.MISSING, plain)
 
 
 def _format_rows_as_prose(plain: str) -> str:

@@ -25,12 +25,12 @@ _PRINTED_DIRECT = (
 )
 _CONTRADICTION = 'Respond with "1" for real and "0" for fake. '
 """Printed sentence that asks for 1 or 0, although the prompt has asked for 1 or 2 before."""
-_MARKS = "<video><video>"
+_VIDEO_MARKS = "<video><video>"
 
 PROMPTS: Mapping[str, ProtocolPrompt] = MappingProxyType(
     {
         "paper": ProtocolPrompt(
-            text=_PRINTED.removeprefix(_MARKS).partition(" First, think")[0],
+            text=_PRINTED.removeprefix(_VIDEO_MARKS).partition(" First, think")[0],
             source=SOURCE,
             wording="derived",
         ),
@@ -45,7 +45,7 @@ TAGGED_PROMPTS = frozenset({"reasoning", "as-printed", "as-printed-direct"})
 """Variants answered in a tag; the others are answered by the digit alone."""
 
 
-_TAUGHT = frozenset({"paper"})
+_TRAINABLE = frozenset({"paper"})
 """Prompts for training; the others ask for reasoning, which no truth has, or for 1 or 0 about two clips."""
 
 
@@ -73,6 +73,6 @@ WORDING: ProtocolTexts[Position, PreferenceVerdict] = ProtocolTexts(
     say=_format_position,
     right=_format_correct_answer,
     phrase=_format_answer_from_probability,
-    teaches=_TAUGHT,
+    teaches=_TRAINABLE,
     write=_format_training_answer,
 )

@@ -14,13 +14,13 @@ from unreel.protocols.metric_estimates import (
     count_unparsed_parts,
     measure_weighted_sum_percent,
 )
-from unreel.protocols.preference.metrics import FIGURES, INSTRUMENT
+from unreel.protocols.preference.metrics import INSTRUMENT, METRICS
 from unreel.protocols.protocol import ScoredQuestion
 
 PreferenceRow = ScoredQuestion[Position, PreferenceVerdict]
 
 
-@add_benchmark_part_metrics(FIGURES)
+@add_benchmark_part_metrics(METRICS)
 def compute_preference_scorecard(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
     """Compute the metrics of `preference` in percent: accuracy over both orders, and position bias.
 

@@ -7,7 +7,7 @@ from unreel.core.judgement import Rating
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import RealismVerdict
 from unreel.protocols.protocol import ClipGroundTruth, Protocol, ProtocolGroundTruth
-from unreel.protocols.realism.metrics import FIGURES, INSTRUMENT
+from unreel.protocols.realism.metrics import INSTRUMENT, METRICS
 from unreel.protocols.realism.prompts import PROMPTS, WORDING
 
 
@@ -30,6 +30,6 @@ REALISM: Protocol[Rating, RealismVerdict] = Protocol(
     score=LazyImport("unreel.protocols.realism.scorer:compute_realism_scorecard"),
     truths=ProtocolGroundTruth(kind=Rating, of=_get_true_ratings),
     wording=WORDING,
-    figures=FIGURES,
+    figures=METRICS,
     reads_since=1,
 )

@@ -11,7 +11,7 @@ from unreel.protocols.metric_definitions import (
 INSTRUMENT = Instrument("realism", 2)
 _CORRELATION = (-1.0, 1.0)
 _PLACES = 3
-FIGURES = ProtocolMetrics(
+METRICS = ProtocolMetrics(
     declared=(
         MetricDefinition(
             metric="plcc",

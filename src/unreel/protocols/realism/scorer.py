@@ -18,7 +18,7 @@ from unreel.protocols.metric_estimates import (
     measure_mean_percent,
 )
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.protocols.realism.metrics import FIGURES, INSTRUMENT
+from unreel.protocols.realism.metrics import INSTRUMENT, METRICS
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import pair_consistency, plcc, srocc
 
@@ -27,14 +27,14 @@ MIDDLE = 3
 
 RealismRow = ScoredQuestion[Rating, RealismVerdict]
 Answered = tuple[RealismRow, RealismVerdict]
-_FIGURES: tuple[tuple[str, Callable[..., Measured]], ...] = (
+_CORRELATIONS: tuple[tuple[str, Callable[..., Measured]], ...] = (
     ("plcc", plcc),
     ("srocc", srocc),
     ("pcr", pair_consistency),
 )
 
 
-@add_benchmark_part_metrics(FIGURES)
+@add_benchmark_part_metrics(METRICS)
 def compute_realism_scorecard(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
     """Compute PLCC, SROCC, PCR and STS against human ratings, on the paper's scale of at most 1.
 
@@ -50,6 +50,13 @@ def compute_realism_scorecard(rows: Sequence[RealismRow], *, seed: int) -> Score
       with such an annotation; a prompt must ask for it.
     """
     answered = [(row, row.outcome) for row in rows if not isinstance(row.outcome, Failure)]
+    pairs = [(row, v.family) for row, v in answered if v.family is not None and row.truth.family]
+    read = [(row, family) for row, family in pairs if not isinstance(family, Unparsed)]
+    coverage = Coverage(parsed=len(read), asked=len(pairs))
+    value: Measured = Unmeasured("no family of errors was asked for, or none is known")
+    if pairs:
+        right = [float(family is row.truth.family) for row, family in read]
+        value = measure_mean_percent(right, clips=[row.cluster for row, _ in read], seed=seed)
     return Scorecard(
         instrument=INSTRUMENT,
         n_questions=len(rows),
@@ -58,7 +65,7 @@ def compute_realism_scorecard(rows: Sequence[RealismRow], *, seed: int) -> Score
             *_iter_correlation_metrics(answered, seed=seed),
             *_iter_detection_metrics(answered, seed=seed),
             _measure_text_similarity(answered, seed=seed),
-            _measure_family_accuracy(answered, seed=seed),
+            Metric(name="family", value=value, coverage=coverage),
         ),
         failures=count_failure_reasons(rows),
         unparsed=count_unparsed_parts(
@@ -74,7 +81,7 @@ def _iter_correlation_metrics(answered: Sequence[Answered], *, seed: int) -> Ite
         human = [row.truth.score for row, _ in pairs]
         scores = [MIDDLE if isinstance(v.score, Unparsed) else v.score for _, v in pairs]
         clips = [row.cluster for row, _ in pairs]
-        for name, measure in _FIGURES:
+        for name, measure in _CORRELATIONS:
             value = measure(human, scores, seed=seed, clusters=clips)
             yield Metric(name=name + suffix, value=value, coverage=coverage)
 
@@ -103,22 +110,9 @@ def _measure_text_similarity(answered: Sequence[Answered], *, seed: int) -> Metr
         return Metric(name="sts", value=nothing, coverage=coverage)
     clips, values = zip(*scored, strict=True)
     if not all(-1 <= value <= 1 for value in values):
-        raise InvalidValueError(
-            f"a similarity must be between -1 and 1, got {max(values, key=abs)}. Give cosines"
-        )
+        raise InvalidValueError(f"similarity must be -1 to 1, not {max(values, key=abs)}")
     value = bootstrap_mean(values, seed=seed, clusters=clips, bounds=(-1, 1))
     return Metric(name="sts", value=value, coverage=coverage)
-
-
-def _measure_family_accuracy(answered: Sequence[Answered], *, seed: int) -> Metric:
-    pairs = [(row, v.family) for row, v in answered if v.family is not None and row.truth.family]
-    read = [(row, family) for row, family in pairs if not isinstance(family, Unparsed)]
-    coverage = Coverage(parsed=len(read), asked=len(pairs))
-    value: Measured = Unmeasured("no family of errors was asked for, or none is known")
-    if pairs:
-        right = [float(family is row.truth.family) for row, family in read]
-        value = measure_mean_percent(right, clips=[row.cluster for row, _ in read], seed=seed)
-    return Metric(name="family", value=value, coverage=coverage)
 
 
 def _iter_verdict_parts(verdict: RealismVerdict) -> Iterator[tuple[str, object]]:

@@ -6,7 +6,7 @@ from unreel.core.clip import Origin
 from unreel.core.registry import LazyImport
 from unreel.core.verdict import RealityVerdict
 from unreel.protocols.protocol import ClipGroundTruth, Protocol, ProtocolGroundTruth
-from unreel.protocols.reality.metrics import FIGURES, INSTRUMENT
+from unreel.protocols.reality.metrics import INSTRUMENT, METRICS
 from unreel.protocols.reality.prompts import PROMPTS, WORDING
 
 
@@ -27,7 +27,7 @@ REALITY: Protocol[Origin, RealityVerdict] = Protocol(
     score=LazyImport("unreel.protocols.reality.scorer:compute_reality_scorecard"),
     truths=ProtocolGroundTruth(kind=Origin, of=_get_true_origins),
     wording=WORDING,
-    figures=FIGURES,
+    figures=METRICS,
     tells_sides=True,
     reads_since=1,
 )

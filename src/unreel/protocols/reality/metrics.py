@@ -16,7 +16,7 @@ from unreel.protocols.metric_definitions import (
 )
 
 INSTRUMENT = Instrument("reality", 2)
-FIGURES = ProtocolMetrics(
+METRICS = ProtocolMetrics(
     declared=(
         MetricDefinition(
             metric="balanced",

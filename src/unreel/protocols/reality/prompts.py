@@ -6,13 +6,7 @@ from types import MappingProxyType
 from unreel.core.clip import Origin, Real
 from unreel.core.verdict import RealityVerdict
 from unreel.protocols.box_space import BoxSpace
-from unreel.protocols.protocol import (
-    EVEN,
-    ProtocolPrompt,
-    ProtocolTexts,
-    format_label,
-    format_verdict_part,
-)
+from unreel.protocols.protocol import EVEN, ProtocolPrompt, ProtocolTexts, format_verdict_part
 
 SOURCE = "Video Reality Test, arXiv 2512.13281"
 
@@ -102,7 +96,7 @@ STORYBOARD = ProtocolPrompt(
 """Prompt that turns 8 frames of a real clip into a text prompt for creators."""
 
 
-_TAUGHT = frozenset({"direct"})
+_TRAINABLE = frozenset({"direct"})
 """Prompts for training; the others ask for reasoning or a confidence, which no ground truth has."""
 
 
@@ -129,10 +123,10 @@ def _format_training_answer(truth: Origin, _prompt: str, _space: BoxSpace | None
 
 WORDING: ProtocolTexts[Origin, RealityVerdict] = ProtocolTexts(
     decides="label",
-    say=format_label,
+    say=str,
     right=_format_correct_answer,
     phrase=_format_answer_from_probability,
     details=_iter_verdict_details,
-    teaches=_TAUGHT,
+    teaches=_TRAINABLE,
     write=_format_training_answer,
 )

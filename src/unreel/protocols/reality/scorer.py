@@ -34,7 +34,7 @@ from unreel.protocols.metric_estimates import (
     measure_weighted_sum_percent,
 )
 from unreel.protocols.protocol import ScoredQuestion
-from unreel.protocols.reality.metrics import FIGURES, INSTRUMENT
+from unreel.protocols.reality.metrics import INSTRUMENT, METRICS
 from unreel.stats.clusters import ClusterIdBuilder
 from unreel.stats.detection_metrics import CalibrationMetrics, measure_probability_calibration
 from unreel.stats.row_sample import Array, BoolArray, ClusterIds
@@ -42,7 +42,7 @@ from unreel.stats.row_sample import Array, BoolArray, ClusterIds
 RealityRow = ScoredQuestion[Origin, RealityVerdict]
 _NOT_ASKED, _UNTOLD = -2.0, -1.0
 """Values instead of a probability that was not requested, or that could not be read."""
-_KINDS_KEPT = 4096
+_MAX_OUTCOMES = 4096
 """Maximum number of cached outcomes; most answers are equal to one of a few."""
 
 
@@ -77,18 +77,20 @@ class ClipAnswerColumns:
         )
 
     @property
-    def makers(self) -> list[str]:
+    def creator_names(self) -> list[str]:
         """Return the names of all creators, and of creators with setting, sorted."""
         return sorted({creator for creators in self.kinds for creator in creators})
 
     @property
     def creators(self) -> list[str]:
         """Return the names of all creators, without settings, sorted."""
-        return sorted({makers[0] for makers in self.kinds if makers})
+        return sorted({creator_names[0] for creator_names in self.kinds if creator_names})
 
-    def made_by(self, maker: str | None) -> BoolArray:
-        """Return a mask of the clips of the creator `maker`; of the real clips if it is `None`."""
-        matches = [maker in creators if maker else not creators for creators in self.kinds]
+    def made_by(self, creator_name: str | None) -> BoolArray:
+        """Return a mask of the clips of the creator `creator_name`; of the real clips if it is `None`."""
+        matches = [
+            creator_name in creators if creator_name else not creators for creators in self.kinds
+        ]
         chosen: BoolArray = np.array(matches, np.bool_)[self.kind]
         return chosen
 
@@ -166,7 +168,7 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
             posterior.append(_NOT_ASKED)
             continue
         if outcome not in outcomes:
-            if len(outcomes) >= _KINDS_KEPT:
+            if len(outcomes) >= _MAX_OUTCOMES:
                 outcomes.clear()
             label = outcome.label if isinstance(outcome.label, Label) else None
             outcomes[outcome] = (
@@ -211,7 +213,7 @@ def _iter_unparsed_parts(verdict: RealityVerdict) -> Iterator[str]:
             yield f"{name}: {part.reason.value}"
 
 
-@add_benchmark_part_metrics(FIGURES)
+@add_benchmark_part_metrics(METRICS)
 def compute_reality_scorecard(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
     """Compute the accuracy in percent per creator, with all real clips, and the mean over creators.
 
@@ -282,9 +284,13 @@ def _iter_confidence_metrics(answered: ClipAnswerColumns, *, seed: int) -> Itera
 def _iter_accuracy_metrics(
     suffix: str, *, asked_columns: ClipAnswerColumns, counted_columns: ClipAnswerColumns, seed: int
 ) -> Iterator[Metric]:
-    creators, makers, right = asked_columns.creators, asked_columns.makers, counted_columns.right
+    creators, creator_names, right = (
+        asked_columns.creators,
+        asked_columns.creator_names,
+        counted_columns.right,
+    )
     for metric, parts_of in (("pooled", _build_pooled_means), ("balanced", _build_balanced_means)):
-        parts = {name: parts_of(counted_columns, name, right) for name in makers}
+        parts = {name: parts_of(counted_columns, name, right) for name in creator_names}
         average = [
             WeightedMean(part.name, part.factor / len(creators), part.values, part.held, creator)
             for creator in creators
@@ -301,20 +307,22 @@ def _iter_accuracy_metrics(
 
 
 def _build_pooled_means(
-    counted_columns: ClipAnswerColumns, maker: str, right: Array
+    counted_columns: ClipAnswerColumns, creator_name: str, right: Array
 ) -> list[WeightedMean]:
-    parts = _build_balanced_means(counted_columns, maker, right)
+    parts = _build_balanced_means(counted_columns, creator_name, right)
     if any(part.is_empty for part in parts):
         return parts  # unmeasured; the empty part's name gives the reason
-    return [WeightedMean(maker, 1, right, np.logical_or(*(part.held for part in parts)))]
+    return [WeightedMean(creator_name, 1, right, np.logical_or(*(part.held for part in parts)))]
 
 
 def _build_balanced_means(
-    counted_columns: ClipAnswerColumns, maker: str, right: Array
+    counted_columns: ClipAnswerColumns, creator_name: str, right: Array
 ) -> list[WeightedMean]:
     return [
         WeightedMean("real clips", 1 / 2, right, counted_columns.made_by(None)),
-        WeightedMean(f"clips of {maker}", 1 / 2, right, counted_columns.made_by(maker)),
+        WeightedMean(
+            f"clips of {creator_name}", 1 / 2, right, counted_columns.made_by(creator_name)
+        ),
     ]
 
 
@@ -326,7 +334,7 @@ def _iter_rate_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Me
     yield _measure_label_rate(
         "fake-accuracy", Label.GENERATED, answered.only(answered.generated), seed=seed
     )
-    for name in answered.makers:
+    for name in answered.creator_names:
         clips = answered.only(answered.made_by(name))
         yield _measure_label_rate(f"caught: {name}", Label.GENERATED, clips, seed=seed)
 

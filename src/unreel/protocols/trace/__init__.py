@@ -4,7 +4,7 @@ from unreel.core.registry import LazyImport
 from unreel.core.verdict import TraceVerdict
 from unreel.protocols.protocol import Protocol, ProtocolGroundTruth
 from unreel.protocols.trace.ground_truth import TraceTruth, build_trace_truths
-from unreel.protocols.trace.metrics import FIGURES, INSTRUMENT
+from unreel.protocols.trace.metrics import INSTRUMENT, METRICS
 from unreel.protocols.trace.prompts import PROMPTS, WORDING
 
 TRACE: Protocol[TraceTruth, TraceVerdict] = Protocol(
@@ -15,7 +15,7 @@ TRACE: Protocol[TraceTruth, TraceVerdict] = Protocol(
     score=LazyImport("unreel.protocols.trace.scorer:compute_trace_scorecard"),
     truths=ProtocolGroundTruth(kind=TraceTruth, of=build_trace_truths),
     wording=WORDING,
-    figures=FIGURES,
+    figures=METRICS,
     tells_sides=True,
     needs_box_space=True,
     shows_times=True,

@@ -124,7 +124,17 @@ def find_box_texts(text: str) -> list[str]:
 
 
 def _parse_loose_box(piece: str, box_space: BoxSpace) -> Box | Unparsed:
-    space = _find_box_space(piece, box_space)
+    if _ELSEWHERE.search(piece):
+        space = None
+    elif "%" in piece:
+        space = _PERCENT
+    elif _PERMILLE.search(piece):
+        space = _THOUSANDTHS
+    elif _UNIT.search(piece):
+        space = _PARTS
+    else:
+        counts = box_space.name not in {_PARTS.name, _THOUSANDTHS.name}
+        space = box_space if counts or not _PIXELS.search(piece) else None
     corners = None if space is None else _find_corners(_remove_unit_words(piece))
     if space is None or corners is None:
         return Unparsed.of(UnparsedReason.MALFORMED, piece)
@@ -135,20 +145,6 @@ def _parse_loose_box(piece: str, box_space: BoxSpace) -> Box | Unparsed:
     ):
         return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
     return space.box(list(corners)) or Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
-
-
-def _find_box_space(piece: str, box_space: BoxSpace) -> BoxSpace | None:
-    """Return a box's named space, else `box_space`; `None` for unknown pixels or Gemini's `box_2d`."""
-    if _ELSEWHERE.search(piece):
-        return None
-    if "%" in piece:
-        return _PERCENT
-    if _PERMILLE.search(piece):
-        return _THOUSANDTHS
-    if _UNIT.search(piece):
-        return _PARTS
-    counts = box_space.name not in {_PARTS.name, _THOUSANDTHS.name}
-    return box_space if counts or not _PIXELS.search(piece) else None
 
 
 def _remove_unit_words(piece: str) -> str:

@@ -90,7 +90,7 @@ class TraceTruthColumn:
 
     def __init__(self) -> None:
         self.codes = bytearray()
-        self._marks, self._durations, self._starts = array("q"), array("q"), array("q")
+        self._hashes, self._durations, self._starts = array("q"), array("q"), array("q")
         self._boxes = _BoxColumn()
 
     def append(self, truth: TraceTruth) -> None:
@@ -98,7 +98,7 @@ class TraceTruthColumn:
         box, start = truth.box, truth.start_us
         fake, explained = truth.label is Label.GENERATED, bool(truth.explanation)
         self.codes.append(fake | (start is not None) << 1 | (box is not None) << 2 | explained << 3)
-        self._marks.append(hash(truth))
+        self._hashes.append(hash(truth))
         self._durations.append(truth.duration_us)
         self._starts.append(start or 0)
         self._boxes.append(box)
@@ -119,7 +119,7 @@ class TraceTruthColumn:
 
     def mark(self, index: int) -> int:
         """Return the hash of the complete ground truth of a row, including its texts."""
-        return self._marks[index]
+        return self._hashes[index]
 
 
 def _remove_unparsed_text(part: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Judge that scores explanations in answers of `trace`: its prompt, and the parser of its scores."""
+"""Judge that scores explanations in answers of `trace`: prompt, and the parser of its scores."""
 
 import re
 

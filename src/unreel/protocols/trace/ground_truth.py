@@ -12,7 +12,7 @@ from unreel.protocols.protocol import ClipGroundTruth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceTruth:
-    """One annotation row of a clip: its label, duration, and at most one trace.
+    """One annotation row of a clip: label, duration, and at most one trace.
 
     A generated clip has a row for each of its traces, and a real clip has one row. A generated clip
     without a trace has one row, which counts for labels only.

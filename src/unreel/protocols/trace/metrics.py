@@ -17,7 +17,7 @@ from unreel.protocols.metric_definitions import (
 INSTRUMENT = Instrument("trace", 1)
 WHOLE_FRAME = 0.95
 """Minimum area of a box, as a fraction of the frame, that counts as the whole frame."""
-FIGURES = ProtocolMetrics(
+METRICS = ProtocolMetrics(
     declared=(
         MetricDefinition(
             metric="overall",

@@ -247,7 +247,7 @@ def format_trace_training_answer(truth: TraceTruth, prompt: str, space: BoxSpace
     if truth.label is Label.REAL:
         return "REAL. The video is real. There is no unnatural part."
     if truth.start_us is not None and truth.start_us >= truth.duration_us:
-        raise InvalidValueError("its trace begins after the clip's end. Correct the row")
+        raise InvalidValueError("the trace begins after the clip's end")
     reason = "" if prompt in _NO_EXPLANATION else collapse_whitespace(truth.explanation)
     sentences = ["FAKE. The video is AI-generated."]
     if truth.box is not None:

@@ -9,13 +9,7 @@ from unreel.core.registry import LazyImport
 from unreel.core.safe_text import sanitise_lines
 from unreel.core.span import format_seconds
 from unreel.core.verdict import TraceVerdict
-from unreel.protocols.protocol import (
-    EVEN,
-    ProtocolPrompt,
-    ProtocolTexts,
-    format_label,
-    format_verdict_part,
-)
+from unreel.protocols.protocol import EVEN, ProtocolPrompt, ProtocolTexts, format_verdict_part
 from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.protocols.trace.metrics import WHOLE_FRAME
 
@@ -92,7 +86,7 @@ def _iter_verdict_details(verdict: TraceVerdict) -> Iterator[tuple[str, str]]:
 
 WORDING: ProtocolTexts[TraceTruth, TraceVerdict] = ProtocolTexts(
     decides="label",
-    say=format_label,
+    say=str,
     right=_format_correct_answer,
     phrase=_format_answer_from_probability,
     details=_iter_verdict_details,

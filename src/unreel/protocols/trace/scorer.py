@@ -27,7 +27,7 @@ from unreel.protocols.metric_estimates import (
 )
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.trace.ground_truth import TraceTruth
-from unreel.protocols.trace.metrics import FIGURES, INSTRUMENT, WHOLE_FRAME
+from unreel.protocols.trace.metrics import INSTRUMENT, METRICS, WHOLE_FRAME
 from unreel.stats.clusters import ClusterIdBuilder, LabelNumbering
 from unreel.stats.row_sample import Array, BoolArray, ClusterIds, IntArray
 
@@ -291,9 +291,7 @@ def _get_judge_score(row: TraceRow) -> float:
     if row.text_score is None:
         return _UNSCORED
     if not 0 <= row.text_score <= 1:
-        raise InvalidValueError(
-            f"a judge's score must be between 0 and 1, got {row.text_score}. Parse it with parse_judge_score"
-        )
+        raise InvalidValueError(f"a judge's score must be 0 to 1, not {row.text_score}")
     return row.text_score
 
 
@@ -301,7 +299,7 @@ _PLACED = ("explanation", "box-iou", "box-distance", "time-distance")
 _OVERALL = ("accuracy", "explanation", "box-iou", "time-distance")
 
 
-@add_benchmark_part_metrics(FIGURES)
+@add_benchmark_part_metrics(METRICS)
 def compute_trace_scorecard(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     """Compute all metrics of `trace`, in percent: per annotation row, per video, and per best trace.
 

@@ -9,7 +9,7 @@ from unreel.core.errors import MissingExtraError
 from unreel.core.failure import Failure
 from unreel.core.safe_text import sanitise_line
 from unreel.curation.watermark.detection import (
-    LEAST_FRAMES,
+    MIN_FRAMES,
     WatermarkSearchResult,
     build_ocr_reader,
     find_watermarks,
@@ -89,7 +89,7 @@ def check_visible_watermarks(file: Path, reader: MediaReader) -> FileOriginCheck
     sampled = reader.frames(file, sampling=_SAMPLING, longest_side=_LONGEST_SIDE)
     if isinstance(sampled, Failure):
         return build_skipped_watermark_check(sanitise_line(str(sampled)))
-    if len(sampled.frames) < LEAST_FRAMES:
+    if len(sampled.frames) < MIN_FRAMES:
         return build_skipped_watermark_check(
             f"the clip has {len(sampled.frames)} frames, too few to find static marks."
         )

@@ -50,8 +50,8 @@ class CoinReviewer(_BlindReviewer):
         return f"coin?seed={self.seed}" if self.seed else "coin"
 
     async def answer(self, request: ReviewRequest) -> Reply | Failure:
-        dice = random.Random(digest("coin", str(self.seed), request.key))  # noqa: S311  no secret
-        return format_baseline_answer(request, [dice.random() for _ in request.inputs])
+        generator = random.Random(digest("coin", str(self.seed), request.key))  # noqa: S311  no secret
+        return format_baseline_answer(request, [generator.random() for _ in request.inputs])
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ Features = Mapping[str, float]
 Extract = Callable[[ClipInput], Features | Failure]
 
 RIDGE = 1.0
-_SIDES = 2
+_N_LABELS = 2
 _STEPS = 50
 """Maximum number of Newton steps; five or six are usual."""
 _CLOSE = 1e-6
@@ -83,9 +83,9 @@ def fit_logistic_model(
     point = np.zeros(len(names) + 1)
     for _ in range(_STEPS):
         fitted = expit(design @ point)
-        slope = design.T @ (weight * (fitted - truth)) + penalty * point
-        bend = (design.T * (weight * fitted * (1 - fitted))) @ design + np.diag(penalty)
-        step = np.linalg.solve(bend, slope)
+        gradient = design.T @ (weight * (fitted - truth)) + penalty * point
+        hessian = (design.T * (weight * fitted * (1 - fitted))) @ design + np.diag(penalty)
+        step = np.linalg.solve(hessian, gradient)
         while loss(point - step) > loss(point) + _CLOSE:
             step /= 2
         point = point - step
@@ -148,7 +148,6 @@ def cross_fit_baseline(
 ) -> FittedBaselineReviewer:
     """Fit a baseline: one model on all clips, and one per cell of held-out creators and scenes.
 
-    The model of a cell (see `folds.py`) is fitted without the creators and scenes of the cell.
     Clips whose features cannot be extracted are skipped. A question about a clip fails if the clip
     has no features, or if too few clips remain to fit the model of its cell. Raise
     `InvalidValueError` if there are too few scenes, or no cell leaves clips of both labels.
@@ -163,7 +162,7 @@ def cross_fit_baseline(
     models = {"": fit_logistic_model(rows)}
     for part, fold in folding.cells():
         input_spec = [rows[i] for i in np.flatnonzero(folding.teachers(part, fold))]
-        if len({generated for _, generated in input_spec}) == _SIDES:
+        if len({generated for _, generated in input_spec}) == _N_LABELS:
             models[_format_fold_cell_name(part, fold)] = fit_logistic_model(input_spec)
     if len(models) == 1:
         raise InvalidValueError(
@@ -189,9 +188,11 @@ def _format_fold_cell_name(part: int, fold: int) -> str:
 def _iter_clip_features(
     clips: Iterable[BaselineTrainingClip], extract: Extract
 ) -> Iterator[_ClipFeatures]:
-    for specimen in clips:
-        features = extract(specimen.clip_input)
+    for training_clip in clips:
+        features = extract(training_clip.clip_input)
         if not isinstance(features, Failure):
-            clip = specimen.clip_input.clip.id
-            owner = ClipCreatorAndScene.of(clip, creator=specimen.creator, group=specimen.group)
+            clip = training_clip.clip_input.clip.id
+            owner = ClipCreatorAndScene.of(
+                clip, creator=training_clip.creator, group=training_clip.group
+            )
             yield _ClipFeatures(clip, features, owner)

@@ -20,9 +20,9 @@ from unreel.core.content_ids import digest
 from unreel.core.estimate import Unmeasured
 
 N_FOLDS = 5
-MOST_PARTS = 10
+MAX_PARTS = 10
 """Maximum number of parts; further creators share parts, and all creators of a part are held out together."""
-LEAST_SCENES = 2
+MIN_SCENES = 2
 """Minimum number of scenes of each label: one to score and another to fit on."""
 
 Numbers = NDArray[np.int64]
@@ -44,7 +44,7 @@ class ClipCreatorAndScene:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldAssignment:
-    """Held-out cell of each clip: its fold of scenes and its part of the creators, in input order."""
+    """Held-out cell of each clip: fold of scenes and part of the creators, in input order."""
 
     folds: Numbers
     parts: Numbers
@@ -77,20 +77,33 @@ def assign_clip_folds(
     creators_and_scenes: Sequence[ClipCreatorAndScene], *, seed: int
 ) -> FoldAssignment | Unmeasured:
     """Assign scenes and creators to hold-out folds; `Unmeasured` below two scenes of a label."""
-    sides = [
+    scenes_by_label = [
         {row.scene for row in creators_and_scenes if (row.creator is None) is real}
         for real in (False, True)
     ]
-    n_folds = min(N_FOLDS, *map(len, sides))
-    if n_folds < LEAST_SCENES:
+    n_folds = min(N_FOLDS, *map(len, scenes_by_label))
+    if n_folds < MIN_SCENES:
         return Unmeasured(
-            f"one scene must teach while another is judged, and there are {len(sides[0])} of generated "
-            f"and {len(sides[1])} of real clips. Add scenes, or give scenes of their own other groups"
+            f"one scene must teach while another is judged, and there are {len(scenes_by_label[0])} of generated "
+            f"and {len(scenes_by_label[1])} of real clips. Add scenes, or give scenes of their own other groups"
         )
     fold_of = _assign_scene_folds(creators_and_scenes, n_folds, seed=seed)
     folds = np.array([fold_of[row.scene] for row in creators_and_scenes])
     is_generated = np.array([row.creator is not None for row in creators_and_scenes])
-    parts = _assign_creator_parts(creators_and_scenes, folds, seed=seed)
+    clips = Counter(owner.creator for owner in creators_and_scenes if owner.creator is not None)
+    order = sorted(clips, key=lambda name: (-clips[name], digest("part", str(seed), name)))
+    filled = [0] * min(MAX_PARTS, len(order))
+    part_of = {}
+    for creator in order:
+        part_of[creator] = filled.index(min(filled))
+        filled[part_of[creator]] += clips[creator]
+    parts = np.array(
+        [-1 if owner.creator is None else part_of[owner.creator] for owner in creators_and_scenes]
+    )
+    for fold in range(int(folds.max()) + 1):
+        in_fold = folds == fold
+        real = np.flatnonzero(in_fold & (parts < 0))
+        parts[real] = np.resize(parts[in_fold & (parts >= 0)], len(real))
     return FoldAssignment(folds, parts, is_generated, n_folds, int(parts.max()) + 1)
 
 
@@ -104,8 +117,13 @@ def _assign_scene_folds(
 
     def order(scene: str) -> tuple[int, int, str, str]:
         names = sorted({creator or "" for creator in creators[scene] if creator is not None})
-        n_sides = len({creator is None for creator in creators[scene]})
-        return -n_sides, -len(creators[scene]), "".join(names[:1]), digest("fold", str(seed), scene)
+        n_labels = len({creator is None for creator in creators[scene]})
+        return (
+            -n_labels,
+            -len(creators[scene]),
+            "".join(names[:1]),
+            digest("fold", str(seed), scene),
+        )
 
     load = [Counter[bool]() for _ in range(n_folds)]
     fold_of = {}
@@ -115,23 +133,3 @@ def _assign_scene_folds(
         fold_of[scene] = counts.index(min(counts))
         load[fold_of[scene]].update(clips)
     return fold_of
-
-
-def _assign_creator_parts(
-    creators_and_scenes: Sequence[ClipCreatorAndScene], folds: Numbers, *, seed: int
-) -> Numbers:
-    clips = Counter(owner.creator for owner in creators_and_scenes if owner.creator is not None)
-    order = sorted(clips, key=lambda name: (-clips[name], digest("part", str(seed), name)))
-    filled = [0] * min(MOST_PARTS, len(order))
-    part_of = {}
-    for creator in order:
-        part_of[creator] = filled.index(min(filled))
-        filled[part_of[creator]] += clips[creator]
-    parts = np.array(
-        [-1 if owner.creator is None else part_of[owner.creator] for owner in creators_and_scenes]
-    )
-    for fold in range(int(folds.max()) + 1):
-        in_fold = folds == fold
-        real = np.flatnonzero(in_fold & (parts < 0))
-        parts[real] = np.resize(parts[in_fold & (parts >= 0)], len(real))
-    return parts

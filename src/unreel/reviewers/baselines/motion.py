@@ -19,7 +19,7 @@ from unreel.reviewers.contract import ClipInput, InputKind
 
 SIDE = 64
 """Side in pixels of the grey squares to which frames are reduced, to compare motion and not texture."""
-LEAST_FRAMES = 3
+MIN_FRAMES = 3
 _FLOOR = 1e-3
 
 
@@ -35,13 +35,15 @@ def fit_motion_baseline(
 
 def compute_motion_features(clip_input: ClipInput) -> Features | Failure:
     """Compute size, spread, unevenness of frame differences; a failure if frames are few or undecodable."""
-    if len(clip_input.frames) < LEAST_FRAMES:
-        detail = f"not asked: motion needs {LEAST_FRAMES} frames, got {len(clip_input.frames)}"
+    if len(clip_input.frames) < MIN_FRAMES:
+        detail = f"not asked: motion needs {MIN_FRAMES} frames, got {len(clip_input.frames)}"
         return Failure(FailureReason.REQUEST_REJECTED, detail)
     try:
         frames = np.stack([_decode_grey_image(frame.jpeg) for frame in clip_input.frames])
     except (OSError, ValueError, Image.DecompressionBombError) as error:
-        return Failure(FailureReason.UNDECODABLE, f"a frame is no picture ({type(error).__name__})")
+        return Failure(
+            FailureReason.UNDECODABLE, f"a frame cannot be decoded ({type(error).__name__})"
+        )
     steps = np.diff(frames, axis=0)
     bends = np.diff(steps, axis=0)
     first, second = _measure_frame_changes(steps), _measure_frame_changes(bends)

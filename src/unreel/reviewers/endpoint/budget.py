@@ -104,7 +104,7 @@ def _parse_token_price(path: Path, name: str, entry: Any) -> TokenPrice:
         raise UnreadableSourceError(str(path), f"{name!r} has no full price", _FORM)
     amounts = {field: entry[field] for field in _FIELDS}
     if not all(_is_valid_price(amount) for amount in amounts.values()):
-        raise UnreadableSourceError(str(path), f"{name!r} has a price that is no amount", _FORM)
+        raise UnreadableSourceError(str(path), f"{name!r} has an invalid price", _FORM)
     return TokenPrice(**{field: Decimal(amount) for field, amount in amounts.items()})
 
 
@@ -145,15 +145,9 @@ _NOTHING_BEFORE = EarlierSpending()
 class RequestBudget:
     """Limits on the number and cost of requests to a model. A cost limit needs a price.
 
-    The maximum expected cost of a request is reserved before it is sent, and replaced by the actual
-    cost after its reply. So spent and reserved cost together stay below the limit, also while the
-    first requests are in flight.
-
-    Args:
-        max_requests: Maximum number of requests of this budget.
-        max_cost_usd: Maximum cost of the run, including `before`.
-        price: Price of the model's tokens.
-        before: Cost of the run's earlier calls.
+    The maximum expected cost of a request is reserved before it is sent, and replaced by the
+    actual cost after its reply. So spent and reserved cost together, with that of the run's calls
+    `before`, stay below `max_cost_usd`, also while the first requests are in flight.
     """
 
     def __init__(

@@ -10,9 +10,8 @@ from decimal import Decimal
 
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retry import LONGEST_BACKOFF_S, MOST_ATTEMPTS, RetryBudget, RetryPolicy, backoff_s
+from unreel.core.retry import LONGEST_BACKOFF_S, MAX_ATTEMPTS, RetryBudget, RetryPolicy, backoff_s
 from unreel.core.span import convert_to_microseconds
-from unreel.network.http_client import HttpReply
 from unreel.reviewers.endpoint.budget import RequestBudget
 from unreel.reviewers.endpoint.load_control import (
     CircuitBreaker,
@@ -48,11 +47,11 @@ _NO_TOKENS = Usage(input_tokens=0, output_tokens=0)
 
 @dataclass(slots=True)
 class _QuestionState:
-    """Progress of one question to a model server: its body, deadline, number of requests and tokens."""
+    """Progress of one question to a model server: body, deadline, number of requests and tokens."""
 
     body: bytes
     key: str
-    most: Usage
+    max_usage: Usage
     """Expected maximum number of tokens of one request."""
     ends_at_s: float
     n_requests: int = 0
@@ -133,7 +132,7 @@ class ModelServerClient:
 
         throttled = failure.failure.reason is FailureReason.RATE_LIMITED
         state.n_throttled += throttled
-        if state.n_requests - state.n_throttled >= MOST_ATTEMPTS:
+        if state.n_requests - state.n_throttled >= MAX_ATTEMPTS:
             return give_up("given up")
         wait_s = failure.retry_after_s + self._jitter_s(state)
         if _get_loop_time_s() + wait_s >= state.ends_at_s:
@@ -157,25 +156,21 @@ class ModelServerClient:
             number = await self._pace.enter(before_s=state.ends_at_s)
             gate = self._breaker.check(_get_loop_time_s())
             if isinstance(gate, RequestPermit):
-                return await self._reserve(state, number, gate)
+                break
             self._pace.leave()
             if isinstance(gate, Failure):
                 return gate
-            await asyncio.sleep(gate.wait_s)
-
-    async def _reserve(
-        self, state: _QuestionState, number: int, permit: RequestPermit
-    ) -> "_AdmittedRequest | Failure":
+            await asyncio.sleep(gate)
         reserved_usd: Decimal | Failure | None = None
         try:
-            reserved_usd = await self._budget.reserve(state.most)
+            reserved_usd = await self._budget.reserve(state.max_usage)
         finally:
             if not isinstance(reserved_usd, Decimal):
-                self._breaker.drop(permit)
+                self._breaker.drop(gate)
                 self._pace.leave()
         if isinstance(reserved_usd, Failure):
             return reserved_usd
-        return _AdmittedRequest(number, permit, reserved_usd)
+        return _AdmittedRequest(number, gate, reserved_usd)
 
     async def _attempt(
         self, state: _QuestionState, request: "_AdmittedRequest"
@@ -205,7 +200,7 @@ class ModelServerClient:
         refused = isinstance(outcome, RequestFailure) and not outcome.billable
         if is_counted or refused or not self._has_price:
             return usage
-        return replace(state.most, is_estimated=True)
+        return replace(state.max_usage, is_estimated=True)
 
     async def _send(self, state: _QuestionState) -> Reply | RequestFailure:
         started_s = _get_loop_time_s()
@@ -220,21 +215,15 @@ class ModelServerClient:
             refused = raw.reason is FailureReason.NOT_NAMED
             billable = not refused and not isinstance(raw, UnsentRequestFailure)
             return RequestFailure(failure=raw, final=refused, billable=billable)
-        outcome = self._read(raw)
-        if isinstance(outcome, Reply):
-            return replace(
-                outcome, latency_us=convert_to_microseconds(_get_loop_time_s() - started_s)
-            )
-        return outcome
-
-    def _read(self, reply: HttpReply) -> Reply | RequestFailure:
         try:
-            return self.read(reply, now=datetime.now(UTC))
+            outcome = self.read(raw, now=datetime.now(UTC))
         except Exception as error:  # noqa: BLE001  what no reader foresaw costs one answer, not the run
             detail = f"the reply cannot be read ({type(error).__name__})"
-            return RequestFailure(
-                failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True
-            )
+            failure = Failure(FailureReason.MALFORMED_REPLY, detail)
+            return RequestFailure(failure=failure, billable=True)
+        if isinstance(outcome, RequestFailure):
+            return outcome
+        return replace(outcome, latency_us=convert_to_microseconds(_get_loop_time_s() - started_s))
 
     def _learn(self, outcome: Reply | RequestFailure | None, request: "_AdmittedRequest") -> None:
         if outcome is None:  # cancelled, or cut off by the deadline

@@ -22,14 +22,8 @@ class RequestPermit:
     probe: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CircuitOpenWait:
-    """Instruction of the circuit breaker to wait `wait_s` seconds during an outage and to ask again."""
-
-    wait_s: float
-
-
-Gate = RequestPermit | CircuitOpenWait | Failure
+Gate = RequestPermit | float | Failure
+"""Decision of the circuit breaker: a permit, the seconds to wait during an outage, or a failure."""
 
 
 class CircuitBreaker:
@@ -72,7 +66,7 @@ class CircuitBreaker:
             detail = f"not asked, as {self._streak} requests in a row failed: {self._last.detail}"
             return Failure(self._last.reason, detail)
         probe_s = max(0.01, self._probe_at_s - now_s)
-        return CircuitOpenWait(min(patience_s, LONGEST_PAUSE_S if self._probing else probe_s, 0.25))
+        return min(patience_s, LONGEST_PAUSE_S if self._probing else probe_s, 0.25)
 
     def record_answer(self) -> None:
         """Record that the server answered."""

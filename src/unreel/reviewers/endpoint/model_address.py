@@ -77,7 +77,7 @@ _FORM = re.compile(r"(?P<provider>[a-z]+)/(?P<model>[^@\s]+)(@(?P<url>https?://[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAddress:
-    """Address of a model: its provider, its name there, and the base URL of the server."""
+    """Address of a model: provider, name there, and the base URL of the server."""
 
     provider: str
     model: str

@@ -93,13 +93,10 @@ def format_box_space(boxes: str, *, shown: tuple[int, int], seen: tuple[int, int
     return f"model-input {width}x{height}"
 
 
-def _build_thinking_switch(name: str) -> Mapping[Switch, Mapping[str, Any]]:
-    return {
-        "off": {"chat_template_kwargs": {name: False}},
-        "on": {"chat_template_kwargs": {name: True}},
-    }
-
-
+_IN_TEMPLATE: Mapping[Switch, Mapping[str, Any]] = {
+    "off": {"chat_template_kwargs": {"enable_thinking": False}},
+    "on": {"chat_template_kwargs": {"enable_thinking": True}},
+}
 _NEVER: Mapping[Switch, Mapping[str, Any]] = {"off": {}}
 _ALWAYS: Mapping[Switch, Mapping[str, Any]] = {"on": {}}
 _EFFORT: Mapping[Switch, Mapping[str, Any]] = {
@@ -149,12 +146,7 @@ FAMILIES = (
         thinking=_NEVER,
     ),
     _open(name="videollama3", pattern=r"video-?llama-?3", boxes="pixel", thinking=_NEVER),
-    _open(
-        name="intern-s1",
-        pattern=r"intern-?s1",
-        boxes="permille",
-        thinking=_build_thinking_switch("enable_thinking"),
-    ),
+    _open(name="intern-s1", pattern=r"intern-?s1", boxes="permille", thinking=_IN_TEMPLATE),
     # It thinks only with its makers' system prompt, which is never sent here.
     _open(name="internvl", pattern=r"intern-?vl", boxes="permille", thinking=_NEVER),
     _open(
@@ -163,12 +155,7 @@ FAMILIES = (
         boxes="permille",
         thinking=_ALWAYS,
     ),
-    _open(
-        name="glm-v",
-        pattern=r"glm-?4(\.\d+)?v",
-        boxes="permille",
-        thinking=_build_thinking_switch("enable_thinking"),
-    ),
+    _open(name="glm-v", pattern=r"glm-?4(\.\d+)?v", boxes="permille", thinking=_IN_TEMPLATE),
     _gemini(name="gemini-flash", pattern=r"gemini-2\.5-flash", thinking=_EFFORT),
     _gemini(name="gemini-plain", pattern=r"gemini-(1|2\.0)", thinking=_NEVER),
     _gemini(name="gemini", pattern=r"gemini", thinking=_EFFORT_ON),

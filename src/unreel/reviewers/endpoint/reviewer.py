@@ -13,7 +13,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.retry import RetryPolicy
 from unreel.network.http_client import REPLY_BYTES
 from unreel.protocols.protocol import asks_to_think
-from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest, ShownFrame, WholeClip
 from unreel.reviewers.endpoint.budget import (
     EarlierSpending,
     RequestBudget,
@@ -33,14 +33,9 @@ from unreel.reviewers.endpoint.model_families import (
 from unreel.reviewers.endpoint.token_estimate import estimate_max_token_usage
 from unreel.reviewers.endpoint.transport import HttpTransport
 from unreel.reviewers.message_parts import (
-    TELLS_TIMES,
-    AudioPart,
-    ClipFilePart,
-    ImagePart,
+    TIMED_FAMILIES,
     Part,
     Showing,
-    TextPart,
-    VideoPart,
     build_message_parts,
     build_rejected_request_failure,
     compute_family_frame_timing,
@@ -66,10 +61,23 @@ def build_chat_request_body(
     if isinstance(parts, Failure):
         return parts
     if show == "video":
-        time_fields = _build_video_time_fields(request, family)
-        if isinstance(time_fields, Failure):
-            return time_fields
-        fields = {**fields, **time_fields}
+        # The request fields that give vLLM the frame times.
+        if reason := explain_unsupported_video(family.kind, request):
+            return build_rejected_request_failure(reason)
+        timings = {compute_family_frame_timing(family.kind, clip.frames) for clip in request.inputs}
+        if len(timings) > 1:
+            return build_rejected_request_failure(
+                "vLLM takes one set of timestamps for all videos, and the clips' differ"
+            )
+        for timing in timings:
+            video = {
+                "fps": float(timing.fps),
+                "frames_indices": list(timing.indices),
+                "total_num_frames": timing.indices[-1] + 1,
+                "num_frames": -1,  # all sent frames; the default is the first 32
+                "do_sample_frames": False,
+            }
+            fields = {**fields, "media_io_kwargs": {"video": video}}
     head = json.dumps(fields)[:-1].encode()
     message = b'"messages": [{"role": "user", "content": '
     content = json.dumps(request.prompt).encode()
@@ -78,47 +86,20 @@ def build_chat_request_body(
     return b"".join((head, b", ", message, content, b"}]}"))
 
 
-def _build_video_time_fields(
-    request: ReviewRequest, family: ModelFamily
-) -> Mapping[str, Any] | Failure:
-    """Return the request fields that give vLLM the frame times, or why vLLM cannot take them."""
-    if reason := explain_unsupported_video(family.kind, request):
-        return build_rejected_request_failure(reason)
-    timings = {
-        compute_family_frame_timing(family.kind, clip_input.frames) for clip_input in request.inputs
-    }
-    if len(timings) > 1:
-        return build_rejected_request_failure(
-            "vLLM takes one set of instants for all videos, and the clips' differ"
-        )
-    videos = [
-        {
-            "fps": float(timing.fps),
-            "frames_indices": list(timing.indices),
-            "total_num_frames": timing.indices[-1] + 1,
-            "num_frames": -1,  # all sent frames; the default is the first 32
-            "do_sample_frames": False,
-        }
-        for timing in timings
-    ]
-    return {"media_io_kwargs": {"video": videos[0]}} if videos else {}
-
-
 def _encode_message_part(part: Part) -> bytes:
     match part:
-        case TextPart(text):
-            return json.dumps({"type": "text", "text": text}).encode()
-        case ImagePart(frame):
-            return _encode_data_url_part("image_url", "image/jpeg", b64encode(frame.jpeg))
-        case VideoPart(frames):
-            return _encode_data_url_part(
-                "video_url", "video/jpeg", b",".join(b64encode(f.jpeg) for f in frames)
-            )
-        case ClipFilePart(whole):
-            return _encode_data_url_part("video_url", whole.mime, b64encode(whole.data))
-        case AudioPart(wav):
+        case str():
+            return json.dumps({"type": "text", "text": part}).encode()
+        case ShownFrame():
+            return _encode_data_url_part("image_url", "image/jpeg", b64encode(part.jpeg))
+        case WholeClip():
+            return _encode_data_url_part("video_url", part.mime, b64encode(part.data))
+        case bytes():
             head = b'{"type": "input_audio", "input_audio": {"format": "wav", "data": "'
-            return b"".join((head, b64encode(wav), b'"}}'))
+            return b"".join((head, b64encode(part), b'"}}'))
+        case frames:
+            data = b",".join(b64encode(frame.jpeg) for frame in frames)
+            return _encode_data_url_part("video_url", "video/jpeg", data)
 
 
 def _encode_data_url_part(kind: str, mime: str, base64: bytes) -> bytes:
@@ -178,17 +159,10 @@ def format_endpoint_model_name(model: str, io_format: ModelIOFormat) -> str:
 
 
 class EndpointReviewer:
-    """Reviewer that asks a model behind a server.
+    """Reviewer that asks a model behind a server, for concurrent requests within one event loop.
 
-    Use it within one event loop, for any number of concurrent requests.
-
-    Args:
-        model: `provider/name`, or `provider/name@http://host:port/v1`.
-        api_key: The API key. It never appears in names, logs, answers or failures.
-        key_words: Source of the key, for the message if it is rejected.
-        io_format: Input and output format of the model.
-        limits: Limits of concurrency, requests and cost.
-        seed: Seed of the backoff between attempts.
+    The API key never appears in names, logs, answers or failures. `key_words` describe its source,
+    for the message if it is rejected. `seed` is that of the backoff between attempts.
     """
 
     def __init__(
@@ -217,7 +191,7 @@ class EndpointReviewer:
             raise InvalidSettingError(
                 "show", f"the {family.name} family cannot be shown the clip", remedy
             )
-        if io_format.show == "video" and family.kind not in TELLS_TIMES:
+        if io_format.show == "video" and family.kind not in TIMED_FAMILIES:
             raise InvalidSettingError(
                 "show", f"the timestamp format of the {family.name} family is not known", remedy
             )
@@ -242,7 +216,7 @@ class EndpointReviewer:
         self._name = format_endpoint_model_name(model, io_format)
         self._model = address.model
         self._key_words = key_words
-        self._secret = api_key if api_key and len(api_key) >= _SHORTEST_SECRET else None
+        secret = api_key if api_key and len(api_key) >= _SHORTEST_SECRET else None
         self._budget = RequestBudget(
             max_requests=limits.max_requests,
             max_cost_usd=limits.max_cost_usd,
@@ -258,7 +232,7 @@ class EndpointReviewer:
             limiter=ConcurrencyLimiter(max_connections=limits.max_connections),
             retry_policy=limits.patience,
             budget=self._budget,
-            redact=self._redact,
+            redact=lambda text: text.replace(secret, "[key]") if secret else text,
             seed=seed,
         )
 
@@ -301,6 +275,3 @@ class EndpointReviewer:
     async def close(self) -> None:
         self._budget.close()
         await self._transport.close()
-
-    def _redact(self, text: str) -> str:
-        return text.replace(self._secret, "[key]") if self._secret else text

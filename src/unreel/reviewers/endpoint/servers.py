@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTP_PORT, HTTPConnection, HTTPException
 from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
@@ -129,10 +129,14 @@ def _read_details(
 
 
 def _request_json(
-    server: tuple[str, int], path: str, body: Mapping[str, str] | None = None
+    server: tuple[str, int],
+    path: str,
+    body: Mapping[str, str] | None = None,
+    *,
+    seconds: float = _TIMEOUT_S,
 ) -> dict[str, Any]:
     """Return the JSON object that a server replies with; an empty one if there is none."""
-    connection = HTTPConnection(*server, timeout=_TIMEOUT_S)
+    connection = HTTPConnection(*server, timeout=seconds)
     try:
         if body is None:
             connection.request("GET", path)
@@ -243,8 +247,6 @@ def _explain_withheld_key(
 
 
 _KNOCK_S = 3.0
-_MOST_BYTES = 1 << 20
-_MOST_MODELS = 20
 
 
 def is_server_listening(server: ServerAddress) -> bool:
@@ -272,14 +274,7 @@ def require_server_listening(endpoint: ModelEndpoint) -> None:
 def list_server_models(base_url: str) -> tuple[str, ...]:
     """Return up to 20 names that a local server lists, or none; the request has no API key."""
     address = urlsplit(base_url)
-    connection = HTTPConnection(address.hostname or "", address.port, timeout=_KNOCK_S)
-    try:
-        connection.request("GET", f"{address.path}/models", headers={"Accept": "application/json"})
-        reply = connection.getresponse()
-        listed = json.loads(reply.read(_MOST_BYTES)) if reply.status == HTTPStatus.OK else {}
-        names = [entry["id"] for entry in listed["data"]]
-    except (OSError, HTTPException, ValueError, LookupError, TypeError, RecursionError):
-        return ()
-    finally:
-        connection.close()
-    return tuple(str(name)[:200] for name in names[:_MOST_MODELS])
+    server = (address.hostname or "", address.port or HTTP_PORT)
+    listed = _request_json(server, f"{address.path}/models", seconds=_KNOCK_S)
+    names = [entry["id"] for entry in _get_list(listed.get("data")) if "id" in entry]
+    return tuple(str(name)[:200] for name in names[:_MAX_MODELS])

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
 from unreel.core.answer import Usage
 from unreel.core.clip import Clip
@@ -25,7 +24,7 @@ from unreel.protocols.presentation import (
 )
 from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.endpoint.model_families import FrameResizeRule, ModelFamily
+from unreel.reviewers.endpoint.model_families import ModelFamily
 
 CHARACTERS = 4
 """Number of characters per token of English text, a rule of thumb of Google and OpenAI."""
@@ -54,14 +53,13 @@ class RequestTokenCounts:
     picture_tokens: int
 
 
-def _count_tile_tokens(width: int, height: int, *, base: int, tile: int) -> int:
-    scale = _SHORT_SIDE / min(width, height)
-    wide, high = (math.ceil(side * scale / _TILE) for side in (width, height))
-    return base + tile * wide * high
+def _build_tile_token_rule(base: int, tile: int) -> ImageTokenRule:
+    def count(width: int, height: int) -> int:
+        scale = _SHORT_SIDE / min(width, height)
+        return base + tile * math.ceil(width * scale / _TILE) * math.ceil(height * scale / _TILE)
 
-
-def _count_area_tokens(width: int, height: int, *, pixels: int) -> int:
-    return math.ceil(width * height / pixels)
+    text = f"{base} and {tile} for each tile of 512 pixels, the shorter side at 768"
+    return ImageTokenRule(text, count)
 
 
 def _count_gemini_image_tokens(width: int, height: int) -> int:
@@ -69,16 +67,6 @@ def _count_gemini_image_tokens(width: int, height: int) -> int:
     if max(width, height) <= small:
         return 258
     return 258 * math.ceil(width / tile) * math.ceil(height / tile)
-
-
-def _count_patch_tokens(width: int, height: int, *, resize: FrameResizeRule) -> int:
-    wide, high = resize.size(width, height)
-    return wide * high // resize.multiple**2
-
-
-def _build_tile_token_rule(base: int, tile: int) -> ImageTokenRule:
-    text = f"{base} and {tile} for each tile of 512 pixels, the shorter side at 768"
-    return ImageTokenRule(text, partial(_count_tile_tokens, base=base, tile=tile))
 
 
 _GOOGLE = ImageTokenRule("258 for each tile of 768 pixels", _count_gemini_image_tokens)
@@ -89,13 +77,13 @@ _RULES = {
     "openai-audio": _build_tile_token_rule(85, 170),
     "openai-reasoning": _REASONING,
     "openai-switch": _REASONING,
-    "claude": ImageTokenRule("width x height / 750", partial(_count_area_tokens, pixels=750)),
+    "claude": ImageTokenRule("width x height / 750", lambda w, h: math.ceil(w * h / 750)),
     "gemini-plain": _GOOGLE,
     "gemini-flash": _GOOGLE,
     "gemini": ImageTokenRule("1,120 for each picture", lambda _width, _height: 1120),
 }
 _OTHERWISE = ImageTokenRule(
-    "width x height / 784, for want of the family's own", partial(_count_area_tokens, pixels=784)
+    "width x height / 784, for want of the family's own", lambda w, h: math.ceil(w * h / 784)
 )
 
 
@@ -104,8 +92,12 @@ def get_image_token_rule(family: ModelFamily) -> ImageTokenRule:
     resize = family.resize
     if resize is None:
         return _RULES.get(family.name, _OTHERWISE)
-    text = f"one for {resize.multiple} x {resize.multiple} pixels"
-    return ImageTokenRule(text, partial(_count_patch_tokens, resize=resize))
+
+    def count(width: int, height: int) -> int:
+        wide, high = resize.size(width, height)
+        return wide * high // resize.multiple**2
+
+    return ImageTokenRule(f"one for {resize.multiple} x {resize.multiple} pixels", count)
 
 
 def estimate_request_tokens(
@@ -119,8 +111,11 @@ def estimate_request_tokens(
     )
     n_frames = pictures = 0
     for number, clip in enumerate(clips, start=1):
-        instants = _list_frame_times(clip, condition.sampling)
         video = clip.facts.video
+        # As if the clip had evenly spaced frames.
+        rate = video.average_rate or Fraction(1)
+        timeline = FrameTimeline.at_rate(rate, n_frames=video.n_frames)
+        instants = plan_frames(parse_sampling(condition.sampling), timeline).at_s
         size = compute_scaled_size(
             video.width, video.height, LONGEST_SIDE, most_pixels=condition.max_pixels
         )
@@ -149,12 +144,3 @@ def estimate_max_token_usage(
         if clip_input.sound_wav is not None:
             tokens += math.ceil(seconds * SOUND_TOKENS_PER_S)
     return Usage(input_tokens=tokens + math.ceil(characters / CHARACTERS), output_tokens=max_tokens)
-
-
-def _list_frame_times(clip: Clip, sampling: str) -> tuple[Fraction, ...]:
-    """Return the times of the frames that `sampling` selects, as if the clip had evenly spaced frames."""
-    video = clip.facts.video
-    rate = video.average_rate or Fraction(1)
-    return plan_frames(
-        parse_sampling(sampling), FrameTimeline.at_rate(rate, n_frames=video.n_frames)
-    ).at_s

@@ -1,6 +1,7 @@
 """One HTTP request to a model server, and its response parsed to a reply or a failure."""
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -21,7 +22,7 @@ from unreel.reviewers.endpoint.model_address import ModelAddress
 
 READABLE = 200
 """Maximum number of characters of a server's message that a failure quotes."""
-MOST_TOKENS = 1_000_000_000
+MAX_TOKENS = 1_000_000_000
 """Maximum number of tokens of one answer; a server that reports more is treated as if it reported none."""
 _STATUSES = range(HTTPStatus.BAD_REQUEST, 600)
 _PASSING = frozenset(
@@ -31,7 +32,7 @@ _PASSING = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFailure:
-    """A failed request to a server: its cause, whether to retry, and whether it may cost money."""
+    """A failed request to a server: cause, whether to retry, and whether it may cost money."""
 
     failure: Failure
     final: bool = False
@@ -60,7 +61,11 @@ def parse_chat_response(reply: HttpReply, *, now: datetime) -> Reply | RequestFa
     if not isinstance(choice, dict) or not isinstance(message, dict):
         return _build_malformed_response_failure("the body has no choices[0].message")
     usage = _parse_token_usage(body.get("usage"))
-    ended = _parse_finish_reason(choice.get("finish_reason"))
+    ended = choice.get("finish_reason")
+    if isinstance(ended, str):
+        ended = _shorten_to_line(ended)
+    else:
+        ended = "not reported" if ended is None else f"a {type(ended).__name__}"
     text, refusal = message.get("content"), message.get("refusal")
     if (isinstance(refusal, str) and refusal) or ended == "content_filter":
         reason = _shorten_to_line(refusal) if isinstance(refusal, str) else ended
@@ -89,25 +94,13 @@ def build_reply_from_json_response(reply: HttpReply, *, now: datetime) -> Reply 
 def _parse_json_object(reply: HttpReply, *, now: datetime) -> dict[str, Any] | RequestFailure:
     if not HTTPStatus.OK <= reply.status < HTTPStatus.MULTIPLE_CHOICES:
         return _parse_error_response(reply, now=now)
-    body = _parse_json_body(reply.body)
-    if isinstance(body, dict):
-        return body
+    with suppress(ValueError, RecursionError):
+        body = json.loads(reply.body)
+        if isinstance(body, dict):
+            return body
     return _build_malformed_response_failure(
-        f"the body is no JSON object: {_format_body_excerpt(reply.body)!r}"
+        f"the body is not a JSON object: {_format_body_excerpt(reply.body)!r}"
     )
-
-
-def _parse_json_body(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _parse_finish_reason(reason: object) -> str:
-    if isinstance(reason, str):
-        return _shorten_to_line(reason)
-    return "not reported" if reason is None else f"a {type(reason).__name__}"
 
 
 def _parse_error_response(reply: HttpReply, *, now: datetime) -> RequestFailure:
@@ -135,7 +128,7 @@ def _parse_token_usage(usage: object) -> Usage | None:
 
 
 def _is_token_count(value: object) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value <= MOST_TOKENS
+    return type(value) is int and 0 <= value <= MAX_TOKENS
 
 
 def _build_malformed_response_failure(detail: str) -> RequestFailure:
@@ -193,11 +186,9 @@ class RequestTransport(Protocol):
 
     async def send(self, body: bytes, *, key: str) -> HttpReply | Failure:
         """Send `body` and return the server's reply, or a failure; `key` is the idempotency key."""
-        ...
 
     async def close(self) -> None:
         """Close all connections. A second call has no effect."""
-        ...
 
 
 class HttpTransport:

@@ -56,7 +56,7 @@ def resolve_external_program(command: Sequence[str]) -> tuple[tuple[str, ...], l
         file = _find_argument_file(word, Path(), first=number == 0)
         if file is None and number == 0 and "/" in word:
             raise InvalidSettingError(
-                "command", f"there is no program at {word!a}", "Name a file that can be run"
+                "command", f"no program at {word!a}", "Name a file that can be run"
             )
         identity.append(digest("file", compute_clip_id(Path(file))) if file else word)
     return tuple(parts), identity

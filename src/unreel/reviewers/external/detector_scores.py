@@ -48,7 +48,7 @@ class DetectorScoreInterpretation:
         implied = Label.GENERATED if posterior > 1 / 2 else Label.REAL
         if label is not None and label != implied:
             detail = (
-                f"its label is {label}, but the score {score:g} at the threshold "
+                f"the label is {label}, but the score {score:g} at the threshold "
                 f"{self.threshold:g} means {implied.value}"
             )
             return Failure(FailureReason.MALFORMED_REPLY, detail)
@@ -100,7 +100,7 @@ class DetectorReviewer(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalServiceConfig:
-    """Settings of an external service: its URL, the posted input, and the limits of requests."""
+    """Settings of an external service: URL, the posted input, and the limits of requests."""
 
     url: str
     show: Shown

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from unreel.core.input_files import (
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition
 from unreel.recipes.validation import (
-    MOST_PARTS,
+    MAX_PARTS,
     Count,
     MaxTokens,
     RecipeSection,
@@ -61,7 +61,7 @@ class CheckpointInputSpec(RecipeSection):
     input: Form
     box_space: Text
     """Coordinate convention of its boxes: `model-input`, `permille`, `unit` or `pixel`."""
-    instruments: Annotated[tuple[ProtocolTrainingCondition, ...], Field(max_length=MOST_PARTS)] = ()
+    instruments: Annotated[tuple[ProtocolTrainingCondition, ...], Field(max_length=MAX_PARTS)] = ()
     base: Text | None = None
     """Base model of an adapter: a folder, also relative to the adapter's, or a name on the Hugging Face Hub."""
     base_digest: Text | None = None
@@ -232,7 +232,7 @@ class LocalCheckpoint:
         """Return the default maximum number of tokens of an answer."""
         return self.taught.max_tokens or MAX_TOKENS
 
-    def asked_name(self, *, max_tokens: int, box_space: str | None) -> str:
+    def reviewer_name(self, *, max_tokens: int, box_space: str | None) -> str:
         """Return the name of the checkpoint as a reviewer, with settings that differ from their defaults."""
         changed = {"max_tokens": (max_tokens, self.max_tokens), "box_space": (box_space, None)}
         label = ",".join(f"{name}={new}" for name, (new, usual) in changed.items() if new != usual)
@@ -333,13 +333,10 @@ def _compute_checkpoint_digest(folder: Path, input_spec: CheckpointInputSpec, ba
         for part in (name, _get_file_digest(folder / name))
     ]
     spec = input_spec.model_dump_json(exclude={"base", "base_digest", "max_tokens"})
-    adapter = _format_adapter_config(folder) if base else ""
+    config = read_model_config(folder, ADAPTER) if base else {}
+    config.pop("base_model_name_or_path", None)
+    adapter = json.dumps(config) if base else ""
     return digest("checkpoint", spec, compute_weights_digest(folder), base, adapter, *shown_by)
-
-
-def _format_adapter_config(folder: Path) -> str:
-    config = read_model_config(folder, ADAPTER)
-    return json.dumps({k: v for k, v in config.items() if k != "base_model_name_or_path"})
 
 
 def read_model_config(folder: Path, name: str = CONFIG) -> dict[str, Any]:
@@ -367,7 +364,7 @@ def require_safe_weights(folder: Path) -> None:
         return
     problem, remedy = "no weights", "Name a folder with a model's weights as safetensors"
     if any(file for pattern in _CODED for file in folder.glob(pattern)):
-        problem = "its weights are in a format that can contain code"
+        problem = "the weights are in a format that can contain code"
         remedy = "Convert them to safetensors if you trust them"
     raise UnreadableSourceError(str(folder), problem, remedy)
 
@@ -386,12 +383,11 @@ def _build_default_input_spec(folder: Path, form: Form) -> CheckpointInputSpec:
 
 def get_checkpoint_display_name(folder: Path) -> str:
     """Return the folder's name, after the training's for `step-100`; skip `model`, `checkpoints`."""
-    return "-".join(reversed(list(_iter_display_name_parts(folder.resolve())))) or "model"
-
-
-def _iter_display_name_parts(folder: Path) -> Iterator[str]:
-    for parent in (folder, *folder.parents):
+    names: list[str] = []
+    resolved = folder.resolve()
+    for parent in (resolved, *resolved.parents):
         if parent.name not in _INNER:
-            yield parent.name
+            names.insert(0, parent.name)
             if not parent.name.startswith("step-"):
-                return
+                break
+    return "-".join(names) or "model"

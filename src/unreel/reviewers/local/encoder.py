@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,11 +23,7 @@ from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
 from unreel.reviewers.endpoint.model_families import format_box_space, get_model_family
 from unreel.reviewers.local.checkpoint import CheckpointInputSpec, FamilyName
 from unreel.reviewers.message_parts import (
-    FrameTiming,
-    ImagePart,
     Part,
-    TextPart,
-    VideoPart,
     build_message_parts,
     build_rejected_request_failure,
     compute_family_frame_timing,
@@ -64,10 +61,6 @@ class RequestEncoder:
     """Encoder of requests as tensors for one checkpoint. It loads no weights.
 
     It can be pickled; unpickling opens the processor again.
-
-    Args:
-        folder: Folder of the checkpoint, or of any model of the family.
-        input_spec: Input format of the checkpoint.
     """
 
     def __init__(self, folder: str | Path, input_spec: CheckpointInputSpec) -> None:
@@ -144,7 +137,8 @@ class RequestEncoder:
             inputs = self._process(parts)
             ids, n_prompt = inputs.pop("input_ids")[0], len(inputs.pop("attention_mask")[0])
             if target is not None:
-                ids = torch.cat([ids, self._target_ids(target)])
+                answer = self._processor.tokenizer(target, add_special_tokens=False).input_ids
+                ids = torch.cat([ids, torch.tensor([*answer, self._end_id])])
         except _CANNOT_TAKE as error:
             return build_rejected_request_failure(f"{type(error).__name__}: {error}")
         inputs.pop("mm_token_type_ids", None)
@@ -164,11 +158,10 @@ class RequestEncoder:
         if isinstance(parts, Failure):
             return parts
         content = [
-            {"type": "image", "image": _decode_frame_image(part.frame)}
-            if isinstance(part, ImagePart)
-            else {"type": "text", "text": part.text}
+            {"type": "image", "image": _decode_frame_image(part)}
+            if isinstance(part, ShownFrame)
+            else {"type": "text", "text": part}
             for part in parts
-            if isinstance(part, ImagePart | TextPart)
         ]
         return [{"role": "user", "content": content}]
 
@@ -185,11 +178,9 @@ class RequestEncoder:
             ids[row, start : start + n] = item.input_ids
             mask[row, start : start + n] = 1
             labels[row, start + item.n_prompt : start + n] = item.input_ids[item.n_prompt :]
-        batch = {
-            "input_ids": ids,
-            "attention_mask": mask,
-            **_concatenate_media_tensors([item.media for item in encoded]),
-        }
+        batch = {"input_ids": ids, "attention_mask": mask}
+        for name in dict.fromkeys(name for item in encoded for name in item.media):
+            batch[name] = torch.cat([item.media[name] for item in encoded if name in item.media])
         if self._taught.family in _WITH_TYPES:
             types = torch.zeros_like(ids)
             types[ids == self._processor.image_token_id] = 1
@@ -216,11 +207,9 @@ class RequestEncoder:
             return f"the text contains {hidden!r}, which is a special token of the model"
         if request.condition.audio == "on":
             return f"the {self._taught.family} family takes no sound"
-        return (
-            explain_unsupported_video(self._taught.family, request)
-            if self._taught.input == "video"
-            else ""
-        )
+        if self._taught.input != "video":
+            return ""
+        return explain_unsupported_video(self._taught.family, request)
 
     def _process(self, parts: Sequence[Part]) -> dict[str, Any]:
         content: list[dict[str, str]] = []
@@ -229,17 +218,22 @@ class RequestEncoder:
         timings: list[VideoMetadata] = []
         for part in parts:
             match part:
-                case TextPart(text):
-                    content.append({"type": "text", "text": text})
-                case ImagePart(frame):
+                case str():
+                    content.append({"type": "text", "text": part})
+                case ShownFrame():
                     content.append({"type": "image"})
-                    pictures.append(_decode_frame_image(frame))
-                case VideoPart(frames):
+                    pictures.append(_decode_frame_image(part))
+                case tuple() as frames:
                     content.append({"type": "video"})
                     videos.append(torch.stack([_decode_frame_tensor(frame) for frame in frames]))
+                    timing = compute_family_frame_timing(self._taught.family, frames)
+                    total, fps = timing.indices[-1] + 1, float(timing.fps)
                     timings.append(
-                        _build_video_metadata(
-                            compute_family_frame_timing(self._taught.family, frames)
+                        VideoMetadata(
+                            total_num_frames=total,
+                            fps=fps,
+                            duration=total / fps,
+                            frames_indices=list(timing.indices),
                         )
                     )
                 case _:
@@ -256,10 +250,6 @@ class RequestEncoder:
             media |= {"videos": videos, "videos_kwargs": settings}
         return dict(self._processor(text=[text], return_tensors="pt", **media))
 
-    def _target_ids(self, target: str) -> torch.Tensor:
-        ids = self._processor.tokenizer(target, add_special_tokens=False).input_ids
-        return torch.tensor([*ids, self._end_id])
-
     def _require_end_of_turn(self) -> None:
         turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": _TURN}]
         text = self._processor.apply_chat_template(turns, tokenize=False)
@@ -268,7 +258,7 @@ class RequestEncoder:
             setting = str(self._folder)
             raise InvalidSettingError(
                 setting,
-                f"its chat template does not end an answer with {end}, at which it stops",
+                f"the chat template does not end an answer with {end}, at which it stops",
                 "Use the model's own tokenizer and chat template",
             )
 
@@ -281,12 +271,12 @@ def _open_model_processor(folder: Path, name: FamilyName) -> Any:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidSettingError(
-            setting, f"its processor cannot be opened: {error}", remedy
+            setting, f"the processor cannot be opened: {error}", remedy
         ) from error
     if type(processor).__name__ != _PROCESSORS[name]:
         raise InvalidSettingError(
             setting,
-            f"its processor is a {type(processor).__name__}, not a {_PROCESSORS[name]}",
+            f"the processor is a {type(processor).__name__}, not a {_PROCESSORS[name]}",
             remedy,
         )
     return processor
@@ -303,27 +293,6 @@ def _decode_frame_tensor(frame: ShownFrame) -> torch.Tensor:
     return flat.view(picture.height, picture.width, 3).permute(2, 0, 1)
 
 
-def _build_video_metadata(timing: FrameTiming) -> VideoMetadata:
-    total, fps = timing.indices[-1] + 1, float(timing.fps)
-    return VideoMetadata(
-        total_num_frames=total, fps=fps, duration=total / fps, frames_indices=list(timing.indices)
-    )
-
-
-def _concatenate_media_tensors(
-    media: Sequence[Mapping[str, torch.Tensor]],
-) -> dict[str, torch.Tensor]:
-    names = {name: None for item in media for name in item}
-    return {name: torch.cat([item[name] for item in media if name in item]) for name in names}
-
-
-def _build_image_resizer(resize: Callable[..., tuple[int, int]]) -> Callable[..., tuple[int, int]]:
-    def size(processor: Any, height: int, width: int, _n_frames: int) -> tuple[int, int]:
-        return resize(height, width, **_get_resize_bounds(processor.image_processor))
-
-    return size
-
-
 def _get_resize_bounds(half: Any) -> dict[str, int]:
     return {
         "factor": half.patch_size * half.merge_size,
@@ -332,43 +301,38 @@ def _get_resize_bounds(half: Any) -> dict[str, int]:
     }
 
 
-def _compute_qwen25_video_size(
-    processor: Any, height: int, width: int, _n_frames: int
-) -> tuple[int, int]:
-    size: tuple[int, int] = qwen25_videos.smart_resize(
-        height, width, **_get_resize_bounds(processor.video_processor)
-    )
+def _resize_image(images: Any, processor: Any, height: int, width: int, _n: int) -> tuple[int, int]:
+    bounds = _get_resize_bounds(processor.image_processor)
+    size: tuple[int, int] = images.smart_resize(height, width, **bounds)
     return size
 
 
-def _compute_qwen3_video_size(
-    processor: Any, height: int, width: int, n_frames: int
-) -> tuple[int, int]:
-    size: tuple[int, int] = qwen3_videos.smart_resize(
-        n_frames,
-        height,
-        width,
-        temporal_factor=processor.video_processor.temporal_patch_size,
-        **_get_resize_bounds(processor.video_processor),
-    )
-    return size
-
-
-def _compute_videollama3_video_size(
-    processor: Any, height: int, width: int, n_frames: int
-) -> tuple[int, int]:
+def _resize_qwen25_video(processor: Any, height: int, width: int, _n: int) -> tuple[int, int]:
     bounds = _get_resize_bounds(processor.video_processor)
-    bounds["max_pixels"] //= n_frames  # the maximum is for all frames together
+    size: tuple[int, int] = qwen25_videos.smart_resize(height, width, **bounds)
+    return size
+
+
+def _resize_qwen3_video(processor: Any, height: int, width: int, n: int) -> tuple[int, int]:
+    video = processor.video_processor
+    bounds = _get_resize_bounds(video) | {"temporal_factor": video.temporal_patch_size}
+    size: tuple[int, int] = qwen3_videos.smart_resize(n, height, width, **bounds)
+    return size
+
+
+def _resize_videollama3_video(processor: Any, height: int, width: int, n: int) -> tuple[int, int]:
+    bounds = _get_resize_bounds(processor.video_processor)
+    bounds["max_pixels"] //= n  # the maximum is for all frames together
     size: tuple[int, int] = llama_videos.smart_resize(height, width, **bounds)
     return size
 
 
 _SIZES: Mapping[tuple[str, str], Callable[..., tuple[int, int]]] = {
-    ("qwen2.5-vl", "frames"): _build_image_resizer(qwen_images.smart_resize),
-    ("qwen2.5-vl", "video"): _compute_qwen25_video_size,
-    ("qwen3-vl", "frames"): _build_image_resizer(qwen_images.smart_resize),
-    ("qwen3-vl", "video"): _compute_qwen3_video_size,
-    ("videollama3", "frames"): _build_image_resizer(llama_images.smart_resize),
-    ("videollama3", "video"): _compute_videollama3_video_size,
+    ("qwen2.5-vl", "frames"): partial(_resize_image, qwen_images),
+    ("qwen2.5-vl", "video"): _resize_qwen25_video,
+    ("qwen3-vl", "frames"): partial(_resize_image, qwen_images),
+    ("qwen3-vl", "video"): _resize_qwen3_video,
+    ("videollama3", "frames"): partial(_resize_image, llama_images),
+    ("videollama3", "video"): _resize_videollama3_video,
 }
 """Functions that compute each processor's size of resized frames; tests compare them with its grids."""

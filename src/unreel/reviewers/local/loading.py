@@ -70,18 +70,12 @@ def _compute_rope_index(
         for spacing in ([1.0] * len(films) if seconds is None else list(seconds))
     ]
     merge = vision.spatial_merge_size
+    pictures = _list_grid_rows(media.get("image_grid_thw"))
     blocks = {
-        1: iter(
-            [
-                _compute_media_rope_positions(grid, merge, 1.0)
-                for grid in _list_grid_rows(media.get("image_grid_thw"))
-            ]
-        ),
-        2: iter(
-            [
-                _compute_media_rope_positions(grid, merge, pace)
-                for grid, pace in zip(films, paces, strict=True)
-            ]
+        1: (_compute_media_rope_positions(grid, merge, 1.0) for grid in pictures),
+        2: (
+            _compute_media_rope_positions(grid, merge, pace)
+            for grid, pace in zip(films, paces, strict=True)
         ),
     }
     positions = torch.zeros(3, *input_ids.shape, dtype=torch.long)
@@ -171,7 +165,7 @@ def _load_full_model(folder: Path, dtype: torch.dtype) -> Any:
     if absent := sorted({*loaded["missing_keys"], *map(str, loaded["mismatched_keys"])}):
         raise UnreadableSourceError(
             str(folder),
-            f"its weights lack {len(absent)} parts of the model, among them {absent[0]}",
+            f"the weights lack {len(absent)} parts of the model, among them {absent[0]}",
             "Write the whole checkpoint, or name its base for an adapter",
         )
     defaults = model.generation_config
@@ -198,5 +192,5 @@ def _attach_adapter(model: Any, folder: Path) -> Any:
 
 
 def _build_load_error(folder: Path, error: Exception) -> UnreadableSourceError:
-    text = f"its weights cannot be loaded: {type(error).__name__}: {str(error)[:300]}"
+    text = f"the weights cannot be loaded: {type(error).__name__}: {str(error)[:300]}"
     return UnreadableSourceError(str(folder), text, "Write the checkpoint again, or name another")

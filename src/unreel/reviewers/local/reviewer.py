@@ -44,11 +44,7 @@ class _WaitingRequest:
 class LocalReviewer:
     """Reviewer that runs one local model with greedy decoding, in a thread of its own.
 
-    Args:
-        checkpoint: The model with its input format.
-        max_tokens: Maximum number of tokens of an answer; by default that of the checkpoint.
-        most: Maximum batch size; it is reduced if the device runs out of memory.
-        box_space: Coordinate space of the boxes, if it differs from the checkpoint's declaration.
+    The batch size is at most `most`; it is reduced if the device runs out of memory.
     """
 
     def __init__(
@@ -61,7 +57,7 @@ class LocalReviewer:
     ) -> None:
         self._checkpoint, self._most, self._box_space = checkpoint, most, box_space
         self._max_tokens = max_tokens or checkpoint.max_tokens
-        self._name = checkpoint.asked_name(max_tokens=self._max_tokens, box_space=box_space)
+        self._name = checkpoint.reviewer_name(max_tokens=self._max_tokens, box_space=box_space)
         self._encoder = RequestEncoder.open(checkpoint.folder, checkpoint.taught)
         self._waiting: SimpleQueue[_WaitingRequest | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
@@ -81,8 +77,13 @@ class LocalReviewer:
         return self._box_space or self._encoder.box_space(clip_input)
 
     async def answer(self, request: ReviewRequest) -> Outcome:
-        if reason := self._cannot_switch(request):
-            return build_rejected_request_failure(reason)
+        thinking = request.condition.thinking
+        if thinking != "default":
+            family = get_model_family(self._checkpoint.taught.family)
+            asked = asks_to_think(request.prompt)
+            switched = build_thinking_request_fields(family, thinking, asked=asked)
+            if isinstance(switched, str):
+                return build_rejected_request_failure(switched)
         if self._worker is None:
             self._worker = threading.Thread(target=self._work, name="local model", daemon=True)
             self._worker.start()
@@ -96,17 +97,6 @@ class LocalReviewer:
         if worker is not None:
             self._waiting.put(None)
             await asyncio.to_thread(worker.join)
-
-    def _cannot_switch(self, request: ReviewRequest) -> str:
-        """Return why the model's thinking cannot be switched as `request` requires; "" if it can."""
-        thinking = request.condition.thinking
-        kind = get_model_family(self._checkpoint.taught.family)
-        if thinking == "default":
-            return ""
-        switched = build_thinking_request_fields(
-            kind, thinking, asked=asks_to_think(request.prompt)
-        )
-        return switched if isinstance(switched, str) else ""
 
     def _work(self) -> None:
         """Answer queued requests in batches until the reviewer is closed; then reject the rest."""
@@ -182,7 +172,14 @@ class LocalReviewer:
                 waiting.settle(failure)
             return
         for (waiting, encoded), ids in zip(batch, outputs, strict=True):
-            waiting.settle(self._reply(ids, encoded, waiting.since_s))
+            text = self._encoder.decode(ids)
+            if not text.strip():
+                detail = f"{len(ids)} tokens without words"
+                waiting.settle(Failure(FailureReason.EMPTY_REPLY, detail))
+                continue
+            usage = Usage(input_tokens=encoded.n_prompt, output_tokens=len(ids))
+            latency_us = round((time.monotonic() - waiting.since_s) * 1_000_000)
+            waiting.settle(Reply(text=text, latency_us=latency_us, usage=usage))
 
     def _generate(
         self, encoded: Sequence[EncodedRequest], model: "_LoadedModel"
@@ -197,18 +194,11 @@ class LocalReviewer:
                 eos_token_id=model.ends,
                 pad_token_id=self._encoder.pad_id,
             )
-        return [
-            _cut_at_end_token(row, model.ends)
-            for row in outputs[:, batch["input_ids"].shape[1] :].tolist()
-        ]
-
-    def _reply(self, ids: list[int], encoded: EncodedRequest, since_s: float) -> Outcome:
-        text = self._encoder.decode(ids)
-        if not text.strip():
-            return Failure(FailureReason.EMPTY_REPLY, f"{len(ids)} tokens without words")
-        usage = Usage(input_tokens=encoded.n_prompt, output_tokens=len(ids))
-        latency_us = round((time.monotonic() - since_s) * 1_000_000)
-        return Reply(text=text, latency_us=latency_us, usage=usage)
+        answers: list[list[int]] = outputs[:, batch["input_ids"].shape[1] :].tolist()
+        for ids in answers:  # up to and including the first end token
+            end = next((i for i, token in enumerate(ids) if token in model.ends), len(ids))
+            del ids[end + 1 :]
+        return answers
 
 
 @dataclass(frozen=True)
@@ -237,11 +227,3 @@ def _load_model_or_failure(checkpoint: LocalCheckpoint, end_id: int) -> _LoadedM
     ends = {end_id, *(end_ids if isinstance(end_ids, list) else [end_ids])} - {None}
     longest = model.config.get_text_config().max_position_embeddings
     return _LoadedModel(model=model, device=device, ends=sorted(ends), longest=longest)
-
-
-def _cut_at_end_token(ids: list[int], ends: Sequence[int]) -> list[int]:
-    """Return `ids` up to and including the first end token; all `ids` if there is no end token."""
-    for index, token in enumerate(ids):
-        if token in ends:
-            return ids[: index + 1]
-    return ids

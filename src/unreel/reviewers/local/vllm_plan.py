@@ -9,7 +9,7 @@ from typing import Any
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.safe_names import make_safe_file_name
-from unreel.reviewers.contract import MOST_EXHIBITS
+from unreel.reviewers.contract import MAX_CLIPS
 from unreel.reviewers.endpoint.model_families import RESIZED, match_model_family
 from unreel.reviewers.local.checkpoint import (
     ADAPTER,
@@ -30,9 +30,9 @@ from unreel.reviewers.local.checkpoint import (
 )
 
 LOOPBACK = "127.0.0.1"
-MOST_LENGTH = 32_768
+MAX_LENGTH = 32_768
 """Default maximum number of tokens of a question with its answer."""
-_MOST_IMAGES = 256
+_MAX_IMAGES = 256
 """Maximum number of frames of one clip that are sent as single images."""
 _DIGITS = 8
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -75,7 +75,7 @@ class VllmServerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """A model of a vLLM server: its name there, its input forms, and the units of its boxes."""
+    """A model of a vLLM server: name there, input forms, and the units of its boxes."""
 
     name: str
     """Name on the server; it begins with the family, which defines the accepted input."""
@@ -88,7 +88,7 @@ class ServedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VllmServerPlan:
-    """Plan of a vLLM server: its models, command-line arguments, environment and remarks."""
+    """Plan of a vLLM server: models, command-line arguments, environment and remarks."""
 
     family: FamilyName
     base: Path
@@ -224,7 +224,7 @@ def _find_box_space(
     if bounds is None:
         raise UnreadableSourceError(
             str(base),
-            f"its processor does not define the size limits of {form}",
+            f"the processor does not define the size limits of {form}",
             "Save the model's processor next to its weights",
         )
     if bounds == (rule.min_pixels, rule.max_pixels):
@@ -286,7 +286,7 @@ def _build_vllm_model_options(
     text = config.get("text_config")
     text = text if isinstance(text, Mapping) else config
     longest = text.get("max_position_embeddings") or config.get("max_position_embeddings")
-    longest = longest if isinstance(longest, int) and longest > 0 else MOST_LENGTH
+    longest = longest if isinstance(longest, int) and longest > 0 else MAX_LENGTH
     if settings.max_length is not None and settings.max_length > longest:
         raise InvalidSettingError(
             "--max-length", f"the model takes {longest} tokens at most", f"Give {longest} or less"
@@ -296,7 +296,7 @@ def _build_vllm_model_options(
         # `auto` converts float32 weights to half precision, which changes the answers.
         *("--dtype", dtype if dtype in {"float32", "float16", "bfloat16"} else "auto"),
         *("--load-format", "safetensors"),
-        *("--max-model-len", str(settings.max_length or min(longest, MOST_LENGTH))),
+        *("--max-model-len", str(settings.max_length or min(longest, MAX_LENGTH))),
         *("--generation-config", "vllm"),
         *(("--model-impl", "transformers") if family == "videollama3" else ()),
         *(("--tensor-parallel-size", str(settings.gpus)) if settings.gpus > 1 else ()),
@@ -305,8 +305,8 @@ def _build_vllm_model_options(
 
 
 def _build_vllm_media_options(forms: set[Form], family: FamilyName) -> Sequence[str]:
-    images = MOST_EXHIBITS * _MOST_IMAGES if "frames" in forms else 0
-    limits = {"image": images, "video": MOST_EXHIBITS if "video" in forms else 0}
+    images = MAX_CLIPS * _MAX_IMAGES if "frames" in forms else 0
+    limits = {"image": images, "video": MAX_CLIPS if "video" in forms else 0}
     written = ("--limit-mm-per-prompt", json.dumps(limits))
     if "video" not in forms:
         return written
@@ -348,7 +348,7 @@ def _build_served_name(family: FamilyName, name: str | None, folder: Path) -> st
     if name is not None and not _NAME.fullmatch(name):
         raise InvalidSettingError(
             SETTING,
-            f"{name[:40]!r} is no name of letters, digits, `.`, `_` and `-`",
+            f"{name[:40]!r} may contain only letters, digits, `.`, `_` and `-`",
             "Write --adapter NAME=FOLDER",
         )
     served = (

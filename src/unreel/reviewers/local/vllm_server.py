@@ -22,9 +22,9 @@ from unreel.reviewers.local.vllm_plan import VllmServerPlan, VllmServerSettings
 KEY = "VLLM_API_KEY"
 """Environment variable of the API key, for vLLM and for clients."""
 UP_S = 1800.0
-_LEAST = (0, 30)
+_MIN_VERSION = (0, 30)
 """Minimum release of vLLM; earlier releases have open security advisories."""
-_ALL_MARKS = (0, 32)
+_TIMED_VERSION = (0, 32)
 """First release that passes the timestamps of sent frames to the models of all three families."""
 _LOG = "vllm.log"
 VLLM_MODULE = "vllm.entrypoints.openai.api_server"
@@ -80,13 +80,13 @@ def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallati
     if version is None:
         raise InvalidSettingError(setting, f"{python} has no vLLM", _INSTALL)
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-    if numbers < _LEAST:
+    if numbers < _MIN_VERSION:
         raise InvalidSettingError(
             setting,
             f"{python} has vLLM {version}, which has known vulnerabilities",
             "Install vLLM 0.30 or later",
         )
-    if numbers < _ALL_MARKS and any("video" in model.forms for model in plan.models):
+    if numbers < _TIMED_VERSION and any("video" in model.forms for model in plan.models):
         raise InvalidSettingError(
             setting,
             f"{python} has vLLM {version}, which loses the instants of a video's frames",
@@ -119,8 +119,8 @@ def run_vllm_server(
     `tell` receives the server's log lines while it starts. Raise `MachineError` if the server
     exited, or did not start within the timeout.
     """
-    with tempfile.TemporaryDirectory(prefix="unreel-serve-") as room:
-        server = VllmServer(plan, installation, Path(room))
+    with tempfile.TemporaryDirectory(prefix="unreel-serve-") as folder_path:
+        server = VllmServer(plan, installation, Path(folder_path))
         try:
             server.wait_until_up(tell)
             yield server
@@ -131,9 +131,11 @@ def run_vllm_server(
 class VllmServer(ManagedServer):
     """A running vLLM server. The caller must stop it with `end`."""
 
-    def __init__(self, plan: VllmServerPlan, installation: VllmInstallation, room: Path) -> None:
+    def __init__(
+        self, plan: VllmServerPlan, installation: VllmInstallation, folder_path: Path
+    ) -> None:
         self._plan = plan
-        model = prepare_served_model_folder(plan, room)
+        model = prepare_served_model_folder(plan, folder_path)
         command = [
             str(installation.python),
             "-m",
@@ -143,7 +145,7 @@ class VllmServer(ManagedServer):
             *plan.arguments,
         ]
         environment = build_child_environment(plan.environment, plan.usual, keep=frozenset({KEY}))
-        super().__init__("vLLM", command, folder=room, log=_LOG, environment=environment)
+        super().__init__("vLLM", command, folder=folder_path, log=_LOG, environment=environment)
 
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
         """Wait until the server offers all models of the plan; `tell` receives its log lines.
@@ -173,14 +175,14 @@ class VllmServer(ManagedServer):
             connection.close()
 
 
-def prepare_served_model_folder(plan: VllmServerPlan, room: Path) -> Path:
+def prepare_served_model_folder(plan: VllmServerPlan, folder_path: Path) -> Path:
     """Return the model folder for the vLLM server: the original, or links with changed files."""
     if not plan.changed:
         return plan.base
-    folder = OutputDirectory(room)
+    folder = OutputDirectory(folder_path)
     for file in sorted(plan.base.iterdir()):
         if file.is_file() and file.name not in plan.changed:
             folder.link(file, f"model/{file.name}")
     for name, text in plan.changed.items():
         folder.write(f"model/{name}", text.encode())
-    return room / "model"
+    return folder_path / "model"

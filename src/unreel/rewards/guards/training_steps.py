@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unreel.media.fingerprint import HASH_WORDS
 from unreel.media.messages import N_PICKED
-from unreel.media.near_duplicates import MOST_BITS
+from unreel.media.near_duplicates import MAX_BITS
 
 LogRow = Mapping[str, Any]
 """One line of the log of `unreel reward serve`."""
@@ -123,7 +123,7 @@ def is_text_for_judge(text: str) -> bool:
 
 
 def count_duplicate_clips(fingerprints: Sequence[str]) -> int:
-    """Count clips that repeat an earlier one: median hashes within `MOST_BITS` of 256 bits."""
+    """Count clips that repeat an earlier one: median hashes within `MAX_BITS` of 256 bits."""
     decoded = [each for each in map(_decode_fingerprint, fingerprints) if each is not None]
     if not decoded:
         return 0
@@ -132,7 +132,7 @@ def count_duplicate_clips(fingerprints: Sequence[str]) -> int:
     for index in range(1, len(hashes)):
         earlier = hashes[:index]
         apart = np.bitwise_count(earlier ^ hashes[index]).sum(axis=-1, dtype=np.uint16)
-        n_repeats += bool((np.median(apart, axis=-1) <= MOST_BITS).any())
+        n_repeats += bool((np.median(apart, axis=-1) <= MAX_BITS).any())
     return n_repeats
 
 
