@@ -72,7 +72,7 @@ class RejectionReasonCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkCheckResult:
-    """Result of the check of a benchmark: its layout, columns, counts and unusable rows."""
+    """Result of the check of a benchmark: layout, columns, counts and unusable rows."""
 
     source: str
     layout: BenchmarkLayout

@@ -210,7 +210,7 @@ def join_answers_with_entries(
                 rejected.append(answer)
                 continue
             if not answer.name:
-                reason = "it names a question and no clip. Add the clip's name"
+                reason = "the row names a question and no clip. Add the clip's name"
                 rejected.append(Rejected(answer.key, reason))
                 continue
             if protocol is not None and answer.protocol not in {"", protocol}:

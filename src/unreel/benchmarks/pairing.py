@@ -101,7 +101,7 @@ def _iter_clip_pairs(
         if not entry.group:
             yield Rejected(entry.name, "no group, so the clip cannot be paired")
         elif known.label is not entry.label:
-            reason = f"its file equals that of {known.name!r} on the other side"
+            reason = f"the file equals that of {known.name!r} on the other side"
             yield Rejected(entry.name, reason)
         elif entry.label is Label.GENERATED:
             generated.append((entry, clip))
@@ -176,7 +176,7 @@ def _find_pair_by_name(name: str, by_name: dict[str, Entry]) -> PairedEntries | 
     ]
     if len(matches) > 1:
         raise InvalidValueError(
-            f"it can be cut at more than one {BETWEEN.strip()!r}. Rename the clips"
+            f"the name can be cut at more than one {BETWEEN.strip()!r}. Rename the clips"
         )
     return _build_paired_entries(*matches[0]) if matches else None
 
@@ -188,7 +188,7 @@ def _build_paired_entries(first_entry: Entry, second_entry: Entry) -> PairedEntr
         )
     if first_entry.group and second_entry.group and first_entry.group != second_entry.group:
         raise InvalidValueError(
-            f"its clips show {first_entry.group!r} and {second_entry.group!r}. Pair clips of one group"
+            f"the clips show {first_entry.group!r} and {second_entry.group!r}. Pair clips of one group"
         )
     pair = Pair(
         *(compute_placeholder_clip_id("entry", entry.name) for entry in (first_entry, second_entry))

@@ -18,7 +18,7 @@ from unreel.core.span import convert_to_microseconds
 from unreel.protocols.protocol import Protocol, get_protocol
 
 _UNKNOWN_US = 1
-"""Placeholder for the duration of an unreadable clip: its rows are failures and do not use it."""
+"""Placeholder for the duration of an unreadable clip, whose rows are failures and do not use it."""
 
 
 class ClipWithId(typing.Protocol):

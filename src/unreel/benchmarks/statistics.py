@@ -37,7 +37,7 @@ def build_no_usable_entry_error(
         problem = f"none of its {n_rejected:,} rows can be used"
         return UnreadableSourceError(source, problem, f"The first is {rejected[0]}")
     remedy = "Add a row for each clip, or name the folder or table that holds them"
-    return UnreadableSourceError(source, "it contains no clip", remedy)
+    return UnreadableSourceError(source, "the benchmark contains no clip", remedy)
 
 
 def build_unknown_split_error(split: str, known: Collection[str]) -> UnreelError:
@@ -71,7 +71,7 @@ def build_no_matching_answer_error(
     """Build the error for answers of which no name, listed in `unknown`, is one of `names`."""
     if not unknown:
         remedy = "Write a row with `name` and `text` for each clip"
-        return UnreadableSourceError(source, "it contains no answer", remedy)
+        return UnreadableSourceError(source, "the file contains no answer", remedy)
     first = unknown[0]
     close = difflib.get_close_matches(first, names[:_LOOKED_THROUGH], n=1)
     hint = f"Did you mean {close[0]!r}? " if close else ""

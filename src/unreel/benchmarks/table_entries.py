@@ -194,7 +194,7 @@ def parse_declared_facts(row: Cells, mapping: FieldColumnMapping) -> DeclaredFac
 
 
 def get_row_name(row: Cells, mapping: FieldColumnMapping, *, number: int) -> str:
-    """Return a printable name for a row that may be damaged: its name, its file name or its number."""
+    """Return a printable name for a row that may be damaged: the name, the file name or the number."""
     for field in ("name", "location"):
         cell = mapping.cell(row, field)
         if isinstance(cell, str | int) and not cells.is_blank_cell(cell):

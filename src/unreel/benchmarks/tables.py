@@ -66,7 +66,7 @@ def read_parquet_rows(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
                 yield row
             following = reply.header["next"]
             if following is not None and not (isinstance(following, int) and following > first):
-                raise UnreadableSourceError(str(path), "its rows do not advance", _REMEDY)
+                raise UnreadableSourceError(str(path), "the rows do not advance", _REMEDY)
             first = following
 
 
@@ -89,7 +89,7 @@ def _run_task(task: str, path: Path, request: Mapping[str, Any]) -> TaskReplyPay
     if reply.reason in _BEYOND_LIMITS:
         raise UnreadableSourceError(
             str(path),
-            f"its rows need more than {LIMITS.memory_mb} MiB or {LIMITS.seconds:g} s",
+            f"the rows need more than {LIMITS.memory_mb} MiB or {LIMITS.seconds:g} s",
             "Write it again with shorter cells, or split it",
         )
     raise UnreadableSourceError(str(path), f"not a Parquet file: {reply.detail}", _REMEDY)
@@ -250,7 +250,7 @@ def _read_csv_header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]
     if len(columns) == 1 and (between := set(columns[0]) & set(",;\t")):
         raise UnreadableSourceError(
             str(path),
-            f"its first row is one cell, {columns[0][:CELL_SHOWN]!r}",
+            f"the first row is one cell, {columns[0][:CELL_SHOWN]!r}",
             f"Put {'tabs' if path.suffix.lower() == '.tsv' else 'commas'} in place of {min(between)!r}",
         )
     if len(columns) > COLUMNS:

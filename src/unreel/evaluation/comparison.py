@@ -181,7 +181,7 @@ def _compare_reviewer_pair(
                 clips = "+".join(list_subject_clips(first.rows[i].subject))
                 raise InvalidSettingError(
                     _RUNS,
-                    f"they have different ground truths for the clip {clips}",
+                    f"the runs have different ground truths for the clip {clips}",
                     "Compare runs over one version of a benchmark",
                 )
     ours, theirs = _mask_outcomes(first, pairing.ours), _mask_outcomes(second, pairing.theirs)

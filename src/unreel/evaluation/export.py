@@ -62,7 +62,7 @@ COLUMNS: Mapping[str, str] = {
 }
 """Columns in order, with their Arrow types. `status` is answered, failed or not-asked; `label` is real
 or generated, empty for a pair; `truth` and `verdict` are JSON, nested in JSONL and text elsewhere; `correct` is
-empty if there is no answer that can be read."""
+empty without an answer that can be read."""
 _NESTED = ("truth", "verdict")
 _VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
 _LOOK = 512

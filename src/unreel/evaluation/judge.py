@@ -80,9 +80,7 @@ class JudgeRuling:
 
     def __post_init__(self) -> None:
         if (self.score is None) != bool(self.why) or self.score not in (None, *_SCORES):
-            raise InvalidValueError(
-                f"a ruling is 0, 0.5 or 1, or says why it is none, got {self}. Parse it first"
-            )
+            raise InvalidValueError(f"score must be 0, 0.5 or 1, or None with a reason, got {self}")
 
     @property
     def is_settled(self) -> bool:

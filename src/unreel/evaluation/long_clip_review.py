@@ -25,7 +25,7 @@ from unreel.reviewers.factory import ReviewerWithPrices
 
 Segments = tuple[LocatedSegment, ...]
 AskWindow = Callable[[TimeSpan], Awaitable[Segments | None]]
-"""Async function that asks about one window; it returns `None` if there is no readable answer."""
+"""Async function that asks about one window; it returns `None` without a readable answer."""
 
 LONG_US = 60_000_000
 """Length in microseconds above which a clip is searched in windows."""
@@ -33,7 +33,7 @@ SUPPRESSED = 0.5
 """Threshold of tIoU: of two segments that overlap at least that much, only the more confident one is kept."""
 _FINEST_US = 100_000
 _FINE_PART = 8
-"""Divisor of a segment's length: its ends are precise enough if the distance of frames is at most the result."""
+"""Divisor of a segment's length: the ends are precise enough if the distance of frames is at most the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

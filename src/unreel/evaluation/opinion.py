@@ -20,7 +20,7 @@ class Opinion(AskedQuestionResult):
     """Opinion of one reviewer about one clip: the question, the input, the reply and its verdict."""
 
     verdict: Verdict | None
-    """Verdict parsed from the reply; `None` if there is no reply."""
+    """Verdict parsed from the reply; `None` without a reply."""
 
     @property
     def clip_input(self) -> ClipInput | None:
@@ -57,18 +57,18 @@ class Opinion(AskedQuestionResult):
 
     @property
     def problem(self) -> str | None:
-        """Return the reason why there is no verdict; `None` if there is one."""
+        """Return the reason for a missing verdict; `None` if there is one."""
         if isinstance(self.outcome, Failure):
             return sanitise_line(str(self.outcome))
         if self.verdict is None or self.is_readable:
             return None
         if self.is_refusal:
-            return "it refused to answer; its text is shown as it came"
+            return "the reviewer refused to answer; the text is shown as it came"
         part = self.decision
         reason = part.reason.value if isinstance(part, Unparsed) else ""
         return (
-            f"the answer could not be read: its {self.wording.decides} is {reason}; "
-            "its text is shown as it came"
+            f"the answer could not be read: the {self.wording.decides} is {reason}; "
+            "the text is shown as it came"
         )
 
     @property

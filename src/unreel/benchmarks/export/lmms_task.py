@@ -20,7 +20,7 @@ from unreel.protocols.presentation import split_prompt_at_clips
 
 
 class LmmsTask:
-    """An exported lmms-eval task: its questions, messages and metrics."""
+    """An exported lmms-eval task: questions, messages and metrics."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -163,7 +163,7 @@ FRAMES = "frames"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkExportResult:
-    """Result of the export of a benchmark: its folder, and counts of written and rejected questions."""
+    """Result of the export of a benchmark: the folder, and counts of written and rejected questions."""
 
     folder: Path
     n_questions: int

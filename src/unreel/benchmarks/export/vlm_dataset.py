@@ -22,7 +22,7 @@ SCORES = "_unreel.json"
 
 
 class VlmDataset:
-    """An exported VLMEvalKit data set: its messages and metrics."""
+    """An exported VLMEvalKit data set: messages and metrics."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

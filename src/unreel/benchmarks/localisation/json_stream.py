@@ -78,7 +78,7 @@ class _JsonTextStream:
         self._decoder = json.JSONDecoder()
 
     def peek(self) -> str:
-        """Return the next character of the file that is no blank, without consuming it; "" at the end."""
+        """Return the next character of the file that is not blank, without consuming it; "" at the end."""
         while True:
             while self._at < len(self._text):
                 if self._text[self._at] not in _BLANKS:

@@ -1,4 +1,4 @@
-"""Result of a review: its summary in one sentence, and a JSON document with the page's content."""
+"""Result of a review: a summary in one sentence, and a JSON document with the page's content."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
