@@ -180,8 +180,8 @@ class EvalRun:
         usable = (e for e in stats.watch(benchmark) if recipe.split in {None, e.split})
         chosen: Iterator[Entry] = itertools.islice(usable, recipe.limit)
         if recipe.limit is not None and recipe.choice == "balanced":
-            choice = sample_balanced_entries(usable, recipe.limit, seed=recipe.seed)
-            stats.drawn, chosen = choice.drawn, iter(choice.entries)
+            sample, stats.drawn = sample_balanced_entries(usable, recipe.limit, seed=recipe.seed)
+            chosen = iter(sample)
         first = next(chosen, None)
         if first is None:
             raise stats.nothing(str(self.benchmark_path), recipe.split)
@@ -316,6 +316,13 @@ def evaluate(
         part: str, rows: Iterable[Row], stage: Stage, *, retry: Collection[str], **options: Any
     ) -> JobRunSummary:
         on_step = partial(callbacks.on_step, part)
+        notes = [ESTIMATE_NOTE]
+
+        def note_and_report(progress: Progress) -> None:
+            if notes and progress.totals.get(ESTIMATED):
+                callbacks.on_note(notes.pop())
+            on_step(progress)
+
         return run_stages(
             rows,
             [stage],
@@ -325,7 +332,7 @@ def evaluate(
             pace=pace,
             add_up=add_row_costs,
             on_due=partial(callbacks.on_due, part),
-            on_progress=_note_estimated_costs(on_step, callbacks.on_note),
+            on_progress=note_and_report,
             observe=lambda step, n_rows: callbacks.observe(f"{part}-{step}", n_rows),
             **options,
         )
@@ -697,17 +704,3 @@ def _add_earlier_question_costs(
         }
     for question in questions:
         yield question | paid.get(question["key"], {})
-
-
-def _note_estimated_costs(
-    on_progress: Callable[[Progress], None], on_note: Callable[[str], None]
-) -> Callable[[Progress], None]:
-    """Return a progress callback that also calls `on_note` once, at the first estimated cost."""
-    notes = [ESTIMATE_NOTE]
-
-    def note_and_report(progress: Progress) -> None:
-        if notes and progress.totals.get(ESTIMATED):
-            on_note(notes.pop())
-        on_progress(progress)
-
-    return note_and_report
