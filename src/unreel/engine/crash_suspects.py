@@ -143,7 +143,9 @@ class IsolatedProcess:
             pipe.close()
         if done is not None:
             return done
-        return WorkerCrash(_format_exit_status(process.exitcode), began=messages == [_BEGAN])
+        code = process.exitcode
+        how = f"exit code {code}" if code is None or code >= 0 else signal.Signals(-code).name
+        return WorkerCrash(how, began=messages == [_BEGAN])
 
 
 def _receive_child_messages(pipe: Any) -> tuple[list[str], Row | None]:
@@ -173,9 +175,3 @@ def _exit_when_driver_ends() -> None:
     if driver is not None:
         connection.wait([driver.sentinel])
         os._exit(1)
-
-
-def _format_exit_status(code: int | None) -> str:
-    if code is not None and code < 0:
-        return signal.Signals(-code).name
-    return f"exit code {code}"

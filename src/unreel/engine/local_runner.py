@@ -137,14 +137,11 @@ class _LocalJob:
             except UnreelError as error:
                 self._source_error, self._rows = error, iter(())
                 return
-            self._dispatch(row, group)
-
-    def _dispatch(self, row: Row, group: asyncio.TaskGroup) -> None:
-        if self._ledger.is_suspect(format_start_log_item(row)):
-            self._suspects.add(row)
-            self._workers[0].leave()
-            return
-        group.create_task(self._walk(row))
+            if self._ledger.is_suspect(format_start_log_item(row)):
+                self._suspects.add(row)
+                self._workers[0].leave()
+            else:
+                group.create_task(self._walk(row))
 
     async def _walk(self, row: Row) -> None:
         """Run `row` through all stages into the sink; the caller holds a permit of the first worker."""

@@ -244,10 +244,13 @@ class _IsolatedActor:
         except ray.exceptions.RayTaskError:
             raise  # The worker is alive: the error is a bug, or an error of a stage's `setup`.
         except ray.exceptions.RayError as error:
-            return WorkerCrash(
-                (f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"),
-                began=self._began(),
-            )
+            began = True
+            try:
+                ray.get(self._ready)
+            except ray.exceptions.RayError:
+                began = False
+            line = str(error).strip().partition("\n")[0]
+            return WorkerCrash(f"{type(error).__name__}: {line}", began=began)
         else:
             return row
         finally:
@@ -255,13 +258,6 @@ class _IsolatedActor:
 
     def end(self) -> None:
         ray.kill(self._actor)
-
-    def _began(self) -> bool:
-        try:
-            ray.get(self._ready)
-        except ray.exceptions.RayError:
-            return False
-        return True
 
 
 class _StartLogActor:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -190,19 +190,14 @@ class LanceTable:
         slots = index.candidates(list(wanted))
         with self.reading():
             for batch in index.take(dataset, slots, columns):
-                matching = self._own_rows(batch, wanted)
+                own = [key in wanted for key in self._columns_of(batch.select(["key"]))["key"]]
+                # Without hash collisions.
+                matching = batch if all(own) else batch.filter(pa.array(own))
                 yield from (
                     _iter_column_rows(self._columns_of(matching))
                     if columns is not None
                     else self._whole_rows(matching)
                 )
-
-    def _own_rows(self, batch: Any, wanted: Collection[str]) -> Any:
-        """Return the rows of `batch` whose key is in `wanted`, without hash collisions."""
-        keys = self._columns_of(batch.select(["key"]))["key"]
-        if all(key in wanted for key in keys):
-            return batch
-        return batch.filter(pa.array([key in wanted for key in keys]))
 
     def key_index(self, dataset: Any) -> KeyIndex:
         """Return the key index of `dataset`, a version of this table; only new parts are read."""

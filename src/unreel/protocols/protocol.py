@@ -72,6 +72,14 @@ EVEN = 0.5
 """Probability of generated above which an answer is that the clip is generated."""
 
 
+def _return_no_details(_verdict: object) -> tuple[tuple[str, str], ...]:
+    return ()
+
+
+def _return_no_answer(_truth: object, _prompt: str, _space: BoxSpace | None) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolTexts(Generic[TruthT, VerdictT]):
     """Functions of a protocol that format verdicts for display, and answers to its prompts."""
@@ -85,11 +93,11 @@ class ProtocolTexts(Generic[TruthT, VerdictT]):
     phrase: Callable[[Sequence[float], str], str]
     """Function that writes an answer in the form that a named prompt requests, from the probability of
     generated of each shown clip."""
-    details: Callable[[VerdictT], Iterable[tuple[str, str]]] = lambda _verdict: ()
+    details: Callable[[VerdictT], Iterable[tuple[str, str]]] = _return_no_details
     """Function that yields the further parts of a verdict as name and text, also unreadable parts."""
     teaches: frozenset[str] = frozenset()
     """Names of the prompts whose answers follow from a ground truth; the others ask for parts that it lacks."""
-    write: Callable[[TruthT, str, BoxSpace | None], str] = lambda _truth, _prompt, _space: ""
+    write: Callable[[TruthT, str, BoxSpace | None], str] = _return_no_answer
     """Function that writes the complete training answer to a named prompt, for `teach`."""
 
     def teach(self, truth: TruthT, prompt: str, space: BoxSpace | None) -> str:

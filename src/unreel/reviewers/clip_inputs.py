@@ -30,8 +30,12 @@ def build_clip_input(
     Return a failure if the file cannot be decoded, or if `condition` cannot be satisfied. The
     clip's bytes are read from `file`.
     """
-    if reason := _explain_unsupported_condition(condition, wants):
-        return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {reason}")
+    if condition.audio == "on" and InputKind.SOUND not in wants:
+        detail = "not asked: the reviewer takes no sound"
+        return Failure(FailureReason.REQUEST_REJECTED, detail)
+    if condition.max_pixels is not None and InputKind.CLIP in wants:
+        detail = "not asked: the frames of a whole file cannot be scaled down"
+        return Failure(FailureReason.REQUEST_REJECTED, detail)
     frames: tuple[ShownFrame, ...] = ()
     if InputKind.FRAMES in wants:
         sampled = sample_shown_frames(
@@ -56,15 +60,6 @@ def build_clip_input(
         container = clip.facts.container
         file_bytes = WholeClip(file.read_bytes(), _MIME.get(container, "application/octet-stream"))
     return ClipInput(clip=clip, frames=frames, sound_wav=sound_wav, whole=file_bytes)
-
-
-def _explain_unsupported_condition(condition: Condition, wants: frozenset[InputKind]) -> str:
-    """Return why a reviewer that takes the input kinds `wants` cannot answer under `condition`; "" if it can."""
-    if condition.audio == "on" and InputKind.SOUND not in wants:
-        return "the reviewer takes no sound"
-    if condition.max_pixels is not None and InputKind.CLIP in wants:
-        return "the frames of a whole file cannot be scaled down"
-    return ""
 
 
 OpenFile = Callable[[str], AbstractContextManager[Path]]
