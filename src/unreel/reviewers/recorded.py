@@ -177,7 +177,7 @@ def _iter_request_keys(request: ReviewRequest) -> Iterator[str]:
     paths = [clip.location.split("/") for clip in clips]
     # The ends of the paths, longest first: `a/b.mp4`, `b.mp4`.
     ends = [["/".join(filter(None, parts[-n:])) for parts in paths] for n in range(_DEEPEST, 0, -1)]
-    named = [[request.name], [clip.id for clip in clips], *ends]
+    named: list[list[str]] = [[request.name], [clip.id for clip in clips], *ends]
     joined = [between.join(names) for names in named for between in (BETWEEN, "+")]
     for protocol in (request.instrument.protocol, ""):
         for name in dict.fromkeys(joined):
