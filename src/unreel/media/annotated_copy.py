@@ -52,7 +52,7 @@ def iter_annotated_copy(
     aspect = _read_pixel_aspect(file, max_pixels=max_pixels)
     sound = _SoundReader(file, from_s=timeline.first_at_s, max_pixels=max_pixels)
     pictures = _iter_visible_frames(
-        _open_independent_reader(file), timeline, aspect=aspect, max_pixels=max_pixels
+        cast("BinaryIO", _SharedFileReader(file)), timeline, aspect=aspect, max_pixels=max_pixels
     )
     first = next(pictures)
     height, width, _ = first[1].shape
@@ -139,16 +139,12 @@ class _SharedFileReader:
         return self._at
 
 
-def _open_independent_reader(file: BinaryIO) -> BinaryIO:
-    return cast("BinaryIO", _SharedFileReader(file))
-
-
 class _SoundReader:
     """Reader of a clip's stereo sound from the time `from_s`; it stops at the first damaged part."""
 
     def __init__(self, file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> None:
         self._parts = _iter_stereo_samples(
-            _open_independent_reader(file), from_s=from_s, max_pixels=max_pixels
+            cast("BinaryIO", _SharedFileReader(file)), from_s=from_s, max_pixels=max_pixels
         )
         self._left = np.empty((0, CHANNELS), np.int16)
         self._done = 0

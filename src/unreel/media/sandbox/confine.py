@@ -1,5 +1,6 @@
 """Confinement of a child before it reads a file: it drops rights and limits its resources."""
 
+import contextlib
 import ctypes
 import errno
 import math
@@ -121,10 +122,16 @@ class ConfinementLayers:
 
 def detect_confinement_layers() -> ConfinementLayers:
     """Detect the confinement layers of this machine and measure the memory of this process."""
+    syscall_filter = None
+    with contextlib.suppress(ImportError, RuntimeError):  # RuntimeError if libseccomp is missing
+        import pyseccomp
+
+        if "Seccomp" in _read_status_fields():
+            syscall_filter = build_sandbox_syscall_filter(pyseccomp)
     return ConfinementLayers(
         libc=ctypes.CDLL(None, use_errno=True),
         landlock_abi=_get_landlock_abi(),
-        syscall_filter=_find_syscall_filter(),
+        syscall_filter=syscall_filter,
         **_measure_memory_sizes(),
     )
 
@@ -244,14 +251,6 @@ def _get_landlock_abi() -> int:
         return int(landlock_abi_version())
     except LandlockError:
         return 0
-
-
-def _find_syscall_filter() -> Any | None:
-    try:
-        import pyseccomp
-    except (ImportError, RuntimeError):  # RuntimeError if libseccomp itself is missing.
-        return None
-    return build_sandbox_syscall_filter(pyseccomp) if "Seccomp" in _read_status_fields() else None
 
 
 def _call_prctl(libc: ctypes.CDLL, option: int, value: int) -> None:
