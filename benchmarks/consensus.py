@@ -18,11 +18,16 @@ from typing import Final
 
 import numpy as np
 
+from opinions import UnstoredOpinion
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.consensus.consensus import compute_consensus
-from unreel.annotation.consensus.outcome import ConsensusMethod, ConsensusRule, SettledTask
+from unreel.annotation.consensus.outcome import (
+    ConsensusMethod,
+    ConsensusRule,
+    SettledTask,
+    get_categorical_answer,
+)
 from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.opinion import UnstoredOpinion, get_categorical_answer
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.judgement import Label

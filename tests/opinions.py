@@ -1,13 +1,13 @@
 """Made-up tasks and opinions, and strategies that draw them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from hypothesis import strategies as st
 
 from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy
 from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
-from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.box import Box
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Rating
@@ -15,6 +15,16 @@ from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 
 N_FRAMES = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnstoredOpinion:
+    """An opinion that is not stored in a ledger."""
+
+    annotator: str
+    task: AnnotationTask
+    value: AnyValue
+    submitted_us: int = 0
 
 
 def task(name: str = "a", *, known: AnyValue | None = None) -> AnnotationTask:

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from unreel import ClipInput, Failure, InputKind, Reply, ReviewRequest
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 FAKE = (
     "FAKE<coordinates>[48, 32, 96, 64]</coordinates><start_time>0.25</start_time>"

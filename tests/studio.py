@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from postgres import Postgres
-from unreel.annotation.studio.server import LabelStudioServer
-from unreel.annotation.studio.settings import (
+from unreel.annotation.studio.client import (
     CLIPS,
     LabelStudioConnection,
     LabelStudioServerSettings,
     load_studio_secrets,
     store_studio_connection,
 )
+from unreel.annotation.studio.server import LabelStudioServer
 
 _BESIDE = Path(sys.prefix).parent / "studio" / "bin" / "label-studio"
 """Where .ci/run puts it: an environment of its own beside the one of the tests."""

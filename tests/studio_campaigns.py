@@ -20,6 +20,7 @@ from unreel.annotation.campaign import (
     Campaign,
     TaskAssignment,
 )
+from unreel.annotation.campaign_push import AssignmentPushRequest
 from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
 from unreel.annotation.interfaces.screens import AnnotationScreen, get_annotation_screen
 from unreel.annotation.judgements import (
@@ -32,11 +33,13 @@ from unreel.annotation.judgements import (
     VoteAnswer,
 )
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
+from unreel.annotation.studio.client import (
+    LabelStudioClient,
+    LabelStudioConnection,
+    iter_studio_project_tasks,
+)
 from unreel.annotation.studio.projects import read_stored_projects
-from unreel.annotation.studio.push import AssignmentPushRequest
 from unreel.annotation.studio.server import create_annotator_accounts, read_account_passwords
-from unreel.annotation.studio.settings import LabelStudioConnection
 from unreel.core.box import Box
 from unreel.core.content_ids import digest
 from unreel.core.judgement import Label, Rating

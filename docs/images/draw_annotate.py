@@ -20,15 +20,15 @@ from playwright.sync_api import sync_playwright
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.interfaces.screens import get_annotation_screen
-from unreel.annotation.studio.client import LabelStudioClient
-from unreel.annotation.studio.server import find_label_studio_program, start_label_studio
-from unreel.annotation.studio.settings import (
+from unreel.annotation.studio.client import (
     CLIPS,
     LEAD,
+    LabelStudioClient,
     LabelStudioConnection,
     LabelStudioServerSettings,
     load_studio_secrets,
 )
+from unreel.annotation.studio.server import find_label_studio_program, start_label_studio
 from unreel.media.render import NormalisedClipFormat, normalise_clip
 
 HERE: Final = Path(__file__).parent

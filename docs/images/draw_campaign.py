@@ -31,10 +31,10 @@ from unreel.annotation.judgements import (
     SubmissionQuarantine,
     TraceAnswer,
 )
-from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.annotation.publishing.publishable_campaign import (
     build_annotator_scoring_input,
     build_publishable_campaign,
+    score_annotators,
 )
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box

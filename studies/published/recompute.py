@@ -86,7 +86,6 @@ class FigureCheck:
 
     @property
     def reproduced(self) -> int:
-        """Return the number of printed figures that the recalculation gives."""
         return self.total - len(self.misprints)
 
 
@@ -206,22 +205,16 @@ REAL = "Real"
 VEO = "Veo-3.1-fast ImgText2Vid"
 ROTATED = (12, 13, 14, 15)
 COUNT_TABLES = {
-    name: number
-    for number, name in enumerate(
-        [
-            "Qwen3-VL-8B",
-            "Qwen3-VL-235B-A22B",
-            "Qwen2.5-VL-72B",
-            "GPT-5",
-            "Qwen3-VL-30B-A3B",
-            "GLM-4.5V",
-            "Gemini-2.5-Pro",
-            "Gemini-2.5-Flash",
-            "GPT-4o",
-            "GPT-4o-mini",
-        ],
-        start=6,
-    )
+    "Qwen3-VL-8B": 6,
+    "Qwen3-VL-235B-A22B": 7,
+    "Qwen2.5-VL-72B": 8,
+    "GPT-5": 9,
+    "Qwen3-VL-30B-A3B": 10,
+    "GLM-4.5V": 11,
+    "Gemini-2.5-Pro": 12,
+    "Gemini-2.5-Flash": 13,
+    "GPT-4o": 14,
+    "GPT-4o-mini": 15,
 }
 """Number of the table with the answer counts of each reviewer of table 2."""
 COLUMNS = {
@@ -265,7 +258,6 @@ class AnswerCounts:
 
     @property
     def said_real(self) -> int:
-        """Return the number of valid answers that say real."""
         return self.valid - self.said_fake
 
     def __str__(self) -> str:
@@ -302,7 +294,6 @@ class TableLine:
 
     @property
     def mean(self) -> Fraction:
-        """Return the unrounded mean of the printed cells."""
         return sum(map(Fraction, self.cells.values()), Fraction()) / len(self.cells)
 
 
@@ -343,12 +334,10 @@ class PrintedCell:
 
     @property
     def name(self) -> str:
-        """Return the position of the cell in its table: line and column."""
         return f"{self.line}, {self.column}"
 
     @property
     def formula(self) -> str:
-        """Return the formula of the cell with its numbers."""
         if self.real is None:
             return f"100 x {self.fake.said_fake}/{self.fake.valid}"
         above = f"({self.real.said_real} + {self.fake.said_fake})"
@@ -378,11 +367,8 @@ def list_cells(table: str, tables: CountTables) -> list[PrintedCell]:
             number = COUNT_TABLES.get(reviewer, 0)
             counts = tables.get(number, {})
             if creator in counts:
-                real = counts[REAL] if is_pooled else None
-                cell = PrintedCell(
-                    line.name, column, printed, number, creator, real, counts[creator]
-                )
-                cells.append(cell)
+                real, fake = counts[REAL] if is_pooled else None, counts[creator]
+                cells.append(PrintedCell(line.name, column, printed, number, creator, real, fake))
     return cells
 
 
@@ -422,7 +408,13 @@ def explain_cell(cell: PrintedCell, tables: CountTables) -> Explanation:
             if cell.value(swapped) == cell.printed:
                 because = f"{swapped}, with the total of {source}, gives the printed {cell.printed}"
                 return Cause.SWAPPED_TOTALS, because
-    near = list(_iter_near_counts(cell.fake))
+    # Counts that differ by one or two answers, nearest first.
+    steps = [
+        (a, b) for a, b in itertools.product(range(-2, 3), repeat=2) if abs(a) + abs(b) in (1, 2)
+    ]
+    steps.sort(key=lambda step: abs(step[0]) + abs(step[1]))
+    near = [AnswerCounts(cell.fake.valid + b, cell.fake.said_fake + a) for a, b in steps]
+    near = [counts for counts in near if 0 <= counts.said_fake <= counts.valid]
     for counts in near:
         if cell.value(counts) == cell.printed:
             because = f"{counts} instead of {cell.fake} gives the printed {cell.printed}"
@@ -432,18 +424,8 @@ def explain_cell(cell: PrintedCell, tables: CountTables) -> Explanation:
     return cause, f"{because}; the nearest counts, {nearest}, give {cell.value(nearest)}"
 
 
-def _iter_near_counts(counts: AnswerCounts) -> Iterator[AnswerCounts]:
-    """Yield counts that differ from `counts` by one or two answers, nearest first."""
-    steps = [(fake, valid) for fake in range(-2, 3) for valid in range(-2, 3)]
-    for fake, valid in sorted(steps, key=lambda step: abs(step[0]) + abs(step[1])):
-        near = AnswerCounts(counts.valid + valid, counts.said_fake + fake)
-        if abs(fake) + abs(valid) in (1, 2) and 0 <= near.said_fake <= near.valid:
-            yield near
-
-
 def _explain_by_size(printed: Decimal, calculated: Decimal) -> Explanation:
-    distance = abs(printed - calculated)
-    if distance == Decimal("0.50"):
+    if (distance := abs(printed - calculated)) == Decimal("0.50"):
         return Cause.HALF_POINT_OFF, f"{printed} against {calculated}"
     return Cause.ERROR_OF_PRINT, f"It is {distance} off"
 
@@ -528,45 +510,30 @@ def iter_human_scores() -> Iterator[Figure]:
             )
 
 
-def iter_human_clip_counts() -> Iterator[Figure]:
-    """Yield the number of real clips shown to people: 30 in the text, against table 16."""
-    (real,) = {real for _, real, _, _ in read_human_counts()}
-    evidence = f"The scores follow from {real.said_real} of {real.valid}"
-    yield (
-        "Human, real clips",
-        "real clips of table 16",
-        Decimal(real.valid),
-        Decimal(30),
-        lambda: (Cause.TEXT_AGAINST_TABLE, f"{evidence}, and from no whole count of 30"),
-    )
-
-
-# VideoRealBench
-
-
-def count_untied_pairs(clips_by_score: Sequence[int]) -> int:
-    """Count the pairs of clips with different scores: all pairs minus ties."""
-    return comb(sum(clips_by_score), 2) - sum(comb(clips, 2) for clips in clips_by_score)
-
-
-def iter_pair_counts() -> Iterator[Figure]:
-    """Yield VideoRealBench's number of pairs of clips with different scores, from its scores."""
-    pairs = count_untied_pairs((3, 7, 10, 6, 4))  # clips with the score 1, 2, 3, 4 and 5
-    yield (
-        "ordered pairs",
-        "30 x 29 / 2 less the ties",
-        Decimal(pairs),
-        Decimal(345),
-        lambda: (Cause.UNEXPLAINED, "The scores give another number"),
-    )
-
-
 def check_published_figures(tables: CountTables | None = None) -> dict[str, FigureCheck]:
     """Return all checks by name; `tables` replaces the printed counts of Video Reality Test."""
     tables = read_count_tables() if tables is None else tables
     reviewers, creators = (read_table_lines(f"reality_{x}") for x in ("reviewers", "creators"))
     of_table_2 = list_cells("reality_reviewers", tables)
     of_table_3 = list_cells("reality_creators", tables)
+    (n, n_real) = {(real.said_real, real.valid) for _, real, _, _ in read_human_counts()}.pop()
+    because = f"The scores follow from {n} of {n_real}, and from no whole count of 30"
+    human_clips = (
+        "Human, real clips",
+        "real clips of table 16",
+        Decimal(n_real),
+        Decimal(30),
+        lambda: (Cause.TEXT_AGAINST_TABLE, because),
+    )
+    clips_by_score = (3, 7, 10, 6, 4)  # VideoRealBench's clips with the score 1 to 5
+    n_pairs = comb(sum(clips_by_score), 2) - sum(comb(clips, 2) for clips in clips_by_score)
+    ordered_pairs = (
+        "ordered pairs",
+        "30 x 29 / 2 less the ties",
+        Decimal(n_pairs),
+        Decimal(345),
+        lambda: (Cause.UNEXPLAINED, "The scores give another number"),
+    )
     mean = "unweighted mean of the printed cells of the line"
     place = "place of the unrounded mean; a line with audio bears the rank of the one without"
     checks = (
@@ -599,14 +566,12 @@ def check_published_figures(tables: CountTables | None = None) -> dict[str, Figu
             "VRT human table", "50 (real right / real + fake right / fake)", iter_human_scores()
         ),
         compare(
-            "VRT human clips",
-            "real clips in the text = real clips of table 16",
-            iter_human_clip_counts(),
+            "VRT human clips", "real clips in the text = real clips of table 16", [human_clips]
         ),
         compare(
             "VRB pairs",
             "30 x 29 / 2 less the ties of 3, 7, 10, 6 and 4 clips = 345",
-            iter_pair_counts(),
+            [ordered_pairs],
         ),
     )
     return {check.name: check for check in checks}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from opinions import rated, said, task, trace, traced
+from opinions import UnstoredOpinion, rated, said, task, trace, traced
 from unreel.annotation.agreement import (
     AgreementMetric,
     measure_annotator_agreement,
@@ -11,7 +11,6 @@ from unreel.annotation.agreement import (
 )
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.judgement import Label
 from unreel.core.trace import Category

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from synthesise import ClipRecipe, synthesise
-from unreel import ClipInput, Failure, InputKind, Reply, ReviewRequest
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 EXTRAS = ("cv2", "lance", "obstore", "onnxruntime", "pandas", "pdqhash", "pyarrow", "rapidocr")
 EXTRAS = (*EXTRAS, "alembic", "ray", "sklearn", "sqlalchemy", "transformers")

@@ -11,10 +11,13 @@ import pytest
 from rich.console import Console
 
 import unreel
-from unreel import Condition, Estimate, FailureReason, Reply
 from unreel.api import runs_job
 from unreel.api.runs_job import show_progress
+from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.estimate import Estimate
+from unreel.core.failure import FailureReason
+from unreel.core.question import Condition
 
 Evaluate = Callable[..., unreel.Run]
 

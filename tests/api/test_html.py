@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import unreel
-from unreel import Coverage, Instrument, Metric, Scorecard, Unmeasured
+from unreel.core.estimate import Coverage, Metric, Scorecard, Unmeasured
+from unreel.core.question import Instrument
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x1b[31m"
 TAGS = {"caption", "div", "figcaption", "figure", "img", "table", "tbody", "td", "th"}

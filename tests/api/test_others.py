@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import unreel
-from unreel import Failure, FailureReason
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
+from unreel.core.failure import Failure, FailureReason
 
 REAL = "<answer>1</answer>"
 

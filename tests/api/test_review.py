@@ -12,9 +12,13 @@ import pytest
 
 import unreel
 from pace import slowness
-from unreel import Condition, FailureReason, Label, Reply, TraceVerdict
 from unreel.api.review import run_coroutine_blocking
+from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
+from unreel.core.failure import FailureReason
+from unreel.core.judgement import Label
+from unreel.core.question import Condition
+from unreel.core.verdict import TraceVerdict
 
 FAKE = (
     "FAKE<coordinates>[48, 32, 96, 64]</coordinates><start_time>0.25</start_time>"

@@ -139,7 +139,7 @@ def test_nothing_is_printed_but_through_the_doors_that_make_text_plain() -> None
     # The client of the reward service runs in the environment of a trainer, without this package.
     assert found.keys() == {
         "cli/main.py",
-        "cli/train/compare.py",
+        "cli/compare_checkpoints.py",
         "api/runs_job.py",
         "rewards/client/unreel_reward_client.py",
     }

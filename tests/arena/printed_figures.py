@@ -22,8 +22,11 @@ from published.recompute import (
     round_to_two_places,
 )
 from unreel.arena.answers.answer_table import SeasonAnswerTable
-from unreel.arena.boards.entrant_comparison import rank_means
-from unreel.arena.boards.leaderboard_metrics import ReviewerCreatorCell, SeasonLeaderboard
+from unreel.arena.boards.leaderboard_metrics import (
+    ReviewerCreatorCell,
+    SeasonLeaderboard,
+    rank_means,
+)
 from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.benchmarks.published.printed_tables import read_published_table
 from unreel.core.estimate import Estimate, Measured

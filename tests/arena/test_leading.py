@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL, SeasonAnswerTable
-from unreel.arena.answers.resampled_counts import ResampledAnswerTable
+from unreel.arena.answers.answer_table import (
+    NOBODY,
+    SAID_GENERATED,
+    SAID_REAL,
+    ResampledAnswerTable,
+    SeasonAnswerTable,
+)
 from unreel.arena.boards import preference_ranking
-from unreel.arena.boards.entrant_comparison import find_leading_entrants
-from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS, LeaderboardRow
+from unreel.arena.boards.leaderboard_metrics import (
+    REAL_CLIPS,
+    LeaderboardRow,
+    find_leading_entrants,
+)
 from unreel.arena.boards.preference_ranking import (
     TOOK_FIRST,
     TOOK_SECOND,

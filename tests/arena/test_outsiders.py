@@ -14,9 +14,9 @@ from arena.seasons import Stadium, write_benchmark
 from creators import fault_server
 from creators.fault_server import FaultService
 from synthesise import ClipRecipe, synthesise
+from unreel.api.contacts import describe_creator_services, describe_external_reviewers
 from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL
 from unreel.arena.answers.season_answers import read_season_answers
-from unreel.cli.contacted_services import print_creator_services, print_external_reviewers
 from unreel.core.failure import FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorRecipeSection
@@ -117,7 +117,7 @@ def test_services_and_programs_play_a_season_and_every_fault_is_told(
 @pytest.mark.skipif(
     bool(find_program_sandbox_problem()[0]), reason=find_program_sandbox_problem()[0]
 )
-def test_whom_a_season_runs_and_asks_is_told_before(capsys: pytest.CaptureFixture[str]) -> None:
+def test_whom_a_season_runs_and_asks_is_told_before() -> None:
     url = "https://video.example.org/v1"
     settings = EnvironmentSettings(key_hosts="video.example.org=VIDEO_KEY")
     creators = [
@@ -125,14 +125,13 @@ def test_whom_a_season_runs_and_asks_is_told_before(capsys: pytest.CaptureFixtur
         CreatorRecipeSection.model_validate({"name": "Sora", "kind": "endpoint"}),
         CreatorRecipeSection.model_validate({"name": "Held", "kind": "frozen"}),
     ]
-    print_creator_services(creators, settings)
     reviewers = [
         ReviewerSection(model="command:x", command=("/bin/sh", "a b.py"), gpus=1),
         ReviewerSection(model="http:y", url=url),
         ReviewerSection(model="coin"),
     ]
-    print_external_reviewers(reviewers, settings)
-    assert capsys.readouterr().err.splitlines() == [
+    services = describe_creator_services(creators, settings)
+    assert [*services, *describe_external_reviewers(reviewers, settings)] == [
         "requests clips from video.example.org as Ours, with VIDEO_KEY",
         "requests clips from api.openai.com as Sora, with OPENAI_API_KEY",
         "runs /bin/sh 'a b.py' as command:x, confined",

@@ -12,8 +12,8 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from arena.seasons import Stadium, write_benchmark
 from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS
 from unreel.arena.boards.preference_ranking import rank_entrants_by_pair_answers
+from unreel.arena.boards.ranking import read_pair_answers
 from unreel.arena.run.job import forecast_season
-from unreel.arena.season_ranking import read_pair_answers
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate
 

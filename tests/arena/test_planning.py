@@ -8,12 +8,8 @@ from hypothesis import strategies as st
 
 from arena.plays import lineup
 from unreel.arena.answers.answer_table import SILENT, SeasonAnswerTable
-from unreel.arena.run.question_plan import (
-    ReviewerCreatorAnswerCounts,
-    SeasonQuestion,
-    choose_informative_questions,
-    count_stored_answers,
-)
+from unreel.arena.run.question_plan import choose_informative_questions, count_stored_answers
+from unreel.arena.run.reviewers import SeasonQuestion
 
 
 def ask(
@@ -34,7 +30,7 @@ def ask(
 def test_nothing_known_every_cell_gets_its_share() -> None:
     questions, makers, scenes = ask(4, 5, 10)
     chosen = choose_informative_questions(
-        questions, 40, makers=makers, scenes=scenes, counts=ReviewerCreatorAnswerCounts(), seed=1
+        questions, 40, makers=makers, scenes=scenes, n_answered={}, n_generated={}, seed=1
     )
     cells = Counter((who, makers[clip]) for who, _, clip in chosen)
     assert len(cells) == 20
@@ -45,9 +41,15 @@ def test_nothing_known_every_cell_gets_its_share() -> None:
 def test_who_is_known_least_is_asked_most() -> None:
     questions, makers, scenes = ask(3, 3, 30)
     answered = {("r0", f"c{c}"): 200 for c in range(3)}
-    known = ReviewerCreatorAnswerCounts(caught=dict.fromkeys(answered, 100), answered=answered)
+    n_generated = dict.fromkeys(answered, 100)
     chosen = choose_informative_questions(
-        questions, 60, makers=makers, scenes=scenes, counts=known, seed=1
+        questions,
+        60,
+        makers=makers,
+        scenes=scenes,
+        n_answered=answered,
+        n_generated=n_generated,
+        seed=1,
     )
     asked = Counter(who for who, _, _ in chosen)
     assert asked["r0"] < asked["r1"]
@@ -57,11 +59,15 @@ def test_who_is_known_least_is_asked_most() -> None:
 def test_a_cell_whose_answer_is_sure_tells_less_than_an_open_one() -> None:
     questions, makers, scenes = ask(1, 2, 40)
     answered = {("r0", "c0"): 50, ("r0", "c1"): 50}
-    known = ReviewerCreatorAnswerCounts(
-        caught={("r0", "c0"): 50, ("r0", "c1"): 25}, answered=answered
-    )
+    n_generated = {("r0", "c0"): 50, ("r0", "c1"): 25}
     chosen = choose_informative_questions(
-        questions, 20, makers=makers, scenes=scenes, counts=known, seed=1
+        questions,
+        20,
+        makers=makers,
+        scenes=scenes,
+        n_answered=answered,
+        n_generated=n_generated,
+        seed=1,
     )
     asked = Counter(makers[clip] for _, _, clip in chosen)
     assert asked["c1"] > asked["c0"]
@@ -78,7 +84,7 @@ def test_an_answered_question_is_not_chosen_again() -> None:
     left = {(q.reviewer, q.condition, q.clip) for q in done if not q.answered}
     for most in (4, 6, 100):
         chosen = choose_informative_questions(
-            done, most, makers=makers, scenes=scenes, counts=ReviewerCreatorAnswerCounts(), seed=3
+            done, most, makers=makers, scenes=scenes, n_answered={}, n_generated={}, seed=3
         )
         assert len(chosen) == min(most, len(left))
         assert set(chosen) <= left
@@ -95,12 +101,7 @@ def test_a_plan_holds_each_question_once_up_to_the_budget_and_comes_out_the_same
     questions, makers, scenes = ask(*shape)
     plans = [
         choose_informative_questions(
-            asked,
-            most,
-            makers=makers,
-            scenes=scenes,
-            counts=ReviewerCreatorAnswerCounts(),
-            seed=seed,
+            asked, most, makers=makers, scenes=scenes, n_answered={}, n_generated={}, seed=seed
         )
         for asked in (questions, questions[::-1])
     ]
@@ -120,6 +121,6 @@ def test_plays_tell_who_caught_whom_and_what_could_not_be_read_tells_nothing() -
         clip=np.arange(len(said), dtype=np.int32),
         said=said,
     )
-    known = count_stored_answers([ada, ada], {"ada@1": "ada"})
-    assert known.answered == {("ada@1", "Sora"): 2, ("ada@1", "blur"): 4, ("ada@1", ""): 4}
-    assert known.caught == {("ada@1", "Sora"): 2, ("ada@1", "blur"): 4, ("ada@1", ""): 0}
+    n_answered, n_generated = count_stored_answers([ada, ada], {"ada@1": "ada"})
+    assert n_answered == {("ada@1", "Sora"): 2, ("ada@1", "blur"): 4, ("ada@1", ""): 4}
+    assert n_generated == {("ada@1", "Sora"): 2, ("ada@1", "blur"): 4, ("ada@1", ""): 0}

@@ -2,8 +2,11 @@
 
 from arena.plays import lineup, play
 from unreel.arena.answers.season_answers import exclude_creators
-from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.arena.season_ranking import is_leaderboard_row_of_entrant, rank_without_retired_creators
+from unreel.arena.boards.ranking import (
+    is_leaderboard_row_of_entrant,
+    rank_season_entrants,
+    rank_without_retired_creators,
+)
 from unreel.core.estimate import Estimate
 
 

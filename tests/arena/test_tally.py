@@ -3,8 +3,7 @@
 import numpy as np
 
 from arena.plays import lineup, play
-from unreel.arena.answers.answer_table import SAID_GENERATED, SILENT
-from unreel.arena.answers.resampled_counts import ResampledAnswerTable
+from unreel.arena.answers.answer_table import SAID_GENERATED, SILENT, ResampledAnswerTable
 
 PLAY = play(
     lineup(("Sora", "Veo"), n_scenes=40, controls=("blur",)),

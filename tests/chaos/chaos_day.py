@@ -51,7 +51,7 @@ from reliability.trial import Chat, Trial, chat_server
 from scripted import ANSWERS
 from studio import free_port
 from synthesise import ClipRecipe, synthesise
-from unreel.annotation.studio.settings import CLIPS
+from unreel.annotation.studio.client import CLIPS
 from unreel.engine.location import StorageLocation
 
 N_CLIPS = 120

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from unreel.curation.length_matching import TOO_SHORT, ClipLengths, draw_target_lengths
+from unreel.curation.shots import TOO_SHORT, ClipLengths, draw_target_lengths
 
 
 def match_lengths(

@@ -13,12 +13,12 @@ from unreel.core.clip import AudioFacts, ClipFacts, FileTag, VideoFacts
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.curation.audit.clip_features import AuditFeatureSet, ClipAuditData
-from unreel.curation.audit.cross_fit import count_cross_fit_wins
 from unreel.curation.audit.label_leaks import (
     MOST_PER_SIDE,
     LabelLeakAudit,
     LabelLeakFinding,
     audit_label_leaks,
+    count_cross_fit_wins,
     judge_label_leak,
 )
 from unreel.curation.audit.step import UNGROUPED_ALARMS, format_audit_markdown

@@ -17,10 +17,9 @@ from unreel.curation.freeze.media import BenchmarkMedia, copy_benchmark_media
 from unreel.curation.freeze.step import run_freeze_step
 from unreel.curation.hub_dataset import AcceptedPublishingRisks, write_hub_dataset
 from unreel.curation.recipe import FreezeRecipeSection
-from unreel.curation.segment_table import SegmentWorkDirectory
-from unreel.curation.state import CurationJob
+from unreel.curation.segment import SortedRunWriter
+from unreel.curation.segment_table import CurationJob, SegmentWorkDirectory
 from unreel.curation.step_execution import CurationContext
-from unreel.curation.working_table import SortedRunWriter
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.evaluation.recipe import validate_eval_recipe as check_run

@@ -6,7 +6,7 @@ from typing import Any
 from unreel.core.content_ids import compute_clip_id
 from unreel.core.output_files import OutputDirectory
 from unreel.curation.freeze.media import BenchmarkMedia, copy_benchmark_media
-from unreel.curation.working_table import SortedRunWriter
+from unreel.curation.segment import SortedRunWriter
 
 N_FILES = 6
 

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.curation.freeze.splits import SplitCandidate, assign_splits
+from unreel.curation.freeze.step import SplitCandidate, assign_splits
 
 SHARES = {"train": 8, "val": 1, "test": 1}
 

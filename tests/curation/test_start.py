@@ -9,8 +9,7 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.settings import read_environment_settings
-from unreel.curation.curation_run import run_curation
-from unreel.curation.forecast import forecast_curation
+from unreel.curation.curation_run import forecast_curation, run_curation
 from unreel.curation.recipe import read_curation_recipe
 from unreel.curation.recipe_template import (
     describe_recipe_sections,
@@ -127,7 +126,7 @@ def test_what_could_not_run_is_told_beforehand(sample, change, words, monkeypatc
 
 
 def test_missing_files_and_missing_packages_are_told(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("unreel.curation.forecast.find_spec", lambda _name: None)
+    monkeypatch.setattr("unreel.curation.curation_run.find_spec", lambda _name: None)
     (tmp_path / "clips.csv").write_text("file,label\na.mp4,real\n")
     recipe = 'name = "x"\n[source]\npath = "clips.csv"\nlicence = "CC0"\n[duplicates]\n[audit]\n'
     (tmp_path / "r.toml").write_text(recipe)

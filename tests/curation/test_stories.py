@@ -20,9 +20,15 @@ from unreel.core.clip import Clip, ClipId
 from unreel.core.content_ids import compute_clip_id
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_environment_settings
-from unreel.curation import cluster as take
-from unreel.curation.cluster import cluster_vectors, embed_descriptions, sample_evenly_by_group
-from unreel.curation.describe import ClipComplexity, ClipDifficulty, describe_clip
+from unreel.curation import describe as take
+from unreel.curation.describe import (
+    ClipComplexity,
+    ClipDifficulty,
+    cluster_vectors,
+    describe_clip,
+    embed_descriptions,
+    sample_evenly_by_group,
+)
 from unreel.curation.step_execution import CurationStepRequest
 from unreel.media.access import open_media_reader
 from unreel.protocols.reality.prompts import STORYBOARD

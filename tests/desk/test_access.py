@@ -202,7 +202,7 @@ def test_every_answer_forbids_frames_sniffing_and_foreign_scripts(open_desk) -> 
         assert "script-src &#39;self&#39;;" in page
         assert not re.search(r"<script(?! src=)", page)
         assert "unsafe" not in page
-        assert desk.client.get("/static/unreel.core:settings.py").status_code == 404
+        assert desk.client.get("/static/unreel.cli.curate:settings.py").status_code == 404
 
 
 @pytest.mark.parametrize(

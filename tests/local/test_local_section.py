@@ -16,7 +16,7 @@ from unreel.evaluation.review import (
     build_reviewer_factories,
     get_trained_protocols,
 )
-from unreel.evaluation.review_stage import ReviewStage
+from unreel.evaluation.run_job import ReviewStage
 from unreel.protocols.protocol import get_protocol
 from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.condition_section import ConditionSection

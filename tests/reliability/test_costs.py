@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reliability.trial import Chat, Trial
-from unreel.evaluation.run_cost import sum_run_cost_usd
+from unreel.evaluation.run_job import sum_run_cost_usd
 
 PRICES = '[models."compatible/tiny"]\ninput_usd_per_million = 1\noutput_usd_per_million = 5\n'
 MAX_TOKENS = 2048

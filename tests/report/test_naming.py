@@ -44,12 +44,12 @@ def boards_of(*entrants: ReportEntrant) -> list[ReportBoard]:
 def test_a_board_alone_is_named_by_instrument_benchmark_and_limit() -> None:
     (board,) = boards_of(seer(extent="first 24 clips"))
     assert board.name == "Real or generated: bench, first 24 clips"
-    assert board.told == ()
+    assert board.distinctions == ()
 
 
 def test_boards_that_differ_in_limit_alone_are_told_apart_by_it() -> None:
     boards = boards_of(seer(), seer(extent="first 24 clips"))
-    assert [board.told for board in boards] == [("all clips",), ("first 24 clips",)]
+    assert [board.distinctions for board in boards] == [("all clips",), ("first 24 clips",)]
     assert [board.name for board in boards] == [
         "Real or generated: bench, all clips",
         "Real or generated: bench, first 24 clips",
@@ -60,7 +60,7 @@ def test_boards_that_differ_in_limit_alone_are_told_apart_by_it() -> None:
 def test_boards_that_differ_in_condition_too_say_so() -> None:
     heard = seer(extent="first 24 clips", condition=Condition(audio="on"))
     boards = boards_of(seer(), heard, seer(extent="first 24 clips", condition=heard.condition))
-    assert [board.told for board in boards] == [
+    assert [board.distinctions for board in boards] == [
         ("all clips", "audio off"),
         ("first 24 clips", "audio on"),
     ]
@@ -85,7 +85,7 @@ def test_versions_of_one_instrument_are_told_apart() -> None:
     asked = seer().instrument
     older = replace(asked, instrument=replace(asked.instrument, version=0))
     boards = boards_of(seer(), seer(instrument=older))
-    assert [board.told for board in boards] == [(str(asked.instrument),), ("reality@0",)]
+    assert [board.distinctions for board in boards] == [(str(asked.instrument),), ("reality@0",)]
 
 
 def test_contenders_of_one_name_are_never_one_even_where_a_third_has_the_number() -> None:

@@ -12,7 +12,9 @@ import uvicorn
 
 from scripted import ScriptedReviewer
 from synthesise import ClipRecipe, synthesise
-from unreel import Failure, Reply, ReviewRequest
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure
+from unreel.reviewers.contract import ReviewRequest
 from unreel.rewards.service.app import create_reward_app
 from unreel.rewards.service.settings import RewardServiceSettings
 

@@ -19,7 +19,9 @@ import numpy as np
 import pytest
 
 from scripted import ScriptedReviewer
-from unreel import Failure, FailureReason, Reply, ReviewRequest
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure, FailureReason
+from unreel.reviewers.contract import ReviewRequest
 from unreel.rewards.guards.training_steps import TrainingStepCollector, iter_reward_log_rows
 from unreel.rewards.service.app import create_reward_app
 from unreel.rewards.service.settings import RewardServiceSettings

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, kurtosis
 
-from unreel.annotation.progress import estimate_median
+from unreel.annotation.campaign_state import estimate_median
 from unreel.core.estimate import Estimate
 from unreel.curation.audit.clip_features import _compute_kurtosis
 

@@ -32,9 +32,7 @@ def test_accelerate_reads_the_file(
     assert read.num_processes == devices.count * devices.nodes
     assert read.mixed_precision == "bf16"
     assert len(launch.commands) == devices.nodes
-    assert launch.commands[-1].endswith(
-        "-m unreel.cli.train.accelerate_worker train run recipe.toml --out 'a b'"
-    )
+    assert launch.commands[-1].endswith("-m unreel.cli.main train run recipe.toml --out 'a b'")
 
 
 @pytest.mark.parametrize("family", ["qwen2.5-vl", "qwen3-vl", "videollama3"])

@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 
 from training import lab
 from unreel.cli.process_signals import defer_first_stop_signal
-from unreel.cli.train.commands import card, run
+from unreel.cli.train import card, run
 from unreel.core.errors import InvalidSettingError
 from unreel.training.checkpoints import TrainingCheckpointStore
 

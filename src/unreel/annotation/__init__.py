@@ -3,12 +3,12 @@
 Where to look:
     `campaign.py`: a campaign.
     `tasks.py`: the tasks of a campaign, those of each annotator, and their order.
-    `campaign_push.py`: push of tasks to Label Studio, and export of screening decisions.
+    `campaign_push.py`: upload of tasks to Label Studio, and export of screening decisions.
     `studio/`: Label Studio over HTTP.
     `interfaces/`: annotation screens, and parsing of submitted results.
     `ledger/`: the append-only database of judgements.
     `consensus/`: the consensus of each task.
-    `campaign_consensus.py`: the consensus of a campaign.
+    `campaign_state.py`: the state, consensus and progress of a campaign.
     `quality.py`: the quality of annotators.
     `agreement.py`: the agreement between annotators.
     `pairs.py`: pairs of clips to compare, and the ranking of the clips.

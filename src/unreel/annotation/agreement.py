@@ -5,16 +5,21 @@ agreement of each two people on the same task, also by annotator or by trace cat
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
 
 import numpy as np
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotatorClipCopy
-from unreel.annotation.consensus.outcome import SAME_FAULT
+from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.consensus.outcome import (
+    DISCARD,
+    SAME_FAULT,
+    AnnotatorOpinion,
+    get_categorical_answer,
+    group_opinions_by_task,
+)
 from unreel.annotation.consensus.trace_consensus import (
-    AnnotatorTrace,
     build_trace_tube,
     cluster_annotator_traces,
     mean_box_iou_on_shared_frames,
@@ -22,12 +27,6 @@ from unreel.annotation.consensus.trace_consensus import (
     tube_iou,
 )
 from unreel.annotation.judgements import TraceAnswer
-from unreel.annotation.opinion import (
-    DISCARD,
-    AnnotatorOpinion,
-    get_categorical_answer,
-    group_opinions_by_task,
-)
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.trace import Category
 from unreel.stats.agreement import fleiss_kappa, krippendorff_alpha
@@ -74,23 +73,19 @@ def measure_annotator_agreement(
 ) -> CampaignAgreement:
     """Compute the agreement between annotators: of all, of each annotator, and by trace category."""
     compared = list(iter_annotator_pair_agreements(opinions))
-    people = sorted({opinion.annotator for opinion in opinions})
-    named = sorted({kind for p in compared for kind in p.kinds})
+    means = compute_mean_agreement(compared, seed=seed)
     return CampaignAgreement(
         overall={
             **measure_overall_agreement(opinions, interface, seed=seed),
-            **{
-                metric.value: value
-                for metric, value in compute_mean_agreement(compared, seed=seed).items()
-            },
+            **{metric.value: value for metric, value in means.items()},
         },
         by_annotator={
             who: compute_mean_agreement([p for p in compared if who in p.pair], seed=seed)
-            for who in people
+            for who in sorted({opinion.annotator for opinion in opinions})
         },
         by_category={
             kind: compute_mean_agreement([p for p in compared if kind in p.kinds], seed=seed)
-            for kind in named
+            for kind in sorted({kind for p in compared for kind in p.kinds})
         },
     )
 
@@ -131,12 +126,30 @@ def iter_annotator_pair_agreements(
     for a, b in _iter_opinion_pairs(opinions):
         compared = _compare_opinions(a, b)
         yield compared
-        if isinstance(a.value, TraceAnswer) and isinstance(b.value, TraceAnswer):
-            marked = {a.annotator: a.value.traces, b.annotator: b.value.traces}
-            clusters = cluster_annotator_traces(marked, a.task.copies[0], same_fault=same_fault)
-            yield from _iter_trace_agreements(
-                clusters, a.task.copies[0], compared.scene, compared.pair
-            )
+        if not isinstance(a.value, TraceAnswer) or not isinstance(b.value, TraceAnswer):
+            continue
+        marked = {a.annotator: a.value.traces, b.annotator: b.value.traces}
+        copy = a.task.copies[0]
+        clusters = cluster_annotator_traces(marked, copy, same_fault=same_fault)
+        if not clusters:
+            continue
+        shared = [(c[0].trace, c[1].trace) for c in clusters if len(c) > 1]
+        share = 2 * len(shared) / sum(map(len, clusters))
+        yield replace(compared, figure=AgreementMetric.SAME_FAULTS, value=share)
+        for left, right in shared:
+            kinds = left.categories | right.categories
+            tubes = build_trace_tube(left, copy), build_trace_tube(right, copy)
+            values = {
+                AgreementMetric.TUBE_IOU: tube_iou(*tubes),
+                AgreementMetric.BOX_IOU: mean_box_iou_on_shared_frames(*tubes),
+                AgreementMetric.TEMPORAL_IOU: temporal_iou(left.span, right.span),
+            }
+            if kinds:
+                same_kinds = len(left.categories & right.categories) / len(kinds)
+                values[AgreementMetric.SAME_KINDS] = same_kinds
+            for metric, value in values.items():
+                if value is not None:
+                    yield replace(compared, figure=metric, value=value, kinds=kinds)
 
 
 def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Measured:
@@ -152,7 +165,6 @@ def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Mea
 def _iter_opinion_pairs(
     opinions: Sequence[AnnotatorOpinion],
 ) -> Iterator[tuple[AnnotatorOpinion, AnnotatorOpinion]]:
-    """Yield each pair of opinions on the same task."""
     for group in group_opinions_by_task(opinions).values():
         yield from combinations(group, 2)
 
@@ -164,38 +176,6 @@ def _compare_opinions(a: AnnotatorOpinion, b: AnnotatorOpinion) -> AnnotatorPair
         pair=(a.annotator, b.annotator),
         value=float(get_categorical_answer(a.value) == get_categorical_answer(b.value)),
     )
-
-
-def _iter_trace_agreements(
-    clusters: Sequence[tuple[AnnotatorTrace, ...]],
-    copy: AnnotatorClipCopy,
-    scene: str,
-    pair: tuple[str, str],
-) -> Iterator[AnnotatorPairAgreement]:
-    if not clusters:
-        return
-    n_marks = sum(map(len, clusters))
-    shared = [(c[0].trace, c[1].trace) for c in clusters if len(c) > 1]
-    value = 2 * len(shared) / n_marks
-    yield AnnotatorPairAgreement(
-        figure=AgreementMetric.SAME_FAULTS, scene=scene, pair=pair, value=value
-    )
-    for a, b in shared:
-        kinds = a.categories | b.categories
-        tubes = build_trace_tube(a, copy), build_trace_tube(b, copy)
-        values = {
-            AgreementMetric.TUBE_IOU: tube_iou(*tubes),
-            AgreementMetric.BOX_IOU: mean_box_iou_on_shared_frames(*tubes),
-            AgreementMetric.TEMPORAL_IOU: temporal_iou(a.span, b.span),
-            AgreementMetric.SAME_KINDS: len(a.categories & b.categories) / len(kinds)
-            if kinds
-            else None,
-        }
-        for metric, score in values.items():
-            if score is not None:
-                yield AnnotatorPairAgreement(
-                    figure=metric, scene=scene, pair=pair, value=score, kinds=kinds
-                )
 
 
 def measure_overall_agreement(

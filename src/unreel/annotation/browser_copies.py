@@ -99,15 +99,15 @@ def make_browser_copies(
 
         def work(request: ClipCopyRequest) -> ClipCopyResult:
             reader = readers.get()
+            result: AnnotatorClipCopy | Failure
             try:
-                return ClipCopyResult(
-                    request.name,
-                    _make_browser_copy(
-                        request, reader, copies_location=location, access=access, key=key
-                    ),
-                )
+                with provide_local_clip_file(request.location, access) as file:
+                    result = _encode_browser_copy(file, request, reader, location, key=key)
+            except MediaError as error:
+                result = error.failure
             finally:
                 readers.put(reader)
+            return ClipCopyResult(request.name, result)
 
         with ThreadPoolExecutor(n_workers) as pool:
             for copied in pool.map(work, requests):
@@ -119,7 +119,9 @@ def choose_browser_copy_format(video: VideoFacts) -> NormalisedClipFormat:
     """Return the format of a browser copy: size and frame rate of the clip, within browser limits."""
     longest = max(video.width, video.height)
     scale = min(Fraction(1), Fraction(LONGEST_SIDE, longest))
-    width, height = (_round_to_even(side * scale) for side in (video.width, video.height))
+    width, height = (
+        max(_LEAST_SIDE, round(side * scale / 2) * 2) for side in (video.width, video.height)
+    )
     rate = min(_FASTEST, video.average_rate.limit_denominator(_FINEST))
     return NormalisedClipFormat(width=width, height=height, rate=rate or Fraction(1, _FINEST))
 
@@ -132,25 +134,6 @@ def build_clip_copy_urls(copies_location: StorageLocation, locations: Iterable[s
 
     store = copies_location.objects()
     return [str(obstore.sign(store, "GET", location, SIGNED_FOR)) for location in locations]
-
-
-def _round_to_even(side: Fraction) -> int:
-    return max(_LEAST_SIDE, round(side / 2) * 2)
-
-
-def _make_browser_copy(
-    request: ClipCopyRequest,
-    reader: "MediaReader",
-    *,
-    copies_location: StorageLocation,
-    access: ClipAccessSettings,
-    key: bytes,
-) -> AnnotatorClipCopy | Failure:
-    try:
-        with provide_local_clip_file(request.location, access) as file:
-            return _encode_browser_copy(file, request, reader, copies_location, key=key)
-    except MediaError as error:
-        return error.failure
 
 
 def _encode_browser_copy(
@@ -206,19 +189,17 @@ def _store_browser_copy(
     location.put(name, data)
     # Written after the copy: if the sidecar file exists, the copy is complete.
     info = {"rate": str(copy.rate), "n_frames": copy.n_frames}
-    location.put(
-        _format_sidecar_name(name), json.dumps(info | {"size": [copy.width, copy.height]}).encode()
-    )
+    location.put(f"{name}.json", json.dumps(info | {"size": [copy.width, copy.height]}).encode())
     return copy
 
 
 def _find_stored_copy(
     location: StorageLocation, clip: ClipId, name: str
 ) -> AnnotatorClipCopy | None:
-    if location.size(_format_sidecar_name(name)) is None or location.size(name) is None:
+    if location.size(f"{name}.json") is None or location.size(name) is None:
         return None
     try:
-        document = json.loads(location.read(_format_sidecar_name(name), most=4096))
+        document = json.loads(location.read(f"{name}.json", most=4096))
         width, height = document["size"]
         return AnnotatorClipCopy(
             clip=clip,
@@ -230,7 +211,3 @@ def _find_stored_copy(
         )
     except (ValueError, LookupError, TypeError):
         return None
-
-
-def _format_sidecar_name(name: str) -> str:
-    return f"{name}.json"

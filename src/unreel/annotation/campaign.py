@@ -160,7 +160,6 @@ class TaskAssignment:
 
     annotator: str
     task: str
-    """Identifier of the task."""
     batch: int
     """Number of the batch, from 1; the tasks of a batch are pushed together."""
     position: int
@@ -181,9 +180,6 @@ def require_safe_name(what: str, name: str) -> None:
     Args:
         what: Setting that the error message names.
         name: Name to check.
-
-    Raises:
-        InvalidSettingError: The name has other characters than allowed, or is too long.
     """
     if not _WORD.fullmatch(name):
         raise InvalidSettingError(

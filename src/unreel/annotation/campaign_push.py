@@ -1,10 +1,17 @@
-"""Push of a campaign's tasks to Label Studio, and export of its screening decisions."""
+"""Push of the tasks of a campaign to Label Studio, and export of screening decisions.
 
+Only tasks that are missing there are sent, in the annotator's own order. One import is one
+transaction of the server, so a kill loses a complete chunk or nothing.
+"""
+
+import itertools
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from unreel.annotation.browser_copies import (
     ClipCopyResult,
@@ -17,19 +24,41 @@ from unreel.annotation.campaign import (
     Annotator,
     AnnotatorClipCopy,
     Campaign,
+    PrefillStudyArm,
+    TaskAssignment,
 )
 from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign_records
+from unreel.annotation.interfaces.label_studio_tasks import (
+    TASK_KEY,
+    build_label_studio_task_data,
+    build_prefilled_results,
+)
 from unreel.annotation.interfaces.screens import AnnotationScreen, get_annotation_screen
 from unreel.annotation.judgements import ScreeningAnswer, Value
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import LabelStudioClient
-from unreel.annotation.studio.push import (
-    AssignmentPushRequest,
-    AssignmentPushResult,
-    push_assignments,
+from unreel.annotation.studio.client import (
+    LabelStudioClient,
+    iter_studio_project_tasks,
+    read_copy_name_key,
+)
+from unreel.annotation.studio.projects import (
+    PREFILLED,
+    LabelStudioProject,
+    ProjectAlteration,
+    PushedProjectState,
+    build_pushed_project_state,
+    find_marked_projects,
+    hash_predictions,
+    open_annotator_project,
+    read_pushed_project_states,
+)
+from unreel.annotation.studio.pull import (
+    CampaignPullResult,
+    ProjectPullContext,
+    compare_project_state,
+    pull_project_annotations,
 )
 from unreel.annotation.studio.server import create_annotator_accounts
-from unreel.annotation.studio.settings import read_copy_name_key
 from unreel.annotation.tasks import (
     TaskClip,
     assign_tasks_to_annotators,
@@ -45,6 +74,182 @@ from unreel.core.output_files import OutputDirectory
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks, Progress
 from unreel.engine.storage_access import ClipAccessSettings
+
+CHUNK = 5000
+"""Maximum number of tasks per import; after each import Label Studio counts the complete project again."""
+CHUNK_BYTES = 16 * 1024 * 1024
+"""Size in bytes at which an import is sent; reached before `CHUNK` by tasks with prefilled annotations."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentPushRequest:
+    """Input for uploading assigned tasks: ledger, campaign, screen, accounts and Label Studio client."""
+
+    client: LabelStudioClient
+    ledger: Ledger
+    campaign: Campaign
+    screen: AnnotationScreen
+    accounts: Mapping[str, int]
+    """Number of each annotator's account, by annotator name."""
+    find_urls: Callable[[AnnotationTask], Sequence[str]]
+    """Function that returns the URLs of the browser copies of a task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentPushResult:
+    """Result of an upload of assigned tasks: counts of projects and tasks, and altered projects."""
+
+    rooms: int
+    sent: int
+    there: int
+    """Number of tasks that were already in their projects."""
+    altered: tuple[ProjectAlteration, ...] = ()
+    """Projects with changed settings or tasks."""
+
+
+def push_assignments(
+    request: AssignmentPushRequest, *, on_sent: Callable[[int], None]
+) -> AssignmentPushResult:
+    """Upload every assigned task to the project of its annotator; existing tasks are skipped.
+
+    `on_sent` is called with the number of tasks in their projects so far.
+    """
+    name = request.campaign.name
+    tasks = {task.id: task for task in request.ledger.tasks(name)}
+    # Read completely first: a push is long, and PostgreSQL may be unreachable before its end.
+    assignments = list(request.ledger.assignments(name))
+    marked = cache(partial(find_marked_projects, request.client))
+    states = read_pushed_project_states(request.ledger, name)
+
+    def build_entry(assignment: TaskAssignment) -> dict[str, Any]:
+        task = tasks[assignment.task]
+        urls = request.find_urls(task)
+        data = build_label_studio_task_data(request.screen, task, assignment, urls)
+        if assignment.arm is PrefillStudyArm.PREFILLED:
+            results = build_prefilled_results(task, swapped=assignment.swapped)
+            if results:
+                predictions = [{"model_version": PREFILLED, "result": results}]
+                return {"data": data, "predictions": predictions}
+        return {"data": data}
+
+    projects = sent = n_present = 0
+    altered: tuple[ProjectAlteration, ...] = ()
+    groups = itertools.groupby(assignments, key=lambda a: (a.annotator, a.batch))
+    for (annotator, batch), group in groups:
+        room = open_annotator_project(
+            request.client,
+            request.ledger,
+            request.campaign,
+            screen=request.screen,
+            place=(annotator, batch, request.accounts[annotator]),
+            marked=marked,
+        )
+        batch_tasks = list(group)
+        if room.is_new:
+            # As stored by the server: Label Studio may change the format of the guidelines.
+            project = request.client.get(f"/api/projects/{room.project}/")
+            present, state = set[str](), build_pushed_project_state(project, ())
+        else:
+            assigned = {a.task: a for a in batch_tasks}
+            desk = ProjectPullContext(request.campaign, room, tasks, assigned)
+            state, changes = _restore_altered_project(request, desk, states.get(room.key))
+            present, altered = (
+                _delete_duplicate_tasks(request.client, room, state),
+                (*altered, *changes),
+            )
+        missing = [assignment for assignment in batch_tasks if assignment.task not in present]
+        projects, n_present = projects + 1, n_present + len(batch_tasks) - len(missing)
+        on_sent(sent + n_present)
+        entries = (build_entry(assignment) for assignment in missing)
+        for chunk in _iter_import_chunks(entries):
+            _import_task_chunk(request, room, chunk, state)
+            sent += len(chunk)
+            on_sent(sent + n_present)
+        if missing and not room.is_new:
+            _delete_duplicate_tasks(request.client, room, state)
+        state.remember(request.ledger, name, room.key)
+    return AssignmentPushResult(rooms=projects, sent=sent, there=n_present, altered=altered)
+
+
+def _iter_import_chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the tasks in chunks for import, each limited in its number of tasks and bytes."""
+    chunk: list[dict[str, Any]] = []
+    n_bytes = 0
+    for entry in entries:
+        chunk.append(entry)
+        n_bytes += len(json.dumps(entry))
+        if len(chunk) >= CHUNK or n_bytes >= CHUNK_BYTES:
+            yield chunk
+            chunk, n_bytes = [], 0
+    if chunk:
+        yield chunk
+
+
+def _restore_altered_project(
+    request: AssignmentPushRequest, context: ProjectPullContext, state: PushedProjectState | None
+) -> tuple[PushedProjectState, tuple[ProjectAlteration, ...]]:
+    """Pull and restore a project that differs from its pushed state; return the state and alterations."""
+    client, ledger, project = request.client, request.ledger, context.room
+    _, look = compare_project_state(client, project, state)
+    if not look.is_altered:
+        return look.state, ()
+    pulled = pull_project_annotations(
+        client, ledger, context, state=state, versions={}, total=CampaignPullResult()
+    )
+    return read_pushed_project_states(ledger, context.campaign.name)[project.key], pulled.altered
+
+
+def _import_task_chunk(
+    request: AssignmentPushRequest,
+    project: LabelStudioProject,
+    chunk: list[dict[str, Any]],
+    state: PushedProjectState,
+) -> None:
+    """Import a chunk of tasks; the ledger gets their data before the import and their numbers after it."""
+    client, campaign = request.client, request.campaign.name
+    is_marked = any("predictions" in entry for entry in chunk)
+    for entry in chunk:
+        id_ = entry["data"][TASK_KEY]
+        state.tasks[id_] = entry["data"]
+        if "predictions" in entry:
+            state.marks[id_] = hash_predictions(entry["predictions"])
+    if is_marked:
+        state.settings["model_version"] = PREFILLED
+    state.remember(request.ledger, campaign, project.key)
+    path = f"/api/projects/{project.project}"
+    sent = client.post(f"{path}/import", chunk, return_task_ids="true")
+    numbers = sorted(int(number) for number in sent.get("task_ids", ()))
+    if len(numbers) == len(chunk):
+        ids = (entry["data"][TASK_KEY] for entry in chunk)
+        state.numbers |= zip(map(str, numbers), ids, strict=True)
+        state.remember(request.ledger, campaign, project.key)
+    if is_marked:
+        # Label Studio shows only predictions of the model version that the project names.
+        client.patch(f"{path}/", {"model_version": PREFILLED})
+
+
+def _delete_duplicate_tasks(
+    client: LabelStudioClient, project: LabelStudioProject, state: PushedProjectState
+) -> set[str]:
+    """Delete tasks that a repeated push sent twice, the second unless only it was answered; return ids."""
+    first: dict[str, tuple[int, bool]] = {}
+    for task in iter_studio_project_tasks(
+        client, project.project, fields=("data", "total_annotations")
+    ):
+        id_, number = str(task["data"].get(TASK_KEY)), int(task["id"])
+        answered = bool(task.get("total_annotations"))
+        if id_ not in first:
+            first[id_] = (number, answered)
+            continue
+        duplicate = number
+        if answered:
+            if first[id_][1]:
+                continue
+            duplicate, first[id_] = first[id_][0], (number, answered)
+        client.delete(f"/api/tasks/{duplicate}/")
+        state.numbers.pop(str(duplicate), None)
+    return set(first)
+
 
 SHARE = 0.5
 """Fraction of prefilled tasks among those with earlier annotations; the rest stays blind."""
@@ -76,7 +281,6 @@ class CampaignPushContext:
     ledger: Ledger
     client: LabelStudioClient
     place: StorageLocation
-    """Storage location of the browser copies."""
     access: ClipAccessSettings
     folder: Path
     """State folder; generated passwords and the key for names of copies are stored there."""
@@ -104,9 +308,6 @@ def push_campaign_tasks(
 
     The push may be killed at any time and run again with the same settings. New clips of the
     benchmark, and clips that can be read now, become a new batch.
-
-    Raises:
-        InvalidSettingError: No clip of the benchmark can be shown.
     """
     rejected: list[Rejected] = []
     screen = get_annotation_screen(settings.interface, question=settings.question)
@@ -129,11 +330,41 @@ def push_campaign_tasks(
             f"no clip of {settings.benchmark} can be shown ({why})",
             "Name clips that can be decoded",
         )
-    campaign = _start_campaign(settings, screen, context.ledger)
-    gold = _select_gold_answers(settings, tasks, subjects, context.ledger)
-    n_new, batch = _assign_new_tasks(settings, tasks, gold, context.ledger)
-    people = context.ledger.annotators()
-    involved = {a.annotator for a in context.ledger.assignments(settings.campaign)}
+    ledger = context.ledger
+    campaign = Campaign(
+        name=settings.campaign,
+        interface=settings.interface,
+        benchmark=str(settings.benchmark.absolute()),
+        overlap=settings.overlap,
+        seed=settings.seed,
+        guidelines=settings.guidelines or screen.guidelines,
+        interface_version=screen.version,
+    )
+    ledger.enlist(settings.annotators)
+    ledger.open_campaign(campaign)
+    existing = list(ledger.assignments(settings.campaign))
+    gold: dict[str, Value] = {}
+    if settings.n_gold and not existing:  # only the first batch has tasks with known answers
+        gold = select_known_answers(
+            tasks, subjects, interface=settings.interface, n=settings.n_gold, seed=settings.seed
+        )
+    assigned, batch = {a.task for a in existing}, max((a.batch for a in existing), default=0)
+    new = [replace(task, known=gold.get(task.id)) for task in tasks if task.id not in assigned]
+    if new:
+        batch += 1
+        ledger.add_tasks(settings.campaign, new)
+        assignments = assign_tasks_to_annotators(
+            new,
+            [annotator.name for annotator in settings.annotators],
+            overlap=settings.overlap,
+            seed=settings.seed,
+            batch=batch,
+            prefilled_share=SHARE if settings.prefill else None,
+            gold=list(gold),
+        )
+        ledger.assign(settings.campaign, assignments)
+    people = ledger.annotators()
+    involved = {a.annotator for a in ledger.assignments(settings.campaign)}
     accounts = create_annotator_accounts(
         context.client,
         [person for person in people if person.name in involved],
@@ -153,7 +384,7 @@ def push_campaign_tasks(
     return CampaignPushReport(
         campaign=settings.campaign,
         tasks=len(tasks),
-        new_tasks=n_new,
+        new_tasks=len(new),
         batch=batch,
         pushed=push_assignments(
             delivery, on_sent=lambda n: callbacks.on_step("tasks", Progress(done=n))
@@ -216,60 +447,3 @@ def _copy_all_clips(
         else:
             copies[copied.name] = copied.result
     return copies, failures
-
-
-def _start_campaign(
-    settings: CampaignPushSettings, screen: AnnotationScreen, ledger: Ledger
-) -> Campaign:
-    campaign = Campaign(
-        name=settings.campaign,
-        interface=settings.interface,
-        benchmark=str(settings.benchmark.absolute()),
-        overlap=settings.overlap,
-        seed=settings.seed,
-        guidelines=settings.guidelines or screen.guidelines,
-        interface_version=screen.version,
-    )
-    ledger.enlist(settings.annotators)
-    ledger.open_campaign(campaign)
-    return campaign
-
-
-def _select_gold_answers(
-    settings: CampaignPushSettings,
-    tasks: list[AnnotationTask],
-    clips: list[TaskClip],
-    ledger: Ledger,
-) -> dict[str, Value]:
-    """Choose tasks with known answers for the campaign's first batch; return {} for later batches."""
-    if not settings.n_gold or any(list(ledger.assignments(settings.campaign))):
-        return {}
-    return select_known_answers(
-        tasks, clips, interface=settings.interface, n=settings.n_gold, seed=settings.seed
-    )
-
-
-def _assign_new_tasks(
-    settings: CampaignPushSettings,
-    tasks: list[AnnotationTask],
-    gold: Mapping[str, Value],
-    ledger: Ledger,
-) -> tuple[int, int]:
-    """Assign the unassigned tasks to annotators; return how many there are and the batch number."""
-    existing = list(ledger.assignments(settings.campaign))
-    assigned, last = {a.task for a in existing}, max((a.batch for a in existing), default=0)
-    new = [replace(task, known=gold.get(task.id)) for task in tasks if task.id not in assigned]
-    if not new:
-        return 0, last
-    ledger.add_tasks(settings.campaign, new)
-    assignments = assign_tasks_to_annotators(
-        new,
-        [annotator.name for annotator in settings.annotators],
-        overlap=settings.overlap,
-        seed=settings.seed,
-        batch=last + 1,
-        prefilled_share=SHARE if settings.prefill else None,
-        gold=list(gold),
-    )
-    ledger.assign(settings.campaign, assignments)
-    return len(new), last + 1

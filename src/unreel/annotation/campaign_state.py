@@ -1,10 +1,33 @@
-"""Current state of a campaign, read from its ledger: valid judgements and excluded annotators."""
+"""State of a campaign: its tasks and answers from the ledger, its consensus, and its progress."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from unreel.annotation.campaign import AnnotationTask, Campaign, PrefillStudyArm, TaskAssignment
+import numpy as np
+from scipy.special import bdtr
+
+from unreel.annotation.agreement import measure_agreement_by_annotator
+from unreel.annotation.campaign import (
+    AnnotationTask,
+    Campaign,
+    PrefillStudyArm,
+    TaskAssignment,
+    require_safe_name,
+)
+from unreel.annotation.consensus.consensus import compute_consensus
+from unreel.annotation.consensus.outcome import (
+    CampaignConsensus,
+    ConsensusReview,
+    ConsensusReviewDecision,
+    ConsensusRule,
+    OpenTask,
+    Outcome,
+    hash_answer,
+    parse_consensus_review,
+)
 from unreel.annotation.judgements import (
     EXCLUSION,
     INCLUSION,
@@ -16,6 +39,8 @@ from unreel.annotation.judgements import (
     SubmissionQuarantine,
 )
 from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.span import MICROSECONDS
 
 if TYPE_CHECKING:
     from unreel.annotation.ledger.ledger import Ledger
@@ -72,8 +97,11 @@ def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
     n_records = 0
     for seq, stored in ledger.records(name):
         n_records += 1
-        record = _quarantine_record_of_unknown_task(stored, tasks)
-        outcome = record.outcome
+        record, outcome = stored, stored.outcome
+        if record.task not in tasks and not isinstance(outcome, SubmissionQuarantine):
+            detail = f"the campaign has no task {record.task!a}"
+            outcome = SubmissionQuarantine(QuarantineReason.NOT_ASSIGNED, detail)
+            record = replace(record, outcome=outcome)
         if isinstance(outcome, SubmissionQuarantine) and outcome.reason in _SOMEBODY_ELSES:
             foreign.append((seq, record))
             continue
@@ -86,13 +114,14 @@ def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
         if isinstance(record.outcome, SubmissionQuarantine)
     ]
     notices = ledger.notices(name)
+    latest = {notice.subject: notice for notice in notices if notice.kind in {EXCLUSION, INCLUSION}}
     return CampaignRecords(
         campaign=ledger.campaign(name),
         tasks=tasks,
         assignments=assignments,
         standing={by: record for by, (_, _, record) in newest.items()},
         quarantined=tuple(record for _, record in sorted(foreign + silent, key=lambda at: at[0])),
-        excluded=_select_active_exclusions(notices),
+        excluded={name: notice for name, notice in latest.items() if notice.kind == EXCLUSION},
         reviews=tuple(notice for notice in notices if notice.kind == REVIEW),
         n_records=n_records,
     )
@@ -112,21 +141,6 @@ def iter_valid_judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgeme
             submitted_us=record.submitted_us,
             arm=assignment.arm if assignment else PrefillStudyArm.PLAIN,
         )
-
-
-def _quarantine_record_of_unknown_task(
-    record: AnnotationRecord, tasks: Mapping[str, AnnotationTask]
-) -> AnnotationRecord:
-    """Return the record unchanged, or quarantined if its task does not belong to the campaign."""
-    if record.task in tasks or isinstance(record.outcome, SubmissionQuarantine):
-        return record
-    detail = f"the campaign has no task {record.task!a}"
-    return replace(record, outcome=SubmissionQuarantine(QuarantineReason.NOT_ASSIGNED, detail))
-
-
-def _select_active_exclusions(notices: list[LedgerNotice]) -> dict[str, LedgerNotice]:
-    newest = {notice.subject: notice for notice in notices if notice.kind in {EXCLUSION, INCLUSION}}
-    return {subject: notice for subject, notice in newest.items() if notice.kind == EXCLUSION}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,9 +179,6 @@ def record_exclusion_decision(
     """Store the decision whether an annotator's judgements count; return its effect on their number.
 
     The judgements themselves are not changed.
-
-    Raises:
-        UnknownNameError: The campaign has no annotator of that name.
     """
     campaign, annotator = decision.campaign, decision.annotator
     before = read_campaign_records(ledger, campaign)
@@ -183,4 +194,231 @@ def record_exclusion_decision(
         counts=annotator not in after.excluded,
         n_before=sum(1 for _ in iter_valid_judgements(before)),
         n_now=sum(1 for _ in iter_valid_judgements(after)),
+    )
+
+
+_NEAREST = 10
+"""Maximum number of suggested names; a campaign may have thousands of clips."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsensusReviewRequest:
+    """Request to store a person's review of the consensus of one task."""
+
+    task: str
+    verdict: ConsensusReviewDecision
+    annotator: str = ""
+    """Annotator whose answer becomes the consensus, for the decision `take`."""
+    by: str
+    why: str = ""
+    at_us: int
+
+    def __post_init__(self) -> None:
+        require_safe_name("--by", self.by)
+        if self.verdict is ConsensusReviewDecision.SEND_BACK and not self.why.strip():
+            raise InvalidSettingError(
+                "--why", "who judges a task again has to know the reason", "Say it in a few words"
+            )
+
+
+def compute_campaign_consensus(records: CampaignRecords, rule: ConsensusRule) -> CampaignConsensus:
+    """Return the consensus of each judged task from all valid judgements and reviews."""
+    return compute_consensus(
+        list(iter_valid_judgements(records)),
+        rule,
+        interface=records.campaign.interface,
+        reviews=[parse_consensus_review(notice) for notice in records.reviews],
+    )
+
+
+def find_campaign_task(records: CampaignRecords, name: str) -> AnnotationTask:
+    """Return the task of id or clip `name`; raise `UnknownNameError` if none or several match."""
+    if name in records.tasks:
+        return records.tasks[name]
+    showing = [
+        task for task in records.tasks.values() if name in (" | ".join(task.names), *task.names)
+    ]
+    if len(showing) == 1:
+        return showing[0]
+    names = [clip for task in records.tasks.values() for clip in task.names]
+    similar = difflib.get_close_matches(name, names, n=_NEAREST, cutoff=0)
+    raise UnknownNameError(
+        f"task of {records.campaign.name}", name, [task.id for task in showing] or similar
+    )
+
+
+def record_consensus_review(
+    ledger: "Ledger", records: CampaignRecords, looked: ConsensusReviewRequest, rule: ConsensusRule
+) -> Outcome:
+    """Store a person's review of the consensus of a task; return the outcome of the task after it."""
+    answers = {
+        each.annotator: each.value
+        for each in iter_valid_judgements(records)
+        if each.task.id == looked.task
+    }
+    if looked.by in answers or not answers:
+        raise InvalidSettingError(
+            "--by" if answers else "review",
+            f"{looked.by} judged it" if answers else "the task has no judgement yet",
+            "Let another person review it" if answers else "Pull first: unreel annotate pull",
+        )
+    outcome = compute_campaign_consensus(records, rule).tasks[looked.task]
+    of = ""
+    if looked.verdict is ConsensusReviewDecision.TAKE:
+        if looked.annotator not in answers:
+            raise UnknownNameError("annotator of the task", looked.annotator, sorted(answers))
+        of = hash_answer(answers[looked.annotator])
+    if looked.verdict is ConsensusReviewDecision.ACCEPT:
+        proposed = outcome.proposed if isinstance(outcome, OpenTask) else outcome
+        if proposed is None:
+            raise InvalidSettingError(
+                "--accept",
+                "the task has no consensus to accept",
+                "Take one annotator's word with --take, or send it back",
+            )
+        of = hash_answer(proposed.value)
+    review = ConsensusReview(
+        task=looked.task,
+        by=looked.by,
+        verdict=looked.verdict,
+        why=looked.why,
+        of=of,
+        annotator=looked.annotator,
+        at_us=looked.at_us,
+    )
+    name = records.campaign.name
+    ledger.notice(name, REVIEW, looked.task, looked.by, review.said, looked.at_us)
+    return compute_campaign_consensus(read_campaign_records(ledger, name), rule).tasks[looked.task]
+
+
+NOBODY = Unmeasured("no other annotator judged the same tasks")
+_LEVEL = 0.95
+_HOUR_S = 3600
+_LEAST = 6
+"""Minimum number of values for a confidence interval of the median at `_LEVEL` between two values."""
+
+
+@dataclass(slots=True)
+class AnnotatorTaskCounts:
+    """Numbers of tasks that one annotator was assigned, judged, and answered without a valid result."""
+
+    given: int = 0
+    done: int = 0
+    quarantined: int = 0
+    """Number of tasks whose newest answer is quarantined."""
+    spent_s: list[float] = field(default_factory=list)
+    """Time spent on each judged task in seconds, if the server reports it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorProgress:
+    """Progress of one annotator: counts of tasks, time per task, and agreement with the others."""
+
+    annotator: str
+    given: int
+    done: int
+    quarantined: int
+    """Number of tasks whose newest answer is quarantined."""
+    median_s: Measured
+    """Median time per task in seconds."""
+    per_hour: float | None
+    """Number of tasks per hour of time on task; `None` if times are missing or the annotator is excluded."""
+    agreement: Measured
+    """Fraction of the other annotators' answers to the same tasks that equal this annotator's answers."""
+    is_excluded: bool
+
+    @property
+    def left(self) -> int:
+        """Return the number of assigned tasks without a usable answer."""
+        return self.given - self.done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignProgress:
+    """Progress of a campaign: its tasks, and the progress of each annotator."""
+
+    campaign: str
+    interface: str
+    tasks: int
+    settled: int
+    """Number of tasks that all assigned annotators have judged."""
+    records: int
+    people: tuple[AnnotatorProgress, ...]
+    unusable: tuple[str, ...] = ()
+    """Annotator, clips and reason of each answer that cannot be used."""
+
+
+def count_annotator_tasks(records: CampaignRecords) -> dict[str, AnnotatorTaskCounts]:
+    """Count assigned, judged and quarantined tasks of every annotator with a task, sorted by name."""
+    by_annotator = {
+        name: AnnotatorTaskCounts() for name in sorted({name for name, _ in records.assignments})
+    }
+    for name, _ in records.assignments:
+        by_annotator[name].given += 1
+    for (name, _), record in records.standing.items():
+        if (counts := by_annotator.get(name)) is None:
+            continue
+        if isinstance(record.outcome, SubmissionQuarantine):
+            counts.quarantined += 1
+            continue
+        counts.done += 1
+        if record.lead_us is not None:
+            counts.spent_s.append(record.lead_us / MICROSECONDS)
+    return by_annotator
+
+
+def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
+    """Compute the progress of each annotator from the stored answers; run `pull` first."""
+    n_assigned = Counter(task for _, task in records.assignments)
+    alike = measure_agreement_by_annotator(
+        list(iter_valid_judgements(records)), seed=records.campaign.seed
+    )
+    n_judged = Counter(
+        task
+        for (_, task), record in records.standing.items()
+        if not isinstance(record.outcome, SubmissionQuarantine)
+    )
+    names = {id_: " | ".join(task.names) for id_, task in records.tasks.items()}
+    people = []
+    for name, counts in count_annotator_tasks(records).items():
+        spent_s = [] if name in records.excluded else counts.spent_s
+        people.append(
+            AnnotatorProgress(
+                annotator=name,
+                given=counts.given,
+                done=counts.done,
+                quarantined=counts.quarantined,
+                median_s=estimate_median(spent_s),
+                per_hour=_HOUR_S * len(spent_s) / sum(spent_s) if sum(spent_s) > 0 else None,
+                agreement=alike.get(name, NOBODY),
+                is_excluded=name in records.excluded,
+            )
+        )
+    return CampaignProgress(
+        campaign=records.campaign.name,
+        interface=records.campaign.interface.value,
+        tasks=len(records.tasks),
+        settled=sum(n_judged[task] >= n for task, n in n_assigned.items()),
+        records=records.n_records,
+        people=tuple(people),
+        unusable=tuple(
+            f"{record.annotator}, {names.get(record.task, 'no task')}: {record.outcome}"
+            for record in records.quarantined
+        ),
+    )
+
+
+def estimate_median(values: Sequence[float]) -> Measured:
+    """Compute the median with a confidence interval of at least 95 %, whose ends are observed values."""
+    if len(values) < _LEAST:
+        return Unmeasured(f"{len(values)} values are too few for a median with an interval")
+    ordered = np.sort(np.asarray(values, np.float64))
+    n = len(ordered)
+    # Quantile of Binomial(n, 1/2); importing `scipy.stats` for it would take a second.
+    below = int(np.searchsorted(bdtr(np.arange(n), n, 0.5), (1 - _LEVEL) / 2))
+    return Estimate(
+        value=float(np.median(ordered)),
+        low=float(ordered[max(0, below - 1)]),
+        high=float(ordered[min(n - 1, n - below)]),
+        n=n,
     )

@@ -142,7 +142,6 @@ class AnnotationRecord:
     campaign: str
     annotator: str
     task: str
-    """Identifier of the task."""
     origin: str
     """Identifier of the annotation on its server; edits of the annotation keep it."""
     guidelines_version: str

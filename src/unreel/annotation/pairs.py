@@ -38,11 +38,7 @@ Win = tuple[str, str]
 
 
 def sample_clips_by_score(scores: Mapping[str, int], *, seed: int) -> dict[str, int]:
-    """Sample clips as VideoRealBench does: 30 clips, with a fixed number of each score.
-
-    Raises:
-        InvalidSettingError: A score has too few clips.
-    """
+    """Sample clips as VideoRealBench does: 30 clips, with a fixed number of each score."""
     rng = random.Random(seed)  # noqa: S311  no secret
     sample: dict[str, int] = {}
     for score, n in VRB_CLIPS.items():
@@ -81,11 +77,7 @@ def choose_balanced_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> li
 def choose_informative_pairs(
     names: Sequence[str], wins: Sequence[Win], *, n: int, seed: int
 ) -> list[NamePair]:
-    """Choose the `n` pairs of clips whose comparison adds most information to `wins` so far.
-
-    Raises:
-        InvalidSettingError: There are fewer than two clips, or too many.
-    """
+    """Choose the `n` pairs of clips whose comparison adds most information to `wins` so far."""
     ordered = sorted(set(names))
     if not 2 <= len(ordered) <= MOST:  # noqa: PLR2004  a pair
         raise InvalidSettingError(
@@ -104,9 +96,6 @@ def estimate_clip_strengths(names: Sequence[str], wins: Sequence[Win]) -> Streng
     """Estimate the strengths of the clips `names`, as a posterior in their order, from `wins`.
 
     Comparisons with clips that are not in `names` are ignored.
-
-    Raises:
-        InvalidValueError: A clip is compared with itself.
     """
     index = {name: number for number, name in enumerate(names)}
     table = np.zeros((len(names), len(names)))
@@ -132,12 +121,7 @@ def write_pair_file(path: Path, pairs: Iterable[NamePair]) -> None:
 
 
 def read_pair_file(path: Path) -> list[NamePair]:
-    """Read the pairs of a file, deduplicated, with both names in alphabetical order.
-
-    Raises:
-        UnreadableSourceError: The file is unreadable or has no pairs, or a line does not name two
-            clips.
-    """
+    """Read the pairs of a file, deduplicated, with both names in alphabetical order."""
     data = read_limited_bytes(path, most=_MOST_BYTES)
     try:
         sheet = csv.DictReader(io.StringIO(data.decode("utf-8-sig")), strict=True)
@@ -146,21 +130,20 @@ def read_pair_file(path: Path) -> list[NamePair]:
         raise UnreadableSourceError(str(path), f"no table: {error}", _REMEDY) from error
     pairs: dict[NamePair, None] = {}
     for number, row in enumerate(rows, start=2):
-        first, second = sorted(_parse_clip_name(row.get(column)) for column in COLUMNS)
+        names = []
+        for name in (row.get(column) or "" for column in COLUMNS):
+            # A name may have a quote that stops spreadsheets reading a formula.
+            cells = build_csv_table(("name",), [{"name": name[1:]}]).splitlines()
+            is_marked = name.startswith("'") and len(cells) > 1
+            is_marked = is_marked and cells[1].strip('"').startswith("'")
+            names.append(name[1:] if is_marked else name)
+        first, second = sorted(names)
         if not first or first == second:
             raise UnreadableSourceError(str(path), f"line {number} names no two clips", _REMEDY)
         pairs[first, second] = None
     if not pairs:
         raise UnreadableSourceError(str(path), "no pairs", _REMEDY)
     return list(pairs)
-
-
-def _parse_clip_name(cell: str | None) -> str:
-    """Return the clip name of a CSV cell, without the quote that stops spreadsheets reading a formula."""
-    name = cell or ""
-    sheet = build_csv_table(("name",), [{"name": name[1:]}]).splitlines()
-    is_marked = name.startswith("'") and len(sheet) > 1 and sheet[1].strip('"').startswith("'")
-    return name[1:] if is_marked else name
 
 
 _MOST = 1_000_000
@@ -200,19 +183,37 @@ class ClipRanking:
 def rank_clips(
     judgements: Iterable[AnnotatorJudgement], *, seed: int, level: float = 0.95
 ) -> ClipRanking:
-    """Rank the clips of a campaign by its preference or pass-fail judgements.
-
-    Raises:
-        InvalidValueError: There are no comparisons or too many clips, or the judgements answer
-            another question.
-    """
+    """Rank the clips of a campaign by its preference or pass-fail judgements."""
     answers = list(judgements)
+    results: dict[str, list[tuple[float, str]]] = {}
     if all(isinstance(a.value, PreferenceAnswer) for a in answers):
         battles, unit = list(_iter_preference_battles(answers)), "pair"
-        proportions = _estimate_win_rates(battles, seed=seed, level=level)
+        for battle in battles:
+            results.setdefault(battle.first, []).append((1.0, battle.clip))
+            results.setdefault(battle.second, []).append((0.0, battle.clip))
+        # The comparisons of one pair are resampled together.
+        proportions = {
+            name: bootstrap_mean(
+                [score for score, _ in outcomes],
+                seed=seed,
+                clusters=[pair for _, pair in outcomes],
+                bounds=(0, 1),
+                level=level,
+            )
+            for name, outcomes in results.items()
+        }
     elif all(isinstance(a.value, PassFailAnswer) for a in answers):
         battles, unit = list(_iter_pass_fail_battles(answers)), "annotator"
-        proportions = _estimate_pass_rates(answers, level=level)
+        n_judged = Counter(a.task.names[0] for a in answers)
+        n_passed = Counter(
+            a.task.names[0]
+            for a in answers
+            if isinstance(a.value, PassFailAnswer) and a.value.passed
+        )
+        proportions = {
+            name: estimate_proportion(n_passed[name], n, level=level)
+            for name, n in n_judged.items()
+        }
     else:
         raise InvalidValueError(
             "only preferences and pass/fail answers rank clips. Name another campaign"
@@ -221,22 +222,41 @@ def rank_clips(
         raise InvalidValueError(
             f"{len(battles)} comparisons of {len(proportions)} clips give no ranking. Pull more judgements"
         )
-    dependent = None if unit == "pair" else Unmeasured("answers are part of many pairs")
     strengths = bradley_terry(battles, seed=seed, level=level)
-    return ClipRanking(
-        clips=tuple(
-            _iter_ranked_clips(
-                sorted(proportions),
-                battles,
-                strengths,
-                proportions,
-                unmeasured=dependent,
+    names = sorted(proportions)
+    posterior = estimate_clip_strengths(
+        names, [(battle.first, battle.second) for battle in battles]
+    )
+    n_compared = Counter(name for battle in battles for name in (battle.first, battle.second))
+    nothing = Unmeasured("no annotator passed one of it and another clip, and failed the other")
+    clips = []
+    order = sorted(range(len(names)), key=lambda at: (-posterior.mean[at], names[at]))
+    for rank, at in enumerate(order, start=1):
+        name, row = names[at], posterior.covariance[at]
+        # Relative to the mean of all clips: the common level contains no information about the order.
+        value = float(posterior.mean[at] - posterior.mean.mean())
+        variance = float(row[at] - 2 * row.mean() + posterior.covariance.mean())
+        margin = central_normal_quantile(level) * max(variance, 0.0) ** 0.5
+        believed: Measured = Unmeasured("answers are part of many pairs")
+        if unit == "pair":
+            believed = Estimate(
+                value=value,
+                low=value - margin,
+                high=value + margin,
+                n=n_compared[name],
                 level=level,
             )
-        ),
-        n_judgements=len(answers),
-        n_comparisons=len(battles),
-        drawn=unit,
+        clips.append(
+            RankedClip(
+                place=rank,
+                name=name,
+                strength=strengths.get(name, nothing),
+                believed=believed,
+                share=proportions[name],
+            )
+        )
+    return ClipRanking(
+        clips=tuple(clips), n_judgements=len(answers), n_comparisons=len(battles), drawn=unit
     )
 
 
@@ -257,7 +277,6 @@ def _iter_preference_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterat
 
 
 def _iter_pass_fail_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
-    """Yield a battle for each passed and failed clip of an annotator, who is one resampling unit."""
     answers: dict[str, dict[bool, list[str]]] = {}
     for judgement in judgements:
         if isinstance(judgement.value, PassFailAnswer):
@@ -269,74 +288,3 @@ def _iter_pass_fail_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterato
         for passed, failed in product(sides[True], sides[False]):
             if passed != failed:
                 yield ClipBattle(passed, failed, BattleOutcome.FIRST, annotator)
-
-
-def _iter_ranked_clips(
-    names: Sequence[str],
-    battles: Sequence[ClipBattle],
-    strengths: dict[str, Measured],
-    shares: Mapping[str, Measured],
-    *,
-    unmeasured: Unmeasured | None,
-    level: float,
-) -> Iterator[RankedClip]:
-    posterior = estimate_clip_strengths(
-        names, [(battle.first, battle.second) for battle in battles]
-    )
-    order = sorted(range(len(names)), key=lambda at: (-posterior.mean[at], names[at]))
-    nothing = Unmeasured("no annotator passed one of it and another clip, and failed the other")
-    fought = Counter(name for battle in battles for name in (battle.first, battle.second))
-    for rank, at in enumerate(order, start=1):
-        name = names[at]
-        yield RankedClip(
-            place=rank,
-            name=name,
-            strength=strengths.get(name, nothing),
-            believed=unmeasured
-            or _build_strength_estimate(posterior, at, n=fought[name], level=level),
-            share=shares[name],
-        )
-
-
-def _build_strength_estimate(
-    posterior: StrengthPosterior, at: int, *, n: int, level: float
-) -> Measured:
-    value = float(posterior.mean[at] - posterior.mean.mean())
-    # Relative to the mean of all clips: the common level contains no information about the order.
-    row = posterior.covariance[at]
-    variance = float(row[at] - 2 * row.mean() + posterior.covariance.mean())
-    margin = central_normal_quantile(level) * max(variance, 0.0) ** 0.5
-    return Estimate(value=value, low=value - margin, high=value + margin, n=n, level=level)
-
-
-def _estimate_win_rates(
-    battles: Sequence[ClipBattle], *, seed: int, level: float
-) -> dict[str, Measured]:
-    """Compute the share of comparisons that each clip won; those of one pair are resampled together."""
-    results: dict[str, list[tuple[float, str]]] = {}
-    for battle in battles:
-        results.setdefault(battle.first, []).append((1.0, battle.clip))
-        results.setdefault(battle.second, []).append((0.0, battle.clip))
-    return {
-        name: bootstrap_mean(
-            [score for score, _ in outcomes],
-            seed=seed,
-            clusters=[p for _, p in outcomes],
-            bounds=(0, 1),
-            level=level,
-        )
-        for name, outcomes in results.items()
-    }
-
-
-def _estimate_pass_rates(
-    judgements: Sequence[AnnotatorJudgement], *, level: float
-) -> dict[str, Measured]:
-    """Compute, by clip, the fraction of annotators who passed the clip."""
-    n_judged = Counter(judgement.task.names[0] for judgement in judgements)
-    passed = Counter(
-        judgement.task.names[0]
-        for judgement in judgements
-        if isinstance(judgement.value, PassFailAnswer) and judgement.value.passed
-    )
-    return {name: estimate_proportion(passed[name], n, level=level) for name, n in n_judged.items()}

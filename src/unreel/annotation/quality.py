@@ -1,8 +1,8 @@
 """Quality of annotators: accuracy on known answers, speed, alarms, and the bias by prefilled annotations."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -14,36 +14,19 @@ from unreel.annotation.agreement import (
 )
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, PrefillStudyArm
 from unreel.annotation.campaign_state import AnnotatorJudgement
-from unreel.annotation.consensus.outcome import SAME_FAULT
-from unreel.annotation.consensus.trace_consensus import cluster_annotator_traces
-from unreel.annotation.judgements import AnyValue, TraceAnswer
-from unreel.annotation.opinion import (
+from unreel.annotation.consensus.outcome import (
+    SAME_FAULT,
     AnnotatorOpinion,
     get_categorical_answer,
     group_opinions_by_task,
 )
+from unreel.annotation.consensus.trace_consensus import cluster_annotator_traces
+from unreel.annotation.judgements import AnyValue, TraceAnswer
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
-from unreel.stats.resampling import Statistic
 from unreel.stats.row_sample import Array, RowSample, weighted_sum
 
 _TRUTH = ""
-
-Gold = TypeVar("Gold", bound=AnnotatorOpinion)
-
-
-@dataclass(frozen=True, slots=True)
-class KnownAnswerScore:
-    """Correctness, from 0 to 1, of one answer to a task whose right answer is known."""
-
-    scene: str
-    share: float
-    submitted_us: int
-
-
-def select_gold_opinions(opinions: Iterable[Gold]) -> list[Gold]:
-    """Return the opinions on tasks whose right answer is known."""
-    return [opinion for opinion in opinions if opinion.task.known is not None]
 
 
 def measure_gold_accuracy(
@@ -52,29 +35,15 @@ def measure_gold_accuracy(
     """Compute each annotator's accuracy on known tasks; intervals resample clips, grouped by scene."""
     accuracies: dict[str, Measured] = {}
     for who in sorted({opinion.annotator for opinion in opinions}):
-        rights = score_answers_to_known_tasks([o for o in opinions if o.annotator == who])
-        if not rights:
+        known = [o for o in opinions if o.annotator == who and o.task.known is not None]
+        if not known:
             accuracies[who] = Unmeasured("judged no task with a known answer")
             continue
-        proportions = np.array([right.share for right in rights])
-        scenes = [right.scene for right in rights]
+        known.sort(key=lambda opinion: opinion.submitted_us)
+        proportions = np.array([score_against_known_answer(o.task, o.value) for o in known])
+        scenes = [o.task.group or o.task.id for o in known]
         accuracies[who] = bootstrap_mean(proportions, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
     return accuracies
-
-
-def score_answers_to_known_tasks(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswerScore]:
-    """Return the correctness of each answer to a task whose right answer is known, oldest first."""
-    scores = [
-        KnownAnswerScore(
-            opinion.task.group or opinion.task.id,
-            score_against_known_answer(opinion.task, opinion.value),
-            at,
-        )
-        for opinion in opinions
-        if opinion.task.known is not None
-        for at in (opinion.submitted_us,)
-    ]
-    return sorted(scores, key=lambda right: right.submitted_us)
 
 
 def score_against_known_answer(task: AnnotationTask, answer: AnyValue) -> float:
@@ -126,7 +95,8 @@ def qualify_annotators(
     seed: int,
 ) -> QualificationResult:
     """Select annotators with known-clip accuracy of `passing` or more; also compute agreement on shared clips."""
-    right = measure_gold_accuracy(select_gold_opinions(opinions), seed=seed)
+    gold = [opinion for opinion in opinions if opinion.task.known is not None]
+    right = measure_gold_accuracy(gold, seed=seed)
     people = {opinion.annotator for opinion in opinions}
     shared = [
         opinion
@@ -197,21 +167,21 @@ def measure_annotator_speeds(judgements: Sequence[TimedJudgement]) -> Mapping[st
         if j.lead_us is not None and j.lead_us > 0:
             lasts = sum(copy.duration_us for copy in j.task.copies)
             times.setdefault(j.annotator, []).append((j.task.id, j.lead_us, lasts))
-    return {who: _measure_annotator_speed(sorted(rows)) for who, rows in sorted(times.items())}
-
-
-def _measure_annotator_speed(rows: Sequence[tuple[str, int, int]]) -> AnnotatorSpeed:
-    logs = np.log([lead for _, lead, _ in rows])
-    middle = float(np.median(logs))
-    spread = max(_LEAST_SPREAD, _NORMAL * float(np.median(np.abs(logs - middle))))
-    apart = (logs - middle) / spread if len(rows) >= MIN_TIMED_TASKS else np.zeros(len(rows))
-    return AnnotatorSpeed(
-        n=len(rows),
-        median_us=int(np.median([lead for _, lead, _ in rows])),
-        fast=tuple(id_ for (id_, _, _), z in zip(rows, apart, strict=True) if z < -FAR),
-        slow=tuple(id_ for (id_, _, _), z in zip(rows, apart, strict=True) if z > FAR),
-        unseen=tuple(id_ for id_, lead, lasts in rows if 2 * lead < lasts),
-    )
+    speeds = {}
+    for who, rows in sorted(times.items()):
+        rows.sort()
+        logs = np.log([lead_us for _, lead_us, _ in rows])
+        middle = float(np.median(logs))
+        spread = max(_LEAST_SPREAD, _NORMAL * float(np.median(np.abs(logs - middle))))
+        z = (logs - middle) / spread if len(rows) >= MIN_TIMED_TASKS else np.zeros(len(rows))
+        speeds[who] = AnnotatorSpeed(
+            n=len(rows),
+            median_us=int(np.median([lead_us for _, lead_us, _ in rows])),
+            fast=tuple(id_ for (id_, _, _), score in zip(rows, z, strict=True) if score < -FAR),
+            slow=tuple(id_ for (id_, _, _), score in zip(rows, z, strict=True) if score > FAR),
+            unseen=tuple(id_ for id_, lead_us, lasts_us in rows if 2 * lead_us < lasts_us),
+        )
+    return speeds
 
 
 ALARM = 0.01
@@ -253,22 +223,20 @@ def measure_answer_drift(
         by_person.setdefault(opinion.annotator, []).append(opinion)
     drifts = {}
     for who, own in sorted(by_person.items()):
-        rights = np.array([right.share for right in score_answers_to_known_tasks(own)])
-        answers = _convert_answers_to_numbers([get_categorical_answer(o.value) for o in own])
-        series = (("right", rights), ("answers", answers))
+        known = [o for o in own if o.task.known is not None]
+        rights = np.array([score_against_known_answer(o.task, o.value) for o in known])
+        words = [get_categorical_answer(o.value) for o in own]
+        if all(word.isdigit() for word in words):
+            answers = np.array([float(word) for word in words])
+        else:
+            common = max(sorted(set(words)), key=words.count)
+            answers = np.array([float(word == common) for word in words])
         drifts[who] = tuple(
             _measure_drift(what, values, seed=seed)
-            for what, values in series
+            for what, values in (("right", rights), ("answers", answers))
             if len(values) >= MIN_DRIFT_ANSWERS
         )
     return drifts
-
-
-def _convert_answers_to_numbers(answers: Sequence[str]) -> Array:
-    if all(answer.isdigit() for answer in answers):
-        return np.array([float(answer) for answer in answers])
-    common = max(sorted(set(answers)), key=answers.count)
-    return np.array([float(answer == common) for answer in answers])
 
 
 def _measure_drift(what: str, values: Array, *, seed: int) -> AnswerDrift:
@@ -304,69 +272,41 @@ def _compute_largest_shifts(orders: Array) -> tuple[Array, Array]:
     return heights.max(axis=1), before[best]
 
 
-class StudyArmJudgement(Protocol):
-    """Protocol of a judgement with its study arm: whether prefilled annotations were shown."""
-
-    @property
-    def task(self) -> AnnotationTask: ...
-
-    @property
-    def value(self) -> AnyValue:
-        """Return the annotator's answer to the task."""
-        ...
-
-    @property
-    def arm(self) -> PrefillStudyArm:
-        """Return the study arm: whether the annotator saw earlier annotations of the clip."""
-        ...
-
-
-def measure_prefill_bias(judgements: Sequence[StudyArmJudgement], *, seed: int) -> Measured:
+def measure_prefill_bias(judgements: Sequence[AnnotatorJudgement], *, seed: int) -> Measured:
     """Compute how much prefilled annotations change answers: agreement with them in both study arms.
 
     The result is the agreement of the prefilled arm minus that of the blind arm. The interval
     resamples scenes. Agreement is 1 for the same answer and 0 for another; for traces it is the
     fraction of the prefilled traces that the annotator marked too.
     """
-    rows = [
-        (j.task, _score_prefill_agreement(j), float(j.arm is PrefillStudyArm.PREFILLED))
-        for j in judgements
-        if j.task.prefill is not None and j.arm is not PrefillStudyArm.PLAIN
-    ]
-    arms = {arm for _, _, arm in rows}
-    if len(arms) < 2:  # noqa: PLR2004  two arms
+    rows: list[tuple[float, float]] = []
+    scenes = []
+    for j in judgements:
+        task, prefill = j.task, j.task.prefill
+        if prefill is None or j.arm is PrefillStudyArm.PLAIN:
+            continue
+        has_no_trace = isinstance(prefill, TraceAnswer) and not prefill.traces
+        if has_no_trace and isinstance(j.value, TraceAnswer):
+            agreement = float(not j.value.traces)
+        else:
+            agreement = score_against_known_answer(replace(task, known=prefill), j.value)
+        rows.append((agreement, float(j.arm is PrefillStudyArm.PREFILLED)))
+        scenes.append(task.group or task.id)
+    if len({arm for _, arm in rows}) < 2:  # noqa: PLR2004  two arms
         return Unmeasured("there were no prefilled annotations with a blind arm")
-    follows, prefilled = np.array([row[1:] for row in rows]).T
-    sample = RowSample.of((follows, prefilled), [task.group or task.id for task, _, _ in rows])
+    follows, prefilled = np.array(rows).T
+    sample = RowSample.of((follows, prefilled), scenes)
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
-    return bootstrap(_build_difference_statistic(sample), sample, seed=seed, limits=limits)
 
+    def compute_difference(weights: Array) -> Array:
+        means: list[Array] = []
+        for arm in (sample.columns[1], 1 - sample.columns[1]):
+            n = weighted_sum(weights, arm)
+            total = weighted_sum(weights, sample.columns[0] * arm)
+            means.append(np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0))
+        return means[0] - means[1]
 
-def _score_prefill_agreement(judgement: StudyArmJudgement) -> float:
-    task, prefill = judgement.task, judgement.task.prefill
-    as_known = AnnotationTask(names=task.names, copies=task.copies, known=prefill)
-    if (
-        isinstance(prefill, TraceAnswer)
-        and not prefill.traces
-        and isinstance(judgement.value, TraceAnswer)
-    ):
-        return float(not judgement.value.traces)
-    return score_against_known_answer(as_known, judgement.value)
-
-
-def _build_difference_statistic(sample: RowSample) -> Statistic:
-    follows, prefilled = sample.columns
-
-    def statistic(weights: Array) -> Array:
-        def mean(which: Array) -> Array:
-            n = weighted_sum(weights, which)
-            total = weighted_sum(weights, follows * which)
-            means: Array = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
-            return means
-
-        return mean(prefilled) - mean(1 - prefilled)
-
-    return statistic
+    return bootstrap(compute_difference, sample, seed=seed, limits=limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ Both are stored as ledger notices, and the original rationales are kept.
 import asyncio
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,8 +13,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.campaign_consensus import compute_campaign_consensus
-from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
+from unreel.annotation.campaign_state import (
+    CampaignRecords,
+    compute_campaign_consensus,
+    iter_valid_judgements,
+)
 from unreel.annotation.consensus.outcome import ConsensusRule, SettledTask
 from unreel.annotation.judgements import AnyValue, LedgerNotice, RatingAnswer
 from unreel.core.content_ids import digest
@@ -38,7 +40,6 @@ class OriginalRationales:
     """Annotators' rationales for the consensus score of one clip."""
 
     task: str
-    """Identifier of the task."""
     name: str
     score: int
     problems: tuple[str, ...]
@@ -52,21 +53,23 @@ class OriginalRationales:
 
     @property
     def text(self) -> str:
-        """Return all rationales as one text, one per line."""
         return "\n".join((*self.problems, *self.adherences))
 
 
 def read_polish_prompt() -> str:
-    """Read VideoRealBench's original prompt for polishing."""
+    """Return VideoRealBench's original prompt for polishing."""
     return files(__package__).joinpath("vrb-polish.txt").read_text(encoding="utf-8")
 
 
 def build_polish_prompt(original: OriginalRationales) -> str:
     """Build the prompt that asks a model to merge rationales; they are separated by ` | `."""
+    problems, adherences = (
+        " | ".join(" ".join(text.split()) for text in texts) or "(none)"
+        for texts in (original.problems, original.adherences)
+    )
     return (
         f"{read_polish_prompt().rstrip()}\n\n<Score>: {original.score}\n"
-        f"<Problem Description>: {_join_rationale_texts(original.problems)}\n"
-        f"<Standard Adherence>: {_join_rationale_texts(original.adherences)}\n"
+        f"<Problem Description>: {problems}\n<Standard Adherence>: {adherences}\n"
     )
 
 
@@ -77,9 +80,6 @@ def iter_original_rationales(
 
     They are those of all annotators who gave the consensus score. If no annotator gave it, it is
     the rationale that the consensus chose.
-
-    Raises:
-        InvalidSettingError: The campaign does not ask for scores.
     """
     if records.campaign.interface is not AnnotationInterface.REALISM:
         raise InvalidSettingError(
@@ -100,21 +100,17 @@ def iter_original_rationales(
             continue
         same = [rating for rating in ratings.get(id_, []) if rating.score == standing.score]
         merged = same or [standing]
+        problems, adherences = (
+            tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
+            for texts in ([r.problem for r in merged], [r.adherence for r in merged])
+        )
         yield OriginalRationales(
             task=id_,
             name=task.names[0],
             score=standing.score,
-            problems=_remove_duplicate_texts(rating.problem for rating in merged),
-            adherences=_remove_duplicate_texts(rating.adherence for rating in merged),
+            problems=problems,
+            adherences=adherences,
         )
-
-
-def _remove_duplicate_texts(texts: Iterator[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
-
-
-def _join_rationale_texts(texts: tuple[str, ...]) -> str:
-    return " | ".join(" ".join(text.split()) for text in texts) or "(none)"
 
 
 LEAST_COSINE = 0.5
@@ -176,57 +172,40 @@ def check_polished_text(
         polished: Text by the language model.
         encoder: Sentence encoder for the similarity; None compares word stems.
     """
-    parts = ("\n".join(part) for part in (original.problems, original.adherences) if part)
-    measured = [_compute_text_similarity(part, polished, encoder) for part in parts]
-    similarity = min((s for s in measured if s is not None), default=None)
+    similarities = []
+    for part in ("\n".join(texts) for texts in (original.problems, original.adherences) if texts):
+        if encoder is None:
+            # The first five letters of each longer word, to ignore word endings.
+            stems, kept = (
+                {word[:5] for word in _WORD.findall(text.lower())} for text in (part, polished)
+            )
+            if stems:
+                similarities.append(len(stems & kept) / len(stems))
+        else:
+            a, b = embed_sentences([part, polished], encoder)
+            if a is not None and b is not None:
+                similarities.append(float(a @ b))
+    similarity = min(similarities, default=None)
     min_similarity = LEAST_OVERLAP if encoder is None else LEAST_COSINE
+    match = _CONCLUSION.search(polished)
+    words = {word.lower() for word in re.findall(r"\w+", match[1])} if match else set()
+    named = [term.lower() for term in TERMS if term.lower() in words]
+    text, body = original.text, _CONCLUSION.sub("", polished)
+    numbers = set(_NUMBER.findall(text)), set(_NUMBER.findall(polished))
+    has_negation = bool(_NEGATION.search(text)), bool(_NEGATION.search(body))
+    max_words = max(_SHORT, LONGEST * len(text.split()))
     flagged = {
-        PolishedTextFlag.SCORE: _extract_conclusion_term(polished)
-        != TERMS[original.score - 1].lower(),
+        PolishedTextFlag.SCORE: named != [TERMS[original.score - 1].lower()],
         PolishedTextFlag.STRUCTURE: not all(part in polished.lower() for part in _PARTS),
-        PolishedTextFlag.NUMBERS: bool(original.text)
-        and _extract_numbers(original.text) != _extract_numbers(polished),
-        PolishedTextFlag.NEGATION: bool(original.text)
-        and _has_negation(original.text) != _has_negation(_CONCLUSION.sub("", polished)),
+        PolishedTextFlag.NUMBERS: bool(text) and numbers[0] != numbers[1],
+        PolishedTextFlag.NEGATION: bool(text) and has_negation[0] != has_negation[1],
         PolishedTextFlag.SIMILARITY: similarity is not None and similarity < min_similarity,
-        PolishedTextFlag.LENGTH: len(polished.split())
-        > max(_SHORT, LONGEST * len(original.text.split())),
+        PolishedTextFlag.LENGTH: len(polished.split()) > max_words,
     }
     flags = tuple(flag for flag, is_found in flagged.items() if is_found)
     return PolishedTextCheck(
         flags=flags, similarity=similarity, by=encoder.name if encoder else "overlap"
     )
-
-
-def _extract_conclusion_term(polished: str) -> str:
-    """Return the one word for a score in the text's conclusion, such as "good"; "" if none or several."""
-    match = _CONCLUSION.search(polished)
-    words = {word.lower() for word in re.findall(r"\w+", match[1])} if match else set()
-    terms = [term.lower() for term in TERMS if term.lower() in words]
-    return terms[0] if len(terms) == 1 else ""
-
-
-def _extract_numbers(text: str) -> set[str]:
-    return set(_NUMBER.findall(text))
-
-
-def _has_negation(text: str) -> bool:
-    return bool(_NEGATION.search(text))
-
-
-def _compute_text_similarity(
-    original: str, polished: str, encoder: SentenceEncoder | None
-) -> float | None:
-    if encoder is None:
-        wrote, retained = (Counter(_extract_word_stems(text)) for text in (original, polished))
-        return sum((wrote & retained).values()) / max(sum(wrote.values()), 1) if wrote else None
-    a, b = embed_sentences([original, polished], encoder)
-    return None if a is None or b is None else float(a @ b)
-
-
-def _extract_word_stems(text: str) -> set[str]:
-    """Return the first five letters of each word of four or more letters, to ignore word endings."""
-    return {word[:5] for word in _WORD.findall(text.lower())}
 
 
 _INSTRUMENT = Instrument("polish", 1)
@@ -268,7 +247,32 @@ def polish_all_rationales(
         in_flight: Maximum number of concurrent requests.
         encoder: Sentence encoder for the check of the texts; None compares word stems.
     """
-    replies = asyncio.run(_request_polished_texts(originals, factory, in_flight))
+
+    async def polish_all() -> list[str | Failure]:
+        reviewer = factory.open().reviewer
+        gate = asyncio.Semaphore(in_flight)
+
+        async def polish(original: OriginalRationales) -> str | Failure:
+            async with gate:
+                request = ReviewRequest(
+                    key=digest("polish", reviewer.name, original.key),
+                    instrument=_INSTRUMENT,
+                    prompt=build_polish_prompt(original),
+                    inputs=(),
+                    condition=Condition(),
+                )
+                outcome = await reviewer.answer(request)
+                if isinstance(outcome, Failure):
+                    return outcome
+                text = strip_thinking(outcome.text).strip()[:_MOST_LETTERS]
+                return text or Failure(FailureReason.EMPTY_REPLY, "the model polished nothing")
+
+        try:
+            return list(await asyncio.gather(*map(polish, originals)))
+        finally:
+            await reviewer.close()
+
+    replies = asyncio.run(polish_all())
     return [
         RationalePolishFailure(original=original, failure=reply)
         if isinstance(reply, Failure)
@@ -280,33 +284,6 @@ def polish_all_rationales(
         )
         for original, reply in zip(originals, replies, strict=True)
     ]
-
-
-async def _request_polished_texts(
-    originals: Sequence[OriginalRationales], factory: ReviewerFactory, in_flight: int
-) -> list[str | Failure]:
-    reviewer = factory.open().reviewer
-    gate = asyncio.Semaphore(in_flight)
-
-    async def one(original: OriginalRationales) -> str | Failure:
-        async with gate:
-            sheet = ReviewRequest(
-                key=digest("polish", reviewer.name, original.key),
-                instrument=_INSTRUMENT,
-                prompt=build_polish_prompt(original),
-                inputs=(),
-                condition=Condition(),
-            )
-            outcome = await reviewer.answer(sheet)
-            if isinstance(outcome, Failure):
-                return outcome
-            text = strip_thinking(outcome.text).strip()[:_MOST_LETTERS]
-            return text or Failure(FailureReason.EMPTY_REPLY, "the model polished nothing")
-
-    try:
-        return list(await asyncio.gather(*(one(original) for original in originals)))
-    finally:
-        await reviewer.close()
 
 
 POLISH = "polish"

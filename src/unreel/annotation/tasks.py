@@ -5,7 +5,7 @@ import itertools
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -52,11 +52,7 @@ class TaskClip:
 def read_task_clips(
     path: Path, *, interface: AnnotationInterface, refused: Callable[[Rejected], None]
 ) -> list[TaskClip]:
-    """Read the clips of the benchmark or segment queue at `path`; call `refused` for invalid rows.
-
-    Raises:
-        InvalidSettingError: `path` contains no clips.
-    """
+    """Read the clips of the benchmark or segment queue at `path`; call `refused` for invalid rows."""
     queue = path / QUEUE if interface is AnnotationInterface.SCREENING and path.is_dir() else path
     if queue.name == QUEUE and queue.is_file():
         clips = list(_read_segment_queue(queue, refused))
@@ -88,7 +84,19 @@ def build_annotation_tasks(
     copied = sorted((s for s in clips if s.wanted.name in copies), key=lambda s: s.wanted.name)
     sets: Iterable[tuple[TaskClip, ...]] = ((subject,) for subject in copied)
     if interface.n_clips == _PAIR:
-        sets = _select_clip_pairs(copied, pairs)
+        n_pairs = len(pairs) or len(copied) * (len(copied) - 1) // 2
+        if n_pairs > MOST_PAIRS:
+            raise InvalidSettingError(
+                "BENCH",
+                f"{len(copied)} clips make {n_pairs:,} pairs",
+                "Choose some with `unreel annotate pairs`, and give them as --pairs",
+            )
+        sets = itertools.combinations(copied, _PAIR)
+        if pairs:
+            by_name = {clip.wanted.name: clip for clip in copied}
+            # Clips that could not be copied are already reported.
+            usable = (pair for pair in pairs if by_name.keys() >= set(pair))
+            sets = [tuple(by_name[name] for name in pair) for pair in usable]
     return [
         AnnotationTask(
             names=tuple(subject.wanted.name for subject in those),
@@ -112,24 +120,6 @@ def select_clips_of_pairs(
     return [s for s in clips if not named or s.wanted.name in named]
 
 
-def _select_clip_pairs(
-    copied: Sequence[TaskClip], pairs: Sequence[tuple[str, str]]
-) -> Iterable[tuple[TaskClip, ...]]:
-    n_pairs = len(pairs) or len(copied) * (len(copied) - 1) // 2
-    if n_pairs > MOST_PAIRS:
-        raise InvalidSettingError(
-            "BENCH",
-            f"{len(copied)} clips make {n_pairs:,} pairs",
-            "Choose some with `unreel annotate pairs`, and give them as --pairs",
-        )
-    if not pairs:
-        return itertools.combinations(copied, _PAIR)
-    by_name = {subject.wanted.name: subject for subject in copied}
-    # Clips that could not be copied are already reported.
-    usable = (pair for pair in pairs if by_name.keys() >= set(pair))
-    return [tuple(by_name[name] for name in pair) for pair in usable]
-
-
 def select_known_answers(
     tasks: Iterable[AnnotationTask],
     clips: Iterable[TaskClip],
@@ -138,11 +128,7 @@ def select_known_answers(
     n: int,
     seed: int,
 ) -> dict[str, Value]:
-    """Choose `n` tasks at random by `seed`, and return their ground-truth answers by task id.
-
-    Raises:
-        InvalidSettingError: The benchmark has ground truth for fewer than `n` tasks.
-    """
+    """Choose `n` tasks at random by `seed`, and return their ground-truth answers by task id."""
     entries = {subject.wanted.name: subject.entry for subject in clips}
     answers = {}
     for task in tasks:
@@ -161,11 +147,7 @@ def select_known_answers(
 
 
 def read_prefilled_answers(file: Path) -> dict[str, Value]:
-    """Read prefilled answers: JSONL with `name` (`a+b` for a pair) and `value`.
-
-    Raises:
-        UnreadableSourceError: A line is invalid.
-    """
+    """Read prefilled answers: JSONL with `name` (`a+b` for a pair) and `value`."""
     answers: dict[str, Value] = {}
     for number, row in enumerate(read_table_rows(file), start=1):
         try:
@@ -188,26 +170,21 @@ def _find_known_answer(interface: AnnotationInterface, entries: list[Entry]) -> 
     if not entries:
         return None
     entry = entries[0]
-    answer: Value | None = None
     match interface:
         case AnnotationInterface.TRACE:
-            answer = TraceAnswer(traces=entry.traces, label=entry.label)
+            return TraceAnswer(traces=entry.traces, label=entry.label)
         case AnnotationInterface.REALITY:
-            answer = VoteAnswer(label=entry.label)
-        case AnnotationInterface.REALISM:
-            answer = None if entry.rating is None else RatingAnswer(rating=entry.rating)
+            return VoteAnswer(label=entry.label)
+        case AnnotationInterface.REALISM if entry.rating is not None:
+            return RatingAnswer(rating=entry.rating)
         case AnnotationInterface.PREFERENCE:
-            answer = _find_better_clip(entries)
-        case AnnotationInterface.SCREENING | AnnotationInterface.PASS_FAIL:
+            scores = [entry.rating.score for entry in entries if entry.rating is not None]
+            if len(scores) == _PAIR and scores[0] != scores[1]:
+                better = Position.FIRST if scores[0] > scores[1] else Position.SECOND
+                return PreferenceAnswer(better=better)
+        case _:
             pass
-    return answer
-
-
-def _find_better_clip(entries: list[Entry]) -> PreferenceAnswer | None:
-    scores = [entry.rating.score for entry in entries if entry.rating is not None]
-    if len(scores) != _PAIR or scores[0] == scores[1]:
-        return None
-    return PreferenceAnswer(better=Position.FIRST if scores[0] > scores[1] else Position.SECOND)
+    return None
 
 
 def _read_segment_queue(file: Path, refused: Callable[[Rejected], None]) -> Iterator[TaskClip]:
@@ -255,72 +232,73 @@ def shuffle_tasks_apart_by_scene(scenes: Mapping[str, frozenset[str]], chance: R
     n_of = Counter(itertools.chain.from_iterable(scenes.values()))
     alone = {scene for scene, n in n_of.items() if n == 1}
     shared = {task: found - alone for task, found in scenes.items()}
+
+    def count_repeats(order: Sequence[str]) -> int:
+        return sum(not shared[a].isdisjoint(shared[b]) for a, b in itertools.pairwise(order))
+
     best = _sample_task_order(shared, chance)
     # With one scene per task the first order is optimal. Pairs of few clips may reach a dead end.
     n_more = _ORDERS if any(len(found) > 1 for found in shared.values()) else 0
     for _ in range(n_more if len(shared) <= _FEW else 0):
-        if not (fewest := _count_adjacent_scene_repeats(best, shared)):
+        if not (fewest := count_repeats(best)):
             break
         order = _sample_task_order(shared, chance)
-        best = order if _count_adjacent_scene_repeats(order, shared) < fewest else best
+        best = order if count_repeats(order) < fewest else best
     return best
 
 
-def _count_adjacent_scene_repeats(
-    order: Sequence[str], scenes: Mapping[str, frozenset[str]]
-) -> int:
-    return sum(not scenes[a].isdisjoint(scenes[b]) for a, b in itertools.pairwise(order))
-
-
 def _sample_task_order(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
-    left = _UnorderedTasks.of(scenes, chance)
+    left = _UnorderedTasks(scenes, chance)
     order: list[str] = []
-    last: frozenset[str] = frozenset()
+    nothing: frozenset[str] = frozenset()
+    last = nothing
     while (task := left.draw(last)) is not None:
         order.append(task)
         last = scenes[task]
-    return _insert_remaining_tasks(order, left.rest(), scenes, chance)
+    # Each remaining task is inserted between two tasks of other scenes, or appended without a position.
+    hopeless: set[frozenset[str]] = set()
+    for task in left.rest():
+        own = scenes[task]
+        n_tried = 0 if own in hopeless else min(len(order) + 1, _PLACES)
+        for i in chance.sample(range(len(order) + 1), n_tried):
+            before = scenes[order[i - 1]] if i else nothing
+            behind = scenes[order[i]] if i < len(order) else nothing
+            if own.isdisjoint(before) and own.isdisjoint(behind):
+                order.insert(i, task)
+                break
+        else:
+            hopeless.add(own)
+            order.append(task)
+    return order
 
 
-@dataclass(slots=True, kw_only=True)
 class _UnorderedTasks:
     """Tasks that have no position in an annotator's order yet, with the number of tasks per scene."""
 
-    scenes: Mapping[str, frozenset[str]]
-    chance: Random
-    tasks: list[str]
-    """Tasks to draw from; those that already have a position are removed when they are drawn."""
-    waiting: set[str]
-    n_of: Counter[str]
-    of_scene: Mapping[str, list[str]]
-    largest: list[tuple[int, str]] = field(default_factory=list)
-    """Heap of scenes by their number of waiting tasks, largest first; also contains outdated counts."""
-
-    @classmethod
-    def of(cls, scenes: Mapping[str, frozenset[str]], chance: Random) -> "_UnorderedTasks":
-        tasks = sorted(scenes)
-        chance.shuffle(tasks)
-        of_scene: dict[str, list[str]] = defaultdict(list)
-        for task in tasks:
+    def __init__(self, scenes: Mapping[str, frozenset[str]], chance: Random) -> None:
+        self.scenes, self.chance = scenes, chance
+        # Those that already have a position are removed when they are drawn.
+        self.tasks = sorted(scenes)
+        chance.shuffle(self.tasks)
+        self.waiting = set(self.tasks)
+        self.of_scene: dict[str, list[str]] = defaultdict(list)
+        for task in self.tasks:
             for scene in sorted(scenes[task]):
-                of_scene[scene].append(task)
-        n_of = Counter({scene: len(ids) for scene, ids in of_scene.items()})
-        largest = [(-n, scene) for scene, n in n_of.items()]
-        heapq.heapify(largest)
-        return cls(
-            scenes=scenes,
-            chance=chance,
-            tasks=tasks,
-            waiting=set(tasks),
-            n_of=n_of,
-            of_scene=of_scene,
-            largest=largest,
-        )
+                self.of_scene[scene].append(task)
+        self.n_of = Counter({scene: len(ids) for scene, ids in self.of_scene.items()})
+        # Heap of scenes by their number of waiting tasks; it also contains outdated counts.
+        self.largest = [(-n, scene) for scene, n in self.n_of.items()]
+        heapq.heapify(self.largest)
 
     def draw(self, last: frozenset[str]) -> str | None:
         """Remove a random task without a scene in `last`, a majority scene first; `None` if none."""
-        scene = self._pressing()
-        task = None if scene is None or scene in last else self._first_of(scene, last)
+        while self.largest and -self.largest[0][0] != self.n_of[self.largest[0][1]]:
+            heapq.heappop(self.largest)
+        task = None
+        if self.largest and -self.largest[0][0] > len(self.waiting) // 2:
+            # The scene of more than half of the tasks must come next, to be spread.
+            scene = self.largest[0][1]
+            task = None if scene in last else self._first_of(scene, last)
         task = task or self._by_chance(last)
         if task is not None:
             self.waiting.remove(task)
@@ -334,14 +312,6 @@ class _UnorderedTasks:
         rest = sorted(self.waiting)
         self.chance.shuffle(rest)
         return rest
-
-    def _pressing(self) -> str | None:
-        """Return the scene of more than half of the tasks, which must come next to be spread; else `None`."""
-        while self.largest and -self.largest[0][0] != self.n_of[self.largest[0][1]]:
-            heapq.heappop(self.largest)
-        if self.largest and -self.largest[0][0] > len(self.waiting) // 2:
-            return self.largest[0][1]
-        return None
 
     def _first_of(self, scene: str, last: frozenset[str]) -> str | None:
         tasks = self.of_scene[scene]
@@ -366,27 +336,6 @@ class _UnorderedTasks:
             draws += 1
         fitting = (task for task in self.rest() if self.scenes[task].isdisjoint(last))
         return next(fitting, None)
-
-
-def _insert_remaining_tasks(
-    order: list[str], rest: Sequence[str], scenes: Mapping[str, frozenset[str]], chance: Random
-) -> list[str]:
-    """Insert each task of `rest` between two tasks of other scenes; append it if no position is found."""
-    hopeless: set[frozenset[str]] = set()
-    nothing: frozenset[str] = frozenset()
-    for task in rest:
-        own = scenes[task]
-        n_tried = 0 if own in hopeless else min(len(order) + 1, _PLACES)
-        for i in chance.sample(range(len(order) + 1), n_tried):
-            before = scenes[order[i - 1]] if i else nothing
-            behind = scenes[order[i]] if i < len(order) else nothing
-            if own.isdisjoint(before) and own.isdisjoint(behind):
-                order.insert(i, task)
-                break
-        else:
-            hopeless.add(own)
-            order.append(task)
-    return order
 
 
 _FINEST = 1000
@@ -417,10 +366,6 @@ def assign_tasks_to_annotators(
         prefilled_share: Fraction of the tasks with earlier annotations that show them; None shows
             none. The rest is the blind arm.
         gold: Ids of tasks that all annotators judge.
-
-    Raises:
-        InvalidSettingError: There are too few annotators, or the fraction leaves no blind arm.
-        UnknownNameError: `gold` names a task that is not in the batch.
     """
     by_id = {task.id: task for task in tasks}
     share = _validate_assignment_settings(by_id, annotators, overlap, prefilled_share, gold)
@@ -499,7 +444,6 @@ def _assign_annotators(
     *,
     gold: Collection[str],
 ) -> dict[str, list[str]]:
-    """Assign `overlap` annotators (all for tasks in `gold`) from a shuffled list, reshuffled when empty."""
     deck: list[str] = []
     assigned: dict[str, list[str]] = {}
     for task in order:

@@ -6,5 +6,4 @@ Where to look:
     `answers/`: the stored answers as columns.
     `boards/`: both leaderboards and ablations.
     `entry_check.py`: audit of the clips of an entry.
-    `season_ranking.py`: leaderboards from a season's folder.
 """

@@ -5,7 +5,7 @@ metadata that reveal the label. Clips are decoded in the sandboxed media reader.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -73,12 +73,7 @@ class EntryAudit:
 def audit_entry_clips(
     folder: Path, benchmark: SeasonBenchmark, access: ClipAccessSettings, *, seed: int
 ) -> EntryAudit:
-    """Check the clips in `folder` against the scenes and the real clips of a season.
-
-    Raises:
-        InvalidSettingError: `folder` is missing or contains no video.
-        UnreelError: The machine lacks a component that a check needs.
-    """
+    """Check the clips in `folder` against the scenes and the real clips of a season."""
     files, problems = _match_files_with_scenes(folder, benchmark)
     if not any(OutputDirectory(folder).size(name) for name in LICENCE_FILES):
         text = f"no file {LICENCE_FILES[0]}. Add one with the licence of the clips"
@@ -106,8 +101,22 @@ def audit_entry_clips(
         problems += _iter_clip_problems(clip, None if other is None else other.facts)
     if min(len(clips), len(real)) >= MIN_CLIPS:
         problems += _iter_property_problems(clips, list(real.values()))
-        problems += _iter_leak_problems([*clips, *real.values()], seed=seed)
-    return EntryAudit(n_clips=len(files), findings=_merge_equal_problems(problems))
+        # Reviewers see the frames as well, so a model that separates frames is no finding.
+        for view in audit_label_leaks([*clips, *real.values()], seed=seed).views:
+            if view.view is AuditFeatureSet.FRAME or view.finding is not LabelLeakFinding.LEAKS:
+                continue
+            tells = ", ".join(leak.feature for leak in view.leaks[:3])
+            text = f"a model that sees only the {view.view.value} separates it from real clips"
+            problems.append(("leaks", False, f"{text} ({view.auc}), by {tells}", ""))
+    merged: dict[tuple[str, bool, str], list[str]] = {}
+    for check, is_error, text, name in problems:
+        merged.setdefault((check, is_error, text), []).extend([name] if name else [])
+    findings = [
+        EntryFinding(check=check, is_error=is_error, text=text, clips=tuple(names))
+        for (check, is_error, text), names in merged.items()
+    ]
+    findings.sort(key=lambda finding: not finding.is_error)
+    return EntryAudit(n_clips=len(files), findings=tuple(findings))
 
 
 _Problem = tuple[str, bool, str, str]
@@ -117,7 +126,6 @@ _Problem = tuple[str, bool, str, str]
 def _match_files_with_scenes(
     folder: Path, benchmark: SeasonBenchmark
 ) -> tuple[dict[str, str], list[_Problem]]:
-    """Return the scene of each video in `folder`, and problems of missing, unknown and double names."""
     videos = [
         name
         for name in OutputDirectory(folder).files()
@@ -180,94 +188,78 @@ def _inspect_clip(
 def _iter_clip_problems(
     clip: ClipAuditData, real: ClipFacts | Failure | None
 ) -> Iterator[_Problem]:
-    """Yield a clip's own problems, and its differences from the real clip of its scene."""
-    name = clip.clip.removeprefix("entry ")
-    if isinstance(clip.facts, Failure):  # excluded by `_inspect_clip`
+    name, facts = clip.clip.removeprefix("entry "), clip.facts
+    if isinstance(facts, Failure):  # excluded by `_inspect_clip`
         return
-    for check, text in _iter_format_problems(clip.facts):
-        yield check, True, text, name
+    video = facts.video
+    limits = (
+        (
+            "length",
+            SHORTEST_S <= video.duration_s <= LONGEST_S,
+            f"must last {float(SHORTEST_S):g} to {float(LONGEST_S):g} s",
+        ),
+        ("length", video.n_frames >= FEWEST_FRAMES, f"must have at least {FEWEST_FRAMES} frames"),
+        (
+            "rate",
+            SLOWEST <= video.average_rate <= FASTEST,
+            f"must have {SLOWEST} to {FASTEST} frames a second",
+        ),
+        (
+            "size",
+            min(video.width, video.height) >= SMALLEST_SIDE,
+            f"must have at least {SMALLEST_SIDE} pixels on each side",
+        ),
+    )
+    for check, is_within, text in limits:
+        if not is_within:
+            yield check, True, text, name
     if isinstance(real, ClipFacts):
-        for check, text in _iter_differences(clip.facts, real):
-            yield check, False, text, name
+        other = real.video
+        pairs = (
+            ("length", "duration", video.duration_s, other.duration_s),
+            ("rate", "frame rate", video.average_rate, other.average_rate),
+            ("size", "width", Fraction(video.width), Fraction(other.width)),
+        )
+        for check, what, value, expected in pairs:
+            if max(value, expected) > MAX_RATIO * min(value, expected):
+                text = f"the {what} differs from the real clip's by more than {MAX_RATIO} to 1"
+                yield check, False, text, name
+        if (video.width > video.height) != (other.width > other.height):
+            yield "size", False, "landscape while the real clip is portrait, or vice versa", name
+        if video.variable_rate and not other.variable_rate:
+            yield "rate", False, "the frame rate varies; that of the real clip is constant", name
+        if bool(facts.audio) != bool(real.audio):
+            lacks = "lacks the real clip's sound"
+            has = "has sound, the real clip has none"
+            yield "sound", False, has if facts.audio else lacks, name
     marks = clip.watermarks
     if not isinstance(marks, Failure) and (marks.found or marks.roaming):
         yield "watermark", False, "a visible mark reveals that the clip is generated", name
-
-
-def _iter_format_problems(facts: ClipFacts) -> Iterator[tuple[str, str]]:
-    video = facts.video
-    if not SHORTEST_S <= video.duration_s <= LONGEST_S:
-        yield "length", f"must last {float(SHORTEST_S):g} to {float(LONGEST_S):g} s"
-    if video.n_frames < FEWEST_FRAMES:
-        yield "length", f"must have at least {FEWEST_FRAMES} frames"
-    if not SLOWEST <= video.average_rate <= FASTEST:
-        yield "rate", f"must have {SLOWEST} to {FASTEST} frames a second"
-    if min(video.width, video.height) < SMALLEST_SIDE:
-        yield "size", f"must have at least {SMALLEST_SIDE} pixels on each side"
-
-
-def _iter_differences(facts: ClipFacts, real: ClipFacts) -> Iterator[tuple[str, str]]:
-    video, other = facts.video, real.video
-    pairs = (
-        ("length", "duration", video.duration_s, other.duration_s),
-        ("rate", "frame rate", video.average_rate, other.average_rate),
-        ("size", "width", Fraction(video.width), Fraction(other.width)),
-    )
-    for check, what, value, expected in pairs:
-        if max(value, expected) > MAX_RATIO * min(value, expected):
-            yield check, f"the {what} differs from the real clip's by more than {MAX_RATIO} to 1"
-    if (video.width > video.height) != (other.width > other.height):
-        yield "size", "landscape while the real clip is portrait, or vice versa"
-    if video.variable_rate and not other.variable_rate:
-        yield "rate", "the frame rate varies; that of the real clip is constant"
-    if bool(facts.audio) != bool(real.audio):
-        has = "has sound, the real clip has none" if facts.audio else "lacks the real clip's sound"
-        yield "sound", has
 
 
 def _iter_property_problems(
     clips: Sequence[ClipAuditData], real: Sequence[ClipAuditData]
 ) -> Iterator[_Problem]:
     """Yield each file property that is equal in all clips of the entry and in no real clip."""
-    rows, others = (
-        [_format_file_properties(clip.facts) for clip in side if isinstance(clip.facts, ClipFacts)]
-        for side in (clips, real)
-    )
+    rows: list[dict[str, str]] = []
+    others: list[dict[str, str]] = []
+    for items, properties in ((clips, rows), (real, others)):
+        for facts in (item.facts for item in items):
+            if isinstance(facts, ClipFacts):
+                video = facts.video
+                sound = ", ".join(f"{a.codec} {a.sample_rate_hz}" for a in facts.audio)
+                tags = ", ".join(f"{t.name} {t.value}".strip() for t in facts.tags)
+                properties.append(
+                    {
+                        "the container": facts.container,
+                        "the codec": video.codec,
+                        "the pixel format": video.pixel_format,
+                        "the frame rate": str(video.average_rate),
+                        "the frame size": f"{video.width} x {video.height}",
+                        "the sound": sound or "none",
+                        "the set of metadata tags": tags,
+                    }
+                )
     for key, value in rows[0].items():
         if all(row[key] == value for row in rows) and all(row[key] != value for row in others):
             yield "leaks", False, f"{key} is {value!a} in every clip and in no real one", ""
-
-
-def _format_file_properties(facts: ClipFacts) -> Mapping[str, str]:
-    video = facts.video
-    return {
-        "the container": facts.container,
-        "the codec": video.codec,
-        "the pixel format": video.pixel_format,
-        "the frame rate": str(video.average_rate),
-        "the frame size": f"{video.width} x {video.height}",
-        "the sound": ", ".join(f"{a.codec} {a.sample_rate_hz}" for a in facts.audio) or "none",
-        "the set of metadata tags": ", ".join(f"{t.name} {t.value}".strip() for t in facts.tags),
-    }
-
-
-def _iter_leak_problems(clips: Sequence[ClipAuditData], *, seed: int) -> Iterator[_Problem]:
-    """Yield each feature set, except frames, from which a model predicts the label."""
-    for view in audit_label_leaks(clips, seed=seed).views:
-        if view.view is AuditFeatureSet.FRAME or view.finding is not LabelLeakFinding.LEAKS:
-            continue
-        tells = ", ".join(leak.feature for leak in view.leaks[:3])
-        text = f"a model that sees only the {view.view.value} separates it from real clips"
-        yield "leaks", False, f"{text} ({view.auc}), by {tells}", ""
-
-
-def _merge_equal_problems(problems: Iterable[_Problem]) -> tuple[EntryFinding, ...]:
-    """Merge equal problems into one finding with all their clips; errors come first."""
-    clips: dict[tuple[str, bool, str], list[str]] = {}
-    for check, is_error, text, clip in problems:
-        clips.setdefault((check, is_error, text), []).extend([clip] if clip else [])
-    findings = [
-        EntryFinding(check=check, is_error=is_error, text=text, clips=tuple(names))
-        for (check, is_error, text), names in clips.items()
-    ]
-    return tuple(sorted(findings, key=lambda finding: not finding.is_error))

@@ -104,8 +104,8 @@ def is_blank_cell(value: object) -> bool:
 def require_printable_path(path: str) -> str:
     """Return the path of a file below a benchmark's folder unchanged, if it is safe to print.
 
-    Raises:
-        InvalidValueError: The path is not UTF-8, or contains control characters or a backslash.
+    Raise `InvalidValueError` if the path is not UTF-8, or contains control characters or a
+    backslash.
     """
     parse_text_cell(path, "path")
     _require_plain_location(path, "path")

@@ -122,10 +122,8 @@ def check_benchmark(
 ) -> BenchmarkCheckResult:
     """Read all rows of the benchmark at `path` once and return the result of the check; open no clip.
 
-    `outside` lets a table name files outside its folder.
-
-    Raises:
-        UnreadableSourceError: The benchmark does not fit the given layout, or fits no layout.
+    `outside` lets a table name files outside its folder. Raise `UnreadableSourceError` if the
+    benchmark does not fit the given layout, or fits no layout.
     """
     benchmark = open_benchmark(path, layout, mapping=mapping, outside=outside)
     counts = _BenchmarkRowCounts()
@@ -224,7 +222,13 @@ class _BenchmarkRowCounts:
         elif not Path(benchmark.find(row)).is_file():
             self.n_not_here += 1
             self.first_not_here = self.first_not_here or benchmark.find(row)
-        self._compare(row)
+        for name, protocol in self.about_clips.items():
+            try:
+                protocol.truths.of([row], duration_us=row.facts.duration_us or _UNKNOWN_US)
+            except InvalidValueError as error:
+                self.lacks.setdefault(name, str(error))
+            else:
+                self.has_truth[name] += 1
         if len(self.rows) < ROWS_SHOWN:
             generated = row.origin if isinstance(row.origin, Generated) else None
             self.rows.append(
@@ -240,20 +244,20 @@ class _BenchmarkRowCounts:
                 }
             )
 
-    def _compare(self, entry: Entry) -> None:
-        """Count the entry for each single-clip protocol for which it has ground truth."""
-        for name, protocol in self.about_clips.items():
-            try:
-                protocol.truths.of([entry], duration_us=entry.facts.duration_us or _UNKNOWN_US)
-            except InvalidValueError as error:
-                self.lacks.setdefault(name, str(error))
-            else:
-                self.has_truth[name] += 1
-
     def readiness(self, name: str) -> ProtocolTruthCount:
         protocol = get_protocol(name)
         if protocol.subject == "pair":
-            return self._readiness_of_pairs(protocol)
+            n = sum(n for group, n in self.twins.items() if group in self.filmed)
+            lacks = ""
+            if not (self.filmed or self.twins):
+                lacks = "no clip names its group. Add a group column: the scene that clips share"
+            elif not n:
+                lacks = (
+                    "no group has a real clip and a generated one. Name the scene that they share"
+                )
+            return ProtocolTruthCount(
+                protocol=protocol.instrument.protocol, subject="pair", n=n, lacks=lacks
+            )
         n = self.has_truth[name]
         lacks = self.lacks.get(name, "")
         if not lacks and protocol.needs_box_space and not self.n_traces:
@@ -270,17 +274,6 @@ class _BenchmarkRowCounts:
             (only,) = self.labels
             lacks = f"all clips are {only}, so that there is nothing to distinguish. Add the other"
         return ProtocolTruthCount(protocol=name, subject="clip", n=n, lacks=lacks)
-
-    def _readiness_of_pairs(self, protocol: Protocol[Any, Any]) -> ProtocolTruthCount:
-        n = sum(n for group, n in self.twins.items() if group in self.filmed)
-        lacks = ""
-        if not (self.filmed or self.twins):
-            lacks = "no clip names its group. Add a group column: the scene that clips share"
-        elif not n:
-            lacks = "no group has a real clip and a generated one. Name the scene that they share"
-        return ProtocolTruthCount(
-            protocol=protocol.instrument.protocol, subject="pair", n=n, lacks=lacks
-        )
 
 
 def _add_name_count(names: Counter[str], name: str) -> None:

@@ -149,17 +149,9 @@ def map_fields_to_columns(
 ) -> FieldColumnMapping:
     """Find the column of the table `source` for each field of a benchmark entry.
 
-    A field's column is the one in `mapping`, else one of its known names.
-
-    Args:
-        source: Name of the table, for errors.
-        columns: Columns of the table.
-        mapping: Columns by field.
-        outside: Whether rows may name files outside the table's folder.
-
-    Raises:
-        UnknownNameError: `mapping` has an unknown field.
-        UnreadableSourceError: `mapping` names a column that the table does not have.
+    A field's column is the one in `mapping`, else one of its known names. Raise `UnknownNameError`
+    if `mapping` has an unknown field, or `UnreadableSourceError` if `mapping` names a column that
+    the table does not have.
     """
     present = frozenset(columns)
     requested = dict(mapping or {})

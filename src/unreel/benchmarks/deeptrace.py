@@ -16,7 +16,6 @@ from unreel.benchmarks.cells import DOCUMENT_BYTES
 from unreel.benchmarks.columns import FieldColumnMapping
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.table_entries import get_row_name, parse_entry
-from unreel.benchmarks.tables import Cells
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.input_files import parse_json, read_limited_bytes
@@ -130,7 +129,30 @@ def parse_deeptrace_row(row: object) -> Entry:
         cells.raise_invalid_cell("split", entry.split, "Write train, val or test")
     if entry.label is Label.REAL:
         return entry
-    return replace(entry, traces=(_parse_deeptrace_trace(row, entry),))
+    rate = entry.facts.rate
+    if rate is None:
+        cells.raise_invalid_cell(
+            "video_frame_rate", None, "A trace needs the frame rate of its video"
+        )
+    first = cells.parse_count_cell(row.get("faketrace_first_frame"), "faketrace_first_frame")
+    last = cells.parse_count_cell(row.get("faketrace_last_frame"), "faketrace_last_frame")
+    span = TimeSpan(
+        convert_to_microseconds(first / rate), convert_to_microseconds((last + 1) / rate)
+    )
+    box = _parse_pixel_box(row.get("faketrace_bbox"), entry)
+    return replace(
+        entry,
+        traces=(
+            Trace(
+                span=span,
+                track=() if box is None else (BoxAt(span.start_us, box),),
+                categories=parse_trace_categories(row.get("faketrace_check_applies")),
+                explanation=cells.parse_text_cell(
+                    row.get("faketrace_explanations"), "faketrace_explanations"
+                ),
+            ),
+        ),
+    )
 
 
 def parse_trace_categories(tags: object) -> frozenset[Category]:
@@ -145,28 +167,6 @@ def parse_trace_categories(tags: object) -> frozenset[Category]:
         next((category for part, category in TAG_WORDS if part in word), Category.OTHER)
         for word in names
         if word
-    )
-
-
-def _parse_deeptrace_trace(row: Cells, entry: Entry) -> Trace:
-    rate = entry.facts.rate
-    if rate is None:
-        cells.raise_invalid_cell(
-            "video_frame_rate", None, "A trace needs the frame rate of its video"
-        )
-    first = cells.parse_count_cell(row.get("faketrace_first_frame"), "faketrace_first_frame")
-    last = cells.parse_count_cell(row.get("faketrace_last_frame"), "faketrace_last_frame")
-    span = TimeSpan(
-        convert_to_microseconds(first / rate), convert_to_microseconds((last + 1) / rate)
-    )
-    box = _parse_pixel_box(row.get("faketrace_bbox"), entry)
-    return Trace(
-        span=span,
-        track=() if box is None else (BoxAt(span.start_us, box),),
-        categories=parse_trace_categories(row.get("faketrace_check_applies")),
-        explanation=cells.parse_text_cell(
-            row.get("faketrace_explanations"), "faketrace_explanations"
-        ),
     )
 
 

@@ -142,8 +142,7 @@ def write_example_benchmark(layout: BenchmarkLayout, into: Path) -> Path:
     Returns:
         The path to open as a benchmark.
 
-    Raises:
-        UnreadableSourceError: `into` exists and is not an empty folder.
+    Raise `UnreadableSourceError` if `into` exists and is not an empty folder.
     """
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise UnreadableSourceError(str(into), "not an empty folder", "Name a new one")

@@ -30,10 +30,7 @@ def read_folder_benchmark(root: Path) -> Iterator[Row]:
 
     `generated/Veo/x.mp4` has the creator `Veo`, and `generated/Veo/text/x.mp4` the creator `Veo`
     with the setting `text`. A video directly below `generated/` has an unknown creator. Files of
-    other types are skipped.
-
-    Raises:
-        UnreadableSourceError: Both directories are missing.
+    other types are skipped. Raise `UnreadableSourceError` if both directories are missing.
     """
     if not ((root / REAL).is_dir() or (root / GENERATED).is_dir()):
         raise UnreadableSourceError(
@@ -58,10 +55,8 @@ def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
     """Yield the paths of the videos below `root` or its folder `below`, sorted within each folder.
 
     Paths are relative to `root`. Hidden files are skipped. A symbolic link is rejected and never
-    followed, because its target may be any file.
-
-    Raises:
-        UnreadableSourceError: There are too many files, or too deep folders.
+    followed, because its target may be any file. Raise `UnreadableSourceError` if there are too
+    many files, or too deep folders.
     """
     max_files = read_environment_settings().table_rows
     for number, path in enumerate(_iter_video_paths(root, below, 0), start=1):
@@ -128,8 +123,7 @@ def is_path_inside(path: Path, root: Path) -> bool:
 def find_file_inside_folder(root: Path, name: str) -> Path | None:
     """Return the path of the file `name` in the folder `root`; `None` if it is missing.
 
-    Raises:
-        UnreadableSourceError: The file is a link that leads out of the folder.
+    Raise `UnreadableSourceError` if the file is a link that leads out of the folder.
     """
     path = root / name
     if not path.is_file():

@@ -84,10 +84,8 @@ def parse_imported_answer(row: Cells) -> ImportedAnswer:
     The clip's name is in one of `NAME_COLUMNS`. A pair is written there as `FIRST | SECOND`, in the
     order shown, or in the columns `first` and `second`. The column `question` may give the key of
     one question instead. The column `text` holds the raw answer; if there is no answer, the column
-    `failure` holds a failure reason or any text.
-
-    Raises:
-        InvalidValueError: The row names no clip, pair or question, or a cell is invalid.
+    `failure` holds a failure reason or any text. Raise `InvalidValueError` if the row names no
+    clip, pair or question, or a cell is invalid.
     """
     key = cells.parse_text_cell(row.get("question"), "question")
     name = "" if key and not _find_name_column(row) else _parse_clip_or_pair_name(row)
@@ -132,7 +130,12 @@ def _parse_reply_or_failure(row: Cells, question: str) -> Outcome:
     if failure and not cells.is_blank_cell(answer):
         raise InvalidValueError(f"{question} has a text and a failure. Keep one of them")
     if failure:
-        return _parse_failure_text(failure, cells.parse_text_cell(row.get("detail"), "detail"))
+        detail = cells.parse_text_cell(row.get("detail"), "detail")
+        reason, _, remainder = failure.partition(":")
+        if reason in {reason.value for reason in FailureReason}:
+            message = detail or remainder.strip() or "as the answers file states"
+            return Failure(FailureReason(reason), message)
+        return Failure(FailureReason.UNSTATED, f"{failure}: {detail}" if detail else failure)
     if cells.is_blank_cell(answer):
         return Failure(FailureReason.EMPTY_REPLY, "the answers file contains no text")
     cells.parse_text_cell(answer, "text")
@@ -140,15 +143,6 @@ def _parse_reply_or_failure(row: Cells, question: str) -> Outcome:
     if input_tokens is not None and output_tokens is not None:
         usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
     return Reply(text=str(answer), usage=usage, latency_us=latency_us)
-
-
-def _parse_failure_text(text: str, detail: str) -> Failure:
-    """Parse a failure from `text`: `reason: detail` as unreel prints it, or any other text."""
-    reason, _, remainder = text.partition(":")
-    if reason in {reason.value for reason in FailureReason}:
-        message = detail or remainder.strip() or "as the answers file states"
-        return Failure(FailureReason(reason), message)
-    return Failure(FailureReason.UNSTATED, f"{text}: {detail}" if detail else text)
 
 
 VOTER = "voter"
@@ -174,9 +168,8 @@ class JoinedAnswers:
     def in_split(self, split: str | None) -> "JoinedAnswers":
         """Return the entries of one split with their answers; all of them if `split` is `None`.
 
-        Raises:
-            UnknownNameError: The split has no entry.
-            InvalidSettingError: The benchmark has no splits.
+        Raise `UnknownNameError` if the split has no entry, or `InvalidSettingError` if the
+        benchmark has no splits.
         """
         if split is None:
             return self
@@ -188,9 +181,8 @@ class JoinedAnswers:
 def require_known_split(known: Collection[str], split: str) -> None:
     """Raise if `split` is none of the `known` splits of a benchmark.
 
-    Raises:
-        UnknownNameError: No entry is in that split.
-        InvalidSettingError: The benchmark has no splits.
+    Raise `UnknownNameError` if no entry is in that split, or `InvalidSettingError` if the benchmark
+    has no splits.
     """
     if split not in known:
         raise build_unknown_split_error(split, known)
@@ -207,15 +199,36 @@ def join_answers_with_entries(
 
     An answer is matched by the entry's name or location, or by a unique file name. Answers about
     pairs are matched with two entries each, in their order. Answers of another protocol than
-    `protocol` are skipped.
-
-    Raises:
-        UnreadableSourceError: The file answers one clip twice, no row of it could be read, or pairs
-            are required and it has none.
+    `protocol` are skipped. Raise `UnreadableSourceError` if the file answers one clip twice, no row
+    of it could be read, or pairs are required and it has none.
     """
     rejected: list[Rejected] = []
     if isinstance(source, Path):
-        path, answers = source, _read_answers_by_name(source, rejected, protocol)
+        answers: dict[str, Outcome] = {}
+        for_this: dict[str, Outcome] = {}
+        for answer in read_answer_file(source):
+            if isinstance(answer, Rejected):
+                rejected.append(answer)
+                continue
+            if not answer.name:
+                reason = "it names a question and no clip. Add the clip's name"
+                rejected.append(Rejected(answer.key, reason))
+                continue
+            if protocol is not None and answer.protocol not in {"", protocol}:
+                continue
+            known = for_this if answer.protocol else answers
+            if answer.name in known:
+                raise UnreadableSourceError(
+                    str(source),
+                    f"two answers about {answer.name!r}",
+                    "Keep one answer for each clip",
+                )
+            known[answer.name] = answer.outcome
+        if rejected and not (answers or for_this):
+            raise UnreadableSourceError(
+                str(source), f"no readable answers, first {rejected[0]}", FORM
+            )
+        path, answers = source, (answers | for_this)
     else:
         path = Path("answers")
         answers = {n: Reply(text=t) if isinstance(t, str) else t for n, t in source.items()}
@@ -270,32 +283,6 @@ def _match_pair_answers(
     )
 
 
-def _read_answers_by_name(
-    path: Path, rejected: list[Rejected], protocol: str | None
-) -> dict[str, Outcome]:
-    answers: dict[str, Outcome] = {}
-    for_this: dict[str, Outcome] = {}
-    for answer in read_answer_file(path):
-        if isinstance(answer, Rejected):
-            rejected.append(answer)
-            continue
-        if not answer.name:
-            reason = "it names a question and no clip. Add the clip's name"
-            rejected.append(Rejected(answer.key, reason))
-            continue
-        if protocol is not None and answer.protocol not in {"", protocol}:
-            continue
-        known = for_this if answer.protocol else answers
-        if answer.name in known:
-            raise UnreadableSourceError(
-                str(path), f"two answers about {answer.name!r}", "Keep one answer for each clip"
-            )
-        known[answer.name] = answer.outcome
-    if rejected and not (answers or for_this):
-        raise UnreadableSourceError(str(path), f"no readable answers, first {rejected[0]}", FORM)
-    return answers | for_this
-
-
 PIXEL = "pixel"
 
 
@@ -320,18 +307,8 @@ def build_scorable_rows(
 ) -> ScorableRows:
     """Parse the answers and combine each with its ground truth.
 
-    An entry gives one row; for `trace` it gives one row per annotation row.
-
-    Args:
-        joined: Entries with their answers.
-        protocol: Protocol of the answers.
-        mode: Mode of the parser.
-        prompt: Prompt variant, which selects the parser.
-        space: Coordinate space of boxes: `pixel`, `unit`, `permille` or `model-input WxH`;
-            `trace` needs it.
-
-    Raises:
-        InvalidValueError: The protocol is about pairs and the answers are not, or vice versa.
+    An entry gives one row; for `trace` it gives one row per annotation row. Raise
+    `InvalidValueError` if the protocol is about pairs and the answers are not, or vice versa.
     """
     if space is not None:
         parse_box_space(space, width=1, height=1)  # raises for an unknown name before any row
@@ -388,8 +365,7 @@ def require_scorable_rows(
 ) -> None:
     """Check that there is a row to score; `answers` and `benchmark` name the sources for the error.
 
-    Raises:
-        UnreadableSourceError: No answer fits the benchmark, or none of its rows can be used.
+    Raise `UnreadableSourceError` if no answer fits the benchmark, or none of its rows can be used.
     """
     if scorable.rows:
         return

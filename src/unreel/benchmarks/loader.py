@@ -155,10 +155,8 @@ def open_benchmark(
     """Open the benchmark at `path`, a directory or a table, in the given or the detected layout.
 
     `mapping` maps fields to columns of a table, see `unreel.benchmarks.columns.KNOWN`. `outside`
-    lets a table name files outside its directory; directory layouts never do.
-
-    Raises:
-        UnreadableSourceError: No layout fits, or several layouts fit and none is given.
+    lets a table name files outside its directory; directory layouts never do. Raise
+    `UnreadableSourceError` if no layout fits, or several layouts fit and none is given.
     """
     if not path.exists():
         is_address = re.match(r"[a-z0-9+]{2,}:/", str(path))
@@ -179,13 +177,51 @@ def open_benchmark(
             "mapping", f"layout {chosen.value} has fixed columns", "Leave the mapping out"
         )
     with add_layout_hint_to_errors(lambda: _list_other_layouts(path, chosen, mapping)):
-        return _build_benchmark(path, chosen, mapping, outside=outside)
+        if path.is_file() and path.name not in _TABLES.get(chosen, (path.name,)):
+            raise UnreadableSourceError(
+                str(path), f"not what layout {chosen} is read from", "Name the folder"
+            )
+        root = path if path.is_dir() else path.parent
+        table = (
+            find_benchmark_table(path)
+            if chosen in {BenchmarkLayout.LIST, BenchmarkLayout.REALISM}
+            else path
+        )
+        readers: dict[BenchmarkLayout, Callable[[], Iterator[Row]]] = {
+            BenchmarkLayout.DEEPTRACE: partial(deeptrace.read_deeptrace_benchmark, root),
+            BenchmarkLayout.REALITY: partial(video_reality_test.read_reality_benchmark, root),
+            BenchmarkLayout.FOLDERS: partial(read_folder_benchmark, root),
+            BenchmarkLayout.LAV_DF: partial(read_lav_df_entries, path),
+            BenchmarkLayout.ACTIVITY_FORENSICS: partial(read_activity_forensics_entries, path),
+            BenchmarkLayout.VIF_COT: partial(read_vif_cot_entries, path),
+            BenchmarkLayout.VIDEO_FOLDER: partial(
+                read_video_folder, root, mapping, outside=outside
+            ),
+            BenchmarkLayout.LIST: partial(read_clip_table, table, mapping, outside=outside),
+            BenchmarkLayout.REALISM: partial(read_realism_table, table, mapping, outside=outside),
+        }
+        list_others = partial(_list_other_layouts, path, chosen, mapping)
+        may_leave = outside and chosen in _MAPPED
+        read = partial(
+            _iter_benchmark_rows, readers[chosen], None if may_leave else root, list_others
+        )
+        return Benchmark(chosen, root, read)
 
 
 def find_matching_layouts(path: Path, mapping: Columns | None = None) -> list[BenchmarkLayout]:
     """Return every layout that fits `path`."""
     if not path.is_dir():
-        return _list_file_layouts(path, mapping)
+        if path.name == deeptrace.TABLE:
+            return [BenchmarkLayout.DEEPTRACE]
+        if path.name in METADATA:
+            return [BenchmarkLayout.VIDEO_FOLDER]
+        if path.name == video_reality_test.TABLE and video_reality_test.is_reality_benchmark(
+            path.parent
+        ):
+            return [BenchmarkLayout.REALITY]
+        if path.suffix.lower() in TABLE_SUFFIXES:
+            return _list_table_layouts(path, mapping)
+        return detect_segment_file_layouts(path)
     layouts = []
     if find_file_inside_folder(path, deeptrace.TABLE):
         layouts.append(BenchmarkLayout.DEEPTRACE)
@@ -205,20 +241,6 @@ def find_matching_layouts(path: Path, mapping: Columns | None = None) -> list[Be
 def _find_tables(folder: Path, stem: str) -> list[Path]:
     names = [f"{stem}{suffix}" for suffix in TABLE_SUFFIXES]
     return [table for name in names if (table := find_file_inside_folder(folder, name))]
-
-
-def _list_file_layouts(path: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
-    if path.name == deeptrace.TABLE:
-        return [BenchmarkLayout.DEEPTRACE]
-    if path.name in METADATA:
-        return [BenchmarkLayout.VIDEO_FOLDER]
-    if path.name == video_reality_test.TABLE and video_reality_test.is_reality_benchmark(
-        path.parent
-    ):
-        return [BenchmarkLayout.REALITY]
-    if path.suffix.lower() in TABLE_SUFFIXES:
-        return _list_table_layouts(path, mapping)
-    return detect_segment_file_layouts(path)
 
 
 def _list_table_layouts(table: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
@@ -242,36 +264,6 @@ def _require_single_layout(
             problem = f"could be read as {' or '.join(layouts)}"
             remedy = f"Name the layout that you mean, for example --layout {layouts[0]}, or the table itself"
     raise UnreadableSourceError(str(path), problem, remedy)
-
-
-def _build_benchmark(
-    path: Path, layout: BenchmarkLayout, mapping: Columns | None, *, outside: bool
-) -> Benchmark:
-    if path.is_file() and path.name not in _TABLES.get(layout, (path.name,)):
-        raise UnreadableSourceError(
-            str(path), f"not what layout {layout} is read from", "Name the folder"
-        )
-    root = path if path.is_dir() else path.parent
-    table = (
-        find_benchmark_table(path)
-        if layout in {BenchmarkLayout.LIST, BenchmarkLayout.REALISM}
-        else path
-    )
-    readers: dict[BenchmarkLayout, Callable[[], Iterator[Row]]] = {
-        BenchmarkLayout.DEEPTRACE: partial(deeptrace.read_deeptrace_benchmark, root),
-        BenchmarkLayout.REALITY: partial(video_reality_test.read_reality_benchmark, root),
-        BenchmarkLayout.FOLDERS: partial(read_folder_benchmark, root),
-        BenchmarkLayout.LAV_DF: partial(read_lav_df_entries, path),
-        BenchmarkLayout.ACTIVITY_FORENSICS: partial(read_activity_forensics_entries, path),
-        BenchmarkLayout.VIF_COT: partial(read_vif_cot_entries, path),
-        BenchmarkLayout.VIDEO_FOLDER: partial(read_video_folder, root, mapping, outside=outside),
-        BenchmarkLayout.LIST: partial(read_clip_table, table, mapping, outside=outside),
-        BenchmarkLayout.REALISM: partial(read_realism_table, table, mapping, outside=outside),
-    }
-    list_others = partial(_list_other_layouts, path, layout, mapping)
-    may_leave = outside and layout in _MAPPED
-    read = partial(_iter_benchmark_rows, readers[layout], None if may_leave else root, list_others)
-    return Benchmark(layout, root, read)
 
 
 def _iter_benchmark_rows(
@@ -320,8 +312,7 @@ def read_realism_table(
     | `score`, `problem_description`, `standard_adherence` | the agreed rating, or instead: |
     | `score_1`, `problem_description_1`, `standard_adherence_1`, ... `_3` | rating per annotator |
 
-    Raises:
-        UnreadableSourceError: The table has no location column or no score columns.
+    Raise `UnreadableSourceError` if the table has no location column or no score columns.
     """
     binding = map_fields_to_columns(
         str(table), read_table_column_names(table), mapping, outside=outside

@@ -171,8 +171,7 @@ def find_requested_pairs(entries: Sequence[Entry], names: Collection[str]) -> Re
 def _find_pair_by_name(name: str, by_name: dict[str, Entry]) -> PairedEntries | None:
     """Return the pair that `name` requests; `None` if it does not contain two known names.
 
-    Raises:
-        InvalidValueError: The name can be split in several ways, or its clips are not a pair.
+    Raise `InvalidValueError` if the name can be split in several ways, or its clips are not a pair.
     """
     parts = name.split(BETWEEN)
     cuts = [(BETWEEN.join(parts[:i]), BETWEEN.join(parts[i:])) for i in range(1, len(parts))]

@@ -132,8 +132,7 @@ def require_some_question(
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     """Yield the planned questions of the benchmark `source`; raise at the end if there were none.
 
-    Raises:
-        UnreadableSourceError: There was no question.
+    Raise `UnreadableSourceError` if there was no question.
     """
     n_asked, first = 0, list[Rejected]()
     for item in planned:

@@ -214,7 +214,22 @@ class BenchmarkStats:
         if len(self.splits) < _SPLITS_KEPT:
             self.splits.add(entry.split)
         # A sum does not depend on the order, and names are unique, so that no two rows cancel out.
-        self._sum += int.from_bytes(_compute_entry_digest(entry), "big")
+        generated = entry.origin if isinstance(entry.origin, Generated) else None
+        fields: list[object] = [
+            entry.name,
+            None if generated is None else [generated.creator, generated.setting],
+            entry.split,
+            entry.group,
+            entry.difficulty,
+            entry.facts.duration_us,
+            entry.cleaned is not None,
+        ]
+        if entry.traces or entry.rating or entry.ratings or entry.votes:
+            record = convert_entry_to_record(entry, file_name="")
+            fields.append({name: record[name] for name in _JUDGED if record[name]})
+        self._sum += int.from_bytes(
+            blake2b(_SPELL(fields).encode(), digest_size=_BYTES).digest(), "big"
+        )
 
 
 def compute_benchmark_identity(rows: Iterable[Row]) -> BenchmarkIdentity | None:
@@ -223,21 +238,3 @@ def compute_benchmark_identity(rows: Iterable[Row]) -> BenchmarkIdentity | None:
     for _ in reading.watch(rows):
         pass
     return reading.identity
-
-
-def _compute_entry_digest(entry: Entry) -> bytes:
-    """Return a digest of everything that affects questions and scores of the clip, except its location."""
-    generated = entry.origin if isinstance(entry.origin, Generated) else None
-    fields: list[object] = [
-        entry.name,
-        None if generated is None else [generated.creator, generated.setting],
-        entry.split,
-        entry.group,
-        entry.difficulty,
-        entry.facts.duration_us,
-        entry.cleaned is not None,
-    ]
-    if entry.traces or entry.rating or entry.ratings or entry.votes:
-        record = convert_entry_to_record(entry, file_name="")
-        fields.append({name: record[name] for name in _JUDGED if record[name]})
-    return blake2b(_SPELL(fields).encode(), digest_size=_BYTES).digest()

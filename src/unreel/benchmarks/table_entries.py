@@ -241,12 +241,15 @@ def _parse_row_label(
 ) -> Label:
     """Return the label of a row from its columns `label` and `is_fake`.
 
-    Raises:
-        InvalidValueError: Both are missing without a default, one is invalid, or they differ.
+    Raise `InvalidValueError` if both are missing without a default, one is invalid, or they differ.
     """
     word, flag = texts.get("label", "").lower(), None
     if not cells.is_blank_cell(values.get("is_fake")):
-        flag = _parse_fake_flag(values["is_fake"])
+        cell = values["is_fake"]
+        key = cell.strip().lower() if isinstance(cell, str) else cell
+        if not isinstance(key, str | int | float) or key not in _FLAGS:
+            cells.raise_invalid_cell("is_fake", cell, _WRITE_FLAG)
+        flag = _FLAGS[key]
     if flag is not None and not word:
         return flag
     if label is not None and not mapping.tells_label:
@@ -260,13 +263,6 @@ def _parse_row_label(
             "is_fake", values["is_fake"], f"The label is {word}: correct one of them"
         )
     return LABELS[word]
-
-
-def _parse_fake_flag(cell: object) -> Label:
-    key = cell.strip().lower() if isinstance(cell, str) else cell
-    if not isinstance(key, str | int | float) or key not in _FLAGS:
-        cells.raise_invalid_cell("is_fake", cell, _WRITE_FLAG)
-    return _FLAGS[key]
 
 
 def _build_origin(label: Label, texts: Mapping[str, str]) -> Origin:

@@ -37,11 +37,8 @@ def read_parquet_column_names(path: Path) -> tuple[str, ...]:
 def read_parquet_rows(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
     """Yield the rows of a Parquet file in order, without embedded media.
 
-    Dates and decimal numbers are text.
-
-    Raises:
-        SandboxError: This machine cannot confine a child.
-        UnreadableSourceError: The file is not a Parquet file, or would need too much memory.
+    Dates and decimal numbers are text. Raise `SandboxError` if this machine cannot confine a child,
+    or `UnreadableSourceError` if the file is not a Parquet file, or would need too much memory.
     """
     _, n_rows, n_groups = _read_shape(path)
     max_rows = read_environment_settings().table_rows
@@ -123,9 +120,8 @@ Cells = Mapping[str, object]
 def read_table_rows(path: Path) -> Iterator[Cells | Rejected]:
     """Return the rows of `path` in order; a damaged row is a `Rejected` named after its row number.
 
-    Raises:
-        UnreadableSourceError: The file is not a table, has a row that is too large, or has too many
-            rows.
+    Raise `UnreadableSourceError` if the file is not a table, has a row that is too large, or has
+    too many rows.
     """
     match path.suffix.lower():
         case ".csv" | ".tsv":

@@ -74,17 +74,8 @@ def write_video_folder(
 
     Media are numbered copies in `media/`, or hard links with `link` if the file system supports
     them. `metadata.jsonl` is written last and atomically, so a folder with it is complete. Rows
-    without a local file, and repeated names, are rejected and reported.
-
-    Args:
-        rows: Entries and rejected rows.
-        into: Output folder.
-        root: Folder that the locations of the entries start from.
-        media: Whether media are copied or linked.
-        more: Function that returns further columns for an entry.
-
-    Raises:
-        UnreadableSourceError: `into` exists and is not an empty folder.
+    without a local file, and repeated names, are rejected and reported. Raise
+    `UnreadableSourceError` if `into` exists and is not an empty folder.
     """
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise UnreadableSourceError(str(into), "not an empty folder", "Name a new one")

@@ -72,11 +72,8 @@ def join_votes_with_entries(
     """Join the entries of `rows`, of one split or all, with the votes in the file `path`.
 
     Each vote has the name of its clip (in the same columns as an answer), its `voter`, and its
-    `label`: real, generated or fake.
-
-    Raises:
-        UnreadableSourceError: No row of the file is a vote about one of the entries.
-        UnknownNameError: No entry is in that split.
+    `label`: real, generated or fake. Raise `UnreadableSourceError` if no row of the file is a vote
+    about one of the entries, or `UnknownNameError` if no entry is in that split.
     """
     rejected: list[Rejected] = []
     entries = collect_entries(rows, rejected)

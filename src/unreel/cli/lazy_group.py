@@ -75,35 +75,32 @@ class LazyCommand:
 
 
 class LazyCommandGroup(click.Group):
-    """Click group that imports a command at its first use; `words` are its commands by name."""
+    """Click group that imports the commands of `words` at their first use, and suggests near names."""
 
-    def __init__(self, *, words: Mapping[str, LazyCommand], **options: Any) -> None:
+    def __init__(self, *, words: Mapping[str, LazyCommand] | None = None, **options: Any) -> None:
         super().__init__(**options)
-        self.words = words
+        self.words = words or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
-        return list(self.words)
+        return [*self.words, *self.commands]
 
-    def get_command(
-        self,
-        ctx: click.Context,  # noqa: ARG002  click's signature
-        cmd_name: str,
-    ) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         word = self.words.get(cmd_name)
-        return None if word is None else fit_help_to_terminal(word.target.load())
+        command = super().get_command(ctx, cmd_name) if word is None else word.target.load()
+        return None if command is None else fit_help_to_terminal(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in self.words and name.isidentifier() and not ctx.resilient_parsing:
-            raise build_unknown_command_error(name, self.words, ctx)
+        known = self.list_commands(ctx)
+        if name not in known and name.isidentifier() and not ctx.resilient_parsing:
+            raise build_unknown_command_error(name, known, ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(
-        self,
-        ctx: click.Context,  # noqa: ARG002  click's signature
-        formatter: click.HelpFormatter,
-    ) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if not self.words:
+            super().format_commands(ctx, formatter)
+            return
         with formatter.section("Commands"):
             formatter.write_dl([(name, word.line) for name, word in self.words.items()])

@@ -31,7 +31,7 @@ COMMANDS = {
         LazyImport("unreel.cli.evaluation.compare:compare"), "Compare models on the same clips."
     ),
     "curate": LazyCommand(
-        LazyImport("unreel.cli.curate.curate:curate"), "Turn raw video into a frozen benchmark."
+        LazyImport("unreel.cli.curate:curate"), "Turn raw video into a frozen benchmark."
     ),
     "desk": LazyCommand(
         LazyImport("unreel.cli.desk:desk"), "Open a page where people check clips."
@@ -123,3 +123,7 @@ def main() -> None:
 def _print_exit_message(message: BaseException, stop: BaseException) -> None:
     for line in (f"unreel: {message}", *getattr(stop, "__notes__", ())):
         print_message(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 """Registries of built-in names and names from other packages; objects are loaded on request."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -15,6 +16,21 @@ if TYPE_CHECKING:  # this import slows down the start, and few commands need it
 T = TypeVar("T")
 
 
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Import modules of the optional `extra` in this block.
+
+    Raises:
+        MissingExtraError: A package of the extra is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "unreel":
+            raise  # an error in unreel itself: raised unchanged
+        raise MissingExtraError(error.name, extra) from error
+
+
 @dataclass(frozen=True, slots=True)
 class LazyImport:
     """Import path of an object (`module:name`), and the extra that it needs."""
@@ -25,13 +41,10 @@ class LazyImport:
     def load(self) -> Any:
         """Import and return the object; raise `MissingExtraError` if a package of `extra` is not installed."""
         module, _, name = self.target.partition(":")
-        try:
+        if self.extra is None:
             return getattr(import_module(module), name)
-        except ModuleNotFoundError as error:
-            missing = error.name or module
-            if self.extra is None or missing.partition(".")[0] == "unreel":
-                raise  # an error in unreel itself: raised unchanged
-            raise MissingExtraError(missing, self.extra) from error
+        with needs_extra(self.extra):
+            return getattr(import_module(module), name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Import the object, call it with the given arguments, and return the result."""

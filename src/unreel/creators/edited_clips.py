@@ -72,7 +72,6 @@ class ClipEditingCreator:
         )
 
     async def make(self, brief: ClipBrief, context: CreatorContext) -> GeneratedClip | Failure:
-        """Edit the real clip of the brief's scene and return the edited clip, or a failure."""
         if brief.source is None:
             return Failure(FailureReason.NO_BRIEF, f"the scene {brief.id!a} has no real clip")
         rework = ClipEditRequest(

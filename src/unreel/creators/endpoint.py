@@ -1,7 +1,8 @@
 """`kind = "endpoint"`: clips from the video API that OpenAI, vLLM-Omni and SGLang share.
 
 `POST videos` submits a job, `GET videos/ID` polls it, and `GET videos/ID/content` downloads the clip.
-A job's id is stored before it is polled, so that a killed run pays for no clip twice.
+Notes on disk prevent that a killed run pays for a clip twice: "submit", the idempotency key of a job, is written
+before the job is submitted; "job", its id, before it is polled; "round" counts the failed jobs of the brief.
 """
 
 import asyncio
@@ -9,14 +10,13 @@ import io
 import json
 import logging
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
 
 import numpy as np
@@ -50,7 +50,6 @@ from unreel.creators.contract import (
 )
 from unreel.media.picture import encode_png
 from unreel.network.http_client import (
-    HttpReply,
     convert_connection_error_to_failure,
     declares_larger_body,
     find_unexpected_encoding,
@@ -160,12 +159,6 @@ class EndpointCreatorConfig(CreatorKeys):
 
 
 CLIP = "clip.mp4"
-SUBMIT = "submit"
-"""Key of the note with a job's idempotency key, which is stored before the job is submitted."""
-JOB = "job"
-"""Key of the note with the job's id, stored on receipt."""
-ROUND = "round"
-"""Key of the note with the number of failed jobs of the brief; each new job has its own idempotency key."""
 _TRIES = 3
 """Maximum number of malformed replies, of polls of an unknown job in a row, and of downloads."""
 _READABLE = 200
@@ -178,12 +171,6 @@ _LOST = frozenset(
 """Failures after which the service may have accepted the job although its reply was lost."""
 _ENDED = frozenset({FailureReason.REFUSED, FailureReason.REQUEST_REJECTED})
 """Failures after which a job can never return a clip, so that its stored id is removed."""
-
-
-class _VideoRequestFailure(NamedTuple):
-    failure: Failure
-    wait_s: float | None = 0.0
-    """Minimum seconds before a retry; `None` if a retry cannot help."""
 
 
 class EndpointCreator:
@@ -204,9 +191,6 @@ class EndpointCreator:
         )
         self._n_clips, self._spent_usd = 0, Decimal(0)
 
-    def __repr__(self) -> str:
-        return f"EndpointCreator({self.name!r})"
-
     async def make(self, brief: ClipBrief, context: CreatorContext) -> GeneratedClip | Failure:
         try:
             outcome = await self._make(brief, context)
@@ -225,27 +209,41 @@ class EndpointCreator:
         needed = max(1, math.ceil(Fraction(brief.duration_us, MICROSECONDS)))
         enough = [length for length in keys.seconds if length >= needed]
         seconds = min(enough) if enough else max(keys.seconds, default=needed)
-        size = _select_size(brief, keys.sizes)
-        job, is_repeated = context.recall(JOB), False
+        # The size with the nearest aspect ratio, then the nearest area.
+        ratio, area = Fraction(brief.width, brief.height), brief.width * brief.height
+        width, height = min(
+            ((int(w), int(h)) for w, _, h in (size.partition("x") for size in keys.sizes)),
+            key=lambda s: (round(abs(math.log(Fraction(*s) / ratio)), 6), abs(s[0] * s[1] - area)),
+            default=(brief.width, brief.height),
+        )
+        # Each job after a failed one has its own idempotency key.
+        n_rounds = context.recall("round") or ""
+        number = int(n_rounds) if n_rounds.isdecimal() else 0
+        job, is_repeated = context.recall("job"), False
         if not job:
-            submitted = await self._submit(brief, size, seconds, context, until_s)
+            form = self._build_form(brief, (width, height), seconds)
+            if isinstance(form, Failure):
+                return form
+            key = digest(self.name, brief.id, brief.setting.value, str(brief.seed), str(number))
+            cost_usd = keys.compute_cost_usd(seconds) or Decimal(0)
+            submitted = await self._submit(form, key, cost_usd, context, until_s)
             if isinstance(submitted, Failure):
                 return submitted
             job, is_repeated = submitted
         reply = await self._wait(job, until_s)
         if isinstance(reply, Failure):
             if reply.reason in _ENDED:
-                context.note(ROUND, str(_read_round(context) + 1))
-                context.note(JOB, "")
+                context.note("round", str(number + 1))
+                context.note("job", "")
             return reply
-        failure = await self._download(job, context)
+        failure = await self._download(job, context.folder)
         if failure is not None:
             return failure
         version = reply.get("model")
         parameters: dict[str, str | int | float | bool] = {
             "service": str(self._server),
             "model": keys.model,
-            "size": f"{size[0]}x{size[1]}",
+            "size": f"{width}x{height}",
             "seconds": seconds,
             "job": job,
         }
@@ -255,58 +253,6 @@ class EndpointCreator:
             parameters=parameters | ({"submitted_again": True} if is_repeated else {}),
             cost_usd=keys.compute_cost_usd(seconds),
         )
-
-    async def _submit(
-        self, brief: ClipBrief, size: tuple[int, int], seconds: int, context: CreatorContext, until_s: float,
-    ) -> tuple[str, bool] | Failure:  # fmt: skip
-        """Submit a job; return its id, and whether it was submitted more than once under one key."""
-        form = self._build_form(brief, size, seconds)
-        if isinstance(form, Failure):
-            return form
-        number = str(_read_round(context))
-        key = digest(self.name, brief.id, brief.setting.value, str(brief.seed), number)
-        is_repeated, n_malformed = context.recall(SUBMIT) == key, 0
-        cost_usd = self._keys.compute_cost_usd(seconds) or Decimal(0)
-        refusal = self._find_exceeded_limit(cost_usd)
-        if refusal is not None:
-            return refusal
-        self._n_clips, self._spent_usd = self._n_clips + 1, self._spent_usd + cost_usd
-        context.note(SUBMIT, key)
-        headers = {"Idempotency-Key": key}
-        attempt = 1
-        while isinstance(
-            reply := await self._send("POST", "videos", until_s, headers=headers, files=form),
-            _VideoRequestFailure,
-        ):
-            failure, wait_s = reply
-            is_repeated |= failure.reason in _LOST
-            n_malformed += failure.reason in _MALFORMED
-            pause_s = (wait_s or 0.0) + backoff_s(self._policy, key=key, attempt=attempt, seed=0)
-            is_late = asyncio.get_running_loop().time() + pause_s >= until_s
-            if wait_s is None or attempt == MAX_ATTEMPTS or n_malformed == _TRIES or is_late:
-                if not (is_repeated and failure.reason in _LOST | _MALFORMED):
-                    self._n_clips, self._spent_usd = self._n_clips - 1, self._spent_usd - cost_usd
-                return replace(failure, detail=f"{failure.detail} (requests: {attempt})")
-            await asyncio.sleep(pause_s)
-            attempt += 1
-        job = reply.get("id")
-        if (
-            not isinstance(job, str)
-            or not job.isprintable()
-            or "/" in job
-            or job in {"", ".", ".."}
-        ):
-            detail = f"the reply has no id of a job: {_sanitise(reply)}"
-            return Failure(FailureReason.MALFORMED_REPLY, detail)
-        context.note(JOB, job)
-        if is_repeated:
-            logger.warning(
-                "%s: job %s was submitted again under the same idempotency key, because a reply was lost; "
-                "a service that ignores such keys may charge it twice",
-                self.name,
-                _sanitise(job),
-            )
-        return job, is_repeated
 
     def _build_form(
         self, brief: ClipBrief, size: tuple[int, int], seconds: int
@@ -333,25 +279,63 @@ class EndpointCreator:
             form["input_reference"] = ("first_frame.png", frame, "image/png")
         return form
 
-    def _find_exceeded_limit(self, cost_usd: Decimal) -> Failure | None:
-        """Return the failure if one more job would exceed a limit. A failed job counts: it may be charged."""
-        most, most_usd = self._keys.max_clips, self._keys.max_cost_usd
-        if most is not None and self._n_clips >= most:
-            detail = f"not asked: {self._n_clips} clips of max_clips={most} are ordered"
+    async def _submit(
+        self, form: dict[str, Any], key: str, cost_usd: Decimal, context: CreatorContext, until_s: float
+    ) -> tuple[str, bool] | Failure:  # fmt: skip
+        """Submit a job; return its id, and whether it was submitted more than once under one key."""
+        max_clips, max_usd = self._keys.max_clips, self._keys.max_cost_usd
+        if max_clips is not None and self._n_clips >= max_clips:
+            detail = f"not asked: {self._n_clips} clips of max_clips={max_clips} are ordered"
             return Failure(FailureReason.BUDGET_SPENT, detail)
-        if most_usd is not None and self._spent_usd + cost_usd > most_usd:
-            spent = f"{self._spent_usd} of max_cost_usd={most_usd}"
+        if max_usd is not None and self._spent_usd + cost_usd > max_usd:
+            spent = f"{self._spent_usd} of max_cost_usd={max_usd}"
             detail = f"not asked: {spent} are spent, and this clip costs {cost_usd}"
             return Failure(FailureReason.BUDGET_SPENT, detail)
-        return None
+        is_repeated, n_malformed, attempt = context.recall("submit") == key, 0, 1
+        # A failed job counts too: the service may charge it.
+        self._n_clips, self._spent_usd = self._n_clips + 1, self._spent_usd + cost_usd
+        context.note("submit", key)
+        headers = {"Idempotency-Key": key}
+        while isinstance(
+            reply := await self._send("POST", "videos", until_s, headers=headers, files=form), tuple
+        ):
+            failure, wait_s = reply
+            is_repeated |= failure.reason in _LOST
+            n_malformed += failure.reason in _MALFORMED
+            pause_s = (wait_s or 0.0) + backoff_s(self._policy, key=key, attempt=attempt, seed=0)
+            is_late = asyncio.get_running_loop().time() + pause_s >= until_s
+            if wait_s is None or attempt == MAX_ATTEMPTS or n_malformed == _TRIES or is_late:
+                if not (is_repeated and failure.reason in _LOST | _MALFORMED):
+                    self._n_clips, self._spent_usd = self._n_clips - 1, self._spent_usd - cost_usd
+                return replace(failure, detail=f"{failure.detail} (requests: {attempt})")
+            await asyncio.sleep(pause_s)
+            attempt += 1
+        job = reply.get("id")
+        if (
+            not isinstance(job, str)
+            or not job.isprintable()
+            or "/" in job
+            or job in {"", ".", ".."}
+        ):
+            detail = f"the reply has no id of a job: {_sanitise(reply)}"
+            return Failure(FailureReason.MALFORMED_REPLY, detail)
+        context.note("job", job)
+        if is_repeated:
+            logger.warning(
+                "%s: job %s was submitted again under the same idempotency key, because a reply was lost; "
+                "a service that ignores such keys may charge it twice",
+                self.name,
+                _sanitise(job),
+            )
+        return job, is_repeated
 
-    async def _wait(self, job: str, until_s: float) -> Mapping[str, Any] | Failure:
+    async def _wait(self, job: str, until_s: float) -> dict[str, Any] | Failure:
         """Poll the job until it ends; return its last status reply, or a failure."""
         n_failed, n_missed, last = 0, 0, ""
         while (now_s := asyncio.get_running_loop().time()) < until_s:
             reply = await self._send("GET", f"videos/{quote(job, safe='')}", until_s)
             pause_s = self._keys.poll_s
-            if isinstance(reply, _VideoRequestFailure):
+            if isinstance(reply, tuple):
                 failure, wait_s = reply
                 n_failed += 1
                 # A new job may be unknown at once.
@@ -359,8 +343,7 @@ class EndpointCreator:
                 n_missed = n_missed + 1 if is_missed else 0
                 last = failure.detail
                 if n_missed == _TRIES or (wait_s is None and not is_missed):
-                    detail = f"job {_sanitise(job)} cannot be polled: {last}"
-                    return replace(failure, detail=detail)
+                    return replace(failure, detail=f"job {_sanitise(job)} cannot be polled: {last}")
                 jitter_s = backoff_s(self._policy, key=job, attempt=n_failed, seed=0)
                 pause_s = max(pause_s, (wait_s or 0.0) + jitter_s)
             else:
@@ -376,47 +359,45 @@ class EndpointCreator:
         detail = f"job {_sanitise(job)} did not end within {self._keys.deadline_s:g} s: {last}"
         return Failure(FailureReason.OUT_OF_TIME, detail)
 
-    async def _download(self, job: str, context: CreatorContext) -> Failure | None:
+    async def _download(self, job: str, folder: Path) -> Failure | None:
         """Download the clip of a job, again after a lost connection: the job is already paid for."""
         failure: Failure | None = None
         for attempt in range(1, _TRIES + 1):
             try:
-                async with asyncio.timeout(self._keys.deadline_s):
-                    failure = await self._write_clip(job, context.folder)
+                async with (
+                    asyncio.timeout(self._keys.deadline_s),
+                    self._http.stream("GET", f"videos/{quote(job, safe='')}/content") as response,
+                ):
+                    failure = await self._write_clip(response, folder)
             except TimeoutError:
                 detail = f"the download took longer than {self._keys.deadline_s:g} s"
                 return Failure(FailureReason.OUT_OF_TIME, detail)
-            is_passing = failure and failure.reason in _LOST
-            if not is_passing or attempt == _TRIES:
+            except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
+                failure = convert_connection_error_to_failure(error)
+            if failure is None or failure.reason not in _LOST or attempt == _TRIES:
                 break
             await asyncio.sleep(self._keys.poll_s)
         return failure
 
-    async def _write_clip(self, job: str, folder: Path) -> Failure | None:
-        """Write the content of the job to a file; return a failure after which to discard the file."""
+    async def _write_clip(self, response: Any, folder: Path) -> Failure | None:
+        """Write the body to a file; return a failure after which to discard the file."""
         max_bytes, n_bytes, head = self._keys.max_mb << 20, 0, b""
         too_large = Failure(FailureReason.TOO_LARGE, f"the clip exceeds {max_bytes} bytes")
-        url = f"videos/{quote(job, safe='')}/content"
-        try:
-            async with self._http.stream("GET", url) as response:
-                failure = find_unexpected_encoding(response)
-                if response.status_code != HTTPStatus.OK:
-                    is_passing = not response.is_redirect
-                    reason = FailureReason.SERVER_ERROR if is_passing else FailureReason.NOT_NAMED
-                    failure = Failure(reason, f"the content has status {response.status_code}")
-                elif declares_larger_body(response, max_bytes):
-                    failure = too_large
-                if failure is not None:
-                    return failure
-                with OutputDirectory(folder).create(CLIP) as file:
-                    async for chunk in response.aiter_raw():
-                        n_bytes += len(chunk)
-                        if n_bytes > max_bytes:
-                            return too_large
-                        head = head or chunk.lstrip()[:64]
-                        file.write(chunk)
-        except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
-            return convert_connection_error_to_failure(error)
+        if response.status_code != HTTPStatus.OK:
+            is_passing = not response.is_redirect
+            reason = FailureReason.SERVER_ERROR if is_passing else FailureReason.NOT_NAMED
+            return Failure(reason, f"the content has status {response.status_code}")
+        if declares_larger_body(response, max_bytes):
+            return too_large
+        if failure := find_unexpected_encoding(response):
+            return failure
+        with OutputDirectory(folder).create(CLIP) as file:
+            async for chunk in response.aiter_raw():
+                n_bytes += len(chunk)
+                if n_bytes > max_bytes:
+                    return too_large
+                head = head or chunk.lstrip()[:64]
+                file.write(chunk)
         if head.startswith((b"<", b"{", b"[")):
             detail = f"the content is text, not a clip: {_sanitise(head)!r}"
             return Failure(FailureReason.MALFORMED_REPLY, detail)
@@ -424,10 +405,12 @@ class EndpointCreator:
 
     async def _send(
         self, method: str, path: str, until_s: float, **options: Any
-    ) -> Mapping[str, Any] | _VideoRequestFailure:
-        """Send one request; return the JSON object of its reply, or the failure."""
+    ) -> dict[str, Any] | tuple[Failure, float | None]:
+        """Send one request; return the JSON object of its reply, or the failure.
+
+        The number with the failure is the minimum seconds before a retry, `None` if a retry cannot help.
+        """
         ends_at_s = min(until_s, asyncio.get_running_loop().time() + self._keys.attempt_s)
-        reply: HttpReply | Failure
         try:
             async with (
                 asyncio.timeout_at(ends_at_s),
@@ -436,41 +419,35 @@ class EndpointCreator:
                 reply = await read_http_reply(response)
         except TimeoutError:
             detail = f"no reply within {self._keys.attempt_s:g} s"
-            reply = Failure(FailureReason.OUT_OF_TIME, detail)
+            return Failure(FailureReason.OUT_OF_TIME, detail), 0.0
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             reply = convert_connection_error_to_failure(error)
         if isinstance(reply, Failure):
-            return _VideoRequestFailure(
-                reply, None if reply.reason is FailureReason.NOT_NAMED else 0.0
-            )
-        return _parse_reply(reply)
+            return reply, None if reply.reason is FailureReason.NOT_NAMED else 0.0
+        try:
+            body = parse_json(reply.body)
+        except InvalidValueError:
+            body = None
+        is_success = HTTPStatus.OK <= reply.status < HTTPStatus.MULTIPLE_CHOICES
+        if is_success and isinstance(body, dict):
+            return body
+        text = _get_error_text(body) if isinstance(body, dict) else _sanitise(reply.body)
+        wait_s: float | None = parse_retry_after(reply.retry_after, now=datetime.now(UTC))
+        if is_success:
+            reason = FailureReason.MALFORMED_REPLY
+        elif reply.status == HTTPStatus.TOO_MANY_REQUESTS:
+            reason = FailureReason.RATE_LIMITED
+            wait_s = None if b'"insufficient_quota"' in reply.body else wait_s
+        elif reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR or reply.status in _PASSING:
+            reason = FailureReason.SERVER_ERROR
+        else:
+            is_key = reply.status == HTTPStatus.UNAUTHORIZED  # 403 may concern only this prompt
+            reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
+            wait_s = None
+        return Failure(reason, f"status {reply.status}: {text}"), wait_s
 
 
-def _parse_reply(reply: HttpReply) -> Mapping[str, Any] | _VideoRequestFailure:
-    try:
-        body = parse_json(reply.body)
-    except InvalidValueError:
-        body = None
-    is_success = HTTPStatus.OK <= reply.status < HTTPStatus.MULTIPLE_CHOICES
-    if is_success and isinstance(body, dict):
-        return body
-    text = _get_error_text(body) if isinstance(body, dict) else _sanitise(reply.body)
-    wait_s: float | None = parse_retry_after(reply.retry_after, now=datetime.now(UTC))
-    if is_success:
-        reason = FailureReason.MALFORMED_REPLY
-    elif reply.status == HTTPStatus.TOO_MANY_REQUESTS:
-        reason = FailureReason.RATE_LIMITED
-        wait_s = None if b'"insufficient_quota"' in reply.body else wait_s
-    elif reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR or reply.status in _PASSING:
-        reason = FailureReason.SERVER_ERROR
-    else:
-        is_key = reply.status == HTTPStatus.UNAUTHORIZED  # 403 may concern only this prompt
-        reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
-        wait_s = None
-    return _VideoRequestFailure(Failure(reason, f"status {reply.status}: {text}"), wait_s)
-
-
-def _get_error_text(reply: Mapping[str, Any]) -> str:
+def _get_error_text(reply: dict[str, Any]) -> str:
     error = reply.get("error", reply)
     return _sanitise(error.get("message", error) if isinstance(error, dict) else error)
 
@@ -482,20 +459,3 @@ def _sanitise(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     line = sanitise_line(" ".join(text[: 4 * _READABLE].split()))
     return line if len(line) <= _READABLE else line[: _READABLE - 1] + "…"
-
-
-def _read_round(context: CreatorContext) -> int:
-    text = context.recall(ROUND) or ""
-    return int(text) if text.isdecimal() else 0
-
-
-def _select_size(brief: ClipBrief, sizes: tuple[str, ...]) -> tuple[int, int]:
-    """Return the size with the nearest aspect ratio, then the nearest area; the brief's without sizes."""
-    options = [(int(w), int(h)) for w, _, h in (size.partition("x") for size in sizes)]
-    ratio = Fraction(brief.width, brief.height)
-
-    def distance(size: tuple[int, int]) -> tuple[float, int]:
-        shape = abs(math.log(Fraction(*size) / ratio))
-        return round(shape, 6), abs(size[0] * size[1] - brief.width * brief.height)
-
-    return min(options, key=distance, default=(brief.width, brief.height))

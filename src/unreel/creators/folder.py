@@ -76,7 +76,6 @@ class FolderCreator:
     settings: frozenset[CreatorInput] = frozenset(CreatorInput)
 
     async def make(self, brief: ClipBrief, context: CreatorContext) -> GeneratedClip | Failure:
-        """Copy the file of the brief's scene into the folder of the context."""
         return await asyncio.to_thread(self._hand_over, brief, OutputDirectory(context.folder))
 
     async def close(self) -> None:
@@ -127,7 +126,6 @@ class FolderCreator:
         return Failure(FailureReason.TOO_LARGE, detail)
 
     def _find(self, brief: ClipBrief, directory: OutputDirectory) -> Iterator[str]:
-        """Yield the names of the files in the folder that may be the clip of the brief's scene."""
         for stem in self._stems(brief):
             for ending in ENDINGS:
                 spelt = (stem + ending, stem + ending.upper())

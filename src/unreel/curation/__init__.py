@@ -2,23 +2,21 @@
 
 Where to look:
     `recipe.py`: all settings.
-    `curation_run.py`: the steps in their order.
+    `curation_run.py`: the steps in their order, and the forecast of a recipe.
     `step_execution.py`: execution of one step, and its table of results.
     `source_clips.py`: input files.
     `duplicates.py`: near-duplicates.
-    `shots.py`: measurements, fingerprint and cuts of each file, division of clips into shots, and removal of filled borders.
+    `shots.py`: measurements, fingerprint and cuts of each file, division of clips into shots, removal of filled borders,
+        and equal lengths of real and generated clips.
     `clip_screens.py`: selection by measurements and by human decisions.
-    `describe.py`: descriptions by a model.
-    `cluster.py`: even sampling by meaning.
-    `length_matching.py`: equal lengths of real and generated clips.
+    `describe.py`: descriptions by a model, and even sampling by meaning.
     `normalise.py`: one format.
     `inject/`: known traces.
     `watermark/`: overlays.
     `audit/`: label leaks.
     `freeze/`: splits, manifest, card, checksums.
-    `forecast.py`: the effect of a recipe before it runs.
     `segment.py`: clips during a curation, and excluded clips with reasons.
-    `segment_table.py`: tables of these clips between two steps.
+    `segment_table.py`: tables of these clips between two steps, and the state of the curation.
     `contact_sheet.py`: a page of thumbnails.
     `hub_dataset.py`: a folder for a dataset hub.
     `benchmark_diff.py`: differences between two versions of a benchmark.

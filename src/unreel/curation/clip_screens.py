@@ -18,7 +18,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.registry import LazyImport, NamedObjectRegistry
 from unreel.curation.recipe import ScreeningRecipeSection
 from unreel.curation.segment import ClipSegment, ExcludedSegment
-from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.segment_table import CurationJob, CurationState
 from unreel.media.scan import ClipScan
 from unreel.recipes.validation import RecipeNumberUnit
 
@@ -255,11 +255,7 @@ def run_screen_step(
 
 
 def read_screen_decisions(file: Path) -> dict[str, Choice]:
-    """Return the decisions of people by segment id; lines without a decision are skipped.
-
-    Raises:
-        UnreadableSourceError: A line is damaged, or its decision is neither `keep` nor `remove`.
-    """
+    """Return the decisions of people by segment id; lines without a decision are skipped."""
     decisions: dict[str, Choice] = {}
     for number, row in enumerate(read_table_rows(file), start=1):
         if isinstance(row, Rejected):

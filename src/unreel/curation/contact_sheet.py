@@ -8,12 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.entry import BenchmarkLayout, Entry, Rejected
+from unreel.benchmarks.entry import BenchmarkLayout, Rejected
 from unreel.benchmarks.folder_layout import is_path_inside
 from unreel.benchmarks.loader import open_benchmark
-from unreel.benchmarks.tables import Cells, read_table_rows
+from unreel.benchmarks.tables import read_table_rows
 from unreel.core.clip import Generated
 from unreel.core.content_ids import digest
 from unreel.core.failure import Failure
@@ -58,12 +59,23 @@ class ContactSheetGroup:
 def sample_benchmark_clips(benchmark: Path, *, limit: int, seed: int) -> list[ContactSheetGroup]:
     """Sample up to `limit` clips of the frozen benchmark for each split and label, for a contact sheet."""
     opened = open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER)
-    rows = (
-        ((row.split, row.label.value), _build_benchmark_candidate(row, opened.find(row)))
-        for row in opened
-        if not isinstance(row, Rejected)
-    )
-    groups = _sample_clips_by_group(rows, limit=limit, seed=seed)
+
+    def iter_rows() -> Iterator[tuple[tuple[str, str], ContactSheetCandidate]]:
+        for entry in opened:
+            if isinstance(entry, Rejected):
+                continue
+            facts = entry.facts
+            length_us = facts.duration_us
+            length = "" if length_us is None else f", {length_us / MICROSECONDS:.2f} s"
+            creator = entry.origin.creator if isinstance(entry.origin, Generated) else ""
+            rights = ", ".join(filter(None, (entry.licence or "no licence", entry.source)))
+            details = (creator, f"{facts.width} x {facts.height}{length}", rights)
+            candidate = ContactSheetCandidate(
+                name=entry.name, location=opened.find(entry), lines=tuple(filter(None, details))
+            )
+            yield (entry.split, entry.label.value), candidate
+
+    groups = _sample_clips_by_group(iter_rows(), limit=limit, seed=seed)
     order = {name: rank for rank, name in enumerate((*SPLITS, *Label))}
     last = len(order)
     return sorted(
@@ -75,16 +87,23 @@ def sample_excluded_clips(quarantine: Path, *, limit: int, seed: int) -> list[Co
     """Sample up to `limit` excluded clips for each step and reason; none without the file `quarantine`."""
     if not quarantine.is_file():
         return []
-    rows = (
-        (
-            (_get_cell_text(row, "step"), _get_cell_text(row, "reason")),
-            _build_excluded_candidate(row),
-        )
-        for row in read_table_rows(quarantine)
-        if not isinstance(row, Rejected)
-    )
+
+    def iter_rows() -> Iterator[tuple[tuple[str, str], ContactSheetCandidate]]:
+        for row in read_table_rows(quarantine):
+            if isinstance(row, Rejected):
+                continue
+            cells = {key: value for key, value in row.items() if isinstance(value, str)}
+            at_us = row.get("at_us")
+            candidate = ContactSheetCandidate(
+                name=cells.get("name", ""),
+                location=cells.get("location", ""),
+                at_us=at_us if isinstance(at_us, int) and at_us >= 0 else None,
+                lines=(cells.get("detail", ""),),
+            )
+            yield (cells.get("step", ""), cells.get("reason", "")), candidate
+
     return sorted(
-        _sample_clips_by_group(rows, limit=limit, seed=seed),
+        _sample_clips_by_group(iter_rows(), limit=limit, seed=seed),
         key=lambda group: (group.part, group.kind),
     )
 
@@ -92,7 +111,6 @@ def sample_excluded_clips(quarantine: Path, *, limit: int, seed: int) -> list[Co
 def _sample_clips_by_group(
     rows: Iterable[tuple[tuple[str, str], ContactSheetCandidate]], *, limit: int, seed: int
 ) -> Iterator[ContactSheetGroup]:
-    """Yield each group with the `limit` smallest hashes of `seed` and name, a sample that needs little memory."""
     heaps: defaultdict[tuple[str, str], list[tuple[int, str, ContactSheetCandidate]]] = defaultdict(
         list
     )
@@ -112,62 +130,12 @@ def _sample_clips_by_group(
         yield ContactSheetGroup(part=part, kind=kind, n_clips=n_clips, chosen=chosen)
 
 
-def _build_benchmark_candidate(entry: Entry, location: str) -> ContactSheetCandidate:
-    facts = entry.facts
-    size = f"{facts.width} x {facts.height}"
-    length = "" if facts.duration_us is None else f", {facts.duration_us / MICROSECONDS:.2f} s"
-    creator = entry.origin.creator if isinstance(entry.origin, Generated) else ""
-    rights = ", ".join(filter(None, (entry.licence or "no licence", entry.source)))
-    details = (creator, size + length, rights)
-    return ContactSheetCandidate(
-        name=entry.name, location=location, lines=tuple(filter(None, details))
-    )
-
-
-def _build_excluded_candidate(row: Cells) -> ContactSheetCandidate:
-    at_us = row.get("at_us")
-    return ContactSheetCandidate(
-        name=_get_cell_text(row, "name"),
-        location=_get_cell_text(row, "location"),
-        at_us=at_us if isinstance(at_us, int) and at_us >= 0 else None,
-        lines=(_get_cell_text(row, "detail"),),
-    )
-
-
-def _get_cell_text(row: Cells, key: str) -> str:
-    value = row.get(key)
-    return value if isinstance(value, str) else ""
-
-
 PAGE = "contact-sheet.html"
 _SIDE = 256
 _QUALITY = 80
 _OUTSIDE = "not opened: it is outside this folder and the curation's (--allow-outside)"
 _STORED = "not opened: it is in an object store"
 _UNKNOWN = "no location is known"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClipThumbnail:
-    """Thumbnail of one clip as a data URI, with its caption, or the reason why there is no picture."""
-
-    name: str
-    lines: tuple[str, ...]
-    src: str
-    """Data URI of the picture; "" if there is none, for the reason in `problem`."""
-    width: int = 0
-    height: int = 0
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThumbnailGroup:
-    """Group of thumbnails on a contact sheet, with its title and its total number of clips."""
-
-    title: str
-    kind: str
-    n_clips: int
-    thumbs: tuple[ClipThumbnail, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,10 +171,21 @@ def write_contact_sheet_page(
     excluded = sample_excluded_clips(
         benchmark.parent / QUARANTINE, limit=settings.most, seed=settings.seed
     )
-    included = [_build_thumbnail_group(group, roots=(), reader=reader) for group in frozen]
-    others = [
-        _build_thumbnail_group(group, roots=settings.roots, reader=reader) for group in excluded
-    ]
+
+    def build_groups(
+        groups: Iterable[ContactSheetGroup], roots: tuple[Path, ...]
+    ) -> list[dict[str, Any]]:
+        return [
+            {
+                "title": f"{group.part}: {group.kind}",
+                "kind": group.kind,
+                "n_clips": group.n_clips,
+                "thumbs": [_build_thumbnail(clip, roots, reader) for clip in group.chosen],
+            }
+            for group in groups
+        ]
+
+    included, others = build_groups(frozen, ()), build_groups(excluded, settings.roots)
     recipe = read_frozen_recipe(benchmark)
     title = sanitise_line(
         f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name
@@ -224,51 +203,38 @@ def write_contact_sheet_page(
         title=f"{title}: contact sheet", body=body, styles=styles, scripts=(), data={}
     )
     OutputDirectory(page.absolute().parent, published=True).write(page.name, text.encode())
-    thumbs = [thumb for group in (*included, *others) for thumb in group.thumbs]
+    thumbs = [thumb for group in (*included, *others) for thumb in group["thumbs"]]
     return WrittenContactSheet(
         page=page,
         n_frozen=sum(group.n_clips for group in frozen),
         n_left_out=sum(group.n_clips for group in excluded),
         n_shown=len(thumbs),
-        n_unseen=sum(not thumb.src for thumb in thumbs),
+        n_unseen=sum("src" not in thumb for thumb in thumbs),
     )
-
-
-def _build_thumbnail_group(
-    group: ContactSheetGroup, *, roots: tuple[Path, ...], reader: MediaReader
-) -> ThumbnailGroup:
-    thumbs = tuple(
-        _build_thumbnail(candidate, roots=roots, reader=reader) for candidate in group.chosen
-    )
-    title = f"{group.part}: {group.kind}"
-    return ThumbnailGroup(title=title, kind=group.kind, n_clips=group.n_clips, thumbs=thumbs)
 
 
 def _build_thumbnail(
-    candidate: ContactSheetCandidate, *, roots: tuple[Path, ...], reader: MediaReader
-) -> ClipThumbnail:
-    name, lines = sanitise_line(candidate.name), tuple(map(sanitise_line, candidate.lines))
-    problem = _get_access_problem(candidate.location, roots)
-    if problem:
-        return ClipThumbnail(name=name, lines=lines, src="", problem=problem)
-    path = Path(candidate.location)
+    candidate: ContactSheetCandidate, roots: tuple[Path, ...], reader: MediaReader
+) -> dict[str, Any]:
+    """Return name and caption, and the picture as data URI or the problem why there is none."""
+    location, path = candidate.location, Path(candidate.location)
+    caption = {
+        "name": sanitise_line(candidate.name),
+        "lines": [sanitise_line(line) for line in candidate.lines],
+    }
+    if not location:
+        return {**caption, "problem": _UNKNOWN}
+    if is_url(location):
+        return {**caption, "problem": _STORED}
+    if roots and not any(is_path_inside(path, root) for root in roots):
+        return {**caption, "problem": _OUTSIDE}
     if candidate.at_us is None:
         sampled = reader.frames(path, sampling="uniform-1", encoding="rgb24", longest_side=_SIDE)
     else:
         sampled = reader.frames_at(path, [candidate.at_us])
     if isinstance(sampled, Failure):
-        return ClipThumbnail(name=name, lines=lines, src="", problem=sanitise_line(str(sampled)))
+        return {**caption, "problem": sanitise_line(str(sampled))}
     rgb = scale_down_picture(sampled.frames[0].rgb(), _SIDE)
     height, width, _ = rgb.shape
     src = build_data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
-    return ClipThumbnail(name=name, lines=lines, src=src, width=width, height=height)
-
-
-def _get_access_problem(location: str, roots: tuple[Path, ...]) -> str:
-    """Return the reason why the file at `location` may not be opened; "" if it may be opened."""
-    if not location:
-        return _UNKNOWN
-    if is_url(location):
-        return _STORED
-    inside = not roots or any(is_path_inside(Path(location), root) for root in roots)
-    return "" if inside else _OUTSIDE
+    return {**caption, "src": src, "width": width, "height": height}

@@ -1,14 +1,17 @@
-"""Step that describes real clips with a vision model and rates them as easy or hard."""
+"""Describe step: descriptions by a vision model, difficulty, and the cluster step that samples them by meaning."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import TypeAdapter
 from scipy import ndimage
 
@@ -19,10 +22,10 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.core.question import Condition, Instrument, Question
-from unreel.curation.recipe import DescribeRecipeSection
-from unreel.curation.segment import ClipSegment, filter_segments
-from unreel.curation.segment_table import ReiterableStream
-from unreel.curation.state import CurationJob, CurationState
+from unreel.core.registry import LazyImport
+from unreel.curation.recipe import ClusterRecipeSection, DescribeRecipeSection
+from unreel.curation.segment import ClipSegment, ExcludedSegment, filter_segments
+from unreel.curation.segment_table import CurationJob, CurationState, ReiterableStream
 from unreel.curation.step_execution import (
     CurationStepRequest,
     VersionedCurationStep,
@@ -37,6 +40,7 @@ from unreel.protocols.answer_text import strip_thinking
 from unreel.protocols.presentation import quote_text_for_prompt
 from unreel.protocols.reality.prompts import STORYBOARD
 from unreel.reviewers.factory import ReviewerFactory, ReviewerWithPrices
+from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, embed_sentences
 
 EASY_LENGTH_S = 5
 EASY_ACTIONS = 1
@@ -97,23 +101,14 @@ def measure_clip_complexity(
     story: str, frames: Sequence[Rgb], *, length_s: Fraction
 ) -> ClipComplexity:
     """Return the four complexity measures of a clip from its description, frames and length."""
+    # An object is identified by the last word of its name.
+    heads = (name.split()[-1].lower() for name in _NAMED.findall(story))
     return ClipComplexity(
         length_s=length_s,
-        n_actions=count_described_actions(story),
-        n_objects=count_described_objects(story),
+        n_actions=1 + len(_STEP.findall(story)),
+        n_objects=len({head.removesuffix("s") for head in heads}),
         background=measure_background_detail(frames),
     )
-
-
-def count_described_actions(story: str) -> int:
-    """Count the actions in a description: one, plus one for each word of sequence such as "then"."""
-    return 1 + len(_STEP.findall(story))
-
-
-def count_described_objects(story: str) -> int:
-    """Count the distinct objects in a description, each identified by the last word of its name."""
-    heads = (name.split()[-1].lower() for name in _NAMED.findall(story))
-    return len({head.removesuffix("s") for head in heads})
 
 
 def measure_background_detail(frames: Sequence[Rgb]) -> float:
@@ -169,26 +164,17 @@ def run_describe_step(
         name=DESCRIBE, version=1, settings=settings, finds=TypeAdapter(ClipDescription)
     )
     segments = state.segments
-    subjects = ReiterableStream(
+    requests = ReiterableStream(
         lambda: (
-            _build_describe_request(segment) for segment in segments if _is_real_segment(segment)
+            segment.subject(facts=to_json_values(segment.clip.facts))
+            for segment in segments
+            if segment.entry.label is Label.REAL
         )
     )
-    descriptions = job.context.ask_stage(step, subjects, stage)
-    results = (next(descriptions) if _is_real_segment(segment) else None for segment in segments)
-    return state.after(
-        job.directory.write(
-            DESCRIBE, filter_segments(DESCRIBE, segments, results, _add_description)
-        )
-    )
-
-
-def _is_real_segment(segment: ClipSegment) -> bool:
-    return segment.entry.label is Label.REAL
-
-
-def _build_describe_request(segment: ClipSegment) -> CurationStepRequest:
-    return segment.subject(facts=to_json_values(segment.clip.facts))
+    descriptions = job.context.ask_stage(step, requests, stage)
+    results = (next(descriptions) if s.entry.label is Label.REAL else None for s in segments)
+    described = filter_segments(DESCRIBE, segments, results, _add_description)
+    return state.after(job.directory.write(DESCRIBE, described))
 
 
 def _add_description(segment: ClipSegment, description: ClipDescription) -> ClipSegment:
@@ -249,3 +235,155 @@ class ClipDescriptionStage(MediaStage):
     async def close(self) -> None:
         await self._teller.reviewer.close()
         super().close()
+
+
+MOST_CLUSTERS = 20
+"""Maximum number of clusters; the paper found 8 for 149 clips."""
+_STARTS = 10
+_SAME = 1e-9
+"""Maximum difference of equal silhouettes, for which the smaller number of clusters is chosen."""
+_EXTRA = "curate"
+_KMEANS = LazyImport("sklearn.cluster:KMeans", _EXTRA)
+_SILHOUETTE = LazyImport("sklearn.metrics:silhouette_score", _EXTRA)
+
+Vectors = Mapping[str, npt.NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescriptionClusters:
+    """Cluster number of each description, by name; clusters are numbered from 0, largest first."""
+
+    groups: Mapping[str, int]
+    silhouettes: Mapping[int, float]
+    """Mean silhouette for each number of clusters that was tried."""
+
+    @property
+    def k(self) -> int:
+        return len(set(self.groups.values()))
+
+
+def embed_descriptions(
+    stories: Mapping[str, str], encoder: SentenceEncoder
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Compute the sentence embedding of each description, by name; texts without one are omitted."""
+    names = sorted(stories)
+    vectors = embed_sentences([stories[name] for name in names], encoder)
+    return {name: vector for name, vector in zip(names, vectors, strict=True) if vector is not None}
+
+
+def cluster_vectors(
+    vectors: Vectors, *, seed: int, max_clusters: int = MOST_CLUSTERS
+) -> DescriptionClusters:
+    """Group vectors by k-means, with the number of groups of largest mean silhouette.
+
+    Numbers of groups from 2 to `max_clusters` are tried. The result does not depend on the order of the
+    vectors. Fewer than three different vectors form one group: a silhouette needs two groups, one
+    of them with two vectors.
+    """
+    names = sorted(vectors)
+    if not names:
+        raise InvalidValueError("there is nothing to group. Describe clips first")
+    rows = np.stack([vectors[name] for name in names])
+    n_different = len(np.unique(rows, axis=0))
+    silhouettes: dict[int, float] = {}
+    best: npt.NDArray[np.intp] = np.zeros(len(names), np.intp)
+    for k in range(2, min(max_clusters, n_different - 1) + 1):
+        model: Any = _KMEANS.load()(n_clusters=k, n_init=_STARTS, random_state=seed)
+        labels: npt.NDArray[np.intp] = model.fit_predict(rows)
+        silhouettes[k] = float(_SILHOUETTE.load()(rows, labels))
+        if all(silhouettes[k] > silhouettes[smaller] + _SAME for smaller in range(2, k)):
+            best = labels
+    # Numbered by size, then by first name, because the numbers of k-means are arbitrary.
+    members: dict[int, list[str]] = {}
+    for name, label in zip(names, best.tolist(), strict=True):
+        members.setdefault(label, []).append(name)
+    ordered = sorted(members.values(), key=lambda group: (-len(group), group[0]))
+    groups = {name: number for number, group in enumerate(ordered) for name in group}
+    return DescriptionClusters(groups=groups, silhouettes=silhouettes)
+
+
+def sample_evenly_by_group(
+    groups: Mapping[str, int], *, seed: int, per_group: int | None = None
+) -> tuple[str, ...]:
+    """Sample the same number of names from every group and return them sorted.
+
+    The default of `per_group` is the size of the smallest group. The sample depends only on the
+    names and `seed`. A larger `per_group` keeps the names of a smaller `per_group`.
+    """
+    sizes = Counter(groups.values())
+    if not sizes:
+        return ()
+    smallest = min(sizes.values())
+    n_each = smallest if per_group is None else per_group
+    if not 1 <= n_each <= smallest:
+        raise InvalidValueError(
+            f"cannot take {n_each} of every group: the smallest has {smallest}. Ask for 1 to {smallest}"
+        )
+    shuffled = sorted(groups, key=lambda name: digest("sample", str(seed), name))
+    counts: Counter[int] = Counter()
+    sample: list[str] = []
+    for name in shuffled:
+        if counts[groups[name]] < n_each:
+            counts[groups[name]] += 1
+            sample.append(name)
+    return tuple(sorted(sample))
+
+
+CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSamplingDecision:
+    """Decision whether a described clip is kept, and its cluster, `None` without an embedding."""
+
+    group: int | None
+    kept: bool
+
+
+def run_cluster_step(
+    _section: ClusterRecipeSection, job: CurationJob, state: CurationState
+) -> CurationState:
+    """Keep the same number of described segments from every cluster; exclude the other described ones."""
+    seed = job.recipe.seed
+    segments = state.segments
+    step = VersionedCurationStep(
+        name=CLUSTER, version=1, settings={"seed": seed}, finds=TypeAdapter(ClusterSamplingDecision)
+    )
+    requests = ReiterableStream(
+        lambda: (
+            segment.subject(story=segment.notes[DESCRIBE]["story"])
+            for segment in segments
+            if DESCRIBE in segment.notes
+        )
+    )
+    decisions = job.context.run_cached(
+        step, requests, lambda: decide_cluster_sampling(requests, seed=seed)
+    )
+    results = (next(decisions) if DESCRIBE in segment.notes else None for segment in segments)
+    sampled = filter_segments(CLUSTER, segments, results, _apply_cluster_sampling)
+    return state.after(job.directory.write(CLUSTER, sampled))
+
+
+def _apply_cluster_sampling(
+    segment: ClipSegment, decision: ClusterSamplingDecision
+) -> ClipSegment | ExcludedSegment:
+    if decision.kept:
+        return replace(segment, notes={**segment.notes, CLUSTER: decision.group})
+    detail = f"group {decision.group} has more clips than the smallest one"
+    return segment.left_out(CLUSTER, "not-drawn", detail)
+
+
+def decide_cluster_sampling(
+    requests: Iterable[CurationStepRequest], *, seed: int
+) -> Callable[[int], ClusterSamplingDecision]:
+    """Cluster the descriptions in `requests`; return a function from a request's index to its decision."""
+    stories: dict[str, str] = {subject.clip: subject.given["story"] for subject in requests}
+    vectors = embed_descriptions(stories, MiniLmEncoder())
+    if not vectors:
+        return lambda _: ClusterSamplingDecision(group=None, kept=True)
+    groups = cluster_vectors(vectors, seed=seed).groups
+    sample = frozenset(sample_evenly_by_group(groups, seed=seed))
+    clips = [subject.clip for subject in requests]
+    return lambda index: ClusterSamplingDecision(
+        group=groups.get(clips[index]), kept=clips[index] in sample
+    )

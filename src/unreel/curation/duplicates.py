@@ -13,11 +13,14 @@ from pydantic import TypeAdapter
 
 from unreel.core.chunks import SCAN_ROWS
 from unreel.curation.recipe import DuplicatesRecipeSection
-from unreel.curation.segment import ExcludedSegment
-from unreel.curation.segment_table import CurationStepResult, SegmentTable, SegmentWorkDirectory
-from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.segment import ExcludedSegment, format_digest_hex
+from unreel.curation.segment_table import (
+    CurationJob,
+    CurationState,
+    CurationStepResult,
+    SegmentTable,
+)
 from unreel.curation.step_execution import Given, VersionedCurationStep, to_json_values
-from unreel.curation.working_table import format_digest_hex
 from unreel.engine.stage import Row
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint, Places, Words
 from unreel.media.near_duplicates import find_near_duplicates
@@ -30,29 +33,28 @@ class StoredFingerprints:
     def __init__(self, segments: SegmentTable) -> None:
         clips = segments.rows.digests("clip")
         order = np.argsort(clips, kind="stable")
-        self._lying = segments.rows
+        self._table_rows = segments.rows
         self._rows = segments.rows.reordered(order)
-        self._standing = np.argsort(order)
+        self._rank_of_row = np.argsort(order)
         self.names = ClipIdSequence(clips[order])
         self.sketches = np.empty((len(clips), SKETCH_SIDE**2), np.uint8)
-        for indices, sketches in self._lying_in("sketch"):
+        for indices, sketches in self._iter_column("sketch"):
             packed = np.frombuffer(b"".join(sketches.to_pylist()), np.uint8)
             self.sketches[indices] = packed.reshape(-1, SKETCH_SIDE**2)
 
     def words(self, indices: Places) -> Words:
-        """Return the fingerprint hashes of the clips at `indices`."""
         return _unpack_fingerprint_hashes(self._rows.take(indices, ["hashes"]).column(0))
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
         """Yield the indices and fingerprint hashes of all clips, in the order of the segment table."""
-        for indices, hashes in self._lying_in("hashes"):
+        for indices, hashes in self._iter_column("hashes"):
             yield indices, _unpack_fingerprint_hashes(hashes)
 
-    def _lying_in(self, column: str) -> Iterator[tuple[Places, Any]]:
+    def _iter_column(self, column: str) -> Iterator[tuple[Places, Any]]:
         start = 0
-        for batch in self._lying.batches([column]):
+        for batch in self._table_rows.batches([column]):
             stop = start + batch.num_rows
-            yield self._standing[start:stop], batch.column(0)
+            yield self._rank_of_row[start:stop], batch.column(0)
             start = stop
 
 
@@ -100,56 +102,13 @@ def run_duplicates_step(
     named = assign_duplicate_families(job, state.segments)
     if section.near == "keep":
         return state.after(CurationStepResult(segments=named))
-    kept, worse = _separate_worse_duplicates(named)
-    return state.after(
-        CurationStepResult(
-            segments=kept, left_out=job.directory.write_exclusions("duplicates-worse", worse)
-        )
-    )
-
-
-def assign_duplicate_families(job: CurationJob, segments: SegmentTable) -> SegmentTable:
-    """Return every segment with the id of its near-duplicate family, and without its fingerprint."""
-    step = VersionedCurationStep(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamilyId))
-    subjects = segments.subjects(_build_duplicate_step_input, ("sketch", "hashes", "pixels"))
-    decisions = job.context.run_cached(
-        step, subjects, lambda: _build_family_lookup(segments, job.directory)
-    )
-    named = (
-        replace(segment, family=decision.family, fingerprint=None)
-        for segment, decision in zip(segments, decisions, strict=True)
-    )
-    return job.directory.write(DUPLICATES, named).segments
-
-
-def _build_duplicate_step_input(row: Row) -> Given:
-    fingerprint = ClipFingerprint(sketch=row["sketch"], hashes=row["hashes"])
-    return {"fingerprint": to_json_values(fingerprint), "pixels": row["pixels"]}
-
-
-def _build_family_lookup(
-    segments: SegmentTable, directory: SegmentWorkDirectory
-) -> Callable[[int], DuplicateFamilyId]:
-    """Find near-duplicates; return a function from a segment's index to its family id, if it has one."""
-    matches = find_near_duplicates(StoredFingerprints(segments), inside=directory.folder.root)
-    pairs = [(match.first, match.second) for match in matches]
-    groups = group_connected_names(sorted({name for pair in pairs for name in pair}), pairs)
-    family = {member: group[0] for group in groups for member in group}
-    clips = segments.rows.digests("clip")
-    return lambda index: DuplicateFamilyId(family=family.get(format_digest_hex(clips[index]), ""))
-
-
-def _separate_worse_duplicates(
-    named_segments: SegmentTable,
-) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
-    """Return the segments to keep, and the exclusions of the worse duplicates of one label and family."""
-    families, labels = named_segments.strings("family"), named_segments.strings("label")
+    families, labels = named.strings("family"), named.strings("label")
     members = np.flatnonzero(families != "")
-    related = SegmentTable(rows=named_segments.rows.reordered(members))
+    related = named.rows.reordered(members)
     worths = zip(
-        related.rows.column("pixels").to_pylist(),
-        related.rows.column("size_bytes").to_pylist(),
-        related.rows.digests("clip").tolist(),
+        related.column("pixels").to_pylist(),
+        related.column("size_bytes").to_pylist(),
+        related.digests("clip").tolist(),
         strict=True,
     )
     best: dict[tuple[str, str], tuple[tuple[int, int, bytes], int]] = {}
@@ -159,17 +118,42 @@ def _separate_worse_duplicates(
     keep = families == ""
     keep[[index for _, index in best.values()]] = True
     worse = np.flatnonzero(~keep)
-    better = [best[families[index], labels[index]][1] for index in worse]
-    return named_segments.where(keep), _iter_worse_duplicates(
-        named_segments, worse, np.array(better, np.intp)
+    better = np.array([best[families[i], labels[i]][1] for i in worse], np.intp)
+
+    def iter_worse() -> Iterator[ExcludedSegment]:
+        for start in range(0, len(worse), SCAN_ROWS):
+            chunk = slice(start, start + SCAN_ROWS)
+            names = named.rows.take(better[chunk], ["name"]).column("name").to_pylist()
+            gone = SegmentTable(rows=named.rows.reordered(worse[chunk]))
+            for segment, name in zip(gone, names, strict=True):
+                detail = f"shows the same as {name}"
+                yield segment.left_out(DUPLICATES, "near-duplicate", detail)
+
+    excluded = job.directory.write_exclusions("duplicates-worse", iter_worse())
+    return state.after(CurationStepResult(segments=named.where(keep), left_out=excluded))
+
+
+def assign_duplicate_families(job: CurationJob, segments: SegmentTable) -> SegmentTable:
+    """Return every segment with the id of its near-duplicate family, and without its fingerprint."""
+    step = VersionedCurationStep(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamilyId))
+
+    def build_input(row: Row) -> Given:
+        fingerprint = ClipFingerprint(sketch=row["sketch"], hashes=row["hashes"])
+        return {"fingerprint": to_json_values(fingerprint), "pixels": row["pixels"]}
+
+    def find_families() -> Callable[[int], DuplicateFamilyId]:
+        root = job.directory.folder.root
+        matches = find_near_duplicates(StoredFingerprints(segments), inside=root)
+        pairs = [(match.first, match.second) for match in matches]
+        groups = group_connected_names(sorted({name for pair in pairs for name in pair}), pairs)
+        family = {member: group[0] for group in groups for member in group}
+        clips = segments.rows.digests("clip")
+        return lambda i: DuplicateFamilyId(family=family.get(format_digest_hex(clips[i]), ""))
+
+    requests = segments.subjects(build_input, ("sketch", "hashes", "pixels"))
+    decisions = job.context.run_cached(step, requests, find_families)
+    named = (
+        replace(segment, family=decision.family, fingerprint=None)
+        for segment, decision in zip(segments, decisions, strict=True)
     )
-
-
-def _iter_worse_duplicates(
-    named_segments: SegmentTable, worse: NDArray[np.intp], better: NDArray[np.intp]
-) -> Iterator[ExcludedSegment]:
-    for start in range(0, len(worse), SCAN_ROWS):
-        names = named_segments.rows.take(better[start : start + SCAN_ROWS], ["name"]).column("name")
-        gone = SegmentTable(rows=named_segments.rows.reordered(worse[start : start + SCAN_ROWS]))
-        for segment, name in zip(gone, names.to_pylist(), strict=True):
-            yield segment.left_out(DUPLICATES, "near-duplicate", f"shows the same as {name}")
+    return job.directory.write(DUPLICATES, named).segments

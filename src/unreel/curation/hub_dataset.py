@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from unreel.benchmarks.entry import BenchmarkLayout, Rejected
 from unreel.benchmarks.folder_layout import is_path_inside
@@ -90,6 +89,7 @@ HUB = "hub"
 CITATION = "CITATION.cff"
 _MOST = 256 << 20
 """Maximum size in bytes of a file that is read: checksums of about two million files."""
+_FREEZE_AGAIN = "Freeze the benchmark again with `unreel curate run`"
 _SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B")
 _HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 
@@ -113,7 +113,6 @@ class HubDatasetFolder:
     remarks: tuple[str, ...]
     """Missing information, such as a citation or an audit."""
     commands: tuple[str, ...]
-    """Shell commands that upload the folder."""
 
 
 def write_hub_dataset(
@@ -122,11 +121,6 @@ def write_hub_dataset(
     """Write a folder for a dataset hub from the frozen benchmark in `folder`; upload nothing.
 
     The folder is `out`; by default it is next to the benchmark.
-
-    Raises:
-        InvalidSettingError: The labels leak or clips have no licence, and that is not accepted; the
-            media were not copied into the benchmark; or `out` is not empty.
-        UnreadableSourceError: There is no frozen benchmark, or it changed since it was frozen.
     """
     benchmark = find_frozen_benchmark(folder)
     target = out or benchmark.absolute().parent / HUB
@@ -138,15 +132,31 @@ def write_hub_dataset(
             "the benchmark refers to media in other folders",
             'Freeze it with media = "copy" under [freeze]',
         )
-    audit = _read_audit_document(benchmark)
+    try:
+        audit = parse_json_object(read_limited_bytes(benchmark / AUDIT, most=_MOST))
+    except InvalidValueError as error:
+        raise UnreadableSourceError(str(benchmark / AUDIT), str(error), _FREEZE_AGAIN) from error
     if audit.get("finding") == "leaks" and not accepted.leak:
         raise InvalidSettingError(
             "publish",
             "the audit found that the labels leak",
             f"Fix it and freeze again (see {CARD}), or publish it anyway with --accept-leak",
         )
-    tally = _count_clips_by_licence(benchmark)
-    _require_licences(tally, accepted)
+    tally: Counter[tuple[str, str]] = Counter()
+    licences: Counter[str] = Counter()
+    for row in open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER):
+        if isinstance(row, Rejected):
+            raise UnreadableSourceError(str(benchmark), str(row), _FREEZE_AGAIN)
+        tally[row.licence or UNSTATED, row.source] += 1
+        licences[row.licence or UNSTATED] += 1
+    if licences[UNSTATED] and not accepted.no_licence:
+        raise InvalidSettingError(
+            "publish",
+            f"{licences[UNSTATED]} clips have no licence",
+            "Name it in the recipe (source.licence) and freeze again, or publish them anyway "
+            "with --accept-no-licence",
+        )
+    licences = +licences
     require_empty_folder(target, "--out")
     sums = _verify_checksums(benchmark)
     counts = Counter(name.partition("/")[0] for name in sums if "/media/" in name)
@@ -167,7 +177,7 @@ def write_hub_dataset(
         folder=target,
         n_clips=n_clips,
         size_bytes=size_bytes,
-        licences=_sum_clips_by_licence(tally),
+        licences=dict(licences),
         remarks=tuple(remarks),
         commands=(
             "hf auth login",
@@ -176,58 +186,11 @@ def write_hub_dataset(
     )
 
 
-def _read_audit_document(benchmark: Path) -> Mapping[str, Any]:
-    try:
-        return parse_json_object(read_limited_bytes(benchmark / AUDIT, most=_MOST))
-    except InvalidValueError as error:
-        raise UnreadableSourceError(
-            str(benchmark / AUDIT),
-            str(error),
-            "Freeze the benchmark again with `unreel curate run`",
-        ) from error
-
-
-def _count_clips_by_licence(benchmark: Path) -> Counter[tuple[str, str]]:
-    tally: Counter[tuple[str, str]] = Counter()
-    for row in open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER):
-        if isinstance(row, Rejected):
-            raise UnreadableSourceError(
-                str(benchmark), str(row), "Freeze the benchmark again with `unreel curate run`"
-            )
-        tally[row.licence or UNSTATED, row.source] += 1
-    return tally
-
-
-def _sum_clips_by_licence(tally: Mapping[tuple[str, str], int]) -> dict[str, int]:
-    totals: Counter[str] = Counter()
-    for (licence, _), n in tally.items():
-        totals[licence] += n
-    return dict(totals)
-
-
-def _require_licences(
-    tally: Mapping[tuple[str, str], int], accepted: AcceptedPublishingRisks
-) -> None:
-    unstated = _sum_clips_by_licence(tally).get(UNSTATED, 0)
-    if unstated and not accepted.no_licence:
-        raise InvalidSettingError(
-            "publish",
-            f"{unstated} clips have no licence",
-            "Name it in the recipe (source.licence) and freeze again, or publish them anyway "
-            "with --accept-no-licence",
-        )
-
-
 def _verify_checksums(benchmark: Path) -> dict[str, str]:
-    """Verify the checksum of every file of the benchmark, and return the checksums by file name.
-
-    Raises:
-        UnreadableSourceError: A file is missing, is a link, or differs from its checksum.
-    """
+    """Verify the checksum of every file of the benchmark, and return the checksums by file name."""
     sums: dict[str, str] = {}
-    for line in (
-        read_limited_bytes(benchmark / CHECKSUMS, most=_MOST).decode(errors="replace").splitlines()
-    ):
+    text = read_limited_bytes(benchmark / CHECKSUMS, most=_MOST).decode(errors="replace")
+    for line in text.splitlines():
         value, _, name = line.partition("  ")
         sums[require_relative_path(name)] = read_clip_id(value, CHECKSUMS)
     for name, value in sums.items():
@@ -243,16 +206,20 @@ def _verify_checksums(benchmark: Path) -> dict[str, str]:
 def _format_hub_card(
     benchmark: Path, name: str, tally: Mapping[tuple[str, str], int], splits: list[str]
 ) -> str:
-    """Return the benchmark card with a hub header: licence, size category and data files of splits."""
     text = read_limited_bytes(benchmark / CARD, most=_MOST).decode()
     body = text.partition("\n---\n")[2] if text.startswith("---\n") else text
+    n_clips = sum(tally.values())
+    bounds = [10 ** (3 + index) for index in range(len(_SIZES))]
+    index = sum(n_clips >= bound for bound in bounds)
+    size = f"{_SIZES[index - 1]}<n<{_SIZES[index]}" if 0 < index < len(_SIZES) else ""
+    size = size or (f"n>{_SIZES[-1]}" if index else f"n<{_SIZES[0]}")
     lines = [
         f"pretty_name: {json.dumps(name, ensure_ascii=False)}",
         *format_licence_header(tally),
         "task_categories:",
         "- video-classification",
         "size_categories:",
-        f"- {_format_size_category(sum(tally.values()))}",
+        f"- {size}",
         "tags:",
         *("- video", "- ai-generated", "- unreel"),
         "configs:",
@@ -264,15 +231,6 @@ def _format_hub_card(
         lines += [f"    - {split}/metadata.parquet", f"    - {split}/media/**"]
     header = "\n".join(["---", *lines, "---"])
     return f"{header}\n{body}"
-
-
-def _format_size_category(n_clips: int) -> str:
-    """Return the hub's size category for a number of clips, such as `1K<n<10K`."""
-    bounds = [10 ** (3 + index) for index in range(len(_SIZES))]
-    index = sum(n_clips >= bound for bound in bounds)
-    if index == 0:
-        return f"n<{_SIZES[0]}"
-    return f"{_SIZES[index - 1]}<n<{_SIZES[index]}" if index < len(_SIZES) else f"n>{_SIZES[-1]}"
 
 
 def _write_dataset_folder(

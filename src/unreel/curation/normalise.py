@@ -6,7 +6,6 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -19,12 +18,13 @@ from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Trace
 from unreel.curation.segment import ClipSegment, ExcludedSegment, build_hashed_path
 from unreel.curation.segment_table import (
+    CurationJob,
+    CurationState,
     CurationStepResult,
     ReiterableStream,
     SegmentTable,
     deduplicate_segments,
 )
-from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step_execution import (
     CurationStepRequest,
     Given,
@@ -168,41 +168,33 @@ def render_segments(
 ) -> CurationStepResult:
     """Render segments as files and deduplicate them; without an output format, whole clips keep their file."""
     fmt, media = rendering.form, job.context.media
+    settings = None
+    if fmt is not None:
+        names = ("width", "height", "rate", "crf", "sound")
+        settings = {name: getattr(fmt, name) for name in names} | {"rate": str(fmt.rate)}
     step = VersionedCurationStep(
-        name=RENDER,
-        version=1,
-        settings={"form": _build_clip_format_settings(fmt)},
-        finds=TypeAdapter(StoredClip),
+        name=RENDER, version=1, settings={"form": settings}, finds=TypeAdapter(StoredClip)
     )
-    look = partial(_render_clip, clip_format=fmt, media_location=media)
+
+    def iter_requests() -> Iterator[CurationStepRequest]:
+        for segment in segments:
+            if fmt is None and segment.cut == WHOLE:
+                continue
+            yield segment.subject(cut=to_json_values(segment.cut))
+            if segment.cleaned is not None:
+                request = segment.subject(cut=to_json_values(WHOLE))
+                yield replace(request, clip=segment.cleaned.id, location=segment.cleaned.location)
+
     # One run for clips and their cleaned copies, because starting an engine takes seconds.
-    results = job.context.ask(
-        step, ReiterableStream(lambda: _iter_render_requests(segments, fmt)), look
-    )
-    sifted = job.directory.write(
+    look = partial(_render_clip, clip_format=fmt, media_location=media)
+    results = job.context.ask(step, ReiterableStream(iter_requests), look)
+    rendered = job.directory.write(
         rendering.step,
         _iter_render_results(segments, results, clip_format=fmt, media_location=media),
     )
-    once, doubled = deduplicate_segments(sifted.segments, step=RENDER)
-    excluded = sifted.left_out + job.directory.write_exclusions(f"{rendering.step}-same", doubled)
+    once, doubled = deduplicate_segments(rendered.segments, step=RENDER)
+    excluded = rendered.left_out + job.directory.write_exclusions(f"{rendering.step}-same", doubled)
     return CurationStepResult(segments=once, left_out=excluded)
-
-
-def _needs_rendering(segment: ClipSegment, clip_format: NormalisedClipFormat | None) -> bool:
-    return clip_format is not None or segment.cut != WHOLE
-
-
-def _iter_render_requests(
-    segments: Iterable[ClipSegment], clip_format: NormalisedClipFormat | None
-) -> Iterator[CurationStepRequest]:
-    """Yield the request to render each segment, followed by that for its copy without watermarks."""
-    for segment in segments:
-        if not _needs_rendering(segment, clip_format):
-            continue
-        yield segment.subject(cut=to_json_values(segment.cut))
-        if segment.cleaned is not None:
-            request = segment.subject(cut=to_json_values(WHOLE))
-            yield replace(request, clip=segment.cleaned.id, location=segment.cleaned.location)
 
 
 def _iter_render_results(
@@ -213,35 +205,31 @@ def _iter_render_results(
     media_location: StorageLocation,
 ) -> Iterator[ClipSegment | ExcludedSegment]:
     for segment in segments:
-        if not _needs_rendering(segment, clip_format):
+        if clip_format is None and segment.cut == WHOLE:
             yield segment
             continue
         rendered = next(results)
         copy = None if segment.cleaned is None else next(results)
-        result = (
-            copy if isinstance(copy, Failure) and not isinstance(rendered, Failure) else rendered
-        )
-        if isinstance(result, Failure):
-            yield segment.left_out(RENDER, result.reason.value, result.detail)
+        for result in (rendered, copy):
+            if isinstance(result, Failure):
+                yield segment.left_out(RENDER, result.reason.value, result.detail)
+                break
+        if isinstance(rendered, Failure) or isinstance(copy, Failure):
             continue
-        start_s = segment.start_s
+        start_us = convert_to_microseconds(segment.start_s)
+        end_us = convert_to_microseconds(segment.start_s + segment.length_s)
         traces = map_traces_to_segment(
             segment.entry.traces,
-            span=TimeSpan(
-                convert_to_microseconds(start_s),
-                convert_to_microseconds(start_s + segment.length_s),
-            ),
+            span=TimeSpan(start_us, end_us),
             mapping=build_frame_mapping(segment, clip_format),
         )
         done = replace(
-            segment.remade(result.below(media_location)),
+            segment.remade(rendered.below(media_location)),
             entry=replace(segment.entry, traces=traces),
         )
-        yield (
-            replace(done, cleaned=copy.below(media_location))
-            if isinstance(copy, StoredClip)
-            else done
-        )
+        if isinstance(copy, StoredClip):
+            done = replace(done, cleaned=copy.below(media_location))
+        yield done
 
 
 def _render_clip(
@@ -253,23 +241,9 @@ def _render_clip(
     media_location: StorageLocation,
 ) -> StoredClip | Failure:
     data = reader.render(file, _CUT.validate_python(inputs["cut"]), form=clip_format)
-    return (
-        data
-        if isinstance(data, Failure)
-        else store_clip_by_hash(data, media_location, reader=reader)
-    )
-
-
-def _build_clip_format_settings(clip_format: NormalisedClipFormat | None) -> dict[str, Any] | None:
-    if clip_format is None:
-        return None
-    return {
-        "width": clip_format.width,
-        "height": clip_format.height,
-        "rate": str(clip_format.rate),
-        "crf": clip_format.crf,
-        "sound": clip_format.sound,
-    }
+    if isinstance(data, Failure):
+        return data
+    return store_clip_by_hash(data, media_location, reader=reader)
 
 
 def build_frame_mapping(

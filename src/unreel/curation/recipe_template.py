@@ -12,6 +12,7 @@ from unreel.benchmarks.folder_layout import walk_videos
 from unreel.benchmarks.loader import find_matching_layouts
 from unreel.benchmarks.table_entries import LABELS
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names
+from unreel.core.command_options import read_field_docstrings
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
@@ -21,12 +22,10 @@ from unreel.curation.freeze.step import require_empty_folder, require_new_path
 from unreel.curation.recipe import CurationRecipe
 from unreel.media.access import read_sample_clip
 from unreel.recipes.documentation import (
-    RecipeKeyDescription,
     RecipeSectionDescription,
     build_recipe_key_description,
     format_toml_value,
     iter_recipe_section_descriptions,
-    read_field_docstrings,
 )
 from unreel.recipes.validation import MAX_PARTS
 
@@ -36,15 +35,28 @@ def describe_recipe_sections() -> Iterator[RecipeSectionDescription]:
     for section in iter_recipe_section_descriptions(CurationRecipe):
         yield section
         if section.name == "screen":
-            yield from map(_describe_screen_settings, sorted(SCREENS.entries))
+            for name in sorted(SCREENS.entries):
+                screen: Any = SCREENS.load(name)
+                kinds = get_type_hints(screen, include_extras=True)
+                notes = read_field_docstrings(screen)
+                keys = tuple(
+                    build_recipe_key_description(
+                        field.name,
+                        kinds[field.name],
+                        default=format_toml_value(field.default),
+                        meaning=notes.get(field.name, ""),
+                    )
+                    for field in fields(screen)
+                    if field.name != "name"
+                )
+                about = (screen.__doc__ or "").partition("\n")[0]
+                yield RecipeSectionDescription(
+                    name=f"screen.screens.{name}", about=about, keys=keys
+                )
 
 
 def find_recipe_sections(name: str | None) -> list[RecipeSectionDescription]:
-    """Return the documentation of all recipe sections, or of the section `name` and its subsections.
-
-    Raises:
-        UnknownNameError: No section has this name.
-    """
+    """Return the documentation of all recipe sections, or of the section `name` and its subsections."""
     sections = list(describe_recipe_sections())
     if name is None:
         return sections
@@ -55,23 +67,6 @@ def find_recipe_sections(name: str | None) -> list[RecipeSectionDescription]:
             "section of a recipe", name, [section.name for section in sections if section.name]
         )
     return matches
-
-
-def _describe_screen_settings(name: str) -> RecipeSectionDescription:
-    screen: Any = SCREENS.load(name)
-    kinds, notes = get_type_hints(screen, include_extras=True), read_field_docstrings(screen)
-    keys = tuple(
-        build_recipe_key_description(
-            field.name,
-            kinds[field.name],
-            default=format_toml_value(field.default),
-            meaning=notes.get(field.name, ""),
-        )
-        for field in fields(screen)
-        if field.name != "name"
-    )
-    about = (screen.__doc__ or "").partition("\n")[0]
-    return RecipeSectionDescription(name=f"screen.screens.{name}", about=about, keys=keys)
 
 
 _LICENCE = (
@@ -89,11 +84,7 @@ class RecipeSourceGuess:
 
 
 def guess_recipe_sources(path: Path, *, recipe: Path) -> RecipeSourceGuess:
-    """Guess the sources at `path`, a folder or a table, for the recipe file `recipe`.
-
-    Raises:
-        UnreadableSourceError: There is no possible source at `path`.
-    """
+    """Guess the sources at `path`, a folder or a table, for the recipe file `recipe`."""
     if not path.exists():
         raise UnreadableSourceError(
             str(path),
@@ -101,71 +92,57 @@ def guess_recipe_sources(path: Path, *, recipe: Path) -> RecipeSourceGuess:
             "Check the path, or draw clips to try it with: unreel curate init --sample",
         )
     relative = Path(os.path.relpath(path, recipe.absolute().parent)).as_posix()
+    source: dict[str, Any] = {"path": relative}
     if path.is_file():
-        return _guess_table_source(path, relative)
+        if path.suffix.lower() not in TABLE_SUFFIXES:
+            raise UnreadableSourceError(
+                str(path),
+                "not a table of clips",
+                f"Name a folder, or a table: {', '.join(TABLE_SUFFIXES)}",
+            )
+        columns = read_table_column_names(path)
+        mapping = map_fields_to_columns(path.name, columns)
+        has = ", ".join(sorted(columns))
+        questions = [
+            f'no column is known to contain the {field}: write columns = {{ {field} = "COLUMN" }} '
+            f"(the table has: {has})"
+            for field in ("location", "label")
+            if field not in mapping
+        ]
+        questions += [] if "licence" in mapping else [_LICENCE]
+        return RecipeSourceGuess(sources=(source,), open_questions=tuple(questions))
     layouts = find_matching_layouts(path)
     if len(layouts) == 1:
-        silent = (_LICENCE,) if layouts[0] is BenchmarkLayout.FOLDERS else ()
-        return RecipeSourceGuess(sources=({"path": relative},), open_questions=silent)
+        needs_licence = layouts[0] is BenchmarkLayout.FOLDERS
+        return RecipeSourceGuess(
+            sources=(source,), open_questions=(_LICENCE,) if needs_licence else ()
+        )
     if layouts:
         names = ", ".join(layout.value for layout in layouts)
         question = f"{relative} can be read as {names}: source.layout names the first"
-        source = {"path": relative, "layout": layouts[0].value}
+        source["layout"] = layouts[0].value
         return RecipeSourceGuess(sources=(source,), open_questions=(question,))
-    return _guess_video_sources(path, relative)
-
-
-def _guess_table_source(path: Path, relative: str) -> RecipeSourceGuess:
-    if path.suffix.lower() not in TABLE_SUFFIXES:
-        raise UnreadableSourceError(
-            str(path),
-            "no table of clips",
-            f"Name a folder, or a table: {', '.join(TABLE_SUFFIXES)}",
-        )
-    columns = read_table_column_names(path)
-    binding = map_fields_to_columns(path.name, columns)
-    unsaid = [field for field in ("location", "label") if field not in binding]
-    has = ", ".join(sorted(columns))
-    questions = [
-        f'no column is known to contain the {field}: write columns = {{ {field} = "COLUMN" }} '
-        f"(the table has: {has})"
-        for field in unsaid
-    ]
-    questions += [] if "licence" in binding else [_LICENCE]
-    return RecipeSourceGuess(sources=({"path": relative},), open_questions=tuple(questions))
-
-
-def _guess_video_sources(path: Path, relative: str) -> RecipeSourceGuess:
-    firsts = dict.fromkeys(_iter_top_folders(path))
-    if not firsts:
+    # The top-level folder of each video; "" for a video in the folder itself.
+    videos = (video for video in walk_videos(path) if not isinstance(video, Rejected))
+    folders = dict.fromkeys(v.partition("/")[0] if "/" in v else "" for v in videos)
+    if not folders:
         raise UnreadableSourceError(
             str(path),
             "there is no video below it",
             "Name a folder with videos or a table of them, or try it with synthetic clips: unreel curate init --sample",
         )
-    if all(first in LABELS for first in firsts):
-        return RecipeSourceGuess(sources=({"path": relative},), open_questions=(_LICENCE,))
-    if "" in firsts or len(firsts) > MAX_PARTS:
+    unknown = [folder for folder in folders if folder not in LABELS]
+    if not unknown:
+        return RecipeSourceGuess(sources=(source,), open_questions=(_LICENCE,))
+    if "" in folders or len(folders) > MAX_PARTS:
         question = 'it is unknown which clips are real: write label = "real" or "generated"'
-        return RecipeSourceGuess(sources=({"path": relative},), open_questions=(question, _LICENCE))
-    unsaid = [first for first in firsts if first not in LABELS]
-    question = f'label = "real" or "generated" is to be written for: {", ".join(unsaid)}'
-    return RecipeSourceGuess(
-        sources=tuple(_build_folder_source(first, relative) for first in firsts),
-        open_questions=(question, _LICENCE),
-    )
-
-
-def _build_folder_source(first: str, relative: str) -> dict[str, Any]:
-    label = {"label": LABELS[first].value} if first in LABELS else {}
-    return {"path": f"{relative}/{first}", "name": first, **label}
-
-
-def _iter_top_folders(path: Path) -> Iterator[str]:
-    """Yield the top-level folder of each video below `path`; "" for a video in `path` itself."""
-    for video in walk_videos(path):
-        if not isinstance(video, Rejected):
-            yield video.partition("/")[0] if "/" in video else ""
+        return RecipeSourceGuess(sources=(source,), open_questions=(question, _LICENCE))
+    question = f'label = "real" or "generated" is to be written for: {", ".join(unknown)}'
+    sources = []
+    for folder in folders:
+        label = {"label": LABELS[folder].value} if folder in LABELS else {}
+        sources.append({"path": f"{relative}/{folder}", "name": folder, **label})
+    return RecipeSourceGuess(sources=tuple(sources), open_questions=(question, _LICENCE))
 
 
 _EXAMPLES = {
@@ -193,7 +170,9 @@ def format_recipe_template(values: Mapping[str, Any], *, head: str) -> str:
     """Format `values` as a TOML recipe below the comment `head`; unused sections are commented out."""
     blocks = [[f"# {line}".rstrip() for line in head.splitlines()]]
     for section in describe_recipe_sections():
-        value = _find_dotted_value(section.name, values)
+        value: Any = values
+        for part in filter(None, section.name.split(".")):
+            value = value.get(part) if isinstance(value, Mapping) else None
         several = value if isinstance(value, list) else [value]
         shared = replace(section, many=len(several) > 1)
         blocks += [
@@ -201,14 +180,6 @@ def format_recipe_template(values: Mapping[str, Any], *, head: str) -> str:
             for n, table in enumerate(several)
         ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
-
-
-def _find_dotted_value(name: str, values: Mapping[str, Any]) -> Any:
-    """Return the value under the dotted `name` in `values`; `None` if it is missing."""
-    value: Any = values
-    for part in filter(None, name.split(".")):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
 
 
 def _iter_section_lines(
@@ -222,7 +193,11 @@ def _iter_section_lines(
     for key in section.keys:
         name = f"{section.name}.{key.key}".lstrip(".")
         example = _EXAMPLES.get(name) or key.default
-        comment = _format_key_note(key) if is_first else ""
+        comment = ""
+        if is_first:
+            kind = "" if key.kind in _PLAIN else key.kind
+            note = " ".join(filter(None, (kind, f"({key.unit})" if key.unit else "")))
+            comment = f"{note}: {key.meaning}" if note else key.meaning
         if name in _UNTOLD:
             continue
         if key.key in settings:
@@ -236,14 +211,6 @@ def _iter_section_lines(
 def _format_toml_line(text: str, comment: str, *, active: bool) -> str:
     line = text if active else f"# {text}"
     return f"{line + '  ':{_WIDTH}}# {comment}" if comment else line
-
-
-def _format_key_note(key: RecipeKeyDescription) -> str:
-    """Format the type, unit and meaning of a recipe key as a comment."""
-    kind = "" if key.kind in _PLAIN else key.kind
-    unit = f"({key.unit})" if key.unit else ""
-    note = " ".join(filter(None, (kind, unit)))
-    return f"{note}: {key.meaning}" if note else key.meaning
 
 
 FOLDER_RECIPE_HEAD = """\
@@ -262,12 +229,7 @@ _CHOSEN: dict[str, Any] = {
 
 
 def write_folder_recipe(path: Path, *, recipe: Path) -> RecipeSourceGuess:
-    """Write a recipe for the data at `path` to the file `recipe`; return the guesses and questions.
-
-    Raises:
-        InvalidSettingError: The file `recipe` exists already.
-        UnreadableSourceError: There is no possible source at `path`.
-    """
+    """Write a recipe for the data at `path` to the file `recipe`; return the guesses and questions."""
     require_new_path(recipe, "--out")
     guess = guess_recipe_sources(path, recipe=recipe)
     name = path.absolute().stem if path.is_file() else path.absolute().name
@@ -312,11 +274,7 @@ _COLUMNS = ("file", "label", "creator", "licence", "source")
 
 
 def write_sample_curation(folder: Path) -> tuple[Path, int]:
-    """Write the sample clips, their table and a recipe into `folder`; return the recipe and the count.
-
-    Raises:
-        InvalidSettingError: The folder is not empty.
-    """
+    """Write the sample clips, their table and a recipe into `folder`; return the recipe and the count."""
     require_empty_folder(folder, "FOLDER")
     target = OutputDirectory(folder, published=True)
     rows = []

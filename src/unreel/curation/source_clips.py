@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from itertools import islice, starmap
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -44,16 +44,18 @@ from unreel.curation.segment import (
     ExcludedSegment,
     ExcludedSegmentWriter,
     SegmentExclusions,
+    WorkingTable,
+    write_working_table,
 )
 from unreel.curation.segment_table import (
+    CurationJob,
+    CurationState,
     CurationStepResult,
     ReiterableStream,
     SegmentWorkDirectory,
     deduplicate_segments,
 )
-from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step_execution import CurationStepRequest, Given, VersionedCurationStep
-from unreel.curation.working_table import WorkingTable, write_working_table
 from unreel.engine.downloads import download_file
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import ClipAccessSettings, compute_file_identity
@@ -78,40 +80,33 @@ def list_store_objects_cached(
     """Yield the store objects under `prefix`, sorted by path, from a cached listing if there is one.
 
     The cache is in `listings/` below `keep_in`: delete it to list again.
-
-    Raises:
-        UnreadableSourceError: The store cannot be listed, or the cached listing is damaged.
     """
     name = f"listings/{digest('listing', prefix.uri)[:32]}.jsonl"
     try:
         text = keep_in.read(name)
     except FileNotFoundError:
-        objects = sorted(_iter_store_objects(prefix), key=lambda item: item.path)
+        try:
+            objects = [
+                ListedStoreObject(item["path"], item["size"], item["e_tag"] or "")
+                for chunk in prefix.objects().list()
+                for item in chunk
+            ]
+        except BaseError as error:
+            raise UnreadableSourceError(
+                prefix.uri, f"cannot list it: {error}", "Check its address, bucket and keys"
+            ) from error
+        objects.sort(key=lambda item: item.path)
         text = b"".join(json.dumps(asdict(item)).encode() + b"\n" for item in objects)
         keep_in.put(name, text)
-    for line in text.split(b"\n"):
-        if line:
-            yield _parse_listing_line(line, source=(keep_in / name).uri)
-
-
-def _parse_listing_line(line: bytes, *, source: str) -> ListedStoreObject:
-    try:
-        return _OBJECT.validate_python(parse_json_object(line))
-    except (InvalidValueError, ValidationError) as error:
-        raise UnreadableSourceError(
-            source, "no listing of a store", "Remove it: the store is listed again"
-        ) from error
-
-
-def _iter_store_objects(location: StorageLocation) -> Iterator[ListedStoreObject]:
-    try:
-        for chunk in location.objects().list():
-            for item in chunk:
-                yield ListedStoreObject(item["path"], item["size"], item["e_tag"] or "")
-    except BaseError as error:
-        raise UnreadableSourceError(
-            location.uri, f"cannot list it: {error}", "Check its address, bucket and keys"
-        ) from error
+    for line in filter(None, text.split(b"\n")):
+        try:
+            yield _OBJECT.validate_python(parse_json_object(line))
+        except (InvalidValueError, ValidationError) as error:
+            raise UnreadableSourceError(
+                (keep_in / name).uri,
+                "not a listing of a store",
+                "Remove it: the store is listed again",
+            ) from error
 
 
 FILES = "files"
@@ -144,44 +139,27 @@ def list_source_clips(
     sections: Iterable[SourceRecipeSection], context: SourceReadContext
 ) -> Iterator[SourceClip | Rejected]:
     """Yield the clips of all sources in order; names are not checked for duplicates."""
-    return (row for section in sections for row in _list_section_clips(section, context))
-
-
-def _list_section_clips(
-    section: SourceRecipeSection, context: SourceReadContext
-) -> Iterator[SourceClip | Rejected]:
-    rows = (
-        _iter_store_clips(section, context)
-        if is_url(section.path)
-        else _iter_local_clips(section, context)
-    )
-    for row in islice(rows, section.limit):
-        if isinstance(row, Rejected):
-            yield Rejected(_add_source_prefix(row.name, section), row.why)
-        else:
-            origin = row.entry.origin
-            if (
-                isinstance(origin, Generated)
-                and origin.creator == UNKNOWN_CREATOR
-                and section.creator
-            ):
-                origin = replace(origin, creator=section.creator)
-            yield replace(
-                row,
-                entry=replace(
-                    row.entry,
-                    name=_add_source_prefix(row.entry.name, section),
-                    origin=origin,
-                    licence=row.entry.licence or section.licence,
-                    source=row.entry.source or section.source,
-                    group=row.entry.group or section.group,
-                    split="",
-                ),
+    for section in sections:
+        prefix = f"{section.name}/" if section.name else ""
+        read = _iter_store_clips if is_url(section.path) else _iter_local_clips
+        for row in islice(read(section, context), section.limit):
+            if isinstance(row, Rejected):
+                yield Rejected(f"{prefix}{row.name}", row.why)
+                continue
+            entry = row.entry
+            origin = entry.origin
+            if isinstance(origin, Generated) and origin.creator == UNKNOWN_CREATOR:
+                origin = replace(origin, creator=section.creator or UNKNOWN_CREATOR)
+            entry = replace(
+                entry,
+                name=f"{prefix}{entry.name}",
+                origin=origin,
+                licence=entry.licence or section.licence,
+                source=entry.source or section.source,
+                group=entry.group or section.group,
+                split="",
             )
-
-
-def _add_source_prefix(name: str, section: SourceRecipeSection) -> str:
-    return f"{section.name}/{name}" if section.name else name
+            yield replace(row, entry=entry)
 
 
 def _iter_local_clips(
@@ -203,7 +181,13 @@ def _iter_local_clips(
 def _iter_local_entries(
     path: Path, section: SourceRecipeSection, *, outside: bool
 ) -> Iterator[Entry | Rejected]:
-    layout = section.layout or _find_source_layout(path, section)
+    layout = section.layout
+    if not layout:
+        layouts = find_matching_layouts(path, section.columns or None)
+        if len(layouts) == 1:
+            layout = layouts[0]
+        elif not layouts:
+            layout = FILES if path.is_dir() else BenchmarkLayout.LIST
     if layout == FILES:
         return _iter_video_entries(walk_videos(path), section)
     if layout == BenchmarkLayout.LIST and path.is_file():
@@ -222,13 +206,6 @@ def _iter_local_entries(
         )
     mapping = section.columns or None
     return open_benchmark(path, layout, mapping=mapping, outside=outside).read()
-
-
-def _find_source_layout(path: Path, section: SourceRecipeSection) -> str | None:
-    layouts = find_matching_layouts(path, section.columns or None)
-    if layouts:
-        return layouts[0] if len(layouts) == 1 else None
-    return FILES if path.is_dir() else BenchmarkLayout.LIST
 
 
 def _iter_table_entries(
@@ -283,9 +260,6 @@ def _build_clip_origin(location: str, section: SourceRecipeSection) -> Origin:
     """Return the origin of the clip at `location`, real or generated.
 
     It depends on the label in the recipe or else on the first directory of the path.
-
-    Raises:
-        InvalidSettingError: Neither of them gives a label.
     """
     first, *folders = PurePosixPath(location).parts[:-1] or [""]
     label = section.label or LABELS.get(first)
@@ -313,45 +287,23 @@ def _iter_store_clips(
             "source.path", f"cannot use {uri!r}", "Name a folder, a table or s3://bucket/prefix"
         )
     folder, _, name = uri.rpartition("/")
-    if _is_table_path(uri):
-        with _open_table_copy(uri, context.access) as copy:
-            table = _StoreTableCopy(copy, name)
-            yield from _iter_store_table_clips(
-                StorageLocation(folder, options), table, section=section, objects={}
-            )
-        return
-    prefix = StorageLocation(uri, options)
-    objects = {item.path: item for item in list_store_objects_cached(prefix, keep_in=context.place)}
-    tables = [path for path in objects if PurePosixPath(path).name in METADATA]
-    if tables:
-        for name in tables:
-            with _open_table_copy((prefix / name).uri, context.access) as copy:
-                table = _StoreTableCopy(copy, name)
-                yield from _iter_store_table_clips(prefix, table, section=section, objects=objects)
-        return
-    videos = (path for path in objects if PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES)
-    for row in _iter_video_entries(videos, section):
-        yield row if isinstance(row, Rejected) else _build_store_clip(prefix, row, objects)
-
-
-@dataclass(frozen=True, slots=True)
-class _StoreTableCopy:
-    """Temporary local copy of a table in an object store, and the table's path below the prefix."""
-
-    copy: Path
-    name: str
-
-
-def _iter_store_table_clips(
-    location: StorageLocation,
-    table: _StoreTableCopy,
-    *,
-    section: SourceRecipeSection,
-    objects: dict[str, ListedStoreObject],
-) -> Iterator[SourceClip | Rejected]:
-    below = table.name.rpartition("/")[0]
-    for row in _iter_table_entries(table.copy, section, below=f"{below}/" if below else ""):
-        yield row if isinstance(row, Rejected) else _build_store_clip(location, row, objects)
+    if PurePosixPath(uri).suffix.lower() in TABLE_SUFFIXES:
+        prefix, tables = StorageLocation(folder, options), [name]
+        objects: dict[str, ListedStoreObject] = {}
+    else:
+        prefix = StorageLocation(uri, options)
+        listed = list_store_objects_cached(prefix, keep_in=context.place)
+        objects = {item.path: item for item in listed}
+        tables = [path for path in objects if PurePosixPath(path).name in METADATA]
+    for table in tables:
+        below = table.rpartition("/")[0]
+        with _open_table_copy((prefix / table).uri, context.access) as copy:
+            for row in _iter_table_entries(copy, section, below=f"{below}/" if below else ""):
+                yield row if isinstance(row, Rejected) else _build_store_clip(prefix, row, objects)
+    if not tables:
+        videos = (path for path in objects if PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES)
+        for row in _iter_video_entries(videos, section):
+            yield row if isinstance(row, Rejected) else _build_store_clip(prefix, row, objects)
 
 
 def get_source_store(section: SourceRecipeSection) -> str | None:
@@ -359,11 +311,8 @@ def get_source_store(section: SourceRecipeSection) -> str | None:
     uri = section.path.rstrip("/")
     if not uri.startswith(STORE):
         return None
-    return uri.rpartition("/")[0] if _is_table_path(uri) else uri
-
-
-def _is_table_path(uri: str) -> bool:
-    return PurePosixPath(uri).suffix.lower() in TABLE_SUFFIXES
+    is_table = PurePosixPath(uri).suffix.lower() in TABLE_SUFFIXES
+    return uri.rpartition("/")[0] if is_table else uri
 
 
 def _build_store_clip(
@@ -378,7 +327,6 @@ def _build_store_clip(
 
 @contextmanager
 def _open_table_copy(table: str, access: ClipAccessSettings) -> Iterator[Path]:
-    """Yield the path of a temporary local copy of a table in a store."""
     named = replace(access, named=(*access.named, table))
     with TemporaryDirectory(prefix="unreel-") as folder:
         name = f"table{PurePosixPath(table).suffix.lower()}"
@@ -401,16 +349,26 @@ def write_source_listing(
     listed: Iterable[SourceClip | Rejected], directory: SegmentWorkDirectory
 ) -> tuple[WorkingTable, SegmentExclusions]:
     """Write the `listed` clips to a table sorted by name, and the rejected ones as exclusions."""
-    leaving = ExcludedSegmentWriter(directory.folder, "listing")
     import pyarrow as pa
 
-    rows = write_working_table(
-        directory.folder,
-        "listing.rows",
-        _iter_listing_rows(listed, leaving),
-        pa.schema([*((name, pa.string()) for name in _TEXTS), ("entry", pa.binary())]),
-    )
-    return rows.by_name(), leaving.end()
+    writer = ExcludedSegmentWriter(directory.folder, "listing")
+
+    def iter_rows() -> Iterator[dict[str, Any]]:
+        for row in listed:
+            if isinstance(row, Rejected):
+                writer.add(ExcludedSegment(row.name, _STEP, REJECTED, row.why))
+            else:
+                yield {
+                    "name": row.entry.name,
+                    "location": row.location,
+                    "mark": row.mark,
+                    "licence": row.entry.licence,
+                    "entry": _ENTRY.dump_json(row.entry),
+                }
+
+    schema = pa.schema([*((name, pa.string()) for name in _TEXTS), ("entry", pa.binary())])
+    rows = write_working_table(directory.folder, "listing.rows", iter_rows(), schema)
+    return rows.by_name(), writer.end()
 
 
 def filter_source_listing(
@@ -441,22 +399,6 @@ def read_source_listing(table: WorkingTable) -> Iterator[SourceClip]:
             yield SourceClip(_ENTRY.validate_json(row["entry"]), row["location"], row["mark"])
 
 
-def _iter_listing_rows(
-    listed: Iterable[SourceClip | Rejected], writer: ExcludedSegmentWriter
-) -> Iterator[dict[str, Any]]:
-    for row in listed:
-        if isinstance(row, Rejected):
-            writer.add(ExcludedSegment(row.name, _STEP, REJECTED, row.why))
-        else:
-            yield {
-                "name": row.entry.name,
-                "location": row.location,
-                "mark": row.mark,
-                "licence": row.entry.licence,
-                "entry": _ENTRY.dump_json(row.entry),
-            }
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestedFile:
     """Result of ingesting a file: the hash of its bytes and the properties of its streams."""
@@ -478,47 +420,40 @@ def run_source_step(
     usable, refused = filter_source_listing(
         listing, directory, require_licence=job.recipe.require_licence
     )
-    results = context.ask(
-        INGEST,
-        ReiterableStream(lambda: map(_build_ingest_request, read_source_listing(usable))),
-        probe_and_hash_file,
-    )
-    pairs = zip(read_source_listing(usable), results, strict=True)
-    ingested = directory.write(INGEST.name, starmap(_build_ingested_segment, pairs))
+
+    def iter_requests() -> Iterator[CurationStepRequest]:
+        for clip in read_source_listing(usable):
+            yield CurationStepRequest(
+                clip=UNKNOWN_CLIP,
+                name=clip.entry.name,
+                location=clip.location,
+                given={"mark": clip.mark},
+            )
+
+    results = context.ask(INGEST, ReiterableStream(iter_requests), probe_and_hash_file)
+
+    def iter_segments() -> Iterator[ClipSegment | ExcludedSegment]:
+        for source, file in zip(read_source_listing(usable), results, strict=True):
+            entry, location = source.entry, source.location
+            if isinstance(file, Failure):
+                reason = file.reason.value
+                yield ExcludedSegment(entry.name, INGEST.name, reason, file.detail, location)
+            else:
+                id_ = read_clip_id(file.clip, INGEST.name)
+                clip = Clip(id=id_, location=location, facts=file.facts)
+                length_s = file.facts.video.duration_s
+                yield ClipSegment(entry=entry, clip=clip, source=clip.id, length_s=length_s)
+
+    ingested = directory.write(INGEST.name, iter_segments())
     unique, doubled = deduplicate_segments(ingested.segments, step=INGEST.name)
-    excluded = (
-        rejected + refused + ingested.left_out + directory.write_exclusions("ingest-same", doubled)
-    )
+    same = directory.write_exclusions("ingest-same", doubled)
+    excluded = rejected + refused + ingested.left_out + same
     return state.after(CurationStepResult(segments=unique, left_out=excluded))
-
-
-def _build_ingest_request(source_clip: SourceClip) -> CurationStepRequest:
-    return CurationStepRequest(
-        clip=UNKNOWN_CLIP,
-        name=source_clip.entry.name,
-        location=source_clip.location,
-        given={"mark": source_clip.mark},
-    )
 
 
 def probe_and_hash_file(reader: MediaReader, file: Path, _given: Given) -> IngestedFile | Failure:
     """Return the hash of the file's bytes and the properties of its streams."""
     facts = reader.probe(file)
-    return (
-        facts
-        if isinstance(facts, Failure)
-        else IngestedFile(clip=compute_clip_id(file), facts=facts)
-    )
-
-
-def _build_ingested_segment(
-    source_clip: SourceClip, file: IngestedFile | Failure
-) -> ClipSegment | ExcludedSegment:
-    if isinstance(file, Failure):
-        name, reason = source_clip.entry.name, file.reason.value
-        return ExcludedSegment(name, INGEST.name, reason, file.detail, source_clip.location)
-    clip = Clip(
-        id=read_clip_id(file.clip, INGEST.name), location=source_clip.location, facts=file.facts
-    )
-    length_s = file.facts.video.duration_s
-    return ClipSegment(entry=source_clip.entry, clip=clip, source=clip.id, length_s=length_s)
+    if isinstance(facts, Failure):
+        return facts
+    return IngestedFile(clip=compute_clip_id(file), facts=facts)

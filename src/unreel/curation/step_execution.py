@@ -159,11 +159,7 @@ class VersionedCurationStep(Generic[Found]):
         )
 
     def read(self, row: Row) -> Found | Failure:
-        """Parse the step's result in a table row; a row with invalid JSON counts as a failure.
-
-        Raises:
-            UnreadableSourceError: The stored value does not have the type of this step's results.
-        """
+        """Parse the step's result in a table row; a row with invalid JSON counts as a failure."""
         if row["failure_reason"] is not None:
             return parse_stored_failure(row["failure_reason"], row["failure_detail"])
         try:
@@ -321,7 +317,6 @@ class CurationContext:
         *,
         engine: str | StageRunner,
     ) -> Mapping[str, int]:
-        """Run `rows` through `stage`, write them to the table, and count new failures by reason."""
         OutputDirectory(self.ledgers.parent).make(self.ledgers.name)
         return run_stages(
             rows,
@@ -339,7 +334,6 @@ class CurationContext:
 def _add_request_set_to_settings(
     step: VersionedCurationStep[Found], request_keys: CurationRequestKeys, order: NDArray[np.intp]
 ) -> VersionedCurationStep[Found]:
-    """Return the step bound to a complete request set, whose digest is added to its settings."""
     return replace(step, settings={"settings": step.settings, "set": request_keys.digest(order)})
 
 

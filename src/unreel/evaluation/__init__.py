@@ -10,7 +10,6 @@ Where to look:
     `review.py`: reviewers on a single clip and on its variants.
     `long_clip_review.py`: windows of a long clip.
     `opinion.py`: verdicts on one clip, also under small changes of it.
-    `run_cost.py`: cost of a run.
     `run_check.py`: check of a stored run, and its restoration.
     `export.py`: a run as rows.
 """

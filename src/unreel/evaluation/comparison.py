@@ -60,15 +60,8 @@ def compare_runs(
 ) -> Comparisons:
     """Compare each pair of conditions in `runs` by the stored answers; no question is sent.
 
-    Args:
-        runs: Runs of `unreel eval`, over the same clips with the same protocol.
-        metrics: Metrics of the scorecard; by default those of the protocol.
-        parser: Parser of the answers; by default that of each run's recipe.
-        judge: Model whose stored rulings score explanations: see `unreel score --judge`.
-
-    Raises:
-        InvalidSettingError: The runs cannot be compared, or one is named twice.
-        UnknownNameError: A name in `metrics` is not a metric of the runs.
+    Raise `InvalidSettingError` if the runs cannot be compared, or one is named twice, or
+    `UnknownNameError` if a name in `metrics` is not a metric of the runs.
     """
     uris = [run.place.uri for run in runs]
     if len({*uris}) < len(uris):

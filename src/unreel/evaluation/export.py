@@ -81,8 +81,7 @@ def iter_question_rows(run: EvalRun, *, mode: Mode = "strict") -> Iterator[Row]:
 def export_run(run: EvalRun, file: Path, *, form: RunFormat, mode: Mode = "strict") -> int:
     """Write the questions of `run` to a new file and return their number; an error leaves no file.
 
-    Raises:
-        UnreadableSourceError: The file exists already.
+    Raise `UnreadableSourceError` if the file exists already.
     """
     if file.exists():
         raise UnreadableSourceError(str(file), "exists already", "Name a new file, or remove it")

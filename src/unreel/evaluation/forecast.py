@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from tempfile import TemporaryDirectory
 
 from unreel.benchmarks.questions import PlannedQuestion
@@ -13,20 +12,14 @@ from unreel.benchmarks.statistics import BenchmarkSampleCounts
 from unreel.core.answer import Usage
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
-from unreel.engine.clip_facts import CLIPS, ClipProbeStage, iter_clip_file_rows
+from unreel.engine.clip_facts import CLIPS, ClipProbeStage, StoredClipFacts, iter_clip_file_rows
 from unreel.engine.location import StorageLocation, translate_store_errors
 from unreel.engine.pending_questions import PendingQuestionFilter
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import PrefetchedIterator
 from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.table import LanceTable
-from unreel.evaluation.review_stage import SkippedQuestionCounts
-from unreel.evaluation.run_job import (
-    NEVER_PUT,
-    EvalRun,
-    get_recipe_store,
-    identify_current_benchmark,
-)
+from unreel.evaluation.run_job import NOT_SENT, EvalRun, SkippedQuestionCounts, require_resumable
 from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
 from unreel.reviewers.endpoint.model_address import parse_model_address
 from unreel.reviewers.endpoint.model_families import detect_model_family
@@ -70,6 +63,34 @@ class QuestionForecast:
     """Expected tokens and cost; `None` for a reviewer that counts no tokens."""
 
 
+def iter_question_states(
+    run: EvalRun,
+    facts: StoredClipFacts,
+    reviewer: str,
+    *,
+    retry: Collection[str] = (),
+    skipped: SkippedQuestionCounts | None = None,
+) -> Iterator[tuple[PlannedQuestion[Clip], str | None]]:
+    """Yield each question of the run with its failure reason: "" if answered, `None` if it is due.
+
+    A question that failed for a reason in `retry` is due. `skipped` counts what is not a question.
+    """
+    pending = PendingQuestionFilter(run.answers, NOT_SENT.union(retry))
+
+    def iter_questions() -> Iterator[PlannedQuestion[Clip]]:
+        for planned in run.plan(facts):
+            if isinstance(planned, PlannedQuestion):
+                yield planned
+            elif skipped is not None:
+                skipped.leave(planned)
+
+    for chunk in iter_chunks(iter_questions()):
+        keys = [planned.question.key(reviewer) for planned in chunk]
+        stored = run.answers.held(keys)
+        for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
+            yield planned, None if is_due else stored[key].reason or ""
+
+
 @translate_store_errors()
 def forecast_eval(
     run: EvalRun,
@@ -82,9 +103,7 @@ def forecast_eval(
     callbacks.on_phase(f"reading {run.recipe.benchmark}")
     skipped, section, benchmark = SkippedQuestionCounts(), run.recipe.reviewer, run.benchmark()
     entries = PrefetchedIterator(run.entries(benchmark, skipped.reading))
-    get_recipe_store(run).take_up(
-        None, partial(identify_current_benchmark, run, benchmark, skipped.reading)
-    )
+    require_resumable(run, benchmark, skipped.reading)
     files = iter_clip_file_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
     run_stages(
         PendingQuestionFilter(run.clips).sift(files),
@@ -105,39 +124,27 @@ def forecast_eval(
     elif isinstance(stored_recipe := find_run_recipe(run.place), StoredRecipe):
         reviewer = stored_recipe.reviewer  # a fitted baseline has its name only after fitting
 
-    def iter_questions() -> Iterator[PlannedQuestion[Clip]]:
-        for planned in run.plan(run.survey(aside)):
-            if isinstance(planned, PlannedQuestion):
-                yield planned
-            else:
-                skipped.leave(planned)
-
-    pending = PendingQuestionFilter(run.answers, NEVER_PUT.union(retry_failed))
     clips: set[str] = set()
     n_by_reason: Counter[str | None] = Counter()
-    n_due = n_frames = n_input = 0
+    n_frames = n_input = 0
     is_known = section.show == "frames"
-    for chunk in iter_chunks(iter_questions()):
-        keys = [planned.question.key(reviewer) for planned in chunk]
-        stored = run.answers.held(keys)
-        for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
-            clips.update(clip.id for clip in planned.clips)
-            if not is_due:
-                n_by_reason[stored[key].reason or None] += 1
-                continue
-            n_due += 1
-            if family is not None:
-                load = estimate_request_tokens(planned.question, planned.clips, family)
-                n_frames += load.n_frames
-                n_input += load.text_tokens + load.picture_tokens
-                is_known &= planned.question.condition.audio == "off"
+    for planned, reason in iter_question_states(
+        run, run.survey(aside), reviewer, retry=retry_failed, skipped=skipped
+    ):
+        clips.update(clip.id for clip in planned.clips)
+        n_by_reason[reason] += 1
+        if reason is None and family is not None:
+            load = estimate_request_tokens(planned.question, planned.clips, family)
+            n_frames += load.n_frames
+            n_input += load.text_tokens + load.picture_tokens
+            is_known &= planned.question.condition.audio == "off"
+    n_due = n_by_reason[None]
     is_known |= n_due == 0
     bill = None
     if family is not None:
         n_output = n_due * section.max_tokens
-        formula = (
-            f"text: 1 for {CHARACTERS} characters; a picture: {get_image_token_rule(family).words}"
-        )
+        rule = get_image_token_rule(family).words
+        formula = f"text: 1 for {CHARACTERS} characters; a picture: {rule}"
         price = section.price
         input_usage = Usage(input_tokens=n_input, output_tokens=0)
         output_usage = Usage(input_tokens=0, output_tokens=n_output)
@@ -153,8 +160,8 @@ def forecast_eval(
     return QuestionForecast(
         reviewer=reviewer,
         n_clips=len(clips),
-        n_questions=n_by_reason.total() + n_due,
-        n_answered=n_by_reason[None],
+        n_questions=n_by_reason.total(),
+        n_answered=n_by_reason[""],
         n_due=n_due,
         failed={reason: n for reason, n in n_by_reason.items() if reason},
         unreadable=dict(skipped.unreadable),

@@ -31,7 +31,7 @@ from unreel.benchmarks.export.question_writer import (
     build_question_media_parts,
     iter_exported_questions,
 )
-from unreel.benchmarks.loader import Benchmark, open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Marks
@@ -96,8 +96,32 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
         seed=seed,
     )
     opened = open_benchmark(Path(benchmark), layout)
+    samples: list[Sample] = []
+    rejected: list[Rejected] = []
+    instrument = recipe.instrument
+    for question in iter_exported_questions(opened, recipe, reader=_open_media_reader()):
+        if isinstance(question, Rejected):
+            rejected.append(question)
+            continue
+        shared = {"recipe": asdict(recipe), "instrument": str(instrument.instrument)}
+        samples.append(
+            Sample(
+                id=question.id,
+                input=instrument.prompt(recipe.prompt).text,
+                target=question.answer,
+                metadata=shared | {"item": asdict(question)},
+            )
+        )
+    if rejected:
+        LOG.warning("%d rows cannot be used, first: %s", len(rejected), rejected[0])
+    if not samples:
+        raise UnreadableSourceError(
+            str(opened.root),
+            f"no question for {recipe.protocol} ({len(rejected)} rows rejected)",
+            "Check the protocol and the split",
+        )
     return Task(
-        dataset=MemoryDataset(_build_samples(opened, recipe), name=opened.root.name),
+        dataset=MemoryDataset(samples, name=opened.root.name),
         solver=[show_clips(str(opened.root.resolve())), generate()],
         scorer=verdict(),
         # A failed sample must not stop the others; it is scored as a failure.
@@ -188,34 +212,6 @@ def verdict() -> Scorer:
 @cache
 def _open_media_reader() -> MediaReader:
     return MediaReader(open_file_sandbox(read_environment_settings()))
-
-
-def _build_samples(benchmark: Benchmark, recipe: BenchmarkExportRecipe) -> list[Sample]:
-    samples: list[Sample] = []
-    rejected: list[Rejected] = []
-    instrument = recipe.instrument
-    for question in iter_exported_questions(benchmark, recipe, reader=_open_media_reader()):
-        if isinstance(question, Rejected):
-            rejected.append(question)
-            continue
-        shared = {"recipe": asdict(recipe), "instrument": str(instrument.instrument)}
-        samples.append(
-            Sample(
-                id=question.id,
-                input=instrument.prompt(recipe.prompt).text,
-                target=question.answer,
-                metadata=shared | {"item": asdict(question)},
-            )
-        )
-    if rejected:
-        LOG.warning("%d rows cannot be used, first: %s", len(rejected), rejected[0])
-    if not samples:
-        raise UnreadableSourceError(
-            str(benchmark.root),
-            f"no question for {recipe.protocol} ({len(rejected)} rows rejected)",
-            "Check the protocol and the split",
-        )
-    return samples
 
 
 def _parse_sample_metadata(

@@ -252,7 +252,16 @@ class JudgeStage(Stage):
         usages: list[Usage | None] = []
         reply = ""
         for attempt in range(TRIES):
-            outcome = await self._judge.answer(_build_judge_request(row, attempt))
+            outcome = await self._judge.answer(
+                ReviewRequest(
+                    # A key per attempt, because the server may repeat the unreadable answer for the same key.
+                    key=digest(row["key"], str(attempt)),
+                    instrument=_INSTRUMENT,
+                    prompt=row["_prompt"],
+                    inputs=(),
+                    condition=Condition(),
+                )
+            )
             if isinstance(outcome, Failure):
                 usages.append(outcome.usage)
                 return convert_to_failed_row(
@@ -289,11 +298,8 @@ def judge_explanations(
 
     An answer other than 0, 0.5 and 1 is requested again, `TRIES` times in total, then the pair
     stays unscored. A failed request leaves its pair unscored with its cause, and the next call
-    repeats it. Missing texts are not sent.
-
-    Raises:
-        UnreadableSourceError: Another process judges explanations of this run, or the stored
-            rulings are damaged.
+    repeats it. Missing texts are not sent. Raise `UnreadableSourceError` if another process judges
+    explanations of this run, or the stored rulings are damaged.
     """
     pairs = _select_complete_pairs(explained, factory.name)
     settled = {key for key, ruling in store.stored(pairs).items() if ruling.is_settled}
@@ -336,10 +342,8 @@ def compute_judge_agreement(
 ) -> JudgeAgreement:
     """Compute Cohen's kappa of two judges over the explanations that both scored.
 
-    The bootstrap resamples clips.
-
-    Raises:
-        InvalidValueError: The judges did not judge the same explanations, or are the same judge.
+    The bootstrap resamples clips. Raise `InvalidValueError` if the judges did not judge the same
+    explanations, or are the same judge.
     """
     if first_rulings.judge == second_rulings.judge:
         raise InvalidValueError(
@@ -370,17 +374,6 @@ def _select_complete_pairs(
         for pair in explained
         if not _explain_missing_text(pair)
     }
-
-
-def _build_judge_request(row: Row, attempt: int) -> ReviewRequest:
-    return ReviewRequest(
-        # A key per attempt, because the server may repeat the unreadable answer for the same key.
-        key=digest(row["key"], str(attempt)),
-        instrument=_INSTRUMENT,
-        prompt=row["_prompt"],
-        inputs=(),
-        condition=Condition(),
-    )
 
 
 def _build_judge_rulings(

@@ -314,7 +314,11 @@ def _build_search_opinion(
         outcome = failed[0] if failed else results[0].outcome
         verdict = None if failed else results[0].read(mode)
     else:
-        outcome = Reply(text=format_segments_json(search.segments), usage=_sum_token_usage(results))
+        total: Usage | None = None
+        for result in results:
+            if result.outcome.usage is not None:
+                total = result.outcome.usage if total is None else total + result.outcome.usage
+        outcome = Reply(text=format_segments_json(search.segments), usage=total)
     inputs = [result.inputs[0] for result in results if result.inputs]
     costs = [result.cost_usd for result in results]
     known = [cost for cost in costs if cost is not None]
@@ -330,14 +334,6 @@ def _build_search_opinion(
         n_windows=len(search.windows),
         n_unanswered=search.n_unanswered,
     )
-
-
-def _sum_token_usage(results: Sequence[AskedQuestionResult]) -> Usage | None:
-    total: Usage | None = None
-    for result in results:
-        if result.outcome.usage is not None:
-            total = result.outcome.usage if total is None else total + result.outcome.usage
-    return total
 
 
 def _select_representative_frames(inputs: Sequence[ClipInput], segments: Segments) -> ClipInput:

@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from unreel.asking.asker import Asker, SharedInputs
 from unreel.core.answer import Reply
@@ -167,9 +166,23 @@ def build_review_questions(
     All questions have the same input: the training input of a checkpoint among `models`, otherwise
     8 frames unless a sampling is named, regardless of the clip's length.
     """
-    input_spec = _get_training_condition(models, protocols)
+    ways = {
+        str(way): way
+        for model in models
+        if (input_spec := validate_recipe_sections(ReviewerSection, {"model": model}).taught)
+        is not None
+        for name in protocols
+        if (way := input_spec.condition(name)) is not None
+    }
+    if len(ways) > 1:
+        raise InvalidSettingError(
+            "condition",
+            f"the models were trained in {len(ways)} ways: {'; '.join(ways)}",
+            "Ask with one protocol and one checkpoint at a time",
+        )
+    trained = asdict(*ways.values()) if ways else {}
     section = validate_recipe_sections(
-        ConditionSection, {"sampling": Condition().sampling, **input_spec, **condition}
+        ConditionSection, {"sampling": Condition().sampling, **trained, **condition}
     )
     resolved = [section.resolved(get_protocol(name)) for name in protocols]
     names = tuple(dict.fromkeys(protocols))
@@ -186,25 +199,6 @@ def get_trained_protocols(models: Sequence[str]) -> tuple[str, ...]:
         if input_spec is not None:
             return tuple(known.protocol for known in input_spec.instruments)
     return ()
-
-
-def _get_training_condition(models: Sequence[str], protocols: Sequence[str]) -> dict[str, Any]:
-    """Return the condition under which checkpoints among `models` were trained; empty if none is."""
-    ways = {
-        str(way): way
-        for model in models
-        if (input_spec := validate_recipe_sections(ReviewerSection, {"model": model}).taught)
-        is not None
-        for name in protocols
-        if (way := input_spec.condition(name)) is not None
-    }
-    if len(ways) > 1:
-        raise InvalidSettingError(
-            "condition",
-            f"the models were trained in {len(ways)} ways: {'; '.join(ways)}",
-            "Ask with one protocol and one checkpoint at a time",
-        )
-    return asdict(*ways.values()) if ways else {}
 
 
 def build_reviewer_factories(

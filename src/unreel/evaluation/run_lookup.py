@@ -72,15 +72,7 @@ def open_named_run(
     outside: bool = False,
     accept_changed: bool = False,
 ) -> EvalRun:
-    """Open the run that `unreel eval --out` wrote to the folder or prefix `text`.
-
-    Args:
-        text: Location as typed by a user.
-        settings: Settings of this process.
-        moved_to: Present location of its benchmark, if it moved.
-        outside: Whether its table may name files outside its folder.
-        accept_changed: Whether its benchmark may have changed.
-    """
+    """Open the run that `unreel eval --out` wrote to the folder or prefix `text`."""
     location = resolve_location(text, read_storage_options(settings))
     return open_run(
         location,

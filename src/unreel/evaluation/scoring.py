@@ -31,8 +31,7 @@ def iter_questions_with_answers(
 ) -> Iterator[tuple[PlannedQuestion[Clip] | UnreadableClip, Mapping[str, Any] | None]]:
     """Yield each planned question of `run` with its stored answer, if any; texts are read in chunks.
 
-    Raises:
-        UnreadableSourceError: The table of answers contains a key twice.
+    Raise `UnreadableSourceError` if the table of answers contains a key twice.
     """
     answers = run.answers
     answers.check()

@@ -1,8 +1,6 @@
 """Recipe of a run and identity of its benchmark, stored next to its tables."""
 
-import json
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -103,8 +101,7 @@ def require_unchanged_benchmark(
 ) -> None:
     """Require that the benchmark of a run has not changed since its questions were sent.
 
-    Raises:
-        InvalidSettingError: The benchmark at `path` differs from the one of the run.
+    Raise `InvalidSettingError` if the benchmark at `path` differs from the one of the run.
     """
     if stored.identity is None or not (
         differs := format_benchmark_change(stored.identity, identity)
@@ -168,10 +165,6 @@ def find_run_recipe(location: StorageLocation) -> StoredRecipe | UnusableRecipe 
         return UnusableRecipe(problem=error.problem, other_release=False)
     except OSError:
         return None
-    return _parse_stored_recipe(text)
-
-
-def _parse_stored_recipe(text: bytes) -> StoredRecipe | UnusableRecipe:
     try:
         stored = validate_recipe_sections(_RecipeDocument, parse_json_object(text))
     except (InvalidSettingError, InvalidValueError) as error:
@@ -198,50 +191,39 @@ def _parse_stored_recipe(text: bytes) -> StoredRecipe | UnusableRecipe:
     return UnusableRecipe(problem=problem, other_release=True)
 
 
-_OUT = "out"
-Identify = Callable[[StoredRecipe], BenchmarkIdentity | None]
-"""Function that returns the identity of the current benchmark, read with the settings of the stored run."""
+def find_recipe_changes(earlier_recipe: EvalRecipe, recipe: EvalRecipe) -> list[tuple[str, bool]]:
+    """Return the settings that differ between two recipes; concurrency and timeouts are ignored.
 
-
-@dataclass(frozen=True, slots=True)
-class RecipeSettingChange:
-    """Change of one setting between the stored recipe of a run and the requested one."""
-
-    told: str
-    grows: bool
-    """Whether the run with the change still includes all earlier questions."""
-
-
-def find_recipe_changes(earlier_recipe: EvalRecipe, now: EvalRecipe) -> list[RecipeSettingChange]:
-    """Return the settings that differ between two recipes; concurrency and timeouts are ignored."""
-    diffs = []
-    if _get_sample_extent(earlier_recipe) != _get_sample_extent(now):
-        text = f"{_format_sample_extent(earlier_recipe)} before, {_format_sample_extent(now)} now"
-        diffs.append(RecipeSettingChange(text, _contains_sample(now, earlier_recipe)))
-    if earlier_recipe.seed != now.seed:
-        diffs.append(
-            RecipeSettingChange(f"seed {earlier_recipe.seed} before, {now.seed} now", grows=False)
-        )
-    if {*earlier_recipe.conditions} != {*now.conditions}:
-        parts = list_differing_condition_fields([*earlier_recipe.conditions, *now.conditions])
-        text = " before, ".join(
-            (
-                " and ".join(
-                    ",".join(f"{part}={getattr(condition, part)}" for part in parts)
-                    for condition in recipe.conditions
-                )
+    With each text is whether the run with the change still includes all earlier questions.
+    """
+    changes = []
+    samples = [
+        (each.split, *(() if each.limit is None else (each.limit, each.choice)))
+        for each in (earlier_recipe, recipe)
+    ]
+    if samples[0] != samples[1]:
+        if recipe.limit is None:
+            grows = recipe.split in {None, earlier_recipe.split}
+        else:  # a larger sample includes smaller ones
+            same = (recipe.split, recipe.choice) == (earlier_recipe.split, earlier_recipe.choice)
+            earlier_limit = earlier_recipe.limit
+            grows = same and earlier_limit is not None and earlier_limit <= recipe.limit
+        before, now = (_format_sample_extent(each) for each in (earlier_recipe, recipe))
+        changes.append((f"{before} before, {now} now", grows))
+    if earlier_recipe.seed != recipe.seed:
+        changes.append((f"seed {earlier_recipe.seed} before, {recipe.seed} now", False))
+    earlier, present = earlier_recipe.conditions, recipe.conditions
+    if {*earlier} != {*present}:
+        names = list_differing_condition_fields([*earlier, *present])
+        before, now = (
+            " and ".join(
+                ",".join(f"{name}={getattr(condition, name)}" for name in names)
+                for condition in conditions
             )
-            for recipe in (earlier_recipe, now)
+            for conditions in (earlier, present)
         )
-        diffs.append(
-            RecipeSettingChange(f"{text} now", {*earlier_recipe.conditions} <= {*now.conditions})
-        )
-    return diffs
-
-
-def _get_sample_extent(recipe: EvalRecipe) -> tuple[object, ...]:
-    sample = () if recipe.limit is None else (recipe.limit, recipe.choice)
-    return (recipe.split, *sample)
+        changes.append((f"{before} before, {now} now", {*earlier} <= {*present}))
+    return changes
 
 
 def _format_sample_extent(recipe: EvalRecipe) -> str:
@@ -249,137 +231,12 @@ def _format_sample_extent(recipe: EvalRecipe) -> str:
     return text if recipe.split is None else f"{text} of the split {recipe.split}"
 
 
-def _contains_sample(recipe: EvalRecipe, earlier_recipe: EvalRecipe) -> bool:
-    """Return whether `recipe` contains every clip of `earlier_recipe`; larger samples include smaller ones."""
-    if recipe.limit is None:
-        return recipe.split in {None, earlier_recipe.split}
-    same = (recipe.split, recipe.choice) == (earlier_recipe.split, earlier_recipe.choice)
-    return same and earlier_recipe.limit is not None and earlier_recipe.limit <= recipe.limit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecipeStore:
-    """Store of a run's recipe; it rejects another run's calls, unless there is no answer yet."""
-
-    place: StorageLocation
-    recipe: EvalRecipe
-    """The requested recipe."""
-    outside: bool
-    """Whether the benchmark's table may name files outside its folder."""
-    accept_changed: bool
-    """Whether the user accepts that the settings or the benchmark differ from those of the stored run."""
-    before: StoredRecipe | None
-    """Recipe of the answers stored at `place`; `None` if there are no answers."""
-
-    def take_up(
-        self,
-        reviewer: str | None,
-        identify: Identify,
-        on_note: Callable[[str], None] = lambda _note: None,
-    ) -> None:
-        """Check that the requested recipe may resume the stored run.
-
-        Args:
-            reviewer: Name in the answers, if it is already known.
-            identify: Function that identifies the benchmark; called only if needed.
-            on_note: Callback with messages about a resumed run.
-
-        Raises:
-            InvalidSettingError: The run has another reviewer, another benchmark or other settings.
-        """
-        before = self.before
-        if before is None:
-            return
-        if reviewer is not None:
-            self.require_reviewer(reviewer)
-        changes = find_recipe_changes(before.recipe, self.recipe)
-        refused = [change.told for change in changes if not change.grows]
-        if before.outside and not self.outside:
-            refused.append("files outside the table's folder before (--allow-outside), none now")
-        if refused and not self.accept_changed:
-            raise InvalidSettingError(
-                _OUT,
-                f"{self.place.uri} contains a run with other settings: {'; '.join(refused)}",
-                self._remedy(f"`unreel eval --out {self.place.uri}` asks as before"),
-            )
-        self._compare_benchmarks(before, identify, on_note)
-        if grown := [change.told for change in changes if change.grows]:
-            on_note(f"the run in {self.place.uri} grows: {'; '.join(grown)}")
-        old, new = (
-            (
-                recipe.reviewer.model
-                if recipe.reviewer.recorded is None
-                else recipe.reviewer.recorded
-            )
-            for recipe in (before.recipe, self.recipe)
-        )
-        if old != new:
-            on_note(
-                f"the run was started with {old} and continues with {new}, assumed to be the same reviewer"
-            )
-
-    def require_reviewer(self, reviewer: str) -> None:
-        """Raise an error if the run has answers of another reviewer or another protocol version."""
-        before, recipe = self.before, self.recipe
-        instrument = recipe.instrument.instrument
-        if before is None or (before.instrument, before.reviewer) == (instrument, reviewer):
-            return
-        text = f"{self.place.uri} contains a run of {before.reviewer}"
-        problem, remedy = f"{text}, not of {reviewer}", "Name another folder, or the same recipe"
-        if before.instrument != instrument:
-            problem = f"{text} with the protocol {before.instrument}"
-            remedy = f"Name another folder: this release uses {instrument}. It can score the stored answers"
-        elif recipe.reviewer.learns and before.recipe.reviewer.model == recipe.reviewer.model:
-            problem = f"{text}; with its present clips, {recipe.reviewer.model} is {reviewer}"
-            remedy = "Restore the clips that it was trained on, or name another folder with --out"
-        raise InvalidSettingError(_OUT, problem, remedy)
-
-    def keep(self, reviewer: str, identity: BenchmarkIdentity | None) -> None:
-        """Write the requested recipe to the run; raise an error if the run is of another reviewer."""
-        self.require_reviewer(reviewer)
-        reference = build_benchmark_reference(Path(self.recipe.benchmark), self.place, identity)
-        document: dict[str, Any] = {
-            "reviewer": reviewer,
-            "instrument": str(self.recipe.instrument.instrument),
-            "recipe": self.recipe.stored(),
-            "benchmark": reference.model_dump(mode="json", exclude_none=True),
-        }
-        if self.outside:
-            document["allow_outside"] = True
-        text = json.dumps(document, indent=2, sort_keys=True) + "\n"
-        self.place.put(RECIPE_FILE, text.encode())
-
-    def _compare_benchmarks(
-        self, before: StoredRecipe, identify: Identify, on_note: Callable[[str], None]
-    ) -> None:
-        stored, uri = before.benchmark, self.place.uri
-        if stored is None or stored.identity is None:
-            note = f"the benchmark of {uri} is not known: its recipe has no fingerprint"
-            on_note(f"{note}. It is assumed to be {self.recipe.benchmark}")
-            return
-        if self.accept_changed:
-            return
-        now = identify(before)
-        if differs := "" if now is None else format_benchmark_change(stored.identity, now):
-            remedy = self._remedy("restore the original benchmark")
-            raise InvalidSettingError(
-                _OUT, f"{uri} contains a run over another benchmark, {stored.at}: {differs}", remedy
-            )
-
-    def _remedy(self, otherwise: str) -> str:
-        return (
-            f"Keep this in another folder, for example --out {self.place.uri.rstrip('/')}-2; or {otherwise}; or "
-            "change the run: --accept-changed asks the unanswered questions about the present files"
-        )
-
-
 def read_run_recipe(location: StorageLocation) -> StoredRecipe | None:
     """Read the stored recipe of the run at `location`; `None` if it is missing.
 
-    Raises:
-        UnreadableSourceError: The recipe is damaged, or another release wrote it.
+    Raise `UnreadableSourceError` if the recipe is damaged, or another release wrote it.
     """
-    before = find_run_recipe(location)
-    if isinstance(before, UnusableRecipe):
-        raise before.error(location.uri)
-    return before
+    stored = find_run_recipe(location)
+    if isinstance(stored, UnusableRecipe):
+        raise stored.error(location.uri)
+    return stored

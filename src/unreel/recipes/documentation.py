@@ -1,18 +1,16 @@
 """Documentation of recipes from their sections: type, unit, default and meaning of every key."""
 
-import ast
 import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
-from textwrap import dedent
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from unreel.core.command_options import read_field_docstrings
 from unreel.recipes.validation import LARGEST, RecipeNumberUnit, RecipeSection
 
 _KINDS = {
@@ -115,25 +113,6 @@ def format_toml_value(value: object) -> str:
             return json.dumps(value, ensure_ascii=False)
         case _:
             return "" if value is None else str(value)
-
-
-def read_field_docstrings(owner: type) -> dict[str, str]:
-    """Return the docstrings below the fields of a class and of its base classes, by field name."""
-    notes: dict[str, str] = {}
-    for cls in reversed(owner.__mro__):
-        if cls.__module__.partition(".")[0] == "unreel":
-            (tree,) = ast.parse(dedent(inspect.getsource(cls))).body
-            body = tree.body if isinstance(tree, ast.ClassDef) else []
-            notes |= {
-                field.target.id: inspect.cleandoc(note.value.value)
-                for field, note in pairwise(body)
-                if isinstance(field, ast.AnnAssign)
-                and isinstance(field.target, ast.Name)
-                and isinstance(note, ast.Expr)
-                and isinstance(note.value, ast.Constant)
-                and isinstance(note.value.value, str)
-            }
-    return notes
 
 
 def _format_section_summary(shape: type[RecipeSection]) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +17,6 @@ from unreel.core.input_files import parse_json_object
 from unreel.core.judgement import list_subject_clips
 from unreel.core.question import Condition
 from unreel.evaluation.explanation_scores import ExplanationJudges, build_stored_rulings_judge
-from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scored_columns import InternedTextColumn, InternedValueColumn
 from unreel.evaluation.scoring import Rows, score_run
@@ -153,12 +151,31 @@ class ReportEntrant:
 
 def read_report_entrants(run: EvalRun, *, judge: str | None = None) -> tuple[ReportEntrant, ...]:
     """Return an entrant per condition, without questions; `judge` is the model of the stored rulings, if any."""
+    judges = None
+    if judge is not None and "explanation" in run.recipe.instrument.figures:
+        judges = ExplanationJudges([build_stored_rulings_judge(judge, run)], run.recipe.seed)
     read: list[Rows] = []
-    scores = score_run(
-        run, score_texts=partial(_judge_and_append_rows, read, _find_explanation_judges(run, judge))
-    )
+
+    def score_and_collect_rows(rows: Rows) -> Rows:
+        read.append(judges(rows) if judges else rows)
+        return read[-1]
+
+    scores = score_run(run, score_texts=score_and_collect_rows)
     stats = BenchmarkStats()
-    subjects = _index_report_clips(run, stats)
+    benchmark = run.benchmark()
+    subjects: dict[str, ReportClip] = {}
+    entries = run.entries(benchmark, stats)
+    cleaned = run.scope.shows_cleaned
+    for files in run.survey().find_files(benchmark, entries, cleaned=cleaned):
+        entry = files.entry
+        for clip in (files.clip, files.cleaned):
+            if clip is not None:
+                key = (
+                    compute_placeholder_clip_id("entry", entry.name)
+                    if isinstance(clip, Failure)
+                    else clip.id
+                )
+                subjects.setdefault(key, ReportClip(entry=entry, clip=clip))
     answers = {str(condition): StoredAnswerColumns() for condition in run.recipe.conditions}
     reviewer, protocol = run.reviewer_name(), run.scope.instrument
     for row in run.answers.rows() if run.answers.exists() else ():
@@ -170,32 +187,31 @@ def read_report_entrants(run: EvalRun, *, judge: str | None = None) -> tuple[Rep
         if is_own and row["condition"] in answers:
             clip_ids = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
             answers[row["condition"]].append("+".join(clip_ids), row)
-    stored = answers
     recipe = run.recipe
+    parts = [] if recipe.split is None else [f"split {recipe.split}"]
+    if recipe.limit is not None and recipe.choice == "first":
+        parts.append(f"first {recipe.limit} clips")
+    elif recipe.limit is not None:
+        parts.append(f"{recipe.limit} clips drawn by seed {recipe.seed}")
     identity = stats.identity
     return tuple(
         ReportEntrant(
-            reviewer=run.reviewer_name(),
+            reviewer=reviewer,
             is_floor=recipe.reviewer.model in FLOORS,
             condition=score.condition,
-            instrument=replace(recipe.instrument, instrument=run.scope.instrument),
+            instrument=replace(recipe.instrument, instrument=protocol),
             benchmark=str(run.benchmark_path.resolve()),
-            extent=_format_benchmark_part(recipe),
+            extent=", ".join(parts),
             seed=recipe.seed,
             judged=judge is not None,
             card=score.scorecard,
             n_not_asked=score.n_not_asked,
             n_rejected=stats.n_rejected,
-            items=tuple(_iter_run_items(rows, subjects, stored[str(score.condition)])),
+            items=tuple(_iter_run_items(rows, subjects, answers[str(score.condition)])),
             fingerprint=identity.fingerprint if identity else "",
         )
         for score, rows in zip(scores, read, strict=True)
     )
-
-
-def _judge_and_append_rows(read: list[Rows], judges: ExplanationJudges | None, rows: Rows) -> Rows:
-    read.append(judges(rows) if judges else rows)
-    return read[-1]
 
 
 def _iter_run_items(
@@ -211,40 +227,6 @@ def _iter_run_items(
     for (key, group), answer in zip(by_key.items(), stored.find(by_key), strict=True):
         clips = tuple(subjects[clip] for clip in list_subject_clips(group[0].subject))
         yield AnsweredQuestion(key=key, subjects=clips, rows=group, stored=answer)
-
-
-def _index_report_clips(run: EvalRun, stats: BenchmarkStats) -> dict[str, ReportClip]:
-    """Return every clip of the run by its id; of two entries with the same bytes, the first is kept."""
-    benchmark = run.benchmark()
-    subjects: dict[str, ReportClip] = {}
-    entries = run.entries(benchmark, stats)
-    cleaned = run.scope.shows_cleaned
-    for files in run.survey().find_files(benchmark, entries, cleaned=cleaned):
-        entry = files.entry
-        for clip in (files.clip, files.cleaned):
-            if clip is not None:
-                key = (
-                    compute_placeholder_clip_id("entry", entry.name)
-                    if isinstance(clip, Failure)
-                    else clip.id
-                )
-                subjects.setdefault(key, ReportClip(entry=entry, clip=clip))
-    return subjects
-
-
-def _format_benchmark_part(recipe: EvalRecipe) -> str:
-    parts = [] if recipe.split is None else [f"split {recipe.split}"]
-    if recipe.limit is not None and recipe.choice == "first":
-        parts.append(f"first {recipe.limit} clips")
-    elif recipe.limit is not None:
-        parts.append(f"{recipe.limit} clips drawn by seed {recipe.seed}")
-    return ", ".join(parts)
-
-
-def _find_explanation_judges(run: EvalRun, model: str | None) -> ExplanationJudges | None:
-    if model is None or "explanation" not in run.recipe.instrument.figures:
-        return None
-    return ExplanationJudges([build_stored_rulings_judge(model, run)], run.recipe.seed)
 
 
 def parse_answer_notes(question: AnsweredQuestion) -> Mapping[str, Any]:

@@ -119,7 +119,18 @@ def _build_alpha_statistic(units: IntArray, values: Array, *, scale: Scale) -> S
     """Return alpha of weighted `units`; ratings are indices into `values`, beyond the end if missing."""
     match scale:
         case "nominal":
-            return _build_nominal_alpha(_count_ratings_per_unit(units, len(values)))
+            counts = _count_ratings_per_unit(units, len(values))
+            m = np.asarray(counts.sum(axis=1), dtype=np.float64)
+            same = np.asarray((counts * counts).sum(axis=1), dtype=np.float64)
+            apart = (m**2 - same) / (m - 1)
+
+            def alpha(weights: Array) -> Array:
+                used = np.asarray(weights @ counts, dtype=np.float64)
+                n = used.sum(axis=1)
+                observed = weighted_sum(weights, apart)
+                return _compute_alpha(n, observed, n**2 - np.einsum("rv,rv->r", used, used))
+
+            return alpha
         case "ordinal":
             return _build_ordinal_alpha(_count_ratings_per_unit(units, len(values)))
         case "interval":
@@ -127,20 +138,6 @@ def _build_alpha_statistic(units: IntArray, values: Array, *, scale: Scale) -> S
             return _build_interval_alpha(padded[units], (units < len(values)).sum(axis=1))
         case _:
             assert_never(scale)
-
-
-def _build_nominal_alpha(counts: csr_array[np.float64, tuple[int, int]]) -> Statistic:
-    m = np.asarray(counts.sum(axis=1), dtype=np.float64)
-    same = np.asarray((counts * counts).sum(axis=1), dtype=np.float64)
-    apart = (m**2 - same) / (m - 1)
-
-    def alpha(weights: Array) -> Array:
-        used = np.asarray(weights @ counts, dtype=np.float64)
-        n = used.sum(axis=1)
-        observed = weighted_sum(weights, apart)
-        return _compute_alpha(n, observed, n**2 - np.einsum("rv,rv->r", used, used))
-
-    return alpha
 
 
 def _build_ordinal_alpha(counts: csr_array[np.float64, tuple[int, int]]) -> Statistic:

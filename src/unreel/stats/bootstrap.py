@@ -69,36 +69,22 @@ def bootstrap(
         return Unmeasured("the statistic has no value on these rows")
     too_few = explain_too_few_clusters(sample, level=level)
     if not too_few:
-        return _estimate_by_resampling(
-            statistic, sample, value, seed=seed, level=level, limits=limits
+        if get_jackknife_groups() is not None:
+            return _estimate_by_jackknife(statistic, sample, value, level=level)
+        replicates = resample_statistic(statistic, sample, seed=seed, level=level)
+        n_clusters = float(replicates.n_clusters)
+        ends = compute_bootstrap_interval(
+            value, replicates.values, n_clusters=n_clusters, level=level, limits=limits
+        )
+        if isinstance(ends, Unmeasured):
+            return ends
+        n_rows, rests_on = sample.n_rows, int(n_clusters)
+        return Estimate(
+            value=value, low=ends[0], high=ends[1], n=n_rows, n_clusters=rests_on, level=level
         )
     if limits is None:
         return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
     return _estimate_by_mid_p(value, sample, limits, level=level)
-
-
-def _estimate_by_resampling(
-    statistic: Statistic,
-    sample: RowSample,
-    value: float,
-    *,
-    seed: int,
-    level: float,
-    limits: StatisticLimits | None,
-) -> Measured:
-    if get_jackknife_groups() is not None:
-        return _estimate_by_jackknife(statistic, sample, value, level=level)
-    replicates = resample_statistic(statistic, sample, seed=seed, level=level)
-    n_clusters = float(replicates.n_clusters)
-    ends = compute_bootstrap_interval(
-        value, replicates.values, n_clusters=n_clusters, level=level, limits=limits
-    )
-    if isinstance(ends, Unmeasured):
-        return ends
-    n_rows, rests_on = sample.n_rows, int(n_clusters)
-    return Estimate(
-        value=value, low=ends[0], high=ends[1], n=n_rows, n_clusters=rests_on, level=level
-    )
 
 
 def _estimate_by_jackknife(
@@ -210,28 +196,21 @@ def compute_bootstrap_interval(
             return Unmeasured(f"{reason}; the bare value is {value:.4g}")
         return bound_constant_statistic(value, limits, level=level)
     if limits is not None:
-        return _compute_bounded_interval(value, defined, limits, n_clusters=n_clusters, level=level)
+        from scipy.special import stdtrit
+
+        width = limits.high - limits.low
+        fraction = min(1.0, max(0.0, (value - limits.low) / width))
+        # Resamples of k clips have (k - 1) / k of the variance.
+        variance = float(defined.var()) / width**2 * n_clusters / (n_clusters - 1)
+        few = central_normal_quantile(level) / -float(stdtrit(n_clusters - 1, (1 - level) / 2))
+        n_trials = max(fraction * (1 - fraction), ROUNDING) / variance * few**2
+        low, high = mid_p_interval(fraction, n_trials, level=level)
+        return limits.low + low * width, limits.low + high * width
     tail = compute_tail_fraction(n_clusters, level=level)
     low, high = np.quantile(defined, (tail, 1 - tail))
     # A biased or very skewed statistic can have all of its percentiles on one side of the value.
     # The interval is then widened, so that it always includes the value.
     return min(float(low), value), max(float(high), value)
-
-
-def _compute_bounded_interval(
-    value: float, replicates: Array, limits: StatisticLimits, *, n_clusters: float, level: float
-) -> tuple[float, float]:
-    """Compute a proportion's interval with as many trials as match the resamples' variance."""
-    from scipy.special import stdtrit
-
-    width = limits.high - limits.low
-    fraction = min(1.0, max(0.0, (value - limits.low) / width))
-    # Resamples of k clips have (k - 1) / k of the variance.
-    variance = float(replicates.var()) / width**2 * n_clusters / (n_clusters - 1)
-    few = central_normal_quantile(level) / -float(stdtrit(n_clusters - 1, (1 - level) / 2))
-    n_trials = max(fraction * (1 - fraction), ROUNDING) / variance * few**2
-    low, high = mid_p_interval(fraction, n_trials, level=level)
-    return limits.low + low * width, limits.low + high * width
 
 
 def compute_tail_fraction(n_clusters: float, *, level: float) -> float:

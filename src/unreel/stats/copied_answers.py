@@ -102,7 +102,14 @@ def _iter_copying_annotators(
         for i, j in left:
             other_weights = weights.copy()
             other_weights[i, j] = other_weights[j, i] = 0
-            explained = _fit_factor_products(kappas, other_weights, i, j)
+            factors = np.full(kappas.shape[:2], _FIRST_FACTOR)
+            weighed = other_weights * kappas
+            for _ in range(_N_ROUNDS):
+                total = factors**2 @ other_weights
+                fitted = np.einsum("dab,db->da", weighed, factors) / np.where(total > 0, total, 1)
+                factors = (factors + np.clip(np.where(total > 0, fitted, factors), 0, 1)) / 2
+            product: Array = factors[:, i] * factors[:, j]
+            explained = product
             excess = kappas[:, i, j] - explained
             products[i, j] = float(explained[0])
             surprise[i, j] = excess[0] / max(excess[1:].std(), _LEAST_SPREAD)
@@ -119,15 +126,3 @@ def _iter_copying_annotators(
             n_expected=n * (chance + (1 - chance) * products[i, j]),
         )
         left = [pair for pair in left if not {i, j} & set(pair)]
-
-
-def _fit_factor_products(kappas: Array, weights: Array, i: int, j: int) -> Array:
-    """Return per draw the product of two annotators' factors, fitted by weighted least squares."""
-    factors = np.full(kappas.shape[:2], _FIRST_FACTOR)
-    weighed = weights * kappas
-    for _ in range(_N_ROUNDS):
-        total = factors**2 @ weights
-        fitted = np.einsum("dab,db->da", weighed, factors) / np.where(total > 0, total, 1)
-        factors = (factors + np.clip(np.where(total > 0, fitted, factors), 0, 1)) / 2
-    product: Array = factors[:, i] * factors[:, j]
-    return product

@@ -207,7 +207,9 @@ def measure_probability_calibration(
         )
     squares = (reported - truth) ** 2
     brier = bootstrap_mean(squares, seed=seed, clusters=clusters, bounds=(0, 1), level=level)
-    number = _assign_equal_bins(reported, bins)
+    _, bin_index, count = np.unique(reported, return_inverse=True, return_counts=True)
+    middle = np.cumsum(count) - count / 2
+    number = np.floor(middle * bins / len(reported))[bin_index]
     sample = RowSample.of((number, reported - truth), clusters)
     ece = _estimate_calibration_error(sample, seed=seed, level=level)
     ties = ClusterIds.of(clusters, len(reported))
@@ -227,13 +229,6 @@ def _require_binary_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tu
             f"labels must be 0 or 1, got {np.unique(truth)[:5]}. Give 1 for generated, 0 for real"
         )
     return truth, column
-
-
-def _assign_equal_bins(p_values: Array, bins: int) -> Array:
-    """Return the bin number of each row, by the middle rank of the rows with the same probability."""
-    _, bin_index, count = np.unique(p_values, return_inverse=True, return_counts=True)
-    middle = np.cumsum(count) - count / 2
-    return np.floor(middle * bins / len(p_values))[bin_index]
 
 
 def _estimate_calibration_error(sample: RowSample, *, seed: int, level: float) -> Measured:

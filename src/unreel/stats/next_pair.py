@@ -51,10 +51,8 @@ def estimate_strength_posterior(wins: Array, *, spread: float | None = None) -> 
     """Estimate the posterior of strengths; `wins[i, j]` counts how often i was preferred to j.
 
     `spread` is the standard deviation of the prior of strengths; by default it is estimated from
-    the results, near `SPREAD` if they are few.
-
-    Raises:
-        InvalidValueError: `wins` is not a square table of counts, or is too large.
+    the results, near `SPREAD` if they are few. Raise `InvalidValueError` if `wins` is not a square
+    table of counts, or is too large.
     """
     size = len(wins)
     if wins.shape != (size, size) or not 1 < size <= MOST or not np.all(wins >= 0):
@@ -101,7 +99,12 @@ def _fit_strengths(
     for _ in range(_STEPS):
         wins_expected = n_results / (1 + np.exp(-(mean[:, None] - mean[None, :])))
         slope = (wins - wins_expected).sum(axis=1) - mean / spread**2
-        weight = wins_expected * (1 - _divide_or_zero(wins_expected, n_results))
+        weight = wins_expected * (
+            1
+            - np.divide(
+                wins_expected, n_results, out=np.zeros_like(wins_expected), where=n_results > 0
+            )
+        )
         precision = np.diag(weight.sum(axis=1) + 1 / spread**2) - weight
         step = np.linalg.solve(precision, slope)
         # Limit long steps, which overshoot if one side always wins.
@@ -117,7 +120,8 @@ def compute_pair_information_gain(
     """Return the expected information, in bits, that comparing each pair gives about the strengths."""
     difference = (posterior.mean[first] - posterior.mean[second]) * _PROBIT
     spread = posterior.spread_of(first, second) * _PROBIT**2
-    of_result = _compute_entropy_bits(ndtr(difference / np.sqrt(1 + spread)))
+    safe = np.clip(ndtr(difference / np.sqrt(1 + spread)), 1e-12, 1 - 1e-12)
+    of_result = np.asarray(-(safe * np.log2(safe) + (1 - safe) * np.log2(1 - safe)))
     width = spread + _WIDTH**2
     of_noise = _WIDTH / np.sqrt(width) * np.exp(-(difference**2) / (2 * width))
     return np.asarray(np.maximum(of_result - of_noise, 0.0))
@@ -157,12 +161,3 @@ def _update_posterior(posterior: StrengthPosterior, first: int, second: int) -> 
     curvature = chance * (1 - chance)
     shrunk = np.outer(along, along) * (curvature / (1 + curvature * spread))
     return StrengthPosterior(mean, np.asarray(covariance - shrunk))
-
-
-def _divide_or_zero(part: Array, total: Array) -> Array:
-    return np.divide(part, total, out=np.zeros_like(part), where=total > 0)
-
-
-def _compute_entropy_bits(chance: Array) -> Array:
-    safe = np.clip(chance, 1e-12, 1 - 1e-12)
-    return np.asarray(-(safe * np.log2(safe) + (1 - safe) * np.log2(1 - safe)))

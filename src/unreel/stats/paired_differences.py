@@ -84,7 +84,15 @@ def compute_difference_interval(
         return Unmeasured(f"{reason}; {bare}")
     doubt = _estimate_total_variance(jackknife_values)
     if math.sqrt(doubt.variance) <= ROUNDING * max(1.0, abs(value)):
-        return _estimate_constant_difference(value, few, n=n, reach=reach, level=level)
+        if math.isinf(reach):
+            return Unmeasured(f"all clips are alike; the bare value is {value:.4g}")
+        share = 1 - (1 - level) ** (1 / few)
+        low, high = value - share * (value + reach), value + share * (reach - value)
+        estimate = _build_clipped_estimate(
+            value, (low, high), n=n, few=few, reach=reach, level=level
+        )
+        p = 1.0 if value == 0 else 2.0 ** (1 - few)
+        return DifferenceTestResult(estimate=estimate, p=p, error=0.0, free=few - 1.0, reach=reach)
     from scipy.special import stdtr, stdtrit
 
     error = math.sqrt(doubt.variance)
@@ -123,19 +131,6 @@ def _estimate_group_variance(values: npt.NDArray[np.float64]) -> _VarianceEstima
     if kurtosis > 1:
         free = min(free, 2 * groups / (kurtosis - 1))
     return _VarianceEstimate(variance, free)
-
-
-def _estimate_constant_difference(
-    value: float, few: int, *, n: int, reach: float, level: float
-) -> DifferenceTestResult | Unmeasured:
-    """Return the interval of a constant difference: a zero count's upper bound."""
-    if math.isinf(reach):
-        return Unmeasured(f"all clips are alike; the bare value is {value:.4g}")
-    share = 1 - (1 - level) ** (1 / few)
-    low, high = value - share * (value + reach), value + share * (reach - value)
-    estimate = _build_clipped_estimate(value, (low, high), n=n, few=few, reach=reach, level=level)
-    p = 1.0 if value == 0 else 2.0 ** (1 - few)
-    return DifferenceTestResult(estimate=estimate, p=p, error=0.0, free=few - 1.0, reach=reach)
 
 
 def _build_clipped_estimate(

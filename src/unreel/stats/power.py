@@ -17,14 +17,9 @@ def compute_detectable_difference(
 ) -> float:
     """Return the smallest true difference that a two-sided test at `alpha` finds with 80 % power.
 
-    Args:
-        error: Standard error of the measured difference.
-        free: Degrees of freedom of `error`.
-        n_clusters: Number of independent clips or scenes.
-        reach: Maximum difference between two values of the metric. A true difference of d needs a
-            fraction d / `reach` of clips that differ, so that reviewers who seldom differ do not make
-            small differences visible.
-        alpha: Probability of a false alarm.
+    `error` and `free` are the standard error of the difference and its degrees of freedom. `reach`
+    is the maximum difference of two values: a true difference of d needs a fraction d / `reach` of
+    clips that differ, so that reviewers who seldom differ do not make small differences visible.
     """
     measured = _compute_power_factor(free, alpha) * error
     if math.isinf(reach):

@@ -54,7 +54,27 @@ def resample_statistic(
         return ResampledStatistic(
             values, np.full(values.shape[1:], sample.n_clusters, dtype=np.float64)
         )
-    return _widen_replicates(values, statistic, sample, rng)
+    without = np.concatenate([statistic(weights) for weights in sample.without_creators()])
+    cells = sample.cells
+    per_cell = _draw_replicates(statistic, cells, _CELL_RESAMPLES, block=sample.block, rng=rng)
+    by_scene = _compute_row_variance(values) * _compute_bias_correction(sample.n_clusters)
+    # Jackknife: the variance of k leave-one-out values, times k - 1, is that of resamples of k.
+    by_creator = _compute_row_variance(without) * (len(without) - 1)
+    by_cell = _compute_row_variance(per_cell) * _compute_bias_correction(cells.n_groups)
+    twice = compute_shared_variance(by_scene, by_creator, by_cell, sample.crossing)
+    total = by_scene + by_creator - twice
+    # Satterthwaite's degrees of freedom of a sum of variances.
+    doubt = by_scene**2 / (sample.n_clusters - 1) + by_creator**2 / (len(without) - 1)
+    free = np.where(total > 0, total**2 / np.where(doubt > 0, doubt, 1), sample.n_clusters - 1)
+    spread = np.sqrt(total * free / (free + 1))
+    centre = statistic(sample.observed)[0]
+    from scipy.special import ndtri
+
+    sd = np.sqrt(_compute_row_variance(values))
+    normal = ndtri((np.arange(len(values)) + 0.5) / len(values))
+    normal = normal.reshape(-1, *([1] * (values.ndim - 1)))
+    shape = np.where(sd > 0, (values - centre) / np.where(sd > 0, sd, 1), normal)
+    return ResampledStatistic(centre + shape * spread, free + 1)
 
 
 def compute_min_clusters(level: float) -> int:
@@ -89,28 +109,6 @@ def _draw_replicates(
     return np.concatenate([statistic(resampler.draw(rng, size)) for size in counts])
 
 
-def _widen_replicates(
-    values: Array, statistic: Statistic, sample: RowSample, rng: np.random.Generator
-) -> ResampledStatistic:
-    """Return the resamples by scene, widened to the joint variance of scenes and creators."""
-    without = np.concatenate([statistic(weights) for weights in sample.without_creators()])
-    cells = sample.cells
-    per_cell = _draw_replicates(statistic, cells, _CELL_RESAMPLES, block=sample.block, rng=rng)
-    by_scene = _compute_row_variance(values) * _compute_bias_correction(sample.n_clusters)
-    # Jackknife: the variance of k leave-one-out values, times k - 1, is that of resamples of k.
-    by_creator = _compute_row_variance(without) * (len(without) - 1)
-    by_cell = _compute_row_variance(per_cell) * _compute_bias_correction(cells.n_groups)
-    twice = compute_shared_variance(by_scene, by_creator, by_cell, sample.crossing)
-    total = by_scene + by_creator - twice
-    # Satterthwaite's degrees of freedom of a sum of variances.
-    doubt = by_scene**2 / (sample.n_clusters - 1) + by_creator**2 / (len(without) - 1)
-    free = np.where(total > 0, total**2 / np.where(doubt > 0, doubt, 1), sample.n_clusters - 1)
-    spread = np.sqrt(total * free / (free + 1))
-    return ResampledStatistic(
-        _rescale_replicates(values, statistic(sample.observed)[0], spread), free + 1
-    )
-
-
 def compute_shared_variance(
     by_scene: Array, by_creator: Array, by_cell: Array, crossing: tuple[float, float, float]
 ) -> Array:
@@ -139,14 +137,3 @@ def _compute_row_variance(values: Array) -> Array:
 def _compute_bias_correction(n_clusters: int) -> float:
     """Return the factor k / (k - 1) that corrects the variance of resamples of k clusters."""
     return n_clusters / (n_clusters - 1)
-
-
-def _rescale_replicates(values: Array, centre: Array, spread: Array) -> Array:
-    """Return `values` rescaled around `centre` to deviation `spread`; normal ones if they are constant."""
-    from scipy.special import ndtri
-
-    sd = np.sqrt(_compute_row_variance(values))
-    normal = ndtri((np.arange(len(values)) + 0.5) / len(values))
-    normal = normal.reshape(-1, *([1] * (values.ndim - 1)))
-    shape = np.where(sd > 0, (values - centre) / np.where(sd > 0, sd, 1), normal)
-    return centre + shape * spread

@@ -45,8 +45,8 @@ _FEW = 255
 def require_float_columns(*columns: npt.ArrayLike) -> tuple[Array, ...]:
     """Return the columns as float arrays of one length.
 
-    Raises:
-        InvalidValueError: The columns are not flat, differ in length, or contain NaN or infinity.
+    Raise `InvalidValueError` if the columns are not flat, differ in length, or contain NaN or
+    infinity.
     """
     arrays = tuple(np.asarray(column, dtype=np.float64) for column in columns)
     shapes = sorted({array.shape for array in arrays})

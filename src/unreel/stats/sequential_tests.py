@@ -52,11 +52,9 @@ def combine_restarted_tests(
 ) -> SequentialTestEvidence:
     """Combine the evidence of the tests that start at 0, `START_EVERY`, ...
 
-    Args:
-        n: Number of values.
-        evidence: Returns the logarithm of the evidence after each of the selected values. A slice with
-            a negative step selects the values from the newest to the oldest.
-        known: Result for the first values. Each further value then takes time in proportion to `n`.
+    `evidence` returns the logarithm of the evidence after each of the selected values; a slice with
+    a negative step selects from the newest to the oldest. With the result `known` for the first
+    values, each further value takes time in proportion to `n`.
     """
     if known is not None:
         return _extend_evidence(n, evidence, known)

@@ -19,7 +19,7 @@ _LAYERS: Mapping[FamilyName, str] = {
     "videollama3": "Qwen2DecoderLayer,VideoLlama3VisionEncoderLayer",
 }
 """Transformer layer classes at which FSDP splits a model, by model family."""
-LAUNCHED = "unreel.cli.train.accelerate_worker"
+LAUNCHED = "unreel.cli.main"
 """Module that each process runs."""
 _MASTER = "MASTER"
 
@@ -32,14 +32,19 @@ class AccelerateLaunchCommands:
     commands: tuple[str, ...]
     """Launch command of each machine."""
 
+    @property
+    def arguments(self) -> list[str]:
+        """Return the arguments of this interpreter, before those of the user, to launch on this machine."""
+        launch = ["-m", "accelerate.commands.launch", "--config_file", str(self.config)]
+        return [*launch, "-m", LAUNCHED]
+
 
 def build_accelerate_config(
     devices: TrainingDevicesSection, model: TrainedModelSection
 ) -> dict[str, Any]:
     """Return the content of Accelerate's configuration file for the machine of rank 0.
 
-    Raises:
-        InvalidSettingError: The strategy is `single`, but there are several devices.
+    Raise `InvalidSettingError` if the strategy is `single`, but there are several devices.
     """
     n = devices.count * devices.nodes
     if devices.strategy == "single" and n > 1:
@@ -82,14 +87,7 @@ def write_accelerate_config(
     *,
     typed: tuple[str, ...],
 ) -> AccelerateLaunchCommands:
-    """Write Accelerate's configuration file into `folder` and return the launch commands.
-
-    Args:
-        devices: Strategy and number of devices.
-        model: The model to train.
-        folder: Directory of the training.
-        typed: The arguments of the user after `unreel train run`.
-    """
+    """Write Accelerate's configuration file into `folder` and return the launch commands."""
     text = json.dumps(build_accelerate_config(devices, model), indent=1)
     config = OutputDirectory(folder, published=True).write(FILE, text.encode())
     base = ["accelerate", "launch", "--config_file", str(config)]

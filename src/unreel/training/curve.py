@@ -78,14 +78,6 @@ def draw_training_curve_svg(
     last, top = max(x for x, _ in points), max(y for _, y in points)
     across = PlotAxis(0, max(last, 1), _LEFT, _WIDTH - _RIGHT)
     up = PlotAxis(0, top if top > 0 else 1, _HEIGHT - _BOTTOM, _TOP)
-    parts = [*_draw_axes(across, up)]
-    for number, (name, line) in enumerate(lines.items()):
-        if line:
-            parts += _draw_curve(number, name, _average_neighbouring_points(line), across, up)
-    return _format_svg_page(title, parts)
-
-
-def _draw_axes(axis: PlotAxis, up: PlotAxis) -> list[str]:
     parts: list[str] = []
     for value in up.ticks():
         y = up(value)
@@ -93,15 +85,19 @@ def _draw_axes(axis: PlotAxis, up: PlotAxis) -> list[str]:
             f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="#d4d4d8"/>'
         )
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:.3g}</text>')
-    for value in sorted({round(tick) for tick in axis.ticks()}):
-        x = axis(value)
+    for value in sorted({round(tick) for tick in across.ticks()}):
+        x = across(value)
         parts.append(
             f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{value:,}</text>'
         )
     parts.append(
         f'<text x="{(_LEFT + _WIDTH) / 2}" y="{_HEIGHT - 8}" text-anchor="middle">step</text>'
     )
-    return parts
+    parts = [*parts]
+    for number, (name, line) in enumerate(lines.items()):
+        if line:
+            parts += _draw_curve(number, name, _average_neighbouring_points(line), across, up)
+    return _format_svg_page(title, parts)
 
 
 def _draw_curve(

@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Literal
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Rejected
-from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.input_files import RECIPE_BYTES, parse_json_object, read_limited_bytes
@@ -41,17 +40,11 @@ HELD_OUT = "held_out"
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 """Rows of each part, `train` and `held_out`."""
 
-_MOST_FRAMES = 768
-"""Maximum number of frames of a clip if the recipe's sampling sets none: the limit of Qwen's own tools."""
 _REMEDY = 'Set input="frames", which every trainer uses unchanged'
 
 
 class ChatFormat:
-    """Chat rows as JSON Lines for any trainer: messages, and the paths of images after their timestamps.
-
-    Raises:
-        InvalidSettingError: The trainer does not support the recipe's settings.
-    """
+    """Chat rows as JSON Lines for any trainer: messages, and the paths of images after their timestamps."""
 
     name = "chat"
     written_for: str | None = None
@@ -70,7 +63,7 @@ class ChatFormat:
             {data.asked for data in recipe.data},
             key=lambda each: (each.max_pixels or LONGEST_SIDE**2, str(each)),
         )
-        self.most_pixels = self.condition.max_pixels or LONGEST_SIDE**2
+        self.max_pixels = self.condition.max_pixels or LONGEST_SIDE**2
         """Maximum number of pixels of a frame, for trainers that do not limit its longest side."""
         folder = Path(recipe.model.name)
         self.model_folder = folder.resolve() if folder.is_dir() else None
@@ -84,12 +77,27 @@ class ChatFormat:
         """Return the size at which the model sees a frame that the trainer receives at the given size."""
         rule = SIGHT[self.recipe.model.family, "frames"]
         unit = rule.patch * rule.merge
-        low, high = (tokens * unit**2 for tokens in _PUBLISHED_TOKENS)
+        # Number of tokens of an image or frame in the published processors.
+        low, high = 4 * unit**2, 16384 * unit**2
         half = "image" if self.recipe.input == "frames" else "video"
-        if self.model_folder is not None:
-            names = _PROCESSOR_FILES if half == "video" else _PROCESSOR_FILES[1:]
-            read = (_read_pixel_bounds(self.model_folder / name, half) for name in names)
-            low, high = next((bounds for bounds in read if bounds is not None), (low, high))
+        first = ["video_preprocessor_config.json"] if half == "video" else []
+        for name in (*first, "preprocessor_config.json", "processor_config.json"):
+            file = None if self.model_folder is None else self.model_folder / name
+            if file is None or not file.is_file():
+                continue
+            try:
+                settings = parse_json_object(read_limited_bytes(file, most=RECIPE_BYTES))
+            except InvalidValueError:
+                continue
+            inner = settings.get(f"{half}_processor")
+            settings = inner if isinstance(inner, Mapping) else settings
+            size = settings.get("size")
+            size = size if isinstance(size, Mapping) else {}
+            lowest = size.get("shortest_edge", settings.get("min_pixels"))
+            highest = size.get("longest_edge", settings.get("max_pixels"))
+            if isinstance(lowest, int) and isinstance(highest, int) and 0 < lowest <= highest:
+                low, high = lowest, highest
+                break
         return FrameResizeRule(multiple=unit, min_pixels=low, max_pixels=high).size(width, height)
 
     def box_space(self, clip_input: ClipInput) -> str:
@@ -103,7 +111,8 @@ class ChatFormat:
 
     def differences(self) -> list[str]:
         """Return the differences from a training by unreel that cannot be avoided, with advice."""
-        differences, data = [], self.recipe.data
+        data = self.recipe.data
+        differences = []
         if any("<video> " in each.instrument.prompt(each.asked.prompt).text for each in data):
             differences.append(
                 "the prompt's own mark `<video> ` gives way to the clip's place: a trainer would look for "
@@ -122,35 +131,6 @@ class ChatFormat:
             f"{part}.jsonl": "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in items)
             for part, items in rows.items()
         }
-
-
-_PUBLISHED_TOKENS = (4, 16384)
-"""Minimum and maximum number of tokens of an image or frame in the published processors."""
-_PROCESSOR_FILES = (
-    "video_preprocessor_config.json",
-    "preprocessor_config.json",
-    "processor_config.json",
-)
-
-
-def _read_pixel_bounds(file: Path, half: str) -> tuple[int, int] | None:
-    """Read the minimum and maximum number of pixels from a processor's settings; `None` without them."""
-    if not file.is_file():
-        return None
-    try:
-        document: Mapping[str, Any] = parse_json_object(read_limited_bytes(file, most=RECIPE_BYTES))
-    except InvalidValueError:
-        return None
-    inner = document.get(f"{half}_processor")
-    document = inner if isinstance(inner, Mapping) else document
-    size = document.get("size")
-    size = size if isinstance(size, Mapping) else {}
-    pair = (
-        size.get("shortest_edge", document.get("min_pixels")),
-        size.get("longest_edge", document.get("max_pixels")),
-    )
-    low, high = (value if isinstance(value, int) else 0 for value in pair)
-    return (low, high) if 0 < low <= high else None
 
 
 class LlamaFactoryFormat(ChatFormat):
@@ -181,7 +161,8 @@ class LlamaFactoryFormat(ChatFormat):
         sampling = self.recipe.data[0].asked.sampling
         match parse_sampling(sampling):
             case PerSecondSampling(fps, at_most):
-                return LlamaFactorySampling(fps, at_most or _MOST_FRAMES)
+                # Without a maximum in the recipe, that of Qwen's own tools.
+                return LlamaFactorySampling(fps, at_most or 768)
             case LlamaFactorySampling() as same:
                 return same
             case _:
@@ -194,13 +175,11 @@ class LlamaFactoryFormat(ChatFormat):
     def seen(self, width: int, height: int) -> tuple[int, int]:
         """Return the size after LLaMA-Factory's own resize, then the processor's."""
         # Its area is limited and rounded down first, and each side has 28 pixels or more.
-        for limit, is_wrong in (
-            (self.most_pixels, width * height > self.most_pixels),
-            (MIN_PIXELS, width * height < MIN_PIXELS),
-        ):
-            if is_wrong:
-                scale = math.sqrt(limit / (width * height))
-                width, height = int(width * scale), int(height * scale)
+        area = width * height
+        allowed = min(max(area, MIN_PIXELS), self.max_pixels)
+        if allowed != area:
+            scale = math.sqrt(allowed / area)
+            width, height = int(width * scale), int(height * scale)
         return super().seen(max(width, 28), max(height, 28))
 
     def differences(self) -> list[str]:
@@ -208,26 +187,24 @@ class LlamaFactoryFormat(ChatFormat):
         differences = super().differences()
         if self.file_sampling is None:
             return differences
-        used, asked = self.sampling(), self.condition.sampling
-        if used != asked:
+        if (used := self.sampling()) != (asked := self.condition.sampling):
             differences.append(
-                f"its frames are those of {used}, not of {asked}. Set "
+                f"frames there are those of {used}, not of {asked}. Set "
                 f"data.condition.sampling={used}, and clips are asked with the same frames"
             )
         differences.append(
             "a clip with a longer side than 1024 comes there in its own size, bounded by its area "
-            f"alone ({self.most_pixels:,} pixels); here it is shown at 1024. Set "
+            f"alone ({self.max_pixels:,} pixels); here it is shown at 1024. Set "
             "data.condition.max_pixels to make both alike"
         )
         if self.recipe.model.family == "qwen2.5-vl":
-            data = self.recipe.data
-            if any(shows_frame_times(each.protocol, each.asked.marks) for each in data):
+            if any(shows_frame_times(d.protocol, d.asked.marks) for d in self.recipe.data):
                 differences.append(
-                    "it dates n frames of a clip as if they lay length/n apart; it takes them "
-                    "length/(n - 1) apart, from the first to the last"
+                    f"{self.name} dates n frames of a clip as if they lay length/n apart, but takes "
+                    "them length/(n - 1) apart, from the first to the last"
                 )
             differences.append(
-                "transformers 5.6, which it pins, ignores the length of a video in the positions of the "
+                f"transformers 5.6, which {self.name} pins, ignores the length of a video in the positions of the "
                 "text after it; a server that counts it (vLLM) disagrees. Here that is fixed"
             )
         return differences
@@ -235,29 +212,32 @@ class LlamaFactoryFormat(ChatFormat):
     def files(self, rows: Rows) -> dict[str, str]:
         """Return file texts by name: rows of each part, their description, and the configuration."""
         medium = "images" if self.recipe.input == "frames" else "videos"
-        tags = {name: name.removesuffix("_tag") for name in ("role_tag", "content_tag", "user_tag")}
+        tags = {f"{name}_tag": name for name in ("role", "content", "user", "assistant")}
         info = {
             f"unreel_{part}": {
                 "file_name": f"{part}.json",
                 "formatting": "sharegpt",
                 "columns": {"messages": "messages", medium: medium},
-                "tags": tags | {"assistant_tag": "assistant"},
+                "tags": tags,
             }
             for part in rows
         }
-        documents = {f"{part}.json": list(items) for part, items in rows.items()}
+        documents = {f"{part}.json": items for part, items in rows.items()}
         texts = {
             name: json.dumps(document, indent=2, ensure_ascii=False) + "\n"
             for name, document in {**documents, "dataset_info.json": info}.items()
         }
-        settings = self._build_settings(is_watched=HELD_OUT in rows)
-        lines = [f"{key}: {_format_yaml_scalar(value)}\n" for key, value in settings.items()]
+        lines = []
+        for key, value in self._build_settings(has_held_out=HELD_OUT in rows).items():
+            text = json.dumps(value, ensure_ascii=False)
+            if isinstance(value, float) and "e" in text and "." not in text:
+                text = text.replace("e", ".0e")  # YAML 1.1 parses 1e-05 as a string
+            lines.append(f"{key}: {text}\n")
         return texts | {"train.yaml": "".join(lines)}
 
-    def _build_settings(self, *, is_watched: bool) -> dict[str, Any]:
+    def _build_settings(self, *, has_held_out: bool) -> dict[str, Any]:
         recipe, model, optimise = self.recipe, self.recipe.model, self.recipe.optimise
         sampling = self.file_sampling
-        is_constant = optimise.schedule == "constant"
         settings: dict[str, Any] = {
             "model_name_or_path": str(self.model_folder or model.name),
             "trust_remote_code": False,
@@ -272,9 +252,9 @@ class LlamaFactoryFormat(ChatFormat):
             "dataset_dir": ".",
             "media_dir": ".",
             "cutoff_len": 1 << 18,  # the context of these models: no text is truncated
-            "image_max_pixels": self.most_pixels,
+            "image_max_pixels": self.max_pixels,
             "image_min_pixels": MIN_PIXELS,
-            "video_max_pixels": self.most_pixels,
+            "video_max_pixels": self.max_pixels,
             "video_min_pixels": MIN_PIXELS,
             "video_fps": float(sampling.fps) if sampling else 2.0,
             "video_maxlen": sampling.at_most if sampling else 128,
@@ -282,7 +262,7 @@ class LlamaFactoryFormat(ChatFormat):
             "per_device_train_batch_size": optimise.batch_size,
             "gradient_accumulation_steps": optimise.accumulate,
             "learning_rate": optimise.learning_rate,
-            "lr_scheduler_type": "constant_with_warmup" if is_constant else optimise.schedule,
+            "lr_scheduler_type": optimise.schedule.replace("constant", "constant_with_warmup"),
             "warmup_ratio": optimise.warmup,
             "weight_decay": optimise.weight_decay,
             "adam_beta1": optimise.betas[0],
@@ -307,7 +287,7 @@ class LlamaFactoryFormat(ChatFormat):
                 "lora_dropout": model.lora_dropout,
                 "lora_target": "all",
             }
-        if is_watched:
+        if has_held_out:
             settings |= {
                 "eval_dataset": f"unreel_{HELD_OUT}",
                 "eval_strategy": "steps",
@@ -315,13 +295,6 @@ class LlamaFactoryFormat(ChatFormat):
                 "per_device_eval_batch_size": 1,
             }
         return settings
-
-
-def _format_yaml_scalar(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, float) and "e" in text and "." not in text:
-        return text.replace("e", ".0e")  # YAML 1.1 parses 1e-05 as a string
-    return text
 
 
 FORMATS: Mapping[str, type[ChatFormat]] = {
@@ -332,6 +305,7 @@ FORMATS: Mapping[str, type[ChatFormat]] = {
 MANIFEST = "unreel-export.json"
 ROWS = "rows.jsonl"
 _MEDIA = "media"
+_SUFFIXES = {".mp4", ".mov", ".mkv", ".webm", ".avi", ".gif", ".m4v"}
 _NO_BYTES = WholeClip(b"", "application/octet-stream")
 """Placeholder for the content of a clip file, which is linked or copied without being read."""
 _TAG_IN_PROMPT = re.compile(r"<(?:image|video|audio)> ?")
@@ -368,11 +342,10 @@ def export_training_examples(
 ) -> ExampleExportResult:
     """Write the examples of `parts`, `train` and `held_out`, to the new `folder` for another trainer.
 
-    Raises:
-        UnreadableSourceError: No example could be written.
+    Raise `UnreadableSourceError` if no example could be written.
     """
     into = OutputDirectory(folder, published=True)
-    media = _ExportMediaWriter(into, loader, keeping)
+    written: set[str] = set()
     rows: dict[str, list[Mapping[str, Any]]] = {TRAIN: [], HELD_OUT: []}
     reasons: Counter[str] = Counter()
     first: list[Rejected] = []
@@ -380,25 +353,39 @@ def export_training_examples(
         for part, examples in parts.items():
             for example in examples:
                 if form.recipe.input == "frames":
-                    lesson = load_training_example_input(example, loader, form)
+                    loaded = load_training_example_input(example, loader, form)
                 else:
                     whole = tuple(ClipInput(clip=clip, whole=_NO_BYTES) for clip in example.clips)
-                    lesson = build_training_example_input(example, whole, form)
-                row = lesson if isinstance(lesson, Failure) else _build_row(lesson, form, media)
-                if isinstance(lesson, Failure) or isinstance(row, Failure):
+                    loaded = build_training_example_input(example, whole, form)
+                row: dict[str, Any] | Failure = (
+                    loaded
+                    if isinstance(loaded, Failure)
+                    else _build_row(loaded, form, loader, into, written, keeping)
+                )
+                if isinstance(loaded, Failure) or isinstance(row, Failure):
                     reasons[str(row).partition(". ")[0]] += 1
                     if len(first) < REASONS_SHOWN:
                         first.append(Rejected(example.name, str(row)))
                     continue
                 rows[part].append(row)
-                record = _build_log_record(part, lesson)
+                # All that is needed to parse an answer to the row.
+                record: dict[str, Any] = {
+                    "part": part,
+                    "key": example.key,
+                    "name": example.name,
+                    "clips": list(example.question.shown),
+                    "box_space": loaded.box_space,
+                    "prompt": example.question.condition.prompt,
+                    "answer": loaded.target,
+                }
+                inputs = loaded.request.inputs
+                if times := [frame.at_s for each in inputs for frame in each.frames]:
+                    record["instants_s"] = [round(float(at_s), 6) for at_s in times]
                 log.write(json.dumps(record, ensure_ascii=False) + "\n")
     if not rows[TRAIN]:
-        raise UnreadableSourceError(
-            str(folder),
-            f"no example could be written for {form.name}",
-            f"The first is {first[0]}" if first else "Check the data",
-        )
+        problem = f"no example could be written for {form.name}"
+        remedy = f"The first is {first[0]}" if first else "Check the data"
+        raise UnreadableSourceError(str(folder), problem, remedy)
     rows = {part: items for part, items in rows.items() if items}
     for name, text in form.files(rows).items():
         into.write(name, text.encode())
@@ -425,7 +412,7 @@ def export_training_examples(
         "boxes": get_model_family(form.recipe.model.family).boxes,
         "sampling_asked": form.condition.sampling,
         "sampling_used": exported.sampling,
-        "most_pixels": form.most_pixels,
+        "most_pixels": form.max_pixels,
         "n_train": exported.n_train,
         "n_held_out": exported.n_held_out,
         "left_out": exported.left_out,
@@ -435,49 +422,20 @@ def export_training_examples(
     return exported
 
 
-class _ExportMediaWriter:
-    """Writer of media files to the export folder; each clip or frame is written once."""
-
-    def __init__(
-        self, directory: OutputDirectory, loader: ClipInputLoader, keeping: Keeping
-    ) -> None:
-        self._into, self._showing, self._keeping = directory, loader, keeping
-        self._written: set[str] = set()
-
-    def put_file(self, clip: Clip) -> str:
-        """Link or copy the clip's file into the export folder unchanged, and return its path there."""
-        suffix = PurePosixPath(clip.location).suffix.lower()
-        known = {".mp4", ".mov", ".mkv", ".webm", ".avi", ".gif", ".m4v"}
-        name = f"{_MEDIA}/{clip.id[:16]}{suffix if suffix in known else '.mp4'}"
-        if name not in self._written:
-            with self._showing.open_file(clip.location) as file:
-                if self._keeping == "link" and "://" not in clip.location:
-                    self._into.link(file.resolve(), name)
-                else:
-                    self._into.copy(file, name)
-            self._written.add(name)
-        return name
-
-    def put_frame(self, clip: Clip, frame: ShownFrame) -> str:
-        """Write the unchanged JPEG of a frame to the export folder, and return its path there."""
-        folder = f"{_MEDIA}/{clip.id[:16]}-{frame.width}x{frame.height}"
-        name = f"{folder}/{frame.index:06d}.jpg"
-        if name not in self._written:
-            self._into.write(name, frame.jpeg)
-            self._written.add(name)
-        return name
-
-
 def _build_row(
-    example: TrainingExampleInput, form: ChatFormat, media: _ExportMediaWriter
+    example: TrainingExampleInput,
+    form: ChatFormat,
+    loader: ClipInputLoader,
+    output: OutputDirectory,
+    written: set[str],
+    keeping: Keeping,
 ) -> dict[str, Any] | Failure:
-    """Write the media of an example, and build its row: messages with a tag for each image or video.
+    """Write the media of an example that are not in `written`, and build its row.
 
-    Media tags in the prompt text are removed: otherwise a trainer would expect a second clip. The
-    result is a failure if the answer contains a special tag of a trainer, or if a part is sound.
+    Media tags in the prompt text are removed: otherwise a trainer would expect a second clip.
     """
     if match := _TAG_IN_ANSWER.search(example.target):
-        reason = f"not taught: its answer contains {match[0]!r}, a special tag of the trainer"
+        reason = f"not taught: the answer contains {match[0]!r}, a special tag of the trainer"
         return Failure(FailureReason.REQUEST_REJECTED, reason)
     is_frames = form.recipe.input == "frames"
     parts = build_message_parts(
@@ -485,41 +443,35 @@ def _build_row(
     )
     if isinstance(parts, Failure):
         return parts
-    owners = {
-        id(f): clip_input.clip for clip_input in example.request.inputs for f in clip_input.frames
-    }
+    owners = {id(frame): each.clip for each in example.request.inputs for frame in each.frames}
     clips = iter(example.example.clips)
-    asked, paths = "", []
+    prompt, paths = "", []
     for part in parts:
         match part:
             case str():
-                asked += _TAG_IN_PROMPT.sub("", part)
-            case ShownFrame():
-                asked += "<image>"
-                paths.append(media.put_frame(owners[id(part)], part))
+                prompt += _TAG_IN_PROMPT.sub("", part)
+                continue
+            case ShownFrame() as frame:
+                prompt += "<image>"
+                folder = f"{_MEDIA}/{owners[id(frame)].id[:16]}-{frame.width}x{frame.height}"
+                name = f"{folder}/{frame.index:06d}.jpg"
+                if name not in written:
+                    output.write(name, frame.jpeg)
             case WholeClip():
-                asked += "<video>"
-                paths.append(media.put_file(next(clips)))
+                prompt += "<video>"
+                clip = next(clips)
+                suffix = PurePosixPath(clip.location).suffix.lower()
+                name = f"{_MEDIA}/{clip.id[:16]}{suffix if suffix in _SUFFIXES else '.mp4'}"
+                if name not in written:
+                    with loader.open_file(clip.location) as file:
+                        if keeping == "link" and "://" not in clip.location:
+                            output.link(file.resolve(), name)
+                        else:
+                            output.copy(file, name)
             case _:
                 reason = "not taught: these trainers are given no sound"
                 return Failure(FailureReason.REQUEST_REJECTED, reason)
-    turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": example.target}]
+        written.add(name)
+        paths.append(name)
+    turns = [{"role": "user", "content": prompt}, {"role": "assistant", "content": example.target}]
     return {"messages": turns, "images" if is_frames else "videos": paths}
-
-
-def _build_log_record(part: str, lesson: TrainingExampleInput) -> dict[str, Any]:
-    """Return the log record of an exported row, with all that is needed to parse its answer."""
-    example = lesson.example
-    record: dict[str, Any] = {
-        "part": part,
-        "key": example.key,
-        "name": example.name,
-        "clips": list(example.question.shown),
-        "box_space": lesson.box_space,
-        "prompt": example.question.condition.prompt,
-        "answer": lesson.target,
-    }
-    instants = [frame.at_s for clip_input in lesson.request.inputs for frame in clip_input.frames]
-    if instants:
-        record["instants_s"] = [round(float(at), 6) for at in instants]
-    return record

@@ -209,9 +209,8 @@ def find_grpo_start_checkpoint(
 ) -> GrpoStartCheckpoint:
     """Find the checkpoint that the recipe's GRPO training starts from.
 
-    Raises:
-        InvalidSettingError: The checkpoint has another family or input form than the recipe, or it
-            is an adapter and `model.tune` is not `lora`.
+    Raise `InvalidSettingError` if the checkpoint has another family or input form than the recipe,
+    or it is an adapter and `model.tune` is not `lora`.
     """
     input_spec, before = (
         build_checkpoint_input_spec(recipe, base),

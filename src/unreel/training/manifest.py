@@ -100,9 +100,8 @@ def prepare_training_folder(
 ) -> TrainingCheckpoint | None:
     """Prepare the directory of a training; return the checkpoint to resume from, or `None` if new.
 
-    Raises:
-        UnreadableSourceError: There is no checkpoint to resume, the settings differ from those of
-            the existing training, or the folder has files of another program. Nothing was changed.
+    Raise `UnreadableSourceError` if there is no checkpoint to resume, the settings differ from
+    those of the existing training, or the folder has files of another program. Nothing was changed.
     """
     checkpoints = TrainingCheckpointStore(folder)
     _require_no_foreign_files(folder)

@@ -94,10 +94,40 @@ def read_model_card(folder: Path) -> CheckpointModelCard:
 def format_model_card(card: CheckpointModelCard) -> str:
     """Format the model card as a Markdown page."""
     recipe = TrainRecipe.model_validate(card.recipe)
+    rows = [
+        ("base", f"{_escape_table_cell(card.base['name'])} (weights {card.base['digest'][:16]})"),
+        ("licence of the base model", _escape_table_cell(card.base["licence"]) or _NOT_STATED),
+        ("tuned", f"{recipe.model.tune}, vision {recipe.model.vision}"),
+        ("shown as", recipe.input),
+        *(
+            (f"queried with `{data.protocol}`", _escape_table_cell(str(data.asked)))
+            for data in recipe.data
+        ),
+    ]
+    licences = ", ".join(
+        _escape_table_cell(name) or f"{_NOT_STATED} for some" for name in card.licences
+    )
+    lines = [
+        "## Training data\n",
+        f"- {card.data['n_train']:,} examples; {card.data['n_held_out']:,} were held out",
+        f"- digest of all examples and their answers: `{card.data['digest']}`",
+        *(f"- {_escape_table_cell(each)}" for each in card.data["benchmarks"]),
+        f"- licences of the clips, as declared: {licences or _NOT_STATED}",
+        *(
+            f"- {_escape_table_cell(reason)}: {n:,} excluded"
+            for reason, n in card.data["left_out"].items()
+        ),
+    ]
+    if leaks := card.data["leaks"]:
+        lines.append(
+            f"- **{len(leaks):,} test clips are also in the training data**, such as {_escape_table_cell(leaks[0])}"
+        )
+    if card.unshown:
+        lines.append(f"- {len(card.unshown):,} examples could not be shown and were not trained on")
     parts = [
         *_format_card_header(card, recipe),
-        *_format_training_table(card, recipe),
-        *_format_data_section(card),
+        *["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows), ""],
+        *[*lines, ""],
         *_format_score_section(card),
         "## Out-of-scope use\n",
         *(f"- {use}" for use in card.not_for),
@@ -124,44 +154,6 @@ def _format_card_header(card: CheckpointModelCard, recipe: TrainRecipe) -> list[
         f"# {_escape_table_cell(card.name)}\n",
         f"A reviewer of videos, trained by `unreel train run` for {card.step:,} steps.\n",
     ]
-
-
-def _format_training_table(card: CheckpointModelCard, recipe: TrainRecipe) -> list[str]:
-    rows = [
-        ("base", f"{_escape_table_cell(card.base['name'])} (weights {card.base['digest'][:16]})"),
-        ("licence of the base model", _escape_table_cell(card.base["licence"]) or _NOT_STATED),
-        ("tuned", f"{recipe.model.tune}, vision {recipe.model.vision}"),
-        ("shown as", recipe.input),
-        *(
-            (f"queried with `{data.protocol}`", _escape_table_cell(str(data.asked)))
-            for data in recipe.data
-        ),
-    ]
-    return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows), ""]
-
-
-def _format_data_section(card: CheckpointModelCard) -> list[str]:
-    licences = ", ".join(
-        _escape_table_cell(name) or f"{_NOT_STATED} for some" for name in card.licences
-    )
-    lines = [
-        "## Training data\n",
-        f"- {card.data['n_train']:,} examples; {card.data['n_held_out']:,} were held out",
-        f"- digest of all examples and their answers: `{card.data['digest']}`",
-        *(f"- {_escape_table_cell(each)}" for each in card.data["benchmarks"]),
-        f"- licences of the clips, as declared: {licences or _NOT_STATED}",
-        *(
-            f"- {_escape_table_cell(reason)}: {n:,} excluded"
-            for reason, n in card.data["left_out"].items()
-        ),
-    ]
-    if leaks := card.data["leaks"]:
-        lines.append(
-            f"- **{len(leaks):,} test clips are also in the training data**, such as {_escape_table_cell(leaks[0])}"
-        )
-    if card.unshown:
-        lines.append(f"- {len(card.unshown):,} examples could not be shown and were not trained on")
-    return [*lines, ""]
 
 
 def _format_score_section(card: CheckpointModelCard) -> list[str]:

@@ -307,10 +307,7 @@ def read_train_recipe(
 ) -> TrainRecipe:
     """Read a training recipe from a file, or the shipped recipe of that name.
 
-    Args:
-        named: A path, one of `list_shipped_recipes`, or the sections themselves.
-        data: The benchmarks of its `[[data]]`, in their order.
-        changes: Changed settings, each as `section.key=VALUE` with a TOML value.
+    `data` replaces the benchmarks of `[[data]]` in order; a change is `section.key=VALUE` in TOML.
     """
     values = deepcopy(dict(named)) if isinstance(named, Mapping) else _read_recipe_toml(str(named))
     sections = _wrap_in_list(values.get("data", []))

@@ -114,8 +114,8 @@ def train(
 ) -> TrainingResult:
     """Train the model of `recipe` and write it to `folder`/model; a stopped training is resumed.
 
-    Raises:
-        UnreadableSourceError: The folder has another training, or a training is running there.
+    Raise `UnreadableSourceError` if the folder has another training, or a training is running
+    there.
     """
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()

@@ -19,25 +19,23 @@ from unreel.annotation.campaign import (
     PrefillStudyArm,
     TaskAssignment,
 )
+from unreel.annotation.campaign_push import AssignmentPushRequest, push_assignments
 from unreel.annotation.campaign_state import read_campaign_records
 from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
 from unreel.annotation.judgements import QuarantineReason, SubmissionQuarantine, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
-from unreel.annotation.studio.project_state import (
+from unreel.annotation.studio.projects import (
+    LabelStudioProject,
     ProjectAlteration,
     hash_predictions,
     is_same_task_data,
-    read_pushed_project_states,
-)
-from unreel.annotation.studio.projects import (
-    LabelStudioProject,
     list_annotator_project_links,
+    read_pushed_project_states,
     read_stored_projects,
 )
 from unreel.annotation.studio.pull import CampaignPullResult, pull_campaign_annotations
-from unreel.annotation.studio.push import AssignmentPushRequest, push_assignments
 from unreel.annotation.studio.server import read_account_passwords
 from unreel.core.judgement import Label
 

@@ -4,25 +4,22 @@ from dataclasses import dataclass
 
 import pytest
 
-from opinions import rated, said, task, trace, traced
+from opinions import UnstoredOpinion, rated, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
+    ConsensusReview,
+    ConsensusReviewDecision,
     ConsensusRule,
     NoConsensusReason,
     OpenTask,
     Outcome,
     SettledTask,
     TaskSettlementMethod,
-)
-from unreel.annotation.consensus.review import (
-    ConsensusReview,
-    ConsensusReviewDecision,
     hash_answer,
     parse_consensus_review,
 )
 from unreel.annotation.judgements import AnyValue
-from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.errors import InvalidValueError
 
 ID = task().id

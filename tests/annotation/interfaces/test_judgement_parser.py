@@ -13,8 +13,10 @@ from annotation.interfaces.drawn_boxes import box_on
 from annotation.interfaces.examples import copies, pair, single, task_for, traced
 from pace import slowness
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
-from unreel.annotation.interfaces.judgement_parser import parse_judgement
-from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
+from unreel.annotation.interfaces.label_studio_tasks import (
+    build_label_studio_results,
+    parse_judgement,
+)
 from unreel.annotation.interfaces.screens import convert_trace_to_key_frames, get_screen_controls
 from unreel.annotation.judgements import (
     VALUES,

@@ -8,10 +8,10 @@ import pytest
 
 from annotation.interfaces.examples import copy_of, pair, single, task_for
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, TaskAssignment
-from unreel.annotation.interfaces.judgement_parser import parse_judgement
 from unreel.annotation.interfaces.label_studio_tasks import (
     build_label_studio_task_data,
     build_prefilled_results,
+    parse_judgement,
 )
 from unreel.annotation.interfaces.screens import (
     AnnotationScreen,

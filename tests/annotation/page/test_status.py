@@ -6,7 +6,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from kept_campaign import CAMPAIGN, keep_campaign
-from unreel.cli.annotate.commands import status
+from unreel.cli.annotate import status
 
 
 def test_the_status_shows_the_reasons_of_unusable_answers(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+from opinions import UnstoredOpinion
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
@@ -15,7 +16,6 @@ from unreel.annotation.campaign import (
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue
-from unreel.annotation.opinion import UnstoredOpinion
 from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.core.content_ids import compute_clip_id
 

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from opinions import said, task, trace, traced
+from opinions import UnstoredOpinion, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue, PreferenceAnswer, RatingAnswer, VoteAnswer
-from unreel.annotation.opinion import UnstoredOpinion
-from unreel.annotation.publishing.human_scores import (
+from unreel.annotation.publishing.publishable_campaign import (
     AnnotatorScoringInput,
     compute_consensus_of_others,
     score_annotators,

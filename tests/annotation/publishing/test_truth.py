@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.annotation.judgements import RatingAnswer, ScreeningAnswer, TraceAnswer, VoteAnswer
-from unreel.annotation.publishing.consensus_entries import (
+from unreel.annotation.publishing.publishable_campaign import (
     build_consensus_entry,
     has_traces_on_real_clip,
     rate_traces_by_rubric,

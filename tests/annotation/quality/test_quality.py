@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from opinions import rated, said, task, trace, traced
+from opinions import UnstoredOpinion, rated, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, PrefillStudyArm
 from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
-from unreel.annotation.opinion import UnstoredOpinion
 from unreel.annotation.quality import (
     ALARM,
     AnswerDrift,

@@ -20,6 +20,7 @@ from studio_campaigns import (
     sign_in,
 )
 from unreel.annotation.campaign import AnnotationInterface, PrefillStudyArm, TaskAssignment
+from unreel.annotation.campaign_push import push_assignments
 from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
 from unreel.annotation.judgements import (
     QuarantineReason,
@@ -37,7 +38,6 @@ from unreel.annotation.studio.projects import (
     read_stored_projects,
 )
 from unreel.annotation.studio.pull import STRANGER, pull_campaign_annotations
-from unreel.annotation.studio.push import push_assignments
 from unreel.core.judgement import Label
 
 SpeakAs = Callable[[str], LabelStudioClient]

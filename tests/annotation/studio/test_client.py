@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from unreel.annotation.studio import client as calls
-from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
-from unreel.annotation.studio.settings import LabelStudioConnection
+from unreel.annotation.studio.client import (
+    LabelStudioClient,
+    LabelStudioConnection,
+    iter_studio_project_tasks,
+)
 from unreel.core.errors import InvalidSettingError, KeyRejectedError, MachineError
 
 Answer = tuple[int, object]
@@ -144,7 +147,7 @@ def test_a_token_does_not_travel_in_clear_unless_it_may() -> None:
     LabelStudioClient(
         LabelStudioConnection(address="https://labels.example.org", token="t")
     ).close()
-    with pytest.raises(InvalidSettingError, match="no plain address"):
+    with pytest.raises(InvalidSettingError, match="must be a plain address"):
         LabelStudioClient(
             LabelStudioConnection(address="https://user:pw@labels.example.org", token="t")
         )

@@ -17,6 +17,7 @@ from postgres import Postgres
 from studio import Studio
 from studio_campaigns import PEOPLE, Prepared, answer_all, invite_people, prepare
 from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.campaign_push import push_assignments
 from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY
 from unreel.annotation.judgements import Value
 from unreel.annotation.ledger.connection import open_ledger
@@ -28,7 +29,6 @@ from unreel.annotation.studio.client import (
 )
 from unreel.annotation.studio.projects import read_stored_projects
 from unreel.annotation.studio.pull import pull_campaign_annotations
-from unreel.annotation.studio.push import push_assignments
 from unreel.core.errors import MachineError
 from unreel.core.settings import read_environment_settings
 

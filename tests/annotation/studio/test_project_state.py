@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from unreel.annotation.studio.project_state import (
+from unreel.annotation.studio.projects import (
     ProjectDifferences,
     PushedProjectState,
     build_pushed_project_state,

@@ -7,13 +7,13 @@ import httpx2
 import pytest
 
 from studio import Studio
-from unreel.annotation.studio.server import LabelStudioServer, find_label_studio_program
-from unreel.annotation.studio.settings import (
+from unreel.annotation.studio.client import (
     LabelStudioServerSettings,
     build_studio_environment,
     find_studio_connection,
     load_studio_secrets,
 )
+from unreel.annotation.studio.server import LabelStudioServer, find_label_studio_program
 from unreel.core.errors import InvalidSettingError, MachineError, UnreadableSourceError
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]

@@ -1,30 +1,32 @@
-"""Computation of the consensus from all judgements of a campaign."""
+"""Consensus of annotators: scores and votes by majority or weighted by accuracy, and the consensus of each task."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
+import numpy as np
+
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.answer_consensus import (
-    ConsensusAnswer,
-    NoConsensus,
-    Tally,
-    choose_consensus_text_author,
-    compute_majority_or_mean_score,
-    estimate_answer_probabilities,
-    find_majority_answer,
-)
 from unreel.annotation.consensus.outcome import (
+    DISCARD,
+    AnnotatorOpinion,
     CampaignConsensus,
     ConsensusMethod,
+    ConsensusReview,
     ConsensusRule,
     Dissent,
     NoConsensusReason,
-    OpenTask,
     Outcome,
     SettledTask,
+    TaskSettlementMethod,
+    apply_consensus_reviews,
+    build_open_task,
+    choose_consensus_text_author,
+    get_categorical_answer,
+    group_opinions_by_task,
 )
-from unreel.annotation.consensus.review import ConsensusReview, apply_consensus_reviews
 from unreel.annotation.consensus.trace_consensus import merge_annotator_traces
 from unreel.annotation.judgements import (
     AnyValue,
@@ -35,13 +37,201 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.opinion import (
-    AnnotatorOpinion,
-    get_categorical_answer,
-    group_opinions_by_task,
-)
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label, Rating
+from unreel.stats.copied_answers import (
+    FEWEST_PEOPLE,
+    FEWEST_SHARED,
+    MOST_PEOPLE,
+    CopyingAnnotatorPair,
+    find_copying_annotators,
+)
+from unreel.stats.dawid_skene import CrossFittedDawidSkene, cross_fit_dawid_skene
+from unreel.stats.row_sample import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ConsensusAnswer:
+    """Consensus answer to one task, the method that found it, and its probability if known."""
+
+    answer: str
+    method: TaskSettlementMethod
+    p_right: float | None = None
+
+
+NoConsensus = tuple[NoConsensusReason, str]
+"""Reason and detail of a task without a consensus answer."""
+Tally = Callable[[Sequence[AnnotatorOpinion], ConsensusRule], ConsensusAnswer | NoConsensus]
+
+
+def find_majority_answer(
+    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
+) -> ConsensusAnswer | NoConsensus:
+    """Return the answer of more than half of the annotators if they reach the quorum, else the reason."""
+    return _compute_majority_answer(
+        [get_categorical_answer(opinion.value) for opinion in opinions], rule
+    )
+
+
+def compute_majority_or_mean_score(
+    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
+) -> ConsensusAnswer | NoConsensus:
+    """Return the consensus score by VideoRealBench's rule: the majority score, else the rounded mean.
+
+    The decision to discard the clip comes first. If more than half of the annotators discard it, it
+    is discarded; if exactly half do, the task has no consensus; if fewer do, only the scores of the
+    others count. A mean halfway between two scores is rounded to the even score, the only rule that
+    is symmetric under reversal of the scale.
+    """
+    answers = [get_categorical_answer(opinion.value) for opinion in opinions]
+    scores = [int(answer) for answer in answers if answer != DISCARD]
+    if 2 * len(scores) <= len(answers):
+        return _compute_majority_answer(answers, rule)
+    if len(scores) < rule.min_overlap:
+        detail = f"{len(scores)} of {len(answers)} gave a score, {rule.min_overlap} must"
+        return NoConsensusReason.TOO_FEW, detail
+    majority = _compute_majority_answer([str(score) for score in scores], rule)
+    if isinstance(majority, ConsensusAnswer):
+        return majority
+    return ConsensusAnswer(
+        str(round(Fraction(sum(scores), len(scores)))), TaskSettlementMethod.ROUNDED_MEAN
+    )
+
+
+def _compute_majority_answer(
+    answers: Sequence[str], rule: ConsensusRule
+) -> ConsensusAnswer | NoConsensus:
+    counts = Counter(answers)
+    votes = ", ".join(f"{counts[answer]} say {answer}" for answer in sorted(counts))
+    for answer, count in counts.items():
+        if 2 * count > len(answers):
+            if count >= rule.quorum:
+                return ConsensusAnswer(answer, TaskSettlementMethod.MAJORITY)
+            return NoConsensusReason.NO_QUORUM, f"{votes}; the quorum is {rule.quorum}"
+    return NoConsensusReason.TIE, votes
+
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerProbabilities:
+    """Probability of each possible answer to each task, and the weight of each annotator."""
+
+    chances: Mapping[str, Mapping[str, float]]
+    """Probability of each answer, by task id and answer."""
+    weights: Mapping[str, float]
+    """Assumed accuracy of each annotator."""
+    weighs: bool = False
+    """Whether annotators are weighted by `weights`; otherwise majorities are used."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Pairs of annotators who copy each other's answers and count as one."""
+    notes: tuple[str, ...] = ()
+    """Sentences that explain the decisions about weights and pairs."""
+
+    def tally(
+        self, opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, *, count: Tally
+    ) -> ConsensusAnswer | NoConsensus:
+        """Return the consensus and its probability, or the reason for none; weighted: the most probable answer."""
+        chances = self.chances[opinions[0].task.id]
+        answers = sorted({get_categorical_answer(opinion.value) for opinion in opinions})
+        likely = ", ".join(f"{answer} {chances[answer]:.2f}" for answer in answers)
+        unsure = (
+            NoConsensusReason.UNSURE,
+            f"likely by all answers: {likely}; {rule.sure:g} is not enough",
+        )
+        if self.weighs:
+            best = max(answers, key=lambda answer: chances[answer])
+            if chances[best] > rule.sure:
+                return ConsensusAnswer(
+                    best, TaskSettlementMethod.DAWID_SKENE, p_right=chances[best]
+                )
+            return unsure
+        # Copied answers count once; after a tie, neither of the copying annotators counts.
+        present = {opinion.annotator for opinion in opinions}
+        pairs = [pair for pair in self.pairs if present.issuperset(pair)]
+        doubles = {second for _, second in pairs}
+        result = count([o for o in opinions if o.annotator not in doubles], rule)
+        if pairs and isinstance(result, tuple) and result[0] is NoConsensusReason.TIE:
+            copying = {name for pair in pairs for name in pair}
+            independent = [o for o in opinions if o.annotator not in copying]
+            result = count(independent, rule) if independent else result
+        if isinstance(result, tuple):
+            return result
+        p_right = chances.get(result.answer)
+        if p_right is not None and p_right < rule.sure - _ROUNDING:
+            return unsure
+        return replace(result, p_right=p_right)
+
+
+def estimate_answer_probabilities(
+    tasks: Mapping[str, Sequence[AnnotatorOpinion]],
+) -> AnswerProbabilities:
+    """Fit Dawid-Skene to all opinions and return the probability of each answer to each task.
+
+    Two annotators who copy each other's answers count as one. The weights are used only if they
+    predict held-out answers better than equal weights.
+    """
+    rows = [
+        (opinion.annotator, i, get_categorical_answer(opinion.value))
+        for i, opinions in enumerate(tasks.values())
+        for opinion in opinions
+    ]
+    if not rows:
+        return AnswerProbabilities({}, {})
+    people, tasks_at, answers = (list(column) for column in zip(*rows, strict=True))
+    names, who = np.unique(people, return_inverse=True)
+    labels, chosen = np.unique(answers, return_inverse=True)
+    what = np.array(tasks_at)
+    copies = find_copying_annotators(who, what, chosen)
+    mask = np.ones(len(who), dtype=bool)
+    for pair in copies or ():
+        mask &= ~((who == pair.second) & np.isin(what, what[who == pair.first]))
+    skills = cross_fit_dawid_skene(
+        who[mask], what[mask], chosen[mask], shape=(len(names), len(labels))
+    )
+    return AnswerProbabilities(
+        chances={
+            id_: dict(zip(labels.tolist(), line, strict=True))
+            for id_, line in zip(tasks, skills.posterior.tolist(), strict=True)
+        },
+        weights=dict(zip(names.tolist(), skills.accuracy.tolist(), strict=True)),
+        weighs=skills.weighs,
+        pairs=tuple((str(names[p.first]), str(names[p.second])) for p in copies or ()),
+        notes=tuple(_iter_weighting_notes(skills, copies, names.tolist(), what, labels.tolist())),
+    )
+
+
+def _iter_weighting_notes(
+    fit: CrossFittedDawidSkene,
+    pairs: Sequence[CopyingAnnotatorPair] | None,
+    names: Sequence[str],
+    what: IntArray,
+    labels: Sequence[str],
+) -> Iterator[str]:
+    if not fit.converged:
+        yield "Dawid-Skene did not converge: majorities are used, all annotators have equal weight"
+    elif not fit.weighs:
+        yield (
+            f"weights do not predict held-out answers better than equal people over {len(np.unique(what))} tasks: "
+            "majorities are used, all annotators have equal weight"
+        )
+    for pair in pairs or ():
+        yield (
+            f"{names[pair.first]} and {names[pair.second]} gave the same answer to {pair.n_same} of {pair.n_shared} tasks, "
+            f"and their accuracy explains {pair.n_expected:.0f}: they count as one voice"
+        )
+    if pairs is None:
+        yield (
+            f"pairs that share their answers were not looked for: that needs {FEWEST_PEOPLE} to {MOST_PEOPLE} people, and {FEWEST_SHARED} tasks "
+            f"that a pair judged; {len(names)} people judged"
+        )
+    proportions = zip(labels, fit.posterior.mean(axis=0).tolist(), strict=True)
+    yield (
+        "certainties hold for the shares of answers estimated here: "
+        f"{', '.join(f'{label} {share:.0%}' for label, share in proportions)}"
+    )
+
 
 _KINDS: Mapping[AnnotationInterface, type[AnyValue]] = {
     AnnotationInterface.SCREENING: ScreeningAnswer,
@@ -69,10 +259,6 @@ def compute_consensus(
         rule: Conditions of a consensus.
         interface: Question of the campaign.
         reviews: Reviews of the consensus, oldest first.
-
-    Raises:
-        InvalidValueError: A judgement answers another interface's question, or an annotator judged a
-            task twice.
     """
     for opinion in judgements:
         if not isinstance(opinion.value, _KINDS[interface]):
@@ -103,35 +289,43 @@ def compute_consensus(
 def _settle_task(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, tally: Tally
 ) -> Outcome:
+    result: ConsensusAnswer | NoConsensus
     if len(opinions) < rule.min_overlap:
         detail = f"{len(opinions)} judged it, {rule.min_overlap} must"
-        return _build_open_task(opinions, NoConsensus(NoConsensusReason.TOO_FEW, detail))
-    result = tally(opinions, rule)
-    if isinstance(result, NoConsensus):
-        return _build_open_task(opinions, result)
+        result = NoConsensusReason.TOO_FEW, detail
+    else:
+        result = tally(opinions, rule)
+    if isinstance(result, tuple):
+        return build_open_task(opinions, *result)
     if isinstance(opinions[0].value, TraceAnswer) and result.answer == Label.GENERATED.value:
         return _settle_trace_task(opinions, rule, result)
-    support = [o for o in opinions if get_categorical_answer(o.value) == result.answer]
-    ratings = {o.annotator: o.value.rating for o in opinions if isinstance(o.value, RatingAnswer)}
-    if any(ratings.values()) and result.answer.isdigit():
-        scored = {who: rating for who, rating in ratings.items() if rating}
-        rated, words_of = _build_consensus_rating(opinions[0].task.id, int(result.answer), scored)
-        value: AnyValue = rated
+    agreeing = [o for o in opinions if get_categorical_answer(o.value) == result.answer]
+    words_of = ""
+    rated = ((o.annotator, o.value.rating) for o in opinions if isinstance(o.value, RatingAnswer))
+    ratings = {who: rating for who, rating in rated if rating}
+    if ratings and result.answer.isdigit():
+        # The rationale comes from an annotator who gave this score; without one, closest to the mean.
+        score = int(result.answer)
+        same = {who: rating for who, rating in ratings.items() if rating.score == score}
+        mean = Fraction(sum(rating.score for rating in ratings.values()), len(ratings))
+        texts = [
+            (who, f"{r.problem}\n{r.adherence}".strip()) for who, r in (same or ratings).items()
+        ]
+        words_of = choose_consensus_text_author(
+            opinions[0].task.id, texts, distance=lambda who: float(abs(ratings[who].score - mean))
+        )
+        chosen = replace(ratings[words_of], score=score) if words_of else Rating(score=score)
+        value: AnyValue = RatingAnswer(rating=chosen)
     else:
-        value, words_of = support[0].value, ""
+        value = agreeing[0].value
     return SettledTask(
         value=value,
-        support=tuple(o.annotator for o in support),
+        support=tuple(o.annotator for o in agreeing),
         dissent=_select_dissenting_opinions(opinions, result.answer),
         method=result.method,
         words_of=words_of,
         p_right=result.p_right,
     )
-
-
-def _build_open_task(opinions: Sequence[AnnotatorOpinion], no_consensus: NoConsensus) -> OpenTask:
-    answers = tuple((opinion.annotator, opinion.value) for opinion in opinions)
-    return OpenTask(why=no_consensus.why, detail=no_consensus.detail, judgements=answers)
 
 
 def _select_dissenting_opinions(
@@ -140,30 +334,6 @@ def _select_dissenting_opinions(
     return tuple(
         (o.annotator, o.value) for o in opinions if get_categorical_answer(o.value) != answer
     )
-
-
-def _build_consensus_rating(
-    task: str, score: int, ratings: Mapping[str, Rating]
-) -> tuple[RatingAnswer, str]:
-    """Return the consensus score with one annotator's rationale, and the name of that annotator.
-
-    The rationale comes from an annotator who gave this score. If no annotator gave it, it comes from
-    the annotator whose score is closest to the mean. The name is "" if there is no rationale.
-    """
-    same = {who: rating for who, rating in ratings.items() if rating.score == score}
-    mean = Fraction(sum(rating.score for rating in ratings.values()), len(ratings))
-    # Prefer annotators who gave exactly this score; if there are none, the one closest to the mean.
-    texts = [(who, f"{r.problem}\n{r.adherence}".strip()) for who, r in (same or ratings).items()]
-    words_of = choose_consensus_text_author(
-        task, texts, distance=lambda who: float(abs(ratings[who].score - mean))
-    )
-    if not words_of:
-        return RatingAnswer(rating=Rating(score=score)), ""
-    chosen = ratings[words_of]
-    rating = Rating(
-        score=score, problem=chosen.problem, adherence=chosen.adherence, family=chosen.family
-    )
-    return RatingAnswer(rating=rating), words_of
 
 
 def _settle_trace_task(
@@ -175,17 +345,14 @@ def _settle_trace_task(
     n_marked = sum(map(bool, traces.values()))
     if n_marked >= rule.quorum and not faults.standing:
         detail = f"{n_marked} marked something, and nothing was marked by {rule.quorum}"
-        return _build_open_task(opinions, NoConsensus(NoConsensusReason.NO_COMMON_FAULT, detail))
+        return build_open_task(opinions, NoConsensusReason.NO_COMMON_FAULT, detail)
     support = sorted({who for fault in faults.standing for who in fault.marked_by})
     agreeing = [o.annotator for o in opinions if get_categorical_answer(o.value) == answer.answer]
-    unshared = {
-        mark.annotator: tuple(m.trace for m in faults.lone if m.annotator == mark.annotator)
-        for mark in faults.lone
-    }
-    dissent = {
-        **{who: TraceAnswer(traces=left, label=Label.GENERATED) for who, left in unshared.items()},
-        **dict(_select_dissenting_opinions(opinions, answer.answer)),
-    }
+    dissent: dict[str, AnyValue] = {}
+    for who in dict.fromkeys(mark.annotator for mark in faults.lone):
+        unshared = tuple(mark.trace for mark in faults.lone if mark.annotator == who)
+        dissent[who] = TraceAnswer(traces=unshared, label=Label.GENERATED)
+    dissent |= dict(_select_dissenting_opinions(opinions, answer.answer))
     return SettledTask(
         value=TraceAnswer(
             traces=tuple(fault.trace for fault in faults.standing), label=Label.GENERATED

@@ -8,8 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy
-from unreel.annotation.consensus.answer_consensus import choose_consensus_text_author
-from unreel.annotation.consensus.outcome import ConsensusRule
+from unreel.annotation.consensus.outcome import ConsensusRule, choose_consensus_text_author
 from unreel.core.box import Box
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
@@ -250,7 +249,6 @@ def _merge_trace_cluster(task: AnnotationTask, cluster: Cluster, quorum: int) ->
 
 
 def _compute_trace_distances(cluster: Cluster, copy: AnnotatorClipCopy) -> dict[str, float]:
-    """Return, by annotator, the rounded negative sum of overlaps with the other traces of the cluster."""
     tubes = {mark.annotator: build_trace_tube(mark.trace, copy) for mark in cluster}
     return {
         who: round(
@@ -293,7 +291,6 @@ def _compute_median_instant(instants: Sequence[int]) -> int:
 def _select_track_instants(
     closest_trace: Trace, span: TimeSpan, copy: AnnotatorClipCopy
 ) -> list[int]:
-    """Return the key-frame times of `closest_trace` inside `span`, with ends of `span` if boxes lie outside it."""
     marked = [mark.at_us for mark in closest_trace.track]
     inside = {at for at in marked if span.start_us <= at < span.end_us}
     last = max(span.start_us, copy.at_us(copy.frame_at(span.end_us - 1)))
@@ -305,7 +302,6 @@ def _select_track_instants(
 
 
 def _compute_median_track(traces: Sequence[Trace], instants_us: Sequence[int]) -> tuple[BoxAt, ...]:
-    """Return the median box at each instant from the traces whose span contains it, or from all."""
     corners = np.stack([interpolate_trace_boxes(trace, instants_us) for trace in traces])
     visible = np.array(
         [[t.span.start_us <= at < t.span.end_us for at in instants_us] for t in traces]

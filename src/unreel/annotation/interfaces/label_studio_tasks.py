@@ -1,8 +1,8 @@
-"""Data of Label Studio tasks without hints at the answer, and annotations as Label Studio results."""
+"""Tasks of Label Studio for the screens of a campaign, and parsers of the submitted results."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
-from typing import Any, assert_never
+from itertools import pairwise
+from typing import Any, NoReturn, assert_never
 
 from unreel.annotation.campaign import (
     AnnotationInterface,
@@ -10,10 +10,11 @@ from unreel.annotation.campaign import (
     AnnotatorClipCopy,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.judgement_parser import parse_judgement
 from unreel.annotation.interfaces.screens import (
     AnnotationScreen,
+    ScreenControl,
     ScreenKeyFrame,
+    convert_key_frames_to_traces,
     convert_trace_to_key_frames,
     get_box_labels,
     get_screen_controls,
@@ -21,6 +22,7 @@ from unreel.annotation.interfaces.screens import (
 from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
+    QuarantineReason,
     RatingAnswer,
     ScreeningAnswer,
     SubmissionQuarantine,
@@ -28,10 +30,276 @@ from unreel.annotation.judgements import (
     Value,
     VoteAnswer,
 )
+from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
-from unreel.core.judgement import Label, Rating
+from unreel.core.judgement import ErrorFamily, Label, Rating
+from unreel.core.safe_text import sanitise_lines
 from unreel.core.span import MICROSECONDS
+from unreel.core.trace import Category, Trace
 from unreel.core.verdict import Position
+
+MOST_RESULTS = 2_000
+LONGEST_TEXT = 20_000
+MOST_LINES = 200
+_LONGEST_DETAIL = 80
+_RELATION = "relation"
+_LONGEST_ID = 200
+
+Answers = Mapping[str, dict[str, Any]]
+"""Value of each answered control, by control name."""
+
+
+class InvalidSubmissionError(InvalidValueError):
+    """Error for a submission that is not a valid judgement; `quarantined` contains the reason."""
+
+    def __init__(self, reason: QuarantineReason, detail: str) -> None:
+        self.quarantined = SubmissionQuarantine(reason, detail)
+        super().__init__(str(self.quarantined))
+
+
+def _reject(reason: QuarantineReason, detail: str) -> NoReturn:
+    """Raise an `InvalidSubmissionError` with the reason for the quarantine."""
+    raise InvalidSubmissionError(reason, detail)
+
+
+def _shorten(value: object) -> str:
+    """Format an untrusted value for a message: escaped and shortened."""
+    text = ascii(value[:_LONGEST_DETAIL]) if isinstance(value, str) else type(value).__name__
+    return text[:_LONGEST_DETAIL]
+
+
+def _parse_results_by_control(
+    results: object, controls: Mapping[str, ScreenControl]
+) -> tuple[Answers, dict[str, dict[str, dict[str, Any]]]]:
+    """Validate an annotation's list of results; return the answers about the clip, and about each box.
+
+    Boxes are in the order of the first occurrence of their region ids.
+    """
+    if not isinstance(results, list):
+        _reject(QuarantineReason.MALFORMED, f"no list of results but {_shorten(results)}")
+    if len(results) > MOST_RESULTS:
+        _reject(QuarantineReason.TOO_LARGE, f"{len(results)} results, more than {MOST_RESULTS}")
+    answers: dict[str, dict[str, Any]] = {}
+    regions: dict[str, dict[str, dict[str, Any]]] = {}
+    for result in results:
+        if isinstance(result, dict) and result.get("type") == _RELATION:
+            continue  # relations between boxes, which no screen requires and no answer uses
+        control, value = _parse_control_value(result, controls)
+        group = answers
+        if control.per_region:
+            region = result.get("id")
+            if not isinstance(region, str) or not 0 < len(region) <= _LONGEST_ID:
+                _reject(QuarantineReason.MALFORMED, f"a box's id is {_shorten(region)}")
+            group = regions.setdefault(region, {})
+        if control.name in group:
+            _reject(QuarantineReason.MALFORMED, f"{control.name} is answered twice")
+        group[control.name] = value
+    return answers, regions
+
+
+def get_selected_choices(answers: Answers, control: ScreenControl) -> tuple[str, ...]:
+    """Return the choices that the annotator selected in a control; empty if there are none."""
+    choices = answers.get(control.name, {}).get("choices", [])
+    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
+        _reject(QuarantineReason.MALFORMED, f"{control.name} holds no list of words")
+    unknown = [choice for choice in choices if choice not in control.words]
+    if unknown:
+        detail = f"{control.name} knows no {_shorten(unknown[0])}"
+        _reject(QuarantineReason.UNKNOWN_WORD, detail)
+    if len(set(choices)) < len(choices):
+        _reject(QuarantineReason.MALFORMED, f"{control.name} names a word twice")
+    if len(choices) > 1 and not control.several:
+        _reject(QuarantineReason.CONTRADICTORY, f"{control.name} has {len(choices)} answers")
+    return tuple(choices)
+
+
+def get_entered_text(answers: Answers, control: ScreenControl) -> str:
+    """Return the text entered in a control without control characters; "" if there is none."""
+    text = answers.get(control.name, {}).get("text", [])
+    lines = [text] if isinstance(text, str) else text
+    if isinstance(lines, list) and len(lines) > MOST_LINES:
+        _reject(QuarantineReason.TOO_LARGE, f"{control.name} has {len(lines)} texts")
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        _reject(QuarantineReason.MALFORMED, f"{control.name} holds no text")
+    if sum(map(len, lines)) > LONGEST_TEXT:
+        _reject(QuarantineReason.TOO_LARGE, f"{control.name} is longer than {LONGEST_TEXT}")
+    return sanitise_lines("\n".join(lines)).strip()
+
+
+def _parse_control_value(
+    result: object, controls: Mapping[str, ScreenControl]
+) -> tuple[ScreenControl, dict[str, Any]]:
+    if not isinstance(result, dict):
+        _reject(QuarantineReason.MALFORMED, f"a result is {_shorten(result)}")
+    name = result.get("from_name")
+    control = controls.get(name) if isinstance(name, str) else None
+    if control is None:
+        _reject(QuarantineReason.UNKNOWN_WORD, f"the screen does not ask {_shorten(name)}")
+    if result.get("to_name") != control.about:
+        detail = f"{control.name} is about {_shorten(result.get('to_name'))}"
+        _reject(QuarantineReason.UNKNOWN_WORD, detail)
+    value = result.get("value")
+    if result.get("type") != control.kind or not isinstance(value, dict):
+        _reject(QuarantineReason.MALFORMED, f"{control.name} holds no {control.kind}")
+    return control, value
+
+
+MOST_BOXES = 200
+MOST_KEY_FRAMES = 20_000
+"""Maximum number of key frames of all boxes together."""
+_FARTHEST = 1_000.0
+"""Maximum absolute coordinate or side of a box in percent of the picture; a box may extend over the edge."""
+_SQUARE_DEG = 0.01
+
+
+def parse_judgement(
+    interface: AnnotationInterface, results: object, task: AnnotationTask, *, swapped: bool
+) -> Value | SubmissionQuarantine:
+    """Parse a judgement from the results of a Label Studio annotation; quarantine invalid results.
+
+    Args:
+        interface: Question that the annotator answered.
+        results: The field `result` of the annotation, as sent by the server.
+        task: Judged clip or pair.
+        swapped: Whether a pair's second clip was on the left.
+    """
+    controls = get_screen_controls(interface)
+    try:
+        answers, regions = _parse_results_by_control(results, controls)
+
+        def choose(name: str) -> str:
+            choices = get_selected_choices(answers, controls[name])
+            if not choices:
+                _reject(QuarantineReason.MISSING, f"{name} is not answered")
+            return choices[0]
+
+        match interface:
+            case AnnotationInterface.SCREENING:
+                return ScreeningAnswer(keep=choose("keep") == "keep")
+            case AnnotationInterface.REALITY:
+                return VoteAnswer(label=Label(choose("reality")))
+            case AnnotationInterface.PASS_FAIL:
+                return PassFailAnswer(passed=choose("passed") == "pass")
+            case AnnotationInterface.PREFERENCE:
+                is_first = (choose("better") == "left") is not swapped
+                return PreferenceAnswer(better=Position.FIRST if is_first else Position.SECOND)
+            case AnnotationInterface.REALISM:
+                # A clip that was scored and then discarded still has its score, which the screen hides.
+                if get_selected_choices(answers, controls["discard"]):
+                    return RatingAnswer(rating=None)
+                return _parse_rating_answer(int(choose("score")), answers, controls)
+            case AnnotationInterface.TRACE:
+                label = _VERDICTS[choose("verdict")]
+                return _parse_trace_answer(label, regions, controls, task.copies[0])
+            case _ as never:
+                assert_never(never)
+    except InvalidSubmissionError as error:
+        return error.quarantined
+
+
+def _parse_rating_answer(
+    score: int, answers: Answers, controls: Mapping[str, ScreenControl]
+) -> RatingAnswer:
+    texts = {name: get_entered_text(answers, controls[name]) for name in ("problem", "adherence")}
+    for name, text in texts.items():
+        if not text:
+            _reject(QuarantineReason.MISSING, f"{name} is not answered")
+    family = get_selected_choices(answers, controls["family"])
+    error_family = ErrorFamily(family[0]) if family else None
+    return RatingAnswer(rating=Rating(score=score, **texts, family=error_family))
+
+
+_VERDICTS: Mapping[str, Label | None] = {
+    "traces": Label.GENERATED,
+    "looks-real": Label.REAL,
+    "cannot-tell": None,
+}
+
+
+def _parse_trace_answer(
+    label: Label | None,
+    regions: Mapping[str, Answers],
+    controls: Mapping[str, ScreenControl],
+    copy: AnnotatorClipCopy,
+) -> TraceAnswer:
+    if len(regions) > MOST_BOXES:
+        _reject(QuarantineReason.TOO_LARGE, f"{len(regions)} boxes, more than {MOST_BOXES}")
+    sequences = [answers.get("box", {}).get("sequence") for answers in regions.values()]
+    n_keys = sum(len(sequence) for sequence in sequences if isinstance(sequence, list))
+    if n_keys > MOST_KEY_FRAMES:
+        _reject(QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MOST_KEY_FRAMES}")
+    known = get_box_labels(AnnotationInterface.TRACE)
+    traces: list[Trace] = []
+    for answers in regions.values():
+        if "box" not in answers:
+            detail = f"{_shorten(next(iter(answers)))} is about a box that is not there"
+            _reject(QuarantineReason.MALFORMED, detail)
+        words = answers["box"].get("labels", [])
+        if not isinstance(words, list) or len(words) > len(known):
+            _reject(QuarantineReason.MALFORMED, "a box's labels are no list of words")
+        for word in words:
+            if not isinstance(word, str) or word not in known:
+                _reject(QuarantineReason.UNKNOWN_WORD, f"a box is called {_shorten(word)}")
+        keys = _parse_key_frames(answers["box"].get("sequence"), copy)
+        categories = get_selected_choices(answers, controls["category"])
+        if not categories:
+            _reject(QuarantineReason.MISSING, "a box has no category")
+        traces += convert_key_frames_to_traces(
+            keys,
+            copy,
+            categories=frozenset(map(Category, categories)),
+            explanation=get_entered_text(answers, controls["explanation"]),
+        )
+    if bool(traces) is not (label is Label.GENERATED):
+        claim = "some" if label is Label.GENERATED else "none"
+        detail = f"{len(traces)} traces in a clip marked as having {claim}"
+        _reject(QuarantineReason.CONTRADICTORY, detail)
+    return TraceAnswer(traces=tuple(traces), label=label)
+
+
+def _parse_key_frames(sequence: object, copy: AnnotatorClipCopy) -> list[ScreenKeyFrame]:
+    if not isinstance(sequence, list) or not sequence:
+        _reject(QuarantineReason.MALFORMED, "a box without key frames")
+    if len(sequence) > copy.n_frames:
+        detail = f"{len(sequence)} key frames in a clip of {copy.n_frames} frames"
+        _reject(QuarantineReason.TOO_LARGE, detail)
+    keys = [_parse_key_frame(entry, copy) for entry in sequence]
+    if any(left.frame >= right.frame for left, right in pairwise(keys)):
+        _reject(QuarantineReason.MALFORMED, "key frames out of order, or two for one frame")
+    return keys
+
+
+def _parse_key_frame(entry: object, copy: AnnotatorClipCopy) -> ScreenKeyFrame:
+    if not isinstance(entry, dict):
+        _reject(QuarantineReason.MALFORMED, f"a key frame is {_shorten(entry)}")
+    frame, enabled = entry.get("frame"), entry.get("enabled")
+    if type(frame) is not int or type(enabled) is not bool:
+        _reject(QuarantineReason.MALFORMED, "a key frame without number or without visibility")
+    if not 1 <= frame <= copy.n_frames:
+        detail = f"a key frame is outside the clip's {copy.n_frames} frames"
+        _reject(QuarantineReason.OUT_OF_RANGE, detail)
+    turn = _parse_box_number(entry, "rotation", default=0.0) % 360
+    if min(turn, 360 - turn) > _SQUARE_DEG:
+        _reject(QuarantineReason.OUT_OF_RANGE, f"the box on frame {frame} is turned")
+    x, y, width, height = (_parse_box_number(entry, side) for side in ("x", "y", "width", "height"))
+    corners = (x / 100, y / 100, (x + width) / 100, (y + height) / 100)
+    x0, y0, x1, y1 = (min(1.0, max(0.0, corner)) for corner in corners)
+    try:
+        box = Box(x0, y0, x1, y1)
+    except InvalidValueError:
+        detail = f"nothing of the box on frame {frame} is in the picture"
+        _reject(QuarantineReason.OUT_OF_RANGE, detail)
+    return ScreenKeyFrame(frame=frame, box=box, enabled=enabled)
+
+
+def _parse_box_number(entry: dict[str, Any], side: str, *, default: float | None = None) -> float:
+    number = entry.get(side, default)
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        _reject(QuarantineReason.MALFORMED, f"a box's {side} is {_shorten(number)}")
+    if not -_FARTHEST <= number <= _FARTHEST:  # also rejects NaN
+        _reject(QuarantineReason.OUT_OF_RANGE, f"a box's {side} is beyond {_FARTHEST:.0f} %")
+    return float(number)
+
 
 Result = dict[str, Any]
 
@@ -44,18 +312,13 @@ INTERFACE_OF: Mapping[str, AnnotationInterface] = {
     "passed": AnnotationInterface.PASS_FAIL,
 }
 """Interface of each kind of answer."""
-_VERDICTS = {Label.GENERATED: "traces", Label.REAL: "looks-real", None: "cannot-tell"}
+_VERDICT_OF_LABEL = {label: verdict for verdict, label in _VERDICTS.items()}
 
 
 def build_label_studio_results(
     value: Value, task: AnnotationTask, *, swapped: bool
 ) -> list[Result]:
-    """Return a judgement as Label Studio results; `parse_judgement` is the inverse.
-
-    Raises:
-        InvalidValueError: The annotation form would reject the judgement: a trace without box or category, a
-            clip labelled as generated without any trace, or a rating without reasons.
-    """
+    """Return a judgement as Label Studio results; `parse_judgement` is the inverse."""
     results = list(iter_label_studio_results(value, task, swapped=swapped))
     back = parse_judgement(INTERFACE_OF[value.kind], results, task, swapped=swapped)
     if isinstance(back, SubmissionQuarantine):
@@ -69,63 +332,53 @@ def iter_label_studio_results(
     value: Value, task: AnnotationTask, *, swapped: bool
 ) -> Iterator[Result]:
     """Yield an annotator's answer as Label Studio results, even if required answers are missing."""
+    trace_screen, realism = AnnotationInterface.TRACE, AnnotationInterface.REALISM
     match value:
         case ScreeningAnswer():
-            yield _build_choice_result(
-                AnnotationInterface.SCREENING, "keep", "keep" if value.keep else "remove"
-            )
+            word = "keep" if value.keep else "remove"
+            yield _build_choice_result(AnnotationInterface.SCREENING, "keep", word)
         case VoteAnswer():
             yield _build_choice_result(AnnotationInterface.REALITY, "reality", value.label.value)
         case PassFailAnswer():
-            yield _build_choice_result(
-                AnnotationInterface.PASS_FAIL, "passed", "pass" if value.passed else "fail"
-            )
+            word = "pass" if value.passed else "fail"
+            yield _build_choice_result(AnnotationInterface.PASS_FAIL, "passed", word)
         case PreferenceAnswer():
-            left = (value.better is Position.FIRST) is not swapped
-            yield _build_choice_result(
-                AnnotationInterface.PREFERENCE, "better", "left" if left else "right"
-            )
+            word = "left" if (value.better is Position.FIRST) is not swapped else "right"
+            yield _build_choice_result(AnnotationInterface.PREFERENCE, "better", word)
         case RatingAnswer():
-            yield from _iter_rating_results(value.rating)
+            rating = value.rating
+            if rating is None:
+                yield _build_choice_result(realism, "discard", "discard")
+                return
+            yield _build_choice_result(realism, "score", str(rating.score))
+            for name, text in (("problem", rating.problem), ("adherence", rating.adherence)):
+                if text:
+                    yield _build_result(realism, name, {"text": [text]})
+            if rating.family is not None:
+                yield _build_choice_result(realism, "family", rating.family.value)
         case TraceAnswer():
-            yield _build_choice_result(AnnotationInterface.TRACE, "verdict", _VERDICTS[value.label])
+            verdict = _VERDICT_OF_LABEL[value.label]
+            yield _build_choice_result(trace_screen, "verdict", verdict)
             for number, trace in enumerate(value.traces, 1):
-                copy = task.copies[0]
-                region = f"trace-{number}"
+                copy, region = task.copies[0], f"trace-{number}"
+                keys = convert_trace_to_key_frames(trace, copy)
                 region_value = {
                     "framesCount": copy.n_frames,
                     "duration": copy.duration_us / MICROSECONDS,
-                    "sequence": [
-                        _build_key_frame_entry(key, copy)
-                        for key in convert_trace_to_key_frames(trace, copy)
-                    ],
+                    "sequence": [_build_key_frame_entry(key, copy) for key in keys],
                 }
-                labels = {"labels": sorted(get_box_labels(AnnotationInterface.TRACE))}
-                yield _build_result(AnnotationInterface.TRACE, "box", region_value | labels, region)
+                entries: dict[str, dict[str, Any]] = {
+                    "box": {"labels": sorted(get_box_labels(trace_screen))}
+                }
                 if trace.categories:
-                    choices = {"choices": sorted(category.value for category in trace.categories)}
-                    yield _build_result(
-                        AnnotationInterface.TRACE, "category", region_value | choices, region
-                    )
+                    choices = sorted(category.value for category in trace.categories)
+                    entries["category"] = {"choices": choices}
                 if trace.explanation:
-                    text = {"text": [trace.explanation]}
-                    yield _build_result(
-                        AnnotationInterface.TRACE, "explanation", region_value | text, region
-                    )
+                    entries["explanation"] = {"text": [trace.explanation]}
+                for name, entry in entries.items():
+                    yield _build_result(trace_screen, name, region_value | entry, region)
         case _:
             assert_never(value)
-
-
-def _iter_rating_results(rating: Rating | None) -> Iterator[Result]:
-    if rating is None:
-        yield _build_choice_result(AnnotationInterface.REALISM, "discard", "discard")
-        return
-    yield _build_choice_result(AnnotationInterface.REALISM, "score", str(rating.score))
-    for name, text in (("problem", rating.problem), ("adherence", rating.adherence)):
-        if text:
-            yield _build_result(AnnotationInterface.REALISM, name, {"text": [text]})
-    if rating.family is not None:
-        yield _build_choice_result(AnnotationInterface.REALISM, "family", rating.family.value)
 
 
 def _build_key_frame_entry(key: ScreenKeyFrame, copy: AnnotatorClipCopy) -> dict[str, float]:
@@ -190,9 +443,6 @@ def build_label_studio_task_data(
         task: Clip or pair to judge.
         assignment: Annotator, and the order of the clips of a pair.
         urls: URLs of the task's copies for the browser, in the order of the task.
-
-    Raises:
-        InvalidValueError: The screen shows another number of clips than the task has.
     """
     if not screen.interface.n_clips == len(task.copies) == len(urls):
         raise InvalidValueError(
@@ -205,10 +455,6 @@ def build_label_studio_task_data(
     data: dict[str, str | int] = {TASK_KEY: task.id, POSITION_KEY: assignment.position + 1}
     for (key, rate_key), (copy, url) in zip(_PLACES[len(clips)], clips, strict=True):
         data[key] = url
-        data[rate_key] = format_frame_rate(copy.rate)
+        # The digits that the player needs to locate every frame.
+        data[rate_key] = f"{float(copy.rate):.12f}".rstrip("0").rstrip(".")
     return data
-
-
-def format_frame_rate(rate: Fraction) -> str:
-    """Format frames per second with the digits that the player needs to locate every frame."""
-    return f"{float(rate):.12f}".rstrip("0").rstrip(".")

@@ -50,11 +50,7 @@ def convert_key_frames_to_traces(
 def convert_trace_to_key_frames(
     trace: Trace, copy: AnnotatorClipCopy
 ) -> tuple[ScreenKeyFrame, ...]:
-    """Return the key frames of a box that shows a trace on every frame of its span and on no other.
-
-    Raises:
-        InvalidValueError: The trace has no box.
-    """
+    """Return the key frames of a box that shows a trace on every frame of its span and on no other."""
     if not trace.track:
         raise InvalidValueError(
             "a trace without a box cannot be shown on a screen. Leave it out, or mark its place"
@@ -133,12 +129,7 @@ class AnnotationScreen:
 def get_annotation_screen(
     interface: AnnotationInterface, *, question: str = ""
 ) -> AnnotationScreen:
-    """Return the annotation screen of an interface; only `pass-fail` takes a `question`.
-
-    Raises:
-        InvalidSettingError: The question is missing, not allowed for this interface, or contains
-            characters that a screen cannot show.
-    """
+    """Return the annotation screen of an interface; only `pass-fail` takes a `question`."""
     _require_valid_question(interface, question)
     config = _read_package_file("configs", f"{interface.value}.xml").replace(
         _QUESTION, quoteattr(question)

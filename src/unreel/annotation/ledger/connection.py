@@ -32,9 +32,6 @@ def migrate_ledger(engine: Engine, name: str) -> None:
     Args:
         engine: Database of the ledger.
         name: Name of the database for messages, without its password.
-
-    Raises:
-        UnreadableSourceError: A newer release made the tables.
     """
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
@@ -81,11 +78,6 @@ def open_ledger(address: str) -> Ledger:
     """Open the ledger at `address`; create it if missing, and migrate its tables to this release.
 
     Close it after use, or use it in a `with` statement.
-
-    Raises:
-        InvalidSettingError: The URL is invalid.
-        MachineError: The database cannot be reached, or rejects this user.
-        UnreadableSourceError: The file is not a ledger, or a newer release made it.
     """
     url = _parse_database_url(address)
     is_file = url.get_backend_name() == "sqlite"

@@ -49,11 +49,6 @@ _NOTICE = [each.name for each in fields(LedgerNotice)]
 _QUARANTINED = "quarantined"
 
 
-def build_annotator_ledger_row(annotator: Annotator) -> dict[str, Any]:
-    """Return the ledger row of an annotator, with the lower-case login that identifies the person."""
-    return {**asdict(annotator), "login": annotator.email.casefold()}
-
-
 def parse_campaign_ledger_row(row: Row) -> Campaign:
     """Build a campaign from a joined row of campaign and revision."""
     return Campaign(
@@ -67,23 +62,9 @@ def parse_campaign_ledger_row(row: Row) -> Campaign:
     )
 
 
-def build_task_ledger_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
-    """Return the ledger row of a task."""
-    return {
-        "campaign": campaign,
-        "id": task.id,
-        "body": _format_json(_TASKS.dump_python(task, mode="json")),
-    }
-
-
 def parse_task_ledger_row(row: Row) -> AnnotationTask:
     """Build a task from its ledger row."""
     return _TASKS.validate_python(json.loads(row["body"]))
-
-
-def build_assignment_ledger_row(campaign: str, assignment: TaskAssignment) -> dict[str, Any]:
-    """Return the ledger row of an assignment."""
-    return {"campaign": campaign, **asdict(assignment), "arm": assignment.arm.value}
 
 
 def parse_assignment_ledger_row(row: Row) -> TaskAssignment:
@@ -100,6 +81,11 @@ def parse_assignment_ledger_row(row: Row) -> TaskAssignment:
 
 def build_record_ledger_row(record: AnnotationRecord) -> dict[str, Any]:
     """Return the keyed ledger row of an annotation; characters that databases reject are replaced."""
+    if isinstance(outcome := record.outcome, SubmissionQuarantine):
+        reason, detail = outcome.reason.value, outcome.detail
+        stored = {"kind": _QUARANTINED, "reason": reason, "detail": detail}
+    else:
+        stored = VALUES.dump_python(outcome, mode="json")
     return {
         "key": record.key,
         "campaign": record.campaign,
@@ -111,7 +97,7 @@ def build_record_ledger_row(record: AnnotationRecord) -> dict[str, Any]:
         "submitted_us": record.submitted_us,
         "lead_us": record.lead_us,
         "raw": record.raw,
-        "outcome": _format_outcome_json(record),
+        "outcome": _format_json(stored),
     }
 
 
@@ -135,11 +121,7 @@ def parse_record_ledger_row(row: Row) -> AnnotationRecord:
 
 
 def build_notice_ledger_row(**content: Any) -> dict[str, Any]:
-    """Return the ledger row of a decision notice, with its key; the same fields give the same key.
-
-    Raises:
-        InvalidValueError: A text contains the character NUL.
-    """
+    """Return the ledger row of a decision notice, with its key; the same fields give the same key."""
     if any("\0" in value for value in content.values() if isinstance(value, str)):
         raise InvalidValueError(
             "a notice is text, and this one contains the character NUL. Take it out"
@@ -150,13 +132,6 @@ def build_notice_ledger_row(**content: Any) -> dict[str, Any]:
 def parse_notice_ledger_row(row: Row) -> LedgerNotice:
     """Build a decision notice from its ledger row."""
     return LedgerNotice(**{name: row[name] for name in _NOTICE})
-
-
-def _format_outcome_json(record: AnnotationRecord) -> str:
-    if isinstance(outcome := record.outcome, SubmissionQuarantine):
-        reason, detail = outcome.reason.value, outcome.detail
-        return _format_json({"kind": _QUARANTINED, "reason": reason, "detail": detail})
-    return _format_json(VALUES.dump_python(outcome, mode="json"))
 
 
 def _sanitise_stored_name(name: str) -> str:
@@ -205,14 +180,10 @@ class Ledger:
         self._engine.dispose()
 
     def enlist(self, annotators: Iterable[Annotator]) -> None:
-        """Add annotators to the ledger, each with a name and an e-mail address as login.
-
-        Raises:
-            InvalidSettingError: A name is stored with another e-mail, or an e-mail with another name.
-        """
+        """Add annotators to the ledger, each with a name and an e-mail address as login."""
         with self._writing() as connection:
             for annotator in annotators:
-                row = build_annotator_ledger_row(annotator)
+                row = {**asdict(annotator), "login": annotator.email.casefold()}
                 connection.execute(self._insert(tables.annotators), row)
                 known = tables.annotators.c
                 same = (known.name == row["name"]) & (known.login == row["login"])
@@ -243,20 +214,24 @@ class Ledger:
             connection.execute(
                 self._insert(tables.campaigns), {**fixed, "interface": campaign.interface.value}
             )
-            saved = (
-                connection.execute(
-                    _build_campaigns_query().where(tables.campaigns.c.name == campaign.name)
-                )
-                .mappings()
-                .all()
-            )
-            newest, number = (
-                (parse_campaign_ledger_row(saved[-1]), saved[-1]["number"]) if saved else (None, 0)
-            )
+            query = _build_campaigns_query().where(tables.campaigns.c.name == campaign.name)
+            saved = connection.execute(query).mappings().all()
+            newest = parse_campaign_ledger_row(saved[-1]) if saved else None
             if newest is not None:
-                _require_same_campaign_settings(newest, campaign)
+                changes = [
+                    f"{name} is {getattr(newest, name)!s}, not {getattr(campaign, name)!s}"
+                    for name in _FIXED
+                    if getattr(newest, name) != getattr(campaign, name)
+                ]
+                if changes:
+                    raise InvalidSettingError(
+                        _CAMPAIGN,
+                        f"{campaign.name} was begun with other settings: {'; '.join(changes)}",
+                        "Give those, or begin one of another name",
+                    )
             if newest is None or any(getattr(newest, key) != is_ for key, is_ in revision.items()):
-                key_columns = {"campaign": campaign.name, "number": number + 1}
+                number = saved[-1]["number"] + 1 if saved else 1
+                key_columns = {"campaign": campaign.name, "number": number}
                 connection.execute(self._insert(tables.revisions), {**key_columns, **revision})
 
     def campaign(self, name: str) -> Campaign:
@@ -264,11 +239,7 @@ class Ledger:
         return self.revisions(name)[-1]
 
     def revisions(self, name: str) -> list[Campaign]:
-        """Return all revisions of a campaign, oldest first; each has its own guidelines and screen.
-
-        Raises:
-            UnknownNameError: No campaign has that name.
-        """
+        """Return all revisions of a campaign, oldest first; each has its own guidelines and screen."""
         query = _build_campaigns_query().where(tables.campaigns.c.name == name)
         campaigns = [parse_campaign_ledger_row(row) for row in self._read(query)]
         if not campaigns:
@@ -278,17 +249,20 @@ class Ledger:
 
     def campaigns(self) -> list[Campaign]:
         """Return the newest revision of every campaign, sorted by name."""
-        return list(
-            {
-                row["name"]: parse_campaign_ledger_row(row)
-                for row in self._read(_build_campaigns_query())
-            }.values()
-        )
+        rows = self._read(_build_campaigns_query())
+        return list({row["name"]: parse_campaign_ledger_row(row) for row in rows}.values())
 
     def add_tasks(self, campaign: str, tasks: Iterable[AnnotationTask]) -> int:
         """Add tasks in this order and return the number of new ones; known tasks are not changed."""
         with self._writing(campaign) as connection:
-            new_rows = (build_task_ledger_row(campaign, task) for task in tasks)
+            new_rows = (
+                {
+                    "campaign": campaign,
+                    "id": task.id,
+                    "body": _format_json(_TASKS.dump_python(task, mode="json")),
+                }
+                for task in tasks
+            )
             return self._add(connection, tables.tasks, new_rows)
 
     def tasks(self, campaign: str) -> Iterator[AnnotationTask]:
@@ -296,12 +270,11 @@ class Ledger:
         return self._made(parse_task_ledger_row, self._numbered(tables.tasks, campaign))
 
     def assign(self, campaign: str, assignments: Iterable[TaskAssignment]) -> int:
-        """Assign tasks to annotators and return the number of new assignments; known ones are not changed.
-
-        Raises:
-            InvalidValueError: A task or an annotator is unknown, or a position is taken.
-        """
-        new_rows = (build_assignment_ledger_row(campaign, assignment) for assignment in assignments)
+        """Assign tasks to annotators and return the number of new assignments; known ones are not changed."""
+        new_rows = (
+            {"campaign": campaign, **asdict(assignment), "arm": assignment.arm.value}
+            for assignment in assignments
+        )
         key = ["campaign", "annotator", "task"]
         with self._writing(campaign) as connection:
             try:
@@ -347,15 +320,18 @@ class Ledger:
         """Store pulled records and return the number of new ones; records with a stored key are skipped.
 
         Other writers wait meanwhile: pass records in memory, not a stream from a server.
-
-        Raises:
-            UnknownNameError: A record belongs to an unknown campaign.
         """
         with self._writing() as connection:
             known: set[str] = set()
-            return self._add(
-                connection, tables.annotations, _iter_record_rows(connection, records, known)
-            )
+
+            def iter_rows() -> Iterator[dict[str, Any]]:
+                for record in records:
+                    if record.campaign not in known:
+                        _require_campaign(connection, record.campaign)
+                        known.add(record.campaign)
+                    yield build_record_ledger_row(record)
+
+            return self._add(connection, tables.annotations, iter_rows())
 
     def known_keys(self, keys: Collection[str]) -> set[str]:
         """Return the keys in `keys` that have a stored record; `keys` holds at most a few hundred."""
@@ -483,33 +459,9 @@ def _build_campaigns_query() -> Select[Any]:
     return query.join(revised).order_by(begun.c.name, revised.c.number)
 
 
-def _require_same_campaign_settings(earlier_campaign: Campaign, campaign: Campaign) -> None:
-    changes = [
-        f"{name} is {getattr(earlier_campaign, name)!s}, not {getattr(campaign, name)!s}"
-        for name in _FIXED
-        if getattr(earlier_campaign, name) != getattr(campaign, name)
-    ]
-    if changes:
-        raise InvalidSettingError(
-            _CAMPAIGN,
-            f"{campaign.name} was begun with other settings: {'; '.join(changes)}",
-            "Give those, or begin one of another name",
-        )
-
-
 def _require_campaign(connection: Connection, name: str) -> None:
     known = tables.campaigns.c.name
     if connection.execute(select(func.count()).where(known == name)).scalar():
         return
     names = connection.execute(select(known).order_by(known)).scalars().all()
     raise UnknownNameError(_CAMPAIGN, name, names)
-
-
-def _iter_record_rows(
-    connection: Connection, records: Iterable[AnnotationRecord], known: set[str]
-) -> Iterator[dict[str, Any]]:
-    for record in records:
-        if record.campaign not in known:
-            _require_campaign(connection, record.campaign)
-            known.add(record.campaign)
-        yield build_record_ledger_row(record)

@@ -56,11 +56,6 @@ def translate_database_errors(name: str) -> Iterator[None]:
 
     Args:
         name: Name of the database for messages, without its password.
-
-    Raises:
-        MachineError: The database is lost, full, locked, or rejects this user.
-        UnreadableSourceError: The file is not a database, or is not a ledger's database.
-        InvalidValueError: The database does not support a text or a number.
     """
     try:
         yield

@@ -7,21 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from unreel.annotation.agreement import CampaignAgreement
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SettledTask
-from unreel.annotation.judgements import AnyValue
-from unreel.annotation.publishing.consensus_entries import (
-    build_consensus_entry,
-    build_undecided_entry,
-    has_traces_on_real_clip,
-)
-from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.annotation.publishing.publishable_campaign import (
     ANNOTATIONS,
     CONSENSUS,
     PublishableCampaign,
     assign_annotator_aliases,
     build_annotator_scoring_input,
+    build_consensus_entry,
+    build_undecided_entry,
+    has_traces_on_real_clip,
+    score_annotators,
     write_consensus_and_answers,
 )
 from unreel.benchmarks.cells import is_url
@@ -51,92 +49,78 @@ _LISTED = 200
 """Maximum number of excluded clips that are listed by name; `consensus.jsonl` has all tasks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CampaignCardContent:
-    """Data that the dataset card of a published campaign shows."""
+def format_campaign_card(
+    published: PublishableCampaign, result: "PublicationResult", *, n_marked_real: int
+) -> str:
+    """Format the card as Markdown with a dataset hub's header, without paths, machine names or addresses.
 
-    edition: PublishableCampaign
-    entries: Sequence[Entry]
-    """Original entries of the benchmark, before the consensus was added."""
-    n_clips: int
-    """Number of clips in the published benchmark."""
-    n_undecided: int = 0
-    """Number of published clips without a consensus."""
-    left_out: Sequence[Rejected]
-    people: Sequence[AnnotatorScoreRow]
-
-
-def format_campaign_card(card: CampaignCardContent) -> str:
-    """Format the card as Markdown with a dataset hub's header, without paths, machine names or addresses."""
-    campaign = card.edition.campaign
+    `n_marked_real` is the number of real clips with a consensus on faults.
+    """
+    campaign, consensus = published.campaign, published.consensus
+    rule = consensus.rule
+    header = [
+        "---",
+        f"pretty_name: {json.dumps(campaign.name)}",
+        "license: other",
+        "task_categories: [video-classification]",
+        "tags: [video, ai-generated, human-annotated, unreel]",
+        "---",
+    ]
+    facts: list[tuple[str, object]] = [
+        ("tasks", f"{len(published.tasks):,}"),
+        ("judged", f"{len(consensus.tasks):,}"),
+        ("settled", f"{len(consensus.settled):,}"),
+        ("not settled", f"{len(consensus.unsettled):,}"),
+    ]
+    if published.keep_undecided:
+        what = "kept without a decision, `undecided` in `metadata.jsonl`"
+        facts.append((what, f"{result.n_undecided:,}"))
+    facts += [
+        ("judgements", f"{len(published.opinions):,} by {len(published.annotators)} people"),
+        ("annotators per task", f"{campaign.overlap}"),
+        ("consensus", f"{rule.method.value}, quorum {rule.quorum}, min-overlap {rule.min_overlap}"),
+        ("with dissent", f"{sum(bool(s.dissent) for s in consensus.settled.values()):,}"),
+    ]
+    if published.polished:
+        merged = f"{len(published.polished):,} merged by a language model and confirmed by people"
+        facts.append(("rationales", merged))
+    versions = f"{campaign.guidelines_version}, {campaign.interface_version}"
+    facts += [
+        ("annotations that could not be read", f"{published.n_quarantined:,}"),
+        ("people who were excluded", f"{published.n_excluded:,}"),
+        ("real clips with a consensus on faults", f"{n_marked_real:,}"),
+        ("guidelines, interface", versions),
+    ]
+    files = (
+        ("metadata.jsonl", "one row for each clip, with its truth and the judgements behind it"),
+        ("media/", "the clips, unchanged"),
+        (CONSENSUS, "each task: the consensus, who agreed and who disagreed, or why there is none"),
+        (ANNOTATIONS, "each judgement, unchanged"),
+        (PEOPLE, "each annotator and the majority, with the metrics of the protocols"),
+    )
+    # Quoted, so that the text of the guidelines cannot change the structure of the card.
+    guidelines = "\n".join(f"> {line}".rstrip() for line in campaign.guidelines.splitlines())
     parts = [
-        _format_card_header(campaign.name),
+        "\n".join(header),
         f"# {campaign.name}",
-        f"{card.n_clips:,} clips with the consensus of annotators for `{campaign.interface.value}`.",
+        f"{result.n_clips:,} clips with the consensus of annotators for `{campaign.interface.value}`.",
         "## How it was made",
-        build_markdown_table(("property", "value"), _iter_campaign_facts(card)),
+        build_markdown_table(("property", "value"), facts),
         "## Agreement",
-        _format_agreement_section(card),
+        _format_agreement_section(published.agreement),
         "## Quality of the annotators",
-        _format_annotator_scores_section(card.people),
+        _format_annotator_scores_section(result.people),
         "## Left out",
-        _format_excluded_clips_section(card.left_out),
+        _format_excluded_clips_section(result.left_out),
         "## Files",
-        _format_files_table(),
+        build_markdown_table(("file", "content"), files),
         "## Guidelines",
-        _quote_markdown(campaign.guidelines),
+        guidelines or "None.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _format_card_header(name: str) -> str:
-    lines = [
-        f"pretty_name: {json.dumps(name)}",
-        "license: other",
-        "task_categories: [video-classification]",
-        "tags: [video, ai-generated, human-annotated, unreel]",
-    ]
-    return "\n".join(["---", *lines, "---"])
-
-
-def _iter_campaign_facts(card: CampaignCardContent) -> Iterator[tuple[str, object]]:
-    edition = card.edition
-    campaign, consensus = edition.campaign, edition.consensus
-    rule = consensus.rule
-    yield "tasks", f"{len(edition.tasks):,}"
-    yield "judged", f"{len(consensus.tasks):,}"
-    yield "settled", f"{len(consensus.settled):,}"
-    yield "not settled", f"{len(consensus.unsettled):,}"
-    if edition.keep_undecided:
-        yield "kept without a decision, `undecided` in `metadata.jsonl`", f"{card.n_undecided:,}"
-    yield "judgements", f"{len(edition.opinions):,} by {len(edition.annotators)} people"
-    yield "annotators per task", f"{campaign.overlap}"
-    yield (
-        "consensus",
-        (f"{rule.method.value}, quorum {rule.quorum}, min-overlap {rule.min_overlap}"),
-    )
-    yield "with dissent", f"{sum(bool(s.dissent) for s in consensus.settled.values()):,}"
-    if edition.polished:
-        merged = f"{len(edition.polished):,} merged by a language model and confirmed by people"
-        yield "rationales", merged
-    yield "annotations that could not be read", f"{edition.n_quarantined:,}"
-    yield "people who were excluded", f"{edition.n_excluded:,}"
-    yield "real clips with a consensus on faults", f"{_count_real_clips_with_traces(card):,}"
-    yield "guidelines, interface", f"{campaign.guidelines_version}, {campaign.interface_version}"
-
-
-def _count_real_clips_with_traces(card: CampaignCardContent) -> int:
-    entries = {entry.name: entry for entry in card.entries}
-    settled = card.edition.consensus.settled
-    return sum(
-        has_traces_on_real_clip(entries[task.names[0]], settled[id_].value)
-        for id_, task in card.edition.tasks.items()
-        if id_ in settled and task.names[0] in entries
-    )
-
-
-def _format_agreement_section(card: CampaignCardContent) -> str:
-    agreement = card.edition.agreement
+def _format_agreement_section(agreement: CampaignAgreement) -> str:
     if not agreement.overall:
         return "Not measured."
     columns = ("figure", "value", "95 % interval", "n")
@@ -181,22 +165,6 @@ def _format_excluded_clips_section(rejected: Sequence[Rejected]) -> str:
     if len(rejected) > len(listed):
         parts.append(f"{len(rejected) - len(listed):,} more are not listed.")
     return "\n\n".join(parts)
-
-
-def _format_files_table() -> str:
-    rows = (
-        ("metadata.jsonl", "one row for each clip, with its truth and the judgements behind it"),
-        ("media/", "the clips, unchanged"),
-        (CONSENSUS, "each task: the consensus, who agreed and who disagreed, or why there is none"),
-        (ANNOTATIONS, "each judgement, unchanged"),
-        (PEOPLE, "each annotator and the majority, with the metrics of the protocols"),
-    )
-    return build_markdown_table(("file", "content"), rows)
-
-
-def _quote_markdown(text: str) -> str:
-    """Quote the guidelines in Markdown, so that their text cannot change the structure of the card."""
-    return "\n".join(f"> {line}".rstrip() for line in text.splitlines()) or "None."
 
 
 def _format_measured_cells(value: Measured, *, places: int = 3) -> tuple[str, str, str]:
@@ -247,9 +215,6 @@ def publish_campaign_as_benchmark(
         media: `copy`, or `link` for hard links if the file system supports them.
         named: Whether to publish the annotators' own names instead of random numbers.
         seed: Seed of the random numbers, and of every interval.
-
-    Raises:
-        UnreadableSourceError: `out` is not empty, or no clip can be published.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
@@ -270,7 +235,8 @@ def _write_publication(
 ) -> PublicationResult:
     benchmark = open_benchmark(Path(campaign.campaign.benchmark))
     aliases = assign_annotator_aliases(campaign.annotators, seed=seed, named=named)
-    entries = {entry.name: entry for entry in _iter_campaign_entries(benchmark, campaign.tasks)}
+    names = {name for task in campaign.tasks.values() for name in task.names}
+    entries = {row.name: row for row in benchmark if isinstance(row, Entry) and row.name in names}
     undecided = set[str]()
     rows = _iter_published_rows(campaign, benchmark, entries, aliases, undecided)
 
@@ -278,10 +244,7 @@ def _write_publication(
         return {UNDECIDED: entry.name in undecided} if campaign.keep_undecided else {}
 
     written = write_video_folder(rows, into, root=benchmark.root, media=media, more=more)
-    gone = (
-        Rejected(name, "not in the benchmark any more")
-        for name in _list_missing_clips(campaign, entries)
-    )
+    gone = (Rejected(n, "not in the benchmark any more") for n in sorted(names - set(entries)))
     rejected = (*written.refused, *gone)
     if not written.n_entries:
         first = f": {rejected[0]}" if rejected else ""
@@ -301,36 +264,23 @@ def _write_publication(
     write_human_scores(
         folder, HumanScores(campaign=campaign.campaign.name, fingerprint=fingerprint, rows=people)
     )
-    n_undecided = len(undecided - {left.name for left in rejected})
-    card = CampaignCardContent(
-        edition=campaign,
-        entries=tuple(entries.values()),
-        n_clips=written.n_entries,
-        n_undecided=n_undecided,
-        left_out=rejected,
-        people=people,
+    settled = campaign.consensus.settled
+    n_marked_real = sum(
+        has_traces_on_real_clip(entries[task.names[0]], settled[id_].value)
+        for id_, task in campaign.tasks.items()
+        if id_ in settled and task.names[0] in entries
     )
-    folder.write(CARD, format_campaign_card(card).encode())
-    return PublicationResult(
+    result = PublicationResult(
         folder=into,
         n_clips=written.n_entries,
         protocol=_PROTOCOLS.get(campaign.campaign.interface, REALITY.instrument).protocol,
-        n_undecided=n_undecided,
+        n_undecided=len(undecided - {left.name for left in rejected}),
         left_out=rejected,
         people=people,
     )
-
-
-def _iter_campaign_entries(
-    benchmark: Benchmark, tasks: Mapping[str, AnnotationTask]
-) -> Iterator[Entry]:
-    names = {name for task in tasks.values() for name in task.names}
-    return (row for row in benchmark if isinstance(row, Entry) and row.name in names)
-
-
-def _list_missing_clips(campaign: PublishableCampaign, entries: Mapping[str, Entry]) -> list[str]:
-    names = {name for task in campaign.tasks.values() for name in task.names}
-    return sorted(names - set(entries))
+    card = format_campaign_card(campaign, result, n_marked_real=n_marked_real)
+    folder.write(CARD, card.encode())
+    return result
 
 
 def _iter_published_rows(
@@ -355,8 +305,15 @@ def _iter_published_rows(
         elif campaign.keep_undecided and result.id not in campaign.consensus.settled:
             undecided.add(name)
             yield build_undecided_entry(entry, answers.get(result.id, {}))
+        elif (outcome := campaign.consensus.tasks.get(result.id)) is None:
+            yield Rejected(name, "not judged yet")
+        elif not isinstance(outcome, SettledTask):
+            yield Rejected(name, f"not settled: {outcome.why.value}")
         else:
-            yield _build_published_row(entry, result, campaign, answers.get(result.id, {}))
+            polished = campaign.polished.get(result.id)
+            value = polished.reworded(outcome.value) if polished else outcome.value
+            votes, duration_us = answers.get(result.id, {}), result.copies[0].duration_us
+            yield build_consensus_entry(entry, value, votes, duration_us=duration_us)
 
 
 def _find_task_of_entry(
@@ -373,16 +330,3 @@ def _find_task_of_entry(
         if any(copy.clip == current for copy in task.copies):
             return task
     return Rejected(entry.name, "its file is not the one that people judged. Put that one back")
-
-
-def _build_published_row(
-    entry: Entry, task: AnnotationTask, campaign: PublishableCampaign, votes: Mapping[str, AnyValue]
-) -> Row:
-    outcome = campaign.consensus.tasks.get(task.id)
-    if outcome is None:
-        return Rejected(entry.name, "not judged yet")
-    if not isinstance(outcome, SettledTask):
-        return Rejected(entry.name, f"not settled: {outcome.why.value}")
-    polished = campaign.polished.get(task.id)
-    value = polished.reworded(outcome.value) if polished else outcome.value
-    return build_consensus_entry(entry, value, votes, duration_us=task.copies[0].duration_us)

@@ -1,23 +1,218 @@
-"""HTTP client of Label Studio, with timeouts, size limits, clear errors and paged task lists."""
+"""Settings, secrets and address of Label Studio, and HTTP requests to it.
+
+Sign-up needs the organisation's link, telemetry is off, requests to the local network are blocked,
+and files are served only from the folder of clip copies.
+"""
 
 import json
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, Self
+from urllib.parse import unquote, urlsplit
 
-from unreel.annotation.studio.settings import LabelStudioConnection
 from unreel.core.errors import (
     GO_ON,
     InvalidSettingError,
     KeyRejectedError,
     MachineError,
+    UnreadableSourceError,
     raise_if_machine_error,
 )
-from unreel.core.server_keys import ServerAddress, parse_server_url
+from unreel.core.output_files import OutputDirectory
+from unreel.core.server_keys import parse_server_url
+from unreel.core.settings import EnvironmentSettings, read_secret_variable
 from unreel.network.http_client import open_blocking_http_client, read_blocking_http_body
+
+TOKEN = "LABEL_STUDIO_API_KEY"  # noqa: S105  the variable's name
+"""Environment variable with the token of another server; Label Studio's own SDK reads it too."""
+LEAD = "unreel@localhost"
+"""Login of the account that the commands use."""
+CLIPS = "media/clips"
+"""Folder of clip copies below the state folder; Label Studio serves subfolders of its root, not the root itself."""
+_CONNECTION = "studio.json"
+_SECRETS = "secrets.json"
+_NAMES = "names.json"
+_UP = "Start one with `unreel annotate up`, or name one with --url"
+_SAFE: Mapping[str, str] = {
+    "LABEL_STUDIO_DISABLE_SIGNUP_WITHOUT_LINK": "true",
+    "LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED": "true",
+    "SSRF_PROTECTION_ENABLED": "true",
+    "COLLECT_ANALYTICS": "false",
+    "LATEST_VERSION_CHECK": "false",
+    "SENTRY_DSN": "",
+    "FRONTEND_SENTRY_DSN": "",
+    "FEATURE_FLAGS_OFFLINE": "true",
+    "DEBUG": "false",
+    "LOG_LEVEL": "WARNING",
+    "CORS_ALLOW_ALL_ORIGINS": "false",
+    "PYTHONSAFEPATH": "1",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelStudioServerSettings:
+    """Settings of one Label Studio server: address, database and data directory."""
+
+    program: Path
+    folder: Path
+    """State folder of the server: secrets, data, log, and the clip copies that it serves."""
+    host: str = "127.0.0.1"
+    port: int = 8080
+    database: str = field(default="", repr=False)
+    """URL of a separate PostgreSQL database, with the password; "" for an SQLite file."""
+
+    @property
+    def address(self) -> str:
+        """Return the URL of the Label Studio server for clients on the same machine."""
+        host = "127.0.0.1" if self.host == "0.0.0.0" else self.host  # noqa: S104  compared, not bound
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelStudioConnection:
+    """URL and token of a running Label Studio server, and the folder of the clips that it serves."""
+
+    address: str
+    token: str = field(repr=False)
+    media: Path | None = None
+    """Folder of the clip copies that the server serves; `None` for a server given by its URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelStudioSecrets:
+    """Password and token of the Label Studio account that the commands use."""
+
+    password: str = field(repr=False)
+    token: str = field(repr=False)
+
+
+def get_studio_state_folder(settings: EnvironmentSettings, named: Path | None = None) -> Path:
+    """Return the folder with the state of Label Studio: `named`, or the default below unreel's state."""
+    return (named or settings.state_folder / "studio").absolute()
+
+
+def load_studio_secrets(folder: Path) -> LabelStudioSecrets:
+    """Read the secrets of the Label Studio server in `folder`; create them (mode 0600) if missing."""
+    stored = _read_json_object(folder, _SECRETS)
+    if stored is None:
+        # Before its first start, Label Studio accepts only a token of 40 hexadecimal digits.
+        stored = {"password": secrets.token_urlsafe(24), "token": secrets.token_hex(20)}
+        OutputDirectory(folder).write(_SECRETS, json.dumps(stored).encode())
+    try:
+        return LabelStudioSecrets(str(stored["password"]), str(stored["token"]))
+    except KeyError as error:
+        raise UnreadableSourceError(str(folder / _SECRETS), f"it has no {error}", _UP) from None
+
+
+def read_copy_name_key(folder: Path) -> bytes:
+    """Read the secret key from which file names of browser copies are derived; create it if missing.
+
+    If the key is lost, copies are made again under new names; existing tasks keep their names in
+    the ledger.
+    """
+    stored = _read_json_object(folder, _NAMES)
+    if stored is None:
+        stored = {"key": secrets.token_hex(32)}
+        OutputDirectory(folder).write(_NAMES, json.dumps(stored).encode())
+    return str(stored.get("key", "")).encode()
+
+
+def build_studio_environment(
+    settings: LabelStudioServerSettings, studio_secrets: LabelStudioSecrets
+) -> dict[str, str]:
+    """Return Label Studio's environment variables, with the secrets that arguments would reveal."""
+    variables = {
+        **_SAFE,
+        "LABEL_STUDIO_BASE_DATA_DIR": str(settings.folder / "data"),
+        "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT": str((settings.folder / CLIPS).parent),
+        "LABEL_STUDIO_HOST": "",
+        "LABEL_STUDIO_USERNAME": LEAD,
+        "LABEL_STUDIO_PASSWORD": studio_secrets.password,
+        "LABEL_STUDIO_USER_TOKEN": studio_secrets.token,
+    }
+    if not settings.database:
+        return {**variables, "DJANGO_DB": "sqlite"}
+    parts = urlsplit(settings.database)
+    name = parts.path.lstrip("/")
+    if parts.scheme.partition("+")[0] not in {"postgresql", "postgres"} or not name:
+        raise InvalidSettingError(
+            "--database",
+            "Label Studio keeps its rows in PostgreSQL, or in a file",
+            "Give postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or leave it out",
+        )
+    return {
+        **variables,
+        "DJANGO_DB": "default",
+        "POSTGRE_NAME": unquote(name),
+        "POSTGRE_USER": unquote(parts.username or ""),
+        "POSTGRE_PASSWORD": unquote(parts.password or ""),
+        "POSTGRE_HOST": parts.hostname or "127.0.0.1",
+        "POSTGRE_PORT": str(parts.port or 5432),
+    }
+
+
+def build_studio_database_url(ledger: str) -> str:
+    """Return the URL of Label Studio's database beside the ledger's; "" if the ledger is a file."""
+    parts = urlsplit(ledger)
+    if parts.scheme.partition("+")[0] not in {"postgresql", "postgres"}:
+        return ""
+    return parts._replace(path=f"{parts.path}_studio", scheme="postgresql").geturl()
+
+
+def store_studio_connection(folder: Path, address: str) -> None:
+    """Store the URL of the running Label Studio server in `folder`, so that other commands find it."""
+    document = {"address": address, "token_file": _SECRETS, "media": CLIPS}
+    OutputDirectory(folder).write(_CONNECTION, json.dumps(document, indent=2).encode())
+
+
+def delete_studio_connection(folder: Path) -> None:
+    """Delete the stored URL of a Label Studio server that has stopped."""
+    OutputDirectory(folder).remove(_CONNECTION)
+
+
+def find_studio_connection(folder: Path, *, url: str | None = None) -> LabelStudioConnection:
+    """Return URL and token of Label Studio: the server at `url`, or the one started from `folder`.
+
+    The token for `url` comes from the environment.
+    """
+    if url:
+        if (token := read_secret_variable(TOKEN)) is None:
+            raise InvalidSettingError(
+                TOKEN,
+                f"not set, and {url} requires a token",
+                f"Run `export {TOKEN}=...` with a token of its Account & Settings page",
+            )
+        return LabelStudioConnection(address=url.rstrip("/"), token=token)
+    info = _read_json_object(folder, _CONNECTION)
+    if info is None:
+        raise InvalidSettingError("--url", f"no Label Studio was started from {folder}", _UP)
+    own = load_studio_secrets(folder)
+    media = folder / str(info.get("media", CLIPS))
+    return LabelStudioConnection(address=str(info.get("address", "")), token=own.token, media=media)
+
+
+def _read_json_object(folder: Path, name: str) -> dict[str, object] | None:
+    try:
+        with OutputDirectory(folder).read(name) as file:
+            document = json.loads(file.read(1 << 20))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise UnreadableSourceError(
+            str(folder / name),
+            "it is no JSON object",
+            "Take it away and start Label Studio again with `unreel annotate up`",
+        )
+    return document
+
 
 DEADLINE_S = 600.0
 """Timeout in seconds; an import of 1000 tasks with annotations takes almost a minute on a busy machine."""
@@ -68,7 +263,18 @@ class LabelStudioClient:
         self.address = connection.address
         self.media = connection.media
         self._token, self._sleep = connection.token, sleep
-        self.server = _require_secure_address(connection.address, in_clear=in_clear)
+        try:
+            self.server = parse_server_url(connection.address)
+        except InvalidSettingError as error:
+            raise InvalidSettingError(
+                "--url", "must be a plain address", "Write https://HOST"
+            ) from error
+        if not self.server.keeps_secrets and not in_clear:
+            raise InvalidSettingError(
+                "--url",
+                f"the token would be sent to {self.server} in clear",
+                "Write https://, tunnel it to 127.0.0.1, or accept it with --in-clear",
+            )
         self._http = open_blocking_http_client(
             self.server, base_url=connection.address, timeout_s=DEADLINE_S
         )
@@ -95,9 +301,6 @@ class LabelStudioClient:
         """Send a GET request and return the response, whatever its status.
 
         The request is retried while the server is unreachable or reports a temporary error.
-
-        Raises:
-            MachineError: The server is still unreachable after all retries.
         """
         for wait_s in (*_WAITS_S, None):
             try:
@@ -124,9 +327,6 @@ class LabelStudioClient:
 
         It is sent again only after an expired token was renewed. After another failure the caller must
         check the state of the server before it sends the request again.
-
-        Raises:
-            MachineError: The server is unreachable or rejects the request.
         """
         return self._write("POST", path, body, parameters)
 
@@ -135,11 +335,7 @@ class LabelStudioClient:
         return self._write("PATCH", path, body, {})
 
     def delete(self, path: str) -> None:
-        """Send a DELETE request, retried only to renew an expired token; ignore a missing object.
-
-        Raises:
-            MachineError: The server is unreachable or rejects the request.
-        """
+        """Send a DELETE request, retried only to renew an expired token; ignore a missing object."""
         reply = self._send("DELETE", path, {}, None)
         if not reply.is_ok and reply.status != NOT_FOUND:
             raise build_studio_request_error(reply, f"DELETE {path}")
@@ -153,21 +349,17 @@ class LabelStudioClient:
     def _send(
         self, method: str, path: str, parameters: Mapping[str, object], body: object
     ) -> LabelStudioReply:
-        reply = self._carry(method, path, parameters, body)
-        if reply.status == 401 and self._is_refresh_token:  # noqa: PLR2004  its access ran out
-            self._authorisation = ""
-            reply = self._carry(method, path, parameters, body)
-        return reply
-
-    def _carry(
-        self, method: str, path: str, parameters: Mapping[str, object], body: object
-    ) -> LabelStudioReply:
-        headers = {"Authorization": self._authorise()}
         options: dict[str, Any] = {"params": dict(parameters)} if parameters else {}
         if body is not None:
             options["content"] = json.dumps(body).encode()
-            headers["Content-Type"] = "application/json"
-        return self._exchange(method, path, headers=headers, **options)
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        authorised = {**headers, "Authorization": self._authorise()}
+        reply = self._exchange(method, path, headers=authorised, **options)
+        if reply.status == 401 and self._is_refresh_token:  # noqa: PLR2004  its access ran out
+            self._authorisation = ""
+            authorised = {**headers, "Authorization": self._authorise()}
+            reply = self._exchange(method, path, headers=authorised, **options)
+        return reply
 
     def _exchange(self, method: str, path: str, **options: Any) -> LabelStudioReply:
         try:
@@ -206,7 +398,11 @@ class LabelStudioClient:
 def build_studio_request_error(reply: LabelStudioReply, what: str) -> MachineError:
     """Build the error for a request that Label Studio rejected, with the problem and a remedy."""
     summary = f"Label Studio answers {reply.status} to {what}"
-    detail = _format_error_detail(reply)
+    document = reply.document()
+    detail = ""
+    if isinstance(document, dict):
+        detail = document.get("validation_errors") or document.get("detail") or ""
+        detail = (detail if isinstance(detail, str) else json.dumps(detail))[:_SAID]
     problem = f"{summary} ({detail})" if detail else summary
     if reply.status in _REJECTED:
         remedy = "Give a token of an account that may make projects, of its Account & Settings page"
@@ -224,30 +420,6 @@ def build_studio_request_error(reply: LabelStudioReply, what: str) -> MachineErr
     else:
         remedy = f"unreel knows Label Studio 1.23; see whether this is one. {GO_ON}"
     return MachineError(problem, remedy)
-
-
-def _format_error_detail(reply: LabelStudioReply) -> str:
-    document = reply.document()
-    if not isinstance(document, dict):
-        return ""
-    detail = document.get("validation_errors") or document.get("detail") or ""
-    return json.dumps(detail)[:_SAID] if not isinstance(detail, str) else detail[:_SAID]
-
-
-def _require_secure_address(address: str, *, in_clear: bool) -> ServerAddress:
-    try:
-        server = parse_server_url(address)
-    except InvalidSettingError as error:
-        raise InvalidSettingError(
-            "--url", "this is no plain address", "Write https://HOST"
-        ) from error
-    if not server.keeps_secrets and not in_clear:
-        raise InvalidSettingError(
-            "--url",
-            f"the token would be sent to {server} in clear",
-            "Write https://, tunnel it to 127.0.0.1, or accept it with --in-clear",
-        )
-    return server
 
 
 PAGE = 500
@@ -273,54 +445,37 @@ def iter_studio_project_tasks(
         fields: Task fields to return in addition to `id`.
         numbers: Numbers of the tasks to return; None for all.
     """
+
+    def request_page(fields: Sequence[str], size: int) -> LabelStudioReply:
+        above = {"operator": "greater", "type": "Number", "value": last}
+        items: list[dict[str, Any]] = [{"filter": "filter:tasks:id", **above}]
+        if numbers is not None:
+            chosen = {"operator": "in_list", "type": "Number", "value": list(numbers)}
+            items.append({"filter": "filter:tasks:id", **chosen})
+        query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
+        return client.look(
+            _PATH,
+            project=project,
+            page_size=size,
+            page=1,
+            fields="all",
+            include=",".join(("id", *fields)),
+            query=json.dumps(query),
+        )
+
     last, size = 0, PAGE
     while True:
-        reply = _request_task_page(
-            client, project, fields=fields, numbers=numbers, last=last, size=size
-        )
+        reply = request_page(fields, size)
         if reply.body is None and size > 1:
             size = max(1, size // 8)
             continue
         if reply.body is None:
-            reply = _request_task_page(
-                client, project, fields=(), numbers=numbers, last=last, size=1
-            )
-        tasks = _parse_task_list(reply)
+            reply = request_page((), 1)
+        document = reply.document() if reply.is_ok else None
+        tasks = document.get("tasks") if isinstance(document, dict) else None
+        if not isinstance(tasks, list):
+            raise build_studio_request_error(reply, f"GET {_PATH}")
         yield from tasks
         if len(tasks) < size:
             return
         last = int(tasks[-1]["id"])
-
-
-def _request_task_page(
-    client: LabelStudioClient,
-    project: int,
-    *,
-    fields: Sequence[str],
-    numbers: Sequence[int] | None,
-    last: int,
-    size: int,
-) -> LabelStudioReply:
-    above = {"operator": "greater", "type": "Number", "value": last}
-    items = [{"filter": "filter:tasks:id", **above}]
-    if numbers is not None:
-        chosen = {"operator": "in_list", "type": "Number", "value": list(numbers)}
-        items.append({"filter": "filter:tasks:id", **chosen})
-    query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
-    return client.look(
-        _PATH,
-        project=project,
-        page_size=size,
-        page=1,
-        fields="all",
-        include=",".join(("id", *fields)),
-        query=json.dumps(query),
-    )
-
-
-def _parse_task_list(reply: LabelStudioReply) -> list[Mapping[str, Any]]:
-    document = reply.document() if reply.is_ok else None
-    tasks = document.get("tasks") if isinstance(document, dict) else None
-    if not isinstance(tasks, list):
-        raise build_studio_request_error(reply, f"GET {_PATH}")
-    return tasks

@@ -23,11 +23,11 @@ from unreel.annotation.campaign import (
     PrefillStudyArm,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.judgement_parser import parse_judgement
 from unreel.annotation.interfaces.label_studio_tasks import (
     TASK_KEY,
     Result,
     build_prefilled_results,
+    parse_judgement,
 )
 from unreel.annotation.judgements import (
     AnnotationRecord,
@@ -43,19 +43,17 @@ from unreel.annotation.studio.client import (
     build_studio_request_error,
     iter_studio_project_tasks,
 )
-from unreel.annotation.studio.project_state import (
+from unreel.annotation.studio.projects import (
     LISTED,
+    LabelStudioProject,
     ProjectAlteration,
     ProjectDifferences,
     PushedProjectState,
     build_pushed_project_state,
-    read_pushed_project_states,
-    restore_studio_project,
-)
-from unreel.annotation.studio.projects import (
-    LabelStudioProject,
     format_project_marker,
+    read_pushed_project_states,
     read_stored_projects,
+    restore_studio_project,
 )
 
 SEEN = "seen"
@@ -107,7 +105,6 @@ class ProjectPullContext:
         return build_prefilled_results(self.tasks[task], swapped=assignment.swapped)
 
     def origin(self, annotation: object) -> str:
-        """Return the origin id of an annotation: the project's marker and the annotation's number."""
         mark = format_project_marker(self.campaign.name, self.room.annotator, self.room.batch)
         return f"{mark}/{annotation}"
 
@@ -130,9 +127,6 @@ def pull_campaign_annotations(
         campaign: Name of the campaign.
         on_project: Callback for the counts after each project.
         everything: Whether to fetch known annotations too.
-
-    Raises:
-        MachineError: The server is unreachable or rejects a request.
     """
     known = ledger.campaign(campaign)
     tasks = {task.id: task for task in ledger.tasks(campaign)}
@@ -180,7 +174,7 @@ def pull_project_annotations(
         int(task["id"])
         for task in listed
         if versions.get(str(task["id"])) != _format_task_version(task)
-        or _has_unknown_annotation(task, context)
+        or any(context.origin(id_) not in context.kept for id_ in _parse_annotation_ids(task))
     ]
     quarantined, suspects = 0, list[int]()
     for first in range(0, len(changed), PAGE):
@@ -195,10 +189,22 @@ def pull_project_annotations(
         for task in page:
             look.see_task(task)
         records = [record for task in page for record in _iter_task_records(task, context, look)]
-        fresh = _select_new_tampered_records(ledger, records)
+        rejected = [
+            (record, record.outcome.reason)
+            for record in records
+            if isinstance(record.outcome, SubmissionQuarantine)
+        ]
+        tampered = [record for record, why in rejected if why is QuarantineReason.TAMPERED]
+        stored = ledger.known_keys([record.key for record in tampered]) if tampered else set()
+        fresh = [record for record in tampered if record.key not in stored]
         quarantined += len(fresh)
         suspects += [json.loads(record.raw)["id"] for record in fresh]
-        total = _store_records(ledger, records, total)
+        total = replace(
+            total,
+            seen=total.seen + len(records),
+            new=total.new + (ledger.append(records) if records else 0),
+            quarantined=total.quarantined + len(rejected),
+        )
     for annotation in suspects:  # already stored; deletion reopens the task
         client.delete(f"/api/annotations/{annotation}/")
     if look.is_altered:
@@ -242,36 +248,6 @@ def _format_task_version(task: Mapping[str, Any]) -> str:
 
 def _parse_annotation_ids(task: Mapping[str, Any]) -> list[str]:
     return [id_ for id_ in str(task.get("annotations_ids") or "").split(",") if id_]
-
-
-def _has_unknown_annotation(task: Mapping[str, Any], context: ProjectPullContext) -> bool:
-    return any(context.origin(id_) not in context.kept for id_ in _parse_annotation_ids(task))
-
-
-def _select_new_tampered_records(
-    ledger: Ledger, records: Sequence[AnnotationRecord]
-) -> list[AnnotationRecord]:
-    """Return the records that are not in the ledger yet and answer a changed screen or task."""
-    tampered = [
-        record
-        for record in records
-        if isinstance(record.outcome, SubmissionQuarantine)
-        and record.outcome.reason is QuarantineReason.TAMPERED
-    ]
-    known = ledger.known_keys([record.key for record in tampered]) if tampered else set()
-    return [record for record in tampered if record.key not in known]
-
-
-def _store_records(
-    ledger: Ledger, records: Sequence[AnnotationRecord], total: CampaignPullResult
-) -> CampaignPullResult:
-    n_quarantined = sum(isinstance(record.outcome, SubmissionQuarantine) for record in records)
-    return replace(
-        total,
-        seen=total.seen + len(records),
-        new=total.new + (ledger.append(records) if records else 0),
-        quarantined=total.quarantined + n_quarantined,
-    )
 
 
 def _iter_task_records(

@@ -18,9 +18,10 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from unreel.annotation.campaign import Annotator
-from unreel.annotation.studio.client import DEADLINE_S, LabelStudioClient
-from unreel.annotation.studio.settings import (
+from unreel.annotation.studio.client import (
     CLIPS,
+    DEADLINE_S,
+    LabelStudioClient,
     LabelStudioServerSettings,
     build_studio_database_url,
     build_studio_environment,
@@ -60,9 +61,6 @@ def create_studio_database(ledger: str) -> str:
     """Create Label Studio's database on the ledger's database server if missing; return its URL.
 
     Return "" if the ledger is a file.
-
-    Raises:
-        MachineError: The server is unreachable, or the user may not create databases.
     """
     if not (address := build_studio_database_url(ledger)):
         return ""
@@ -91,9 +89,6 @@ def start_label_studio(
     """Start a Label Studio server, yield it once it responds, and stop it when the context ends.
 
     `settings` contains the settings of the server; `tell` is called with its output.
-
-    Raises:
-        MachineError: The server exited, or did not start before the timeout.
     """
     server = LabelStudioServer(settings)
     try:
@@ -126,19 +121,11 @@ class LabelStudioServer(ManagedServer):
         )
 
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
-        """Wait until Label Studio responds; call `tell` with its output meanwhile.
-
-        Raises:
-            MachineError: The server exited, or did not start within `seconds`.
-        """
+        """Wait until Label Studio responds; call `tell` with its output meanwhile."""
         self.wait_until(lambda: self._ask("/health") == HTTPStatus.OK, tell, seconds=seconds)
 
     def require_own_token(self) -> None:
-        """Check that the server accepts the token in its state folder.
-
-        Raises:
-            MachineError: The server's database was created with another state folder.
-        """
+        """Check that the server accepts the token in its state folder."""
         token = load_studio_secrets(self._plan.folder).token
         if self._ask("/api/current-user/whoami", token) == HTTPStatus.UNAUTHORIZED:
             raise MachineError(
@@ -178,9 +165,6 @@ def create_annotator_accounts(
         client: Label Studio.
         annotators: Annotators who need an account.
         folder: State folder in which generated passwords are stored.
-
-    Raises:
-        MachineError: The server rejects an account.
     """
     ids, numbers = _read_account_ids(client), {}
     for annotator in annotators:
@@ -212,7 +196,6 @@ def read_account_passwords(folder: Path) -> Mapping[str, str]:
 
 
 def _read_account_ids(client: LabelStudioClient) -> dict[str, int]:
-    """Return the ids of all Label Studio accounts of the organisation, by lower-case login."""
     listed: Any = client.get("/api/users/")
     return {
         str(user["email"]).lower(): int(user["id"])

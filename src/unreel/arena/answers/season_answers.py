@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from pydantic import Field, ValidationError
@@ -20,12 +20,9 @@ from unreel.arena.answers.answer_table import (
     SAID_GENERATED,
     SAID_REAL,
     SILENT,
-    Floats,
     Indices,
     SeasonAnswerTable,
     SeasonClips,
-    _compute_new_indices,
-    _filter_season_clips,
 )
 from unreel.arena.season.clip_set import (
     open_season_clip_facts_table,
@@ -45,27 +42,37 @@ from unreel.core.verdict import LocateVerdict, RealityVerdict, TraceVerdict, Ver
 from unreel.engine.clip_facts import StoredClipFacts
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import build_clip_access_settings
-from unreel.evaluation.run_job import NEVER_PUT, EvalRun, open_run
+from unreel.evaluation.run_job import NOT_SENT, open_run
 from unreel.evaluation.scoring import iter_questions_with_answers, parse_stored_answer
 from unreel.evaluation.stored_recipe import find_run_recipe
 from unreel.recipes.validation import RecipeSection, Text
 
-if TYPE_CHECKING:
-    from unreel.stats.row_sample import BoolArray
-
 
 def exclude_creators(answers: SeasonAnswerTable, creators: Collection[str]) -> SeasonAnswerTable:
     """Return the answer table without the clips of these creators; all other answers stay the same."""
-    mask = np.array([name not in creators for name in answers.clips.creators], dtype=np.bool_)
-    clips: BoolArray = np.ones(len(answers.clips.names), dtype=np.bool_)
-    generated = answers.clips.creator != NOBODY
-    clips[generated] = mask[answers.clips.creator[generated]]
-    rows = clips[answers.clip]
+    table = answers.clips
+    is_kept = np.array([name not in creators for name in table.creators], dtype=np.bool_)
+    mask = np.ones(len(table.names), dtype=np.bool_)
+    generated = table.creator != NOBODY
+    mask[generated] = is_kept[table.creator[generated]]
+    rows = mask[answers.clip]
+    # The index of each element after the others are removed; NOBODY is the last index.
+    creator_index = np.append(np.cumsum(is_kept) - 1, NOBODY).astype(np.int32)
+    clip_index = (np.cumsum(mask) - 1).astype(np.int32)
+    clips = replace(
+        table,
+        names=tuple(name for name, keep in zip(table.names, mask, strict=True) if keep),
+        creators=tuple(name for name, keep in zip(table.creators, is_kept, strict=True) if keep),
+        creator=creator_index[table.creator[mask]],
+        scene=table.scene[mask],
+        control=table.control[mask],
+        nuisance=table.nuisance[mask],
+    )
     return replace(
         answers,
-        clips=_filter_season_clips(answers.clips, clips, mask),
+        clips=clips,
         reviewer=answers.reviewer[rows],
-        clip=_compute_new_indices(clips)[answers.clip[rows]],
+        clip=clip_index[answers.clip[rows]],
         said=answers.said[rows],
     )
 
@@ -78,9 +85,6 @@ def read_season_clips(folder: SeasonFolder, *, retired: bool = False) -> SeasonC
     """Read the clips of the season in `folder`, sorted by name.
 
     Clips of removed creators are included only if `retired` is true.
-
-    Raises:
-        UnreelError: The season has not been run.
     """
     current = read_current_clip_names(folder, folder.require_played())
     benchmark, controls = open_season_clip_set(folder), read_clip_controls(folder)
@@ -93,6 +97,14 @@ def read_season_clips(folder: SeasonFolder, *, retired: bool = False) -> SeasonC
     changed = [controls.get(entry.name, "") for entry in entries]
     scenes = [entry.group or entry.name for entry in entries]
     names = [tuple(sorted({*column} - {""})) for column in (creators, scenes, changed)]
+    nuisances = []
+    for _, clip in pairs:
+        if isinstance(clip, Failure):
+            nuisances.append([math.nan] * len(NUISANCES))
+        else:
+            seconds = max(float(clip.facts.video.duration_s), 0.001)
+            pixels = math.prod(clip.size)
+            nuisances.append([math.log(seconds), math.log(pixels), float(bool(clip.facts.audio))])
     return SeasonClips(
         names=tuple(entry.name for entry in entries),
         creators=names[0],
@@ -102,7 +114,7 @@ def read_season_clips(folder: SeasonFolder, *, retired: bool = False) -> SeasonC
         control=find_name_indices(names[2], changed),
         controls=names[2],
         nuisances=NUISANCES,
-        nuisance=_build_nuisance_table([clip for _, clip in pairs]),
+        nuisance=np.array(nuisances, dtype=np.float64).reshape(len(pairs), len(NUISANCES)),
     )
 
 
@@ -112,31 +124,7 @@ def find_name_indices(names: Sequence[str], values: Sequence[str]) -> Indices:
     return np.array([index.get(name, NOBODY) for name in values], dtype=np.int32)
 
 
-def _build_nuisance_table(clips: list[Clip | Failure]) -> Floats:
-    rows = [
-        [math.nan] * len(NUISANCES) if isinstance(c, Failure) else _compute_nuisance_values(c)
-        for c in clips
-    ]
-    return np.array(rows, dtype=np.float64).reshape(len(clips), len(NUISANCES))
-
-
-def _compute_nuisance_values(clip: Clip) -> list[float]:
-    width, height = clip.size
-    seconds = max(float(clip.facts.video.duration_s), 0.001)
-    return [math.log(seconds), math.log(width * height), float(bool(clip.facts.audio))]
-
-
 _SAID = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
-
-
-class SeasonAnswer(NamedTuple):
-    """One stored answer of a reviewer: the question, the stored row, and the parsed verdict."""
-
-    planned: PlannedQuestion[Clip]
-    row: Mapping[str, Any]
-    """Row of the answers table."""
-    read: Verdict | Failure
-    """Parsed verdict, or the reason why there is none."""
 
 
 def open_season_folder(path: Path | str | SeasonFolder) -> SeasonFolder:
@@ -156,9 +144,6 @@ def read_season_answers(
     Removed reviewers are included. Clips of removed creators are included only with a `clips` that
     contains them (see `read_season_clips`), because later reviewers were not asked about them. With
     `people`, voters of the season are reviewers too: see `arena.answers.human_votes`.
-
-    Raises:
-        UnreelError: There are no answers, the condition is unknown, or the answers are about pairs.
     """
     folder = open_season_folder(path)
     entrants, settings = folder.require_played(), read_environment_settings()
@@ -196,25 +181,14 @@ def read_season_answers(
 
 def read_reviewer_answers(
     folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: EnvironmentSettings
-) -> Iterator[SeasonAnswer]:
-    """Yield the stored answers of a reviewer under one condition; questions never sent are skipped."""
-    run = _open_reviewer_run(folder, reviewer, condition, settings)
-    if run is None:
-        return
-    for planned, row in iter_questions_with_answers(run):
-        if isinstance(planned, PlannedQuestion) and row and row["failure_reason"] not in NEVER_PUT:
-            yield SeasonAnswer(
-                planned, row, parse_stored_answer(planned, row, mode=run.recipe.reviewer.parser)
-            )
+) -> Iterator[tuple[PlannedQuestion[Clip], Mapping[str, Any], Verdict | Failure]]:
+    """Yield each question of a reviewer under one condition with its stored row and verdict.
 
-
-def _open_reviewer_run(
-    folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: EnvironmentSettings
-) -> EvalRun | None:
-    """Open a reviewer's run, limited to one condition; `None` if it was never asked under that."""
+    Questions that were never sent are skipped.
+    """
     location = folder.run(reviewer.folder)
     if find_run_recipe(location) is None:
-        return None
+        return
     run = open_run(
         location,
         build_clip_access_settings(settings),
@@ -224,8 +198,13 @@ def _open_reviewer_run(
     )
     stored = reviewer.conditions.get(condition)
     sections = tuple(s for s in run.recipe.condition if str(s.as_condition()) == stored)
-    recipe = run.recipe.model_copy(update={"condition": sections})
-    return replace(run, recipe=recipe) if sections else None
+    if not sections:
+        return
+    run = replace(run, recipe=run.recipe.model_copy(update={"condition": sections}))
+    for planned, row in iter_questions_with_answers(run):
+        if isinstance(planned, PlannedQuestion) and row and row["failure_reason"] not in NOT_SENT:
+            verdict = parse_stored_answer(planned, row, mode=run.recipe.reviewer.parser)
+            yield planned, row, verdict
 
 
 def encode_answer_label(read: Verdict | Failure) -> int:
@@ -294,11 +273,7 @@ def write_season_votes(folder: "SeasonFolder", source: str, votes: Sequence[Huma
 
 
 def read_season_votes(folder: "SeasonFolder") -> tuple[str, tuple[HumanClipVote, ...]]:
-    """Return the source of a season's human votes, and the votes; both are empty if none are stored.
-
-    Raises:
-        UnreadableSourceError: The file of votes is damaged.
-    """
+    """Return the source of a season's human votes, and the votes; both are empty if none are stored."""
     try:
         stored = StoredSeasonVotes.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
     except FileNotFoundError:
@@ -311,59 +286,46 @@ def read_season_votes(folder: "SeasonFolder") -> tuple[str, tuple[HumanClipVote,
 
 
 def add_human_reviewers(
-    play: SeasonAnswerTable, ballots: Iterable[HumanClipVote]
+    table: SeasonAnswerTable, votes: Iterable[HumanClipVote]
 ) -> SeasonAnswerTable:
-    """Return the answer table `play` with each person, and the majority of people, added as reviewers.
+    """Return the answer table with each person, and the majority of people, added as reviewers.
 
     Only the majority is ranked: if each person were ranked too, people would count twice in the
     rate at which a creator is detected. Votes about clips outside the table are ignored. Of several
     votes of a person on a clip, the first counts.
     """
-    index = {name: at for at, name in enumerate(play.clips.names)}
-    answers: dict[str, dict[int, int]] = {}
-    for ballot in ballots:
-        if ballot.clip in index:
-            votes = answers.setdefault(f"{PERSON}{ballot.voter}", {})
-            votes.setdefault(index[ballot.clip], _SAID[ballot.label])
-    if not answers:
-        return play
-    answers[MAJORITY] = _compute_majority_votes(answers.values())
-    duplicates = answers.keys() & set(play.reviewers)
+    index = {name: at for at, name in enumerate(table.clips.names)}
+    people: dict[str, dict[int, int]] = {}
+    for vote in votes:
+        if vote.clip in index:
+            answers = people.setdefault(f"{PERSON}{vote.voter}", {})
+            answers.setdefault(index[vote.clip], _SAID[vote.label])
+    if not people:
+        return table
+    margin: Counter[int] = Counter()
+    for answers in people.values():
+        for clip, label in answers.items():
+            margin[clip] += 1 if label == SAID_GENERATED else -1
+    people[MAJORITY] = {
+        clip: SILENT if not n else SAID_GENERATED if n > 0 else SAID_REAL
+        for clip, n in margin.items()
+    }
+    duplicates = people.keys() & set(table.reviewers)
     if duplicates:
         raise InvalidValueError(
             f"a reviewer of the season is called {min(duplicates)!a}. Give it another title"
         )
-    return _append_human_answers(play, answers)
-
-
-def _compute_majority_votes(people: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    """Return the majority vote of people on each clip, by clip index; `SILENT` for a tie."""
-    tally: dict[int, Counter[int]] = {}
-    for answers in people:
-        for clip, says in answers.items():
-            tally.setdefault(clip, Counter())[says] += 1
-    majority = {}
-    for clip, votes in tally.items():
-        real, generated = votes[SAID_REAL], votes[SAID_GENERATED]
-        louder = SAID_GENERATED if generated > real else SAID_REAL
-        majority[clip] = SILENT if real == generated else louder
-    return majority
-
-
-def _append_human_answers(
-    answers: SeasonAnswerTable, people: Mapping[str, Mapping[int, int]]
-) -> SeasonAnswerTable:
-    reviewers = tuple(sorted({*answers.reviewers, *people}))
+    reviewers = tuple(sorted({*table.reviewers, *people}))
     at = {name: number for number, name in enumerate(reviewers)}
-    moved = np.array([at[name] for name in answers.reviewers], dtype=np.int32)
-    new = [(at[name], clip, says) for name, row in people.items() for clip, says in row.items()]
-    who, clips, says = (np.array(column) for column in zip(*new, strict=True))
+    moved = np.array([at[name] for name in table.reviewers], dtype=np.int32)
+    rows = [(at[name], clip, code) for name, row in people.items() for clip, code in row.items()]
+    reviewer, clips, said = (np.array(column) for column in zip(*rows, strict=True))
     return SeasonAnswerTable(
-        clips=answers.clips,
-        condition=answers.condition,
+        clips=table.clips,
+        condition=table.condition,
         reviewers=reviewers,
-        floors=answers.floors | (people.keys() - {MAJORITY}),
-        reviewer=np.concatenate([moved[answers.reviewer], who]).astype(np.int32),
-        clip=np.concatenate([answers.clip, clips]).astype(np.int32),
-        said=np.concatenate([answers.said, says]).astype(np.int8),
+        floors=table.floors | (people.keys() - {MAJORITY}),
+        reviewer=np.concatenate([moved[table.reviewer], reviewer]).astype(np.int32),
+        clip=np.concatenate([table.clip, clips]).astype(np.int32),
+        said=np.concatenate([table.said, said]).astype(np.int8),
     )

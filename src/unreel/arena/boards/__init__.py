@@ -1,9 +1,8 @@
 """The two leaderboards, ablations and comparisons of a season.
 
 Where to look:
-    `ranking.py`: both leaderboards, with rates and confidence intervals.
-    `entrant_comparison.py`: differences between every two entrants.
-    `leaderboard_metrics.py`: names and descriptions of the metrics, and the rows of the leaderboards.
+    `ranking.py`: both leaderboards from a season's folder, with rates and confidence intervals.
+    `leaderboard_metrics.py`: metrics and rows of the leaderboards, and differences between every two entrants.
     `ablations.py`: effects of one changed setting, and bias of reviewers towards real.
     `preference_ranking.py`: ranking by answers about pairs.
 """

@@ -20,12 +20,11 @@ from unreel.arena.answers.answer_table import (
     Grid,
     Mask,
     SeasonAnswerTable,
-    SeasonClips,
     build_answer_grid,
     get_generated_clip_mask,
     get_real_clip_mask,
 )
-from unreel.arena.boards.entrant_comparison import (
+from unreel.arena.boards.leaderboard_metrics import (
     apply_holm_correction,
     estimate_by_scene_jackknife,
     estimate_percentage_by_jackknife,
@@ -56,52 +55,45 @@ class ReviewerBias:
 
 def measure_reviewer_biases(answers: SeasonAnswerTable) -> tuple[ReviewerBias, ...]:
     """Return the bias towards "real" of every reviewer, including baselines; controls are excluded."""
-    grid = build_answer_grid(answers)
     generated, filmed = get_generated_clip_mask(answers.clips), get_real_clip_mask(answers.clips)
     biases = []
-    for name, line in zip(answers.reviewers, grid, strict=True):
+    for name, line in zip(answers.reviewers, build_answer_grid(answers), strict=True):
         read = (line >= 0) & (generated | filmed)
         says_real = line[read] == SAID_REAL
-        sides = generated[read], filmed[read]
-        columns = [column.astype(np.float64) for s in sides for column in (says_real & s, s)]
+        classes = generated[read], filmed[read]
+        columns = [column.astype(np.float64) for c in classes for column in (says_real & c, c)]
         sums = sum_by_scene(answers.clips.scene[read].astype(np.int64), *columns)
         n = int(read.sum())
+        sensitivity, _ = estimate_by_scene_jackknife(
+            lambda rows: np.subtract(*_compute_normal_quantiles(rows)), sums, n=n
+        )
+        criterion, _ = estimate_by_scene_jackknife(
+            lambda rows: np.add(*_compute_normal_quantiles(rows)) / 2, sums, n=n
+        )
+        said_real = estimate_percentage_by_jackknife(
+            lambda rows: PERCENT * (rows[:, 0] / rows[:, 1] + rows[:, 2] / rows[:, 3]) / 2,
+            sums,
+            n=n,
+        )
         biases.append(
             ReviewerBias(
                 condition=answers.condition,
                 reviewer=name,
-                said_real=estimate_percentage_by_jackknife(_compute_balanced_real_rate, sums, n=n),
-                sensitivity=estimate_by_scene_jackknife(_compute_sensitivity, sums, n=n).value,
-                criterion=estimate_by_scene_jackknife(_compute_response_criterion, sums, n=n).value,
+                said_real=said_real,
+                sensitivity=sensitivity,
+                criterion=criterion,
             )
         )
     return tuple(biases)
 
 
-def _compute_balanced_real_rate(sums: Array) -> Array:
-    proportions: Array = PERCENT * (sums[:, 0] / sums[:, 1] + sums[:, 2] / sums[:, 3]) / 2
-    return proportions
-
-
-def _compute_sensitivity(sums: Array) -> Array:
-    missed, passed = _compute_normal_quantiles(sums)
-    return passed - missed
-
-
-def _compute_response_criterion(sums: Array) -> Array:
-    missed, passed = _compute_normal_quantiles(sums)
-    middle: Array = (missed + passed) / 2
-    return middle
-
-
 def _compute_normal_quantiles(sums: Array) -> tuple[Array, Array]:
-    """Compute the normal quantiles of the rates at which generated and real clips are called real."""
+    """Compute the normal quantiles of the rates at which real and generated clips are called real."""
     from scipy.special import ndtri
 
     totals = np.where(sums[:, 1::2] > 0, sums[:, 1::2], np.nan)
-    proportions = (sums[:, 0::2] + _HALF) / (totals + 2 * _HALF)
-    missed, passed = ndtri(proportions).T
-    return missed, passed
+    missed, passed = ndtri((sums[:, 0::2] + _HALF) / (totals + 2 * _HALF)).T
+    return passed, missed
 
 
 EVERYBODY = "all reviewers"
@@ -111,8 +103,6 @@ BALANCED = "balanced"
 CAUGHT = "caught"
 ALARMS = "said generated"
 AS_FILMED = "as filmed"
-_Told = tuple[str, str, str, str]
-"""Setting that differs, its first and its second value, and the metric."""
 Knobs = Mapping[str, Mapping[str, str]]
 """Settings of each condition, by the condition's title."""
 
@@ -148,9 +138,13 @@ def measure_ablation_effects(
     """
     effects: list[AblationEffect] = []
     for before, after in combinations(answer_tables, 2):
-        knob = _find_changed_setting(before.condition, after.condition, knobs)
-        if knob:
-            effects += _iter_effects_between_tables(after, before, knob)
+        differing = ["condition"]
+        if knobs is not None:
+            first, second = knobs[before.condition], knobs[after.condition]
+            keys = sorted({*first, *second})
+            differing = [key for key in keys if first.get(key) != second.get(key)]
+        if len(differing) == 1:
+            effects += _iter_effects_between_tables(after, before, differing[0])
     for answers in answer_tables:
         effects += _iter_effects_within_table(answers)
     return correct_effect_p_values(effects)
@@ -173,14 +167,6 @@ def correct_effect_p_values(effects: Sequence[AblationEffect]) -> tuple[Ablation
     return tuple(replace(a, p_corrected=p) for a, p in zip(effects, corrected, strict=True))
 
 
-def _find_changed_setting(before: str, after: str, knobs: Knobs | None) -> str:
-    if knobs is None:
-        return "condition"
-    first, second = knobs[before], knobs[after]
-    differing = [key for key in sorted({*first, *second}) if first.get(key) != second.get(key)]
-    return differing[0] if len(differing) == 1 else ""
-
-
 def _iter_effects_between_tables(
     first: SeasonAnswerTable, second: SeasonAnswerTable, knob: str
 ) -> Iterator[AblationEffect]:
@@ -190,49 +176,27 @@ def _iter_effects_between_tables(
     mask = (get_generated_clip_mask(first.clips) | get_real_clip_mask(first.clips))[left]
     left, right = left[mask], right[mask]
     names = [name for name in first.reviewers if name in second.reviewers]
-    pairs = _PairedReviewerScores(
-        told=(knob, first.condition, second.condition, BALANCED),
-        first=_build_correctness_grid(first, names)[:, left],
-        second=_build_correctness_grid(second, names)[:, right],
+    is_generated = get_generated_clip_mask(first.clips)[left]
+    grids = []
+    for answers, columns in ((first, left), (second, right)):
+        grid = build_answer_grid(answers)[[answers.reviewers.index(name) for name in names]]
+        is_right = (grid == SAID_GENERATED) == get_generated_clip_mask(answers.clips)[np.newaxis]
+        # 1 right, 0 wrong, negative codes for missing or unreadable answers
+        grids.append(np.where(grid < 0, grid, is_right).astype(np.int8)[:, columns])
+    yield from _iter_paired_effects(
+        (knob, first.condition, second.condition, BALANCED),
+        (grids[0], grids[1]),
         scene=first.clips.scene[left].astype(np.int64),
-        side=get_generated_clip_mask(first.clips)[left].astype(np.int64),
+        classes=[is_generated == half for half in (False, True)],
+        names=names,
+        floors=first.floors | second.floors,
     )
-    return pairs.ablations(names, first.floors | second.floors)
-
-
-def _build_correctness_grid(answers: SeasonAnswerTable, names: Sequence[str]) -> Grid:
-    """Return reviewers `names` by clips: 1 right, 0 wrong, negative codes if missing or unreadable."""
-    grid = build_answer_grid(answers)[[answers.reviewers.index(name) for name in names]]
-    right = (grid == SAID_GENERATED) == get_generated_clip_mask(answers.clips)[np.newaxis]
-    return np.where(grid < 0, grid, right).astype(np.int8)
 
 
 def _iter_effects_within_table(answers: SeasonAnswerTable) -> Iterator[AblationEffect]:
-    grid = build_answer_grid(answers)
-    for labels, first, second in _iter_scene_comparisons(answers.clips):
-        left, right = (
-            _map_scenes_to_clips(answers.clips, first),
-            _map_scenes_to_clips(answers.clips, second),
-        )
-        scenes = sorted(left.keys() & right.keys())
-        pairs = _PairedReviewerScores(
-            told=labels,
-            first=grid[:, [left[scene] for scene in scenes]],
-            second=grid[:, [right[scene] for scene in scenes]],
-            scene=np.array(scenes, dtype=np.int64),
-            side=np.zeros(len(scenes), dtype=np.int64),
-        )
-        yield from pairs.ablations(answers.reviewers, answers.floors)
-
-
-def _map_scenes_to_clips(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
-    """Return, for each scene index, the index of its clip in the mask `chosen`; the first of several."""
-    clips = np.flatnonzero(chosen)[::-1]
-    return dict(zip(lineup.scene[clips].tolist(), clips.tolist(), strict=True))
-
-
-def _iter_scene_comparisons(clips: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
-    """Yield described clip masks to compare: a creator in two settings, or a control and real clips."""
+    """Yield the effects of clips to compare: a creator in two settings, or a control and the real clips."""
+    clips, grid = answers.clips, build_answer_grid(answers)
+    comparisons: list[tuple[tuple[str, str, str, str], Mask, Mask]] = []
     by_creator: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for number, name in enumerate(clips.creators):
         creator, _, setting = name.rpartition("/")
@@ -241,60 +205,72 @@ def _iter_scene_comparisons(clips: SeasonClips) -> Iterator[tuple[_Told, Mask, M
     for settings in by_creator.values():
         for (before, i), (after, j) in combinations(settings, 2):
             labels = (SETTING, after, before, CAUGHT)
-            yield labels, clips.creator == j, clips.creator == i
+            comparisons.append((labels, clips.creator == j, clips.creator == i))
     for number, name in enumerate(clips.controls):
         labels = (DEGRADATION, name, AS_FILMED, ALARMS)
-        yield labels, clips.control == number, get_real_clip_mask(clips)
+        comparisons.append((labels, clips.control == number, get_real_clip_mask(clips)))
+
+    for labels, first, second in comparisons:
+        maps = []
+        for chosen in (first, second):
+            at = np.flatnonzero(chosen)[::-1]  # the first of several clips of a scene is taken
+            maps.append(dict(zip(clips.scene[at].tolist(), at.tolist(), strict=True)))
+        left, right = maps
+        scenes = sorted(left.keys() & right.keys())
+        yield from _iter_paired_effects(
+            labels,
+            (grid[:, [left[s] for s in scenes]], grid[:, [right[s] for s in scenes]]),
+            scene=np.array(scenes, dtype=np.int64),
+            classes=[np.ones(len(scenes), dtype=np.bool_)],
+            names=answers.reviewers,
+            floors=answers.floors,
+        )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _PairedReviewerScores:
-    """Reviewer scores of answer pairs: 1, 0, or negative codes of `SeasonAnswerTable.said`, `UNASKED`."""
+def _iter_paired_effects(
+    labels: tuple[str, str, str, str],
+    grids: tuple[Grid, Grid],
+    *,
+    scene: IntArray,
+    classes: Sequence[Mask],
+    names: Sequence[str],
+    floors: Collection[str],
+) -> Iterator[AblationEffect]:
+    """Yield the effect for all reviewers without baselines, then for each of `names`.
 
-    told: _Told
-    first: Grid
-    second: Grid
-    scene: IntArray
-    side: IntArray
-    """Clip class of each pair: 1 generated, 0 real; always 0 if the metric is not balanced."""
+    Args:
+        labels: Setting that differs, its first and its second value, and the metric.
+        grids: Scores of the first and of the second answers, reviewers by pairs: 1, 0 or negative codes.
+        scene: Scene of each pair.
+        classes: Masks of the pairs whose means are averaged.
+        names: Reviewers, the rows of `grids`.
+        floors: Baselines.
+    """
+    setting, first, second, metric = labels
 
-    def ablations(self, names: Sequence[str], floors: Collection[str]) -> Iterator[AblationEffect]:
-        yield self._of(EVERYBODY, [n for n, name in enumerate(names) if name not in floors])
-        for number, name in enumerate(names):
-            yield self._of(name, [number])
+    def compute_mean_difference(sums: Array) -> Array:
+        halves = np.split(sums, len(classes), axis=1)
+        gaps: Array = np.mean([(h[:, 0] - h[:, 1]) / h[:, 2] for h in halves], axis=0)
+        return PERCENT * gaps
 
-    def _of(self, name: str, lines: list[int]) -> AblationEffect:
-        left, right = self.first[lines], self.second[lines]
+    everybody = [n for n, name in enumerate(names) if name not in floors]
+    for name, lines in ((EVERYBODY, everybody), *((name, [n]) for n, name in enumerate(names))):
+        left, right = (grid[lines] for grid in grids)
         asked, read = (left != UNASKED) & (right != UNASKED), (left >= 0) & (right >= 0)
         _, at = np.nonzero(read)
-        n_sides = 2 if self.told[3] == BALANCED else 1
-        halves = [self.side[at] == half for half in range(n_sides)]
-        scores = (left[read], right[read], np.ones(len(at)))
-        columns = [score * half for half in halves for score in scores]
-        sums = sum_by_scene(self.scene[at], *columns)
-        result = estimate_by_scene_jackknife(
-            _compute_mean_difference, sums, n=len(at), reach=PERCENT
+        scores = (left[read].astype(float), right[read].astype(float), np.ones(len(at)))
+        columns = [score * mask[at] for mask in classes for score in scores]
+        difference, p = estimate_by_scene_jackknife(
+            compute_mean_difference, sum_by_scene(scene[at], *columns), n=len(at), reach=PERCENT
         )
-        knob, first, second, metric = self.told
-        return AblationEffect(
-            knob=knob,
+        yield AblationEffect(
+            knob=setting,
             first=first,
             second=second,
             reviewer=name,
             figure=metric,
-            difference=result.value,
-            p=result.p,
+            difference=difference,
+            p=p,
             n_pairs=len(at),
             n_left_out=int(asked.sum()) - len(at),
         )
-
-
-def _compute_mean_difference(sums: Array) -> Array:
-    """Compute the mean score of the first answers minus that of the second, in percentage points.
-
-    `sums` has three columns (first sum, second sum, count) for each clip class; the differences are
-    averaged over the classes.
-    """
-    halves = np.split(sums, sums.shape[1] // 3, axis=1)
-    gaps: Array = np.mean([(h[:, 0] - h[:, 1]) / h[:, 2] for h in halves], axis=0)
-    return PERCENT * gaps

@@ -17,13 +17,15 @@ from unreel.arena.answers.answer_table import (
     get_real_clip_mask,
 )
 from unreel.arena.boards.ablations import EVERYBODY, AblationEffect, correct_effect_p_values
-from unreel.arena.boards.entrant_comparison import (
+from unreel.arena.boards.leaderboard_metrics import (
+    REAL_CLIPS,
+    LeaderboardRow,
     estimate_by_scene_jackknife,
     find_leading_entrants,
+    is_above_chance,
     rank_means,
     sum_by_scene,
 )
-from unreel.arena.boards.leaderboard_metrics import REAL_CLIPS, LeaderboardRow, is_above_chance
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured
 from unreel.protocols.paper_formulas import PERCENT
@@ -80,20 +82,38 @@ def rank_entrants_by_pair_answers(answers: PairAnswerTable, *, seed: int) -> Pre
     Reviewers are ranked by the fraction of pairs with a real clip in which they find it. Confidence
     intervals resample scenes.
     """
-    strengths = bradley_terry(_build_clip_battles(answers), seed=seed)
-    names = [*answers.creators, REAL_CLIPS]
+    read = answers.took != SILENT
+    names = (*answers.creators, REAL_CLIPS)  # NOBODY is the last index
+    outcomes = {TOOK_FIRST: BattleOutcome.FIRST, TOOK_SECOND: BattleOutcome.SECOND}
+    columns = (answers.first, answers.second, answers.took, answers.scene)
+    battles = [
+        ClipBattle(names[first], names[second], outcomes[took], answers.scenes[scene])
+        for first, second, took, scene in zip(*(c[read].tolist() for c in columns), strict=True)
+    ]
+    strengths = bradley_terry(battles, seed=seed)
+
+    def select_wins(creator: int) -> _Rows:
+        """Return the pairs with a clip of the creator, and whether its clip was taken for real."""
+        is_first = answers.first == creator
+        won = np.where(is_first, answers.took == TOOK_FIRST, answers.took == TOOK_SECOND)
+        return read & (is_first | (answers.second == creator)), won
+
+    has_real, found_real = select_wins(NOBODY)
+    wins = {name: select_wins(i) for i, name in enumerate(answers.creators)}
+    hits = {
+        name: (has_real & (answers.reviewer == i), found_real)
+        for i, name in enumerate(answers.reviewers)
+    }
     creators = [
         LeaderboardRow(
             name=name,
             kind="control" if name == REAL_CLIPS else "creator",
             figures={
                 "strength": strengths[name],
-                "taken-for-real": _estimate_percentage(
-                    answers, *_select_creator_wins(answers, i), seed=seed
-                ),
+                "taken-for-real": _estimate_percentage(answers, *rows, seed=seed),
             },
         )
-        for i, name in zip([*range(len(answers.creators)), NOBODY], names, strict=True)
+        for name, rows in {**wins, REAL_CLIPS: (has_real, found_real)}.items()
         if name in strengths
     ]
     reviewers = [
@@ -101,10 +121,10 @@ def rank_entrants_by_pair_answers(answers: PairAnswerTable, *, seed: int) -> Pre
             name=name,
             kind="reviewer",
             figures={
-                "pair-accuracy": _estimate_percentage(
-                    answers, *_select_reviewer_hits(answers, i), seed=seed
+                "pair-accuracy": _estimate_percentage(answers, *hits[name], seed=seed),
+                "took-first": _estimate_percentage(
+                    answers, read & (answers.reviewer == i), answers.took == TOOK_FIRST, seed=seed
                 ),
-                "took-first": _estimate_first_position_rate(answers, i, seed=seed),
             },
         )
         for i, name in enumerate(answers.reviewers)
@@ -112,25 +132,10 @@ def rank_entrants_by_pair_answers(answers: PairAnswerTable, *, seed: int) -> Pre
     return PreferenceRates(
         condition=answers.condition,
         creators=_rank_leaderboard_rows(
-            creators,
-            "strength",
-            _resample_win_rates(
-                answers,
-                {name: _select_creator_wins(answers, i) for i, name in enumerate(answers.creators)},
-                seed=seed,
-            ),
+            creators, "strength", _resample_win_rates(answers, wins, seed=seed)
         ),
         reviewers=_rank_leaderboard_rows(
-            reviewers,
-            "pair-accuracy",
-            _resample_win_rates(
-                answers,
-                {
-                    name: _select_reviewer_hits(answers, i)
-                    for i, name in enumerate(answers.reviewers)
-                },
-                seed=seed,
-            ),
+            reviewers, "pair-accuracy", _resample_win_rates(answers, hits, seed=seed)
         ),
     )
 
@@ -156,41 +161,6 @@ def _resample_win_rates(
         with np.errstate(divide="ignore", invalid="ignore"):
             proportions[name] = (weights @ wins) / (weights @ pairs)
     return proportions
-
-
-def _build_clip_battles(answers: PairAnswerTable) -> list[ClipBattle]:
-    names = (*answers.creators, REAL_CLIPS)  # NOBODY is the last index
-    outcomes = {TOOK_FIRST: BattleOutcome.FIRST, TOOK_SECOND: BattleOutcome.SECOND}
-    columns = (answers.first, answers.second, answers.took, answers.scene)
-    return [
-        ClipBattle(names[first], names[second], outcomes[took], answers.scenes[scene])
-        for first, second, took, scene in zip(*(c.tolist() for c in columns), strict=True)
-        if took != SILENT
-    ]
-
-
-def _select_creator_wins(answers: PairAnswerTable, index: int) -> _Rows:
-    read = answers.took != SILENT
-    mask = read & ((answers.first == index) | (answers.second == index))
-    return mask, np.where(
-        answers.first == index, answers.took == TOOK_FIRST, answers.took == TOOK_SECOND
-    )
-
-
-def _select_reviewer_hits(answers: PairAnswerTable, reviewer: int) -> _Rows:
-    read = (answers.took != SILENT) & (answers.reviewer == reviewer)
-    mask = read & ((answers.first == NOBODY) | (answers.second == NOBODY))
-    return mask, np.where(
-        answers.first == NOBODY, answers.took == TOOK_FIRST, answers.took == TOOK_SECOND
-    )
-
-
-def _estimate_first_position_rate(
-    answers: PairAnswerTable, reviewer: int, *, seed: int
-) -> Measured:
-    """Compute the percentage of pairs in which the reviewer takes the first clip for real."""
-    mask = (answers.took != SILENT) & (answers.reviewer == reviewer)
-    return _estimate_percentage(answers, mask, answers.took == TOOK_FIRST, seed=seed)
 
 
 def _estimate_percentage(
@@ -256,15 +226,40 @@ def compare_pairs_with_single_clips(
     both cases.
     """
     names = [name for name in pairs.reviewers if name in single_answers.reviewers]
-    effects: list[AblationEffect] = []
     scores = {
         name: (_compute_pair_scores(pairs, name), _compute_single_clip_scores(single_answers, name))
         for name in names
     }
     ranked = [name for name in names if name not in single_answers.floors]
+    effects: list[AblationEffect] = []
     for title, chosen in ((EVERYBODY, ranked), *((name, [name]) for name in names)):
+        rows = [
+            (cell[1], paired[cell], single[cell])
+            for paired, single in (scores[name] for name in chosen)
+            for cell in paired
+            if cell in single
+        ]
+        n_skipped = sum(len(scores[name][0].keys() ^ scores[name][1].keys()) for name in chosen)
+        _, scene = np.unique([row[0] for row in rows], return_inverse=True)
+        columns = [np.array([row[at] for row in rows], dtype=np.float64) for at in (1, 2)]
+        difference, p = estimate_by_scene_jackknife(
+            lambda sums: PERCENT * (sums[:, 0] - sums[:, 1]) / sums[:, 2],
+            sum_by_scene(scene.astype(np.int64), *columns, np.ones(len(rows))),
+            n=len(rows),
+            reach=PERCENT,
+        )
         effects.append(
-            _measure_pairing_effect(pairs, single_answers, title, [scores[name] for name in chosen])
+            AblationEffect(
+                knob=KNOB,
+                first=f"pairs, {pairs.condition}",
+                second=single_answers.condition,
+                reviewer=title,
+                figure=RIGHT,
+                difference=difference,
+                p=p,
+                n_pairs=len(rows),
+                n_left_out=n_skipped,
+            )
         )
     return correct_effect_p_values(effects)
 
@@ -297,38 +292,3 @@ def _compute_single_clip_scores(answers: SeasonAnswerTable, name: str) -> _Score
             cell = clips.creators[clips.creator[at]], clips.scenes[scene]
             scores[cell] = (caught + filmed[scene]) / 2
     return scores
-
-
-def _measure_pairing_effect(
-    pairs: PairAnswerTable,
-    single_answers: SeasonAnswerTable,
-    name: str,
-    scores: Sequence[tuple[_Scores, _Scores]],
-) -> AblationEffect:
-    rows = [
-        (cell[1], paired[cell], alone[cell])
-        for paired, alone in scores
-        for cell in paired
-        if cell in alone
-    ]
-    n_skipped = sum(len(paired.keys() ^ alone.keys()) for paired, alone in scores)
-    _, scene = np.unique([row[0] for row in rows], return_inverse=True)
-    columns = [np.array([row[at] for row in rows], dtype=np.float64) for at in (1, 2)]
-    sums = sum_by_scene(scene.astype(np.int64), *columns, np.ones(len(rows)))
-    tested = estimate_by_scene_jackknife(_compute_accuracy_gap, sums, n=len(rows), reach=PERCENT)
-    return AblationEffect(
-        knob=KNOB,
-        first=f"pairs, {pairs.condition}",
-        second=single_answers.condition,
-        reviewer=name,
-        figure=RIGHT,
-        difference=tested.value,
-        p=tested.p,
-        n_pairs=len(rows),
-        n_left_out=n_skipped,
-    )
-
-
-def _compute_accuracy_gap(sums: Array) -> Array:
-    gap: Array = PERCENT * (sums[:, 0] - sums[:, 1]) / sums[:, 2]
-    return gap

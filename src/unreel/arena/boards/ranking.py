@@ -1,20 +1,28 @@
-"""Both leaderboards of an answer table: reviewers ranked by accuracy, creators by fakeness.
+"""Both leaderboards of a season, with rates and confidence intervals, computed from its folder.
 
 Fakeness is the rate at which reviewers call the clips of a creator generated.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SILENT, SeasonAnswerTable
-from unreel.arena.answers.resampled_counts import ResampledAnswerCounts, ResampledAnswerTable
-from unreel.arena.boards.entrant_comparison import (
-    compare_entrants,
-    find_leading_entrants,
-    rank_means,
+from unreel.arena.answers.answer_table import (
+    NOBODY,
+    SAID_GENERATED,
+    SILENT,
+    ResampledAnswerCounts,
+    ResampledAnswerTable,
+    SeasonAnswerTable,
+)
+from unreel.arena.answers.season_answers import (
+    exclude_creators,
+    find_name_indices,
+    read_reviewer_answers,
+    read_season_answers,
+    read_season_clips,
 )
 from unreel.arena.boards.leaderboard_metrics import (
     CREATOR_FIGURES,
@@ -23,10 +31,25 @@ from unreel.arena.boards.leaderboard_metrics import (
     LeaderboardRow,
     ReviewerCreatorCell,
     SeasonLeaderboard,
+    compare_entrants,
+    find_leading_entrants,
     is_above_chance,
+    rank_means,
 )
+from unreel.arena.boards.preference_ranking import (
+    TOOK_FIRST,
+    TOOK_SECOND,
+    PairAnswerTable,
+    PreferenceRates,
+    rank_entrants_by_pair_answers,
+)
+from unreel.arena.season.folder import SeasonFolder
+from unreel.core.clip import format_creator_with_setting
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.settings import read_environment_settings
+from unreel.core.verdict import Position, PreferenceVerdict
+from unreel.creators.contract import CreatorInput
 from unreel.protocols.paper_formulas import PERCENT
 from unreel.stats.proportion_intervals import compute_proportion_intervals
 from unreel.stats.resampling import RESAMPLES
@@ -68,32 +91,23 @@ class ResampledRates:
             n_free=n**2 / np.maximum(squares, 1.0),
         )
         columns = (self.values[0], ends.low, ends.high, n, n_scenes)
-        return [
-            _build_percentage_estimate(*map(float, column)) for column in zip(*columns, strict=True)
-        ]
-
-
-def _build_percentage_estimate(
-    value: float, low: float, high: float, n: float, n_scenes: float
-) -> Measured:
-    if np.isnan(value) or n < 1:
-        return Unmeasured("no readable answer to measure it by")
-    if np.isnan(low):
-        return Unmeasured(f"too few scenes carry it; the bare value is {PERCENT * value:.4g} %")
-    return Estimate(value=value, low=low, high=high, n=int(n), n_clusters=int(n_scenes)).scaled(
-        PERCENT
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReviewerSourceRates:
-    """Rates of one reviewer on the clips of each source."""
-
-    caught: list[Measured]
-    """Rate of "generated" for every source: creators, real clips, controls."""
-    accuracy: list[Measured]
-    """Accuracy on real clips pooled with one creator's clips, for every creator."""
-    balanced: list[Measured]
+        measured: list[Measured] = []
+        for value, low, high, size, n_clusters in zip(*columns, strict=True):
+            if np.isnan(value) or size < 1:
+                measured.append(Unmeasured("no readable answer to measure it by"))
+            elif np.isnan(low):
+                bare = f"the bare value is {PERCENT * value:.4g} %"
+                measured.append(Unmeasured(f"too few scenes carry it; {bare}"))
+            else:
+                rate = Estimate(
+                    value=float(value),
+                    low=float(low),
+                    high=float(high),
+                    n=int(size),
+                    n_clusters=int(n_clusters),
+                )
+                measured.append(rate.scaled(PERCENT))
+        return measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +117,10 @@ class LeaderboardRates:
     reviewers: Sequence[Mapping[str, Measured]]
     accuracy: Array
     """Accuracy, which ranks the reviewers: a row for each resample, a column for each reviewer."""
-    cells: list[ReviewerSourceRates]
+    cells: list[tuple[list[Measured], list[Measured], list[Measured]]]
+    """Rates of each reviewer: of "generated" for every source (creators, real clips, controls); accuracy,
+    and balanced accuracy, on real clips pooled with one creator's clips, for every creator.
+    """
     creators: Sequence[Mapping[str, Measured]]
     fakeness: Array
     controls: Sequence[Mapping[str, Measured]]
@@ -116,19 +133,33 @@ def measure_leaderboard_rates(answers: ResampledAnswerTable, used: BoolArray) ->
         answers: The answers with their bootstrap resamples.
         used: Mask of the reviewers (rows) that count for each clip source (columns).
     """
+    sources = answers.sources
+    made, changed = sources.made, sources.changed
     reviewers, accuracy, cells = [], [], []
-    pool = _PooledAnswerCounts.empty(answers)
+    zeros = np.zeros((len(answers.weights), sources.total))
+    scene_zeros = np.zeros((answers.n_scenes, sources.total))
+    caught, caught_all, generated, valid = (zeros.copy() for _ in range(4))
+    scene_valid, scene_asked = scene_zeros.copy(), scene_zeros.copy()
     for i, counts in enumerate(answers.counts()):
-        proportions = dict(_iter_reviewer_rates(counts, answers))
+        proportions = _compute_reviewer_rates(counts, answers)
         accuracy.append(proportions["accuracy"].values[:, 0])
         measured = ResampledRates.beside(*proportions.values()).measure()
         reviewers.append(dict(zip(proportions, measured, strict=True)))
         cells.append(_measure_reviewer_source_rates(counts, answers))
-        pool.add(counts, used[i])
-    of_sources = pool.shares()
-    fakeness = of_sources["fakeness"].values[:, answers.sources.made]
+        caught += np.where(used[i], _compute_ratio(counts.generated, counts.valid), 0.0)
+        caught_all += np.where(used[i], _compute_ratio(counts.generated, counts.asked), 0.0)
+        generated += np.where(used[i], counts.generated, 0.0)
+        valid += np.where(used[i], counts.valid, 0.0)
+        scene_valid += np.where(used[i], counts.scene_valid, 0.0)
+        scene_asked += np.where(used[i], counts.scene_asked, 0.0)
+    n_used = used.sum(axis=0).astype(np.float64)
+    of_sources = {
+        "fakeness": ResampledRates(_compute_ratio(caught, n_used), scene_valid),
+        "fakeness-all": ResampledRates(_compute_ratio(caught_all, n_used), scene_asked),
+        "fakeness-pooled": ResampledRates(_compute_ratio(generated, valid), scene_valid),
+    }
+    fakeness = of_sources["fakeness"].values[:, made]
     figures = {name: rate.measure() for name, rate in of_sources.items()}
-    made, changed = answers.sources.made, answers.sources.changed
     names = [name for name in CREATOR_FIGURES if name in figures]
     creators = [
         dict(zip(names, values, strict=True))
@@ -139,155 +170,73 @@ def measure_leaderboard_rates(answers: ResampledAnswerTable, used: BoolArray) ->
     return LeaderboardRates(reviewers, rates, cells, creators, fakeness, controls)
 
 
-def _iter_reviewer_rates(
+def _compute_reviewer_rates(
     counts: ResampledAnswerCounts, answers: ResampledAnswerTable
-) -> Iterator[tuple[str, ResampledRates]]:
-    """Yield each metric of a reviewer: its name, and its observed and resampled values."""
-    sources = answers.sources
-    met = counts.valid[0, sources.made] > 0
-    of = _CorrectAnswerCounts.of(counts, real=sources.real, made=np.flatnonzero(met))
-    met_changed = np.flatnonzero(counts.valid[0, sources.changed] > 0) + sources.changed.start
-    changed = _compute_ratio(counts.generated[:, met_changed], counts.valid[:, met_changed])
-    played, right = sources.played, of.right.sum(axis=1)
-    valid, asked = (column[:, played].sum(axis=1) for column in (counts.valid, counts.asked))
-    generated = counts.generated[:, played].sum(axis=1)
-    everything = counts.asked.sum(axis=1)
-    columns = {
-        "accuracy": (_compute_column_mean(of.pooled(counts.valid)), counts.scene_valid[:, played]),
-        "accuracy-all": (
-            _compute_column_mean(of.pooled(counts.asked)),
-            counts.scene_asked[:, played],
-        ),
-        "balanced": (
-            _compute_column_mean(of.balanced(counts.valid)),
-            counts.scene_valid[:, played],
-        ),
-        "balanced-all": (
-            _compute_column_mean(of.balanced(counts.asked)),
-            counts.scene_asked[:, played],
-        ),
-        "plain": (_compute_ratio(right, valid), counts.scene_valid[:, played]),
-        "plain-all": (_compute_ratio(right, asked), counts.scene_asked[:, played]),
-        "caught": (
-            _compute_column_mean(of.caught(counts.valid)),
-            counts.scene_valid[:, sources.made],
-        ),
+) -> dict[str, ResampledRates]:
+    sources, asked, valid = answers.sources, counts.asked, counts.valid
+    generated, played = counts.generated, sources.played
+    made = np.flatnonzero(valid[0, sources.made] > 0)
+    changed = np.flatnonzero(valid[0, sources.changed] > 0) + sources.changed.start
+    pooled, caught, balanced = _compute_accuracies(counts, valid, real=sources.real, made=made)
+    pooled_all, _, balanced_all = _compute_accuracies(counts, asked, real=sources.real, made=made)
+    n_asked, n_valid = asked[:, played].sum(axis=1), valid[:, played].sum(axis=1)
+    n_generated = generated[:, played].sum(axis=1)
+    right = valid[:, sources.real] - generated[:, sources.real] + generated[:, made].sum(axis=1)
+    of_changed = _compute_ratio(generated[:, changed], valid[:, changed])
+    scene_asked, scene_valid = counts.scene_asked, counts.scene_valid
+    values: dict[str, tuple[Array, Array]] = {
+        "accuracy": (_compute_column_mean(pooled), scene_valid[:, played]),
+        "accuracy-all": (_compute_column_mean(pooled_all), scene_asked[:, played]),
+        "balanced": (_compute_column_mean(balanced), scene_valid[:, played]),
+        "balanced-all": (_compute_column_mean(balanced_all), scene_asked[:, played]),
+        "plain": (_compute_ratio(right, n_valid), scene_valid[:, played]),
+        "plain-all": (_compute_ratio(right, n_asked), scene_asked[:, played]),
+        "caught": (_compute_column_mean(caught), scene_valid[:, sources.made]),
         "false-alarms": (
-            _compute_ratio(counts.generated[:, sources.real], counts.valid[:, sources.real]),
-            counts.scene_valid[:, [sources.real]],
+            _compute_ratio(generated[:, sources.real], valid[:, sources.real]),
+            scene_valid[:, [sources.real]],
         ),
-        "control-false-alarms": (
-            _compute_column_mean(changed),
-            counts.scene_valid[:, sources.changed],
-        ),
-        "said-real": (_compute_ratio(valid - generated, valid), counts.scene_valid[:, played]),
-        "answered": (_compute_ratio(counts.valid.sum(axis=1), everything), counts.scene_asked),
+        "control-false-alarms": (_compute_column_mean(of_changed), scene_valid[:, sources.changed]),
+        "said-real": (_compute_ratio(n_valid - n_generated, n_valid), scene_valid[:, played]),
+        "answered": (_compute_ratio(valid.sum(axis=1), asked.sum(axis=1)), scene_asked),
     }
-    for name in REVIEWER_FIGURES:
-        if name in columns:
-            values, by_scene = columns[name]
-            yield name, ResampledRates(values[:, np.newaxis], by_scene.sum(axis=1, keepdims=True))
+    return {
+        name: ResampledRates(values[name][0][:, np.newaxis], values[name][1].sum(1, keepdims=True))
+        for name in REVIEWER_FIGURES
+        if name in values
+    }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _CorrectAnswerCounts:
-    """Numbers of right answers of one reviewer: on real clips, and on clips of the creators `made`."""
+def _compute_accuracies(
+    counts: ResampledAnswerCounts, totals: Array, *, real: int, made: IntArray
+) -> tuple[Array, Array, Array]:
+    """Compute a reviewer's accuracies for each creator of `made`, with `totals` as the numbers of clips.
 
-    real: int
-    made: IntArray
-    right: Array
-    """Number of right answers: a column for real clips, then one for each of `made`."""
-
-    @classmethod
-    def of(
-        cls, counts: ResampledAnswerCounts, *, real: int, made: IntArray
-    ) -> "_CorrectAnswerCounts":
-        right_real = counts.valid[:, [real]] - counts.generated[:, [real]]
-        return cls(real, made, np.concatenate([right_real, counts.generated[:, made]], axis=1))
-
-    def pooled(self, totals: Array) -> Array:
-        """Compute a reviewer's accuracy on real clips pooled with one creator's clips, for each creator."""
-        n_real = totals[:, [self.real]]
-        rate = _compute_ratio(self.right[:, [0]] + self.right[:, 1:], n_real + totals[:, self.made])
-        return np.where(n_real > 0, rate, np.nan)
-
-    def caught(self, totals: Array) -> Array:
-        """Compute a reviewer's accuracy on each creator's clips: the rate of answers "generated"."""
-        return _compute_ratio(self.right[:, 1:], totals[:, self.made])
-
-    def balanced(self, totals: Array) -> Array:
-        """Compute, for each creator, the mean of a reviewer's accuracies on real clips and on its clips."""
-        of_real = _compute_ratio(self.right[:, [0]], totals[:, [self.real]])
-        balanced: Array = (of_real + self.caught(totals)) / 2
-        return balanced
+    They are the accuracy on real clips pooled with the creator's clips, the accuracy on the creator's
+    clips, and the mean of the accuracies on real clips and on the creator's clips.
+    """
+    n_real, right_real = totals[:, [real]], counts.valid[:, [real]] - counts.generated[:, [real]]
+    pooled = _compute_ratio(right_real + counts.generated[:, made], n_real + totals[:, made])
+    caught = _compute_ratio(counts.generated[:, made], totals[:, made])
+    balanced = (_compute_ratio(right_real, n_real) + caught) / 2
+    return np.where(n_real > 0, pooled, np.nan), caught, balanced
 
 
 def _measure_reviewer_source_rates(
     counts: ResampledAnswerCounts, answers: ResampledAnswerTable
-) -> ReviewerSourceRates:
+) -> tuple[list[Measured], list[Measured], list[Measured]]:
     sources = answers.sources
-    of = _CorrectAnswerCounts.of(counts, real=sources.real, made=np.arange(sources.n_creators))
-    caught = ResampledRates(_compute_ratio(counts.generated, counts.valid), counts.scene_valid)
+    made = np.arange(sources.n_creators)
+    pooled, _, balanced = _compute_accuracies(counts, counts.valid, real=sources.real, made=made)
     by_scene = counts.scene_valid[:, sources.made] + counts.scene_valid[:, [sources.real]]
-    met = np.where(counts.valid[0, sources.made] > 0, 1.0, np.nan)
-    accuracy = ResampledRates(of.pooled(counts.valid) * met, by_scene)
-    balanced = ResampledRates(of.balanced(counts.valid), by_scene)
-    measured = ResampledRates.beside(caught, accuracy, balanced).measure()
-    ends = sources.total, sources.total + sources.n_creators
-    return ReviewerSourceRates(
-        measured[: ends[0]], measured[ends[0] : ends[1]], measured[ends[1] :]
-    )
-
-
-@dataclass(slots=True, eq=False)
-class _PooledAnswerCounts:
-    """Sums of the answer counts of all reviewers per clip source; reviewers are added one by one."""
-
-    caught: Array
-    caught_all: Array
-    generated: Array
-    valid: Array
-    scene_valid: Array
-    scene_asked: Array
-    n_reviewers: Array
-
-    @classmethod
-    def empty(cls, answers: ResampledAnswerTable) -> "_PooledAnswerCounts":
-        lines, total = len(answers.weights), answers.sources.total
-        shape, by_scene = (lines, total), (answers.n_scenes, total)
-        return cls(
-            caught=np.zeros(shape),
-            caught_all=np.zeros(shape),
-            generated=np.zeros(shape),
-            valid=np.zeros(shape),
-            scene_valid=np.zeros(by_scene),
-            scene_asked=np.zeros(by_scene),
-            n_reviewers=np.zeros(total),
-        )
-
-    def add(self, counts: ResampledAnswerCounts, used: BoolArray) -> None:
-        """Add the answer counts of one reviewer for the clip sources (columns) that `used` selects."""
-        self.caught += np.where(used, _compute_ratio(counts.generated, counts.valid), 0.0)
-        self.caught_all += np.where(used, _compute_ratio(counts.generated, counts.asked), 0.0)
-        self.generated += np.where(used, counts.generated, 0.0)
-        self.valid += np.where(used, counts.valid, 0.0)
-        self.scene_valid += np.where(used, counts.scene_valid, 0.0)
-        self.scene_asked += np.where(used, counts.scene_asked, 0.0)
-        self.n_reviewers += used
-
-    def shares(self) -> Mapping[str, ResampledRates]:
-        """Return the fakeness metrics by name, with one column per clip source."""
-        return {
-            "fakeness": ResampledRates(
-                _compute_ratio(self.caught, self.n_reviewers), self.scene_valid
-            ),
-            "fakeness-all": ResampledRates(
-                _compute_ratio(self.caught_all, self.n_reviewers), self.scene_asked
-            ),
-            "fakeness-pooled": ResampledRates(
-                _compute_ratio(self.generated, self.valid), self.scene_valid
-            ),
-        }
+    is_met = np.where(counts.valid[0, sources.made] > 0, 1.0, np.nan)
+    measured = ResampledRates.beside(
+        ResampledRates(_compute_ratio(counts.generated, counts.valid), counts.scene_valid),
+        ResampledRates(pooled * is_met, by_scene),
+        ResampledRates(balanced, by_scene),
+    ).measure()
+    first, second = sources.total, sources.total + sources.n_creators
+    return measured[:first], measured[first:second], measured[second:]
 
 
 def _compute_ratio(part: Array, total: Array) -> Array:
@@ -303,66 +252,6 @@ def _compute_column_mean(values: Array) -> Array:
         return np.full(len(values), np.nan)
     mean: Array = values.mean(axis=1)
     return mean
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SkillEstimates:
-    """Estimates of the skill model, in the order of the answer table's reviewers and creators."""
-
-    reviewers: Sequence[Mapping[str, Measured]]
-    creators: Sequence[Mapping[str, Measured]]
-    sway: Mapping[str, Measured]
-
-
-def fit_skill_model(answers: SeasonAnswerTable, *, nuisances: Sequence[str] = ()) -> SkillEstimates:
-    """Fit a model of reviewers' ability and creators' realism to all readable answers.
-
-    Answers about controls are excluded. `nuisances` names clip properties to correct for.
-
-    Raises:
-        UnknownNameError: The clips have no property of a name in `nuisances`.
-    """
-    clips = answers.clips
-    columns = [_require_nuisance_index(name, clips.nuisances) for name in nuisances]
-    of_clips = clips.nuisance[:, columns].astype(np.float64)
-    rows = np.flatnonzero((answers.said != SILENT) & (clips.control[answers.clip] == NOBODY))
-    clip = answers.clip[rows]
-    scaled = standardise_columns(of_clips, np.flatnonzero(np.bincount(clip)))
-    alike: BoolArray = np.all(scaled == 0, axis=0)
-    shape = SkillTermLayout(len(answers.reviewers), len(clips.creators), int((~alike).sum()))
-    skills = estimate_skill_intervals(
-        SkillAnswerColumns(
-            reviewer=answers.reviewer[rows].astype(np.int64),
-            creator=clips.creator[clip].astype(np.int64),
-            scene=clips.scene[clip].astype(np.int64),
-            generated=answers.said[rows] == SAID_GENERATED,
-            nuisance=scaled[:, ~alike][clip],
-        ),
-        shape,
-    )
-    return _build_skill_estimates(skills, nuisances, alike)
-
-
-def _build_skill_estimates(
-    skills: SkillTermEstimates, nuisances: Sequence[str], alike: BoolArray
-) -> SkillEstimates:
-    moved = iter(skills.sway)
-    nothing = Unmeasured("all clips have the same value, or it is unknown")
-    pairs = zip(skills.ability, skills.bias, strict=True)
-    return SkillEstimates(
-        reviewers=[{"ability": ability, "bias": bias} for ability, bias in pairs],
-        creators=[{"realism": realism} for realism in skills.realism],
-        sway={
-            name: nothing if flat else next(moved)
-            for name, flat in zip(nuisances, alike, strict=True)
-        },
-    )
-
-
-def _require_nuisance_index(name: str, known: Sequence[str]) -> int:
-    if name not in known:
-        raise UnknownNameError("nuisance", name, list(known))
-    return known.index(name)
 
 
 COIN = "coin"
@@ -383,118 +272,105 @@ def rank_season_entrants(
     to half of the clips of each source. Baselines and other reviewers are measured, but affect no
     other row. The skill model is fitted to all answers, with the properties named in `nuisances`.
     """
-    tally = ResampledAnswerTable.of(answers, seed=seed, resamples=resamples)
-    met = tally.met()
-    complete = _select_complete_reviewers(tally, met)
-    abilities = fit_skill_model(answers, nuisances=nuisances)
-    proportions = _add_skill_metrics(
-        measure_leaderboard_rates(tally, _select_panel_cells(tally, met, complete)), abilities
-    )
-    reviewers = _rank_reviewers(tally, proportions, met, complete)
-    creators = _rank_creators(tally, proportions, met, complete)
-    return SeasonLeaderboard(
-        condition=answers.condition,
-        reviewers=tuple(reviewers),
-        creators=tuple(creators),
-        cells=tuple(_iter_matrix_cells(tally, proportions)),
-        n_scenes=tally.n_scenes,
-        n_resamples=resamples,
-        sway=abilities.sway,
-    )
+    table = ResampledAnswerTable.of(answers, seed=seed, resamples=resamples)
+    clips, sources = answers.clips, table.sources
+    met, is_needed = table.met(), (table.clips > 0)[sources.played]
+    is_floor = np.array([name in answers.floors for name in answers.reviewers], dtype=np.bool_)
+    complete = np.all((met[:, sources.played] | ~is_needed) & is_needed.any(), axis=1)
+    # With an empty panel, all reviewers with complete answers about a source count, without baselines.
+    panel = complete & ~is_floor
+    used = met & (panel if panel.any() else ~is_floor)[:, np.newaxis]
+    skills, sway = _fit_skill_model(answers, nuisances)
+    rates = measure_leaderboard_rates(table, used)
 
-
-def _add_skill_metrics(rates: LeaderboardRates, estimates: SkillEstimates) -> LeaderboardRates:
-    def beside(
-        figures: Sequence[Mapping[str, Measured]], more: Sequence[Mapping[str, Measured]]
-    ) -> Sequence[Mapping[str, Measured]]:
-        return [{**left, **right} for left, right in zip(figures, more, strict=True)]
-
-    return replace(
-        rates,
-        reviewers=beside(rates.reviewers, estimates.reviewers),
-        creators=beside(rates.creators, estimates.creators),
-    )
-
-
-def _select_complete_reviewers(answers: ResampledAnswerTable, met: BoolArray) -> BoolArray:
-    """Return a mask of the reviewers with complete answers about every creator and the real clips."""
-    needed = (answers.clips > 0)[answers.sources.played]
-    complete: BoolArray = np.all((met[:, answers.sources.played] | ~needed) & needed.any(), axis=1)
-    return complete
-
-
-def _get_baseline_mask(answers: SeasonAnswerTable) -> BoolArray:
-    return np.array([name in answers.floors for name in answers.reviewers], dtype=np.bool_)
-
-
-def _select_panel_cells(
-    answers: ResampledAnswerTable, met: BoolArray, complete: BoolArray
-) -> BoolArray:
-    """Return a mask of the reviewers (rows) whose answers count for each clip source (columns).
-
-    They are the reviewers of the panel. If the panel is empty, they are all reviewers with complete
-    answers about the source, without baselines.
-    """
-    panel = complete & ~_get_baseline_mask(answers.play)
-    if not panel.any():
-        return met & ~_get_baseline_mask(answers.play)[:, np.newaxis]
-    used: BoolArray = met & panel[:, np.newaxis]
-    return used
-
-
-def _rank_reviewers(
-    answers: ResampledAnswerTable, rates: LeaderboardRates, met: BoolArray, complete: BoolArray
-) -> list[LeaderboardRow]:
-    play = answers.play
-    rows = [
-        LeaderboardRow(
-            name=name,
-            kind="floor" if name in play.floors else "reviewer",
-            figures=figures,
-            lacks=tuple(_iter_missing_sources(answers, met[i])),
+    rows = []
+    names = [*zip(range(sources.n_creators), clips.creators, strict=True)]
+    for i, name in enumerate(answers.reviewers):
+        known = [(sources.real, REAL_CLIPS), *names]
+        rows.append(
+            LeaderboardRow(
+                name=name,
+                kind="floor" if is_floor[i] else "reviewer",
+                figures={
+                    **rates.reviewers[i],
+                    "ability": skills.ability[i],
+                    "bias": skills.bias[i],
+                },
+                lacks=tuple(source for at, source in known if table.clips[at] and not met[i, at]),
+            )
         )
-        for i, (name, figures) in enumerate(zip(play.reviewers, rates.reviewers, strict=True))
-    ]
-    has_value = np.isfinite(rates.accuracy[0])
-    compared = np.flatnonzero(complete & has_value)
-    return _rank_and_sort_rows(
-        rows, rates.accuracy, compared, kind="reviewer", n_scenes=answers.n_scenes
+    compared = np.flatnonzero(complete & np.isfinite(rates.accuracy[0]))
+    reviewers = _rank_and_sort_rows(
+        rows, rates.accuracy, compared, kind="reviewer", n_scenes=table.n_scenes
     )
 
-
-def _rank_creators(
-    answers: ResampledAnswerTable, rates: LeaderboardRates, met: BoolArray, complete: BoolArray
-) -> list[LeaderboardRow]:
-    play, clips = answers.play, answers.play.clips
-    floor = _get_baseline_mask(play)
+    titles = np.array(answers.reviewers, dtype=object)
     rows = [
         LeaderboardRow(
             name=name,
             kind="creator",
-            figures=figures,
-            lacks=tuple(np.array(play.reviewers, dtype=object)[~met[:, i] & ~floor]),
+            figures={**rates.creators[i], "realism": skills.realism[i]},
+            lacks=tuple(titles[~met[:, i] & ~is_floor]),
         )
-        for i, (name, figures) in enumerate(zip(clips.creators, rates.creators, strict=True))
+        for i, name in names
     ]
-    has_value = np.isfinite(rates.fakeness[0]) & bool((complete & ~floor).any())
-    compared = np.flatnonzero(has_value & answers.counted)
-    ordered = _rank_and_sort_rows(
-        rows, rates.fakeness, compared, kind="creator", n_scenes=answers.n_scenes
+    has_value = np.isfinite(rates.fakeness[0]) & bool(panel.any())
+    creators = _rank_and_sort_rows(
+        rows,
+        rates.fakeness,
+        np.flatnonzero(has_value & table.counted),
+        kind="creator",
+        n_scenes=table.n_scenes,
     )
-    controls = [
+    creators += [
         LeaderboardRow(name=name, kind="control", figures=figures)
         for name, figures in zip(clips.controls, rates.controls, strict=True)
     ]
-    return ordered + controls
+    return SeasonLeaderboard(
+        condition=answers.condition,
+        reviewers=tuple(reviewers),
+        creators=tuple(creators),
+        cells=tuple(_iter_matrix_cells(table, rates)),
+        n_scenes=table.n_scenes,
+        n_resamples=resamples,
+        sway=sway,
+    )
 
 
-def _iter_missing_sources(answers: ResampledAnswerTable, met: BoolArray) -> Iterator[str]:
-    clips, sources = answers.play.clips, answers.sources
-    if answers.clips[sources.real] and not met[sources.real]:
-        yield REAL_CLIPS
-    for i, name in enumerate(clips.creators):
-        if answers.clips[i] and not met[i]:
-            yield name
+def _fit_skill_model(
+    answers: SeasonAnswerTable, nuisances: Sequence[str]
+) -> tuple[SkillTermEstimates, dict[str, Measured]]:
+    """Fit a model of ability and realism to all readable answers, except those about controls.
+
+    The second result is the effect of each of `nuisances`, the clip properties to correct for.
+    """
+    clips = answers.clips
+    for name in nuisances:
+        if name not in clips.nuisances:
+            raise UnknownNameError("nuisance", name, list(clips.nuisances))
+    values = clips.nuisance[:, [clips.nuisances.index(name) for name in nuisances]]
+    rows = np.flatnonzero((answers.said != SILENT) & (clips.control[answers.clip] == NOBODY))
+    clip = answers.clip[rows]
+    scaled = standardise_columns(values.astype(np.float64), np.flatnonzero(np.bincount(clip)))
+    is_constant: BoolArray = np.all(scaled == 0, axis=0)
+    shape = SkillTermLayout(len(answers.reviewers), len(clips.creators), int((~is_constant).sum()))
+    skills = estimate_skill_intervals(
+        SkillAnswerColumns(
+            reviewer=answers.reviewer[rows].astype(np.int64),
+            creator=clips.creator[clip].astype(np.int64),
+            scene=clips.scene[clip].astype(np.int64),
+            generated=answers.said[rows] == SAID_GENERATED,
+            nuisance=scaled[:, ~is_constant][clip],
+        ),
+        shape,
+    )
+    estimated = iter(skills.sway)
+    nothing = Unmeasured("all clips have the same value, or it is unknown")
+    sway = {
+        name: nothing if constant else next(estimated)
+        for name, constant in zip(nuisances, is_constant, strict=True)
+    }
+    return skills, sway
 
 
 def _rank_and_sort_rows(
@@ -508,13 +384,15 @@ def _rank_and_sort_rows(
     """Rank and sort rows: ranked, then with missing cells, then baselines; equal ranks by name."""
     better: Literal["high", "low"] = "high" if kind == "reviewer" else "low"
     chosen = [int(i) for i in compared]
-    against = compare_entrants(values[:, chosen], better=better, n_scenes=n_scenes)
+    above, is_surely_above = compare_entrants(values[:, chosen], better=better, n_scenes=n_scenes)
     ranked = [i for i in chosen if rows[i].kind == kind]
     ranks = dict(zip(ranked, rank_means(values[0, ranked].tolist(), better=better), strict=True))
     leading = find_leading_entrants(values[:, ranked], better=better, n_scenes=n_scenes)
     first = {i for i, is_leading in zip(ranked, leading, strict=True) if is_leading}
     if kind == "reviewer":
-        guessing = _compute_guessing_accuracy(rows, values[0])
+        # The accuracy of guessing is 0.5, or that of the coin of the season if it is higher.
+        coin = [i for i, row in enumerate(rows) if row.kind == "floor" and row.name == COIN]
+        guessing = max([0.5, *(values[0, i] for i in coin if np.isfinite(values[0, i]))])
         first = {
             i
             for i in first
@@ -528,41 +406,140 @@ def _rank_and_sort_rows(
             rows[i],
             rank=ranks.get(i),
             first_class=i in first,
-            above={rows[j].name: against.share(line, at) for at, j in others},
-            surely_above=tuple(rows[j].name for at, j in others if against.sure[line, at]),
+            above={rows[j].name: float(above[line, at]) for at, j in others},
+            surely_above=tuple(rows[j].name for at, j in others if is_surely_above[line, at]),
         )
     return sorted(result, key=lambda r: (r.rank or len(result) + 1, r.kind == "floor", r.name))
-
-
-def _compute_guessing_accuracy(rows: Sequence[LeaderboardRow], accuracy: Array) -> float:
-    """Return the accuracy of guessing: 0.5, or that of the season's coin baseline if it is higher."""
-    lucky = [
-        float(value)
-        for row, value in zip(rows, accuracy, strict=True)
-        if row.kind == "floor" and row.name == COIN and np.isfinite(value)
-    ]
-    return max([0.5, *lucky])
 
 
 def _iter_matrix_cells(
     answers: ResampledAnswerTable, rates: LeaderboardRates
 ) -> Iterator[ReviewerCreatorCell]:
-    clips, sources, play = answers.play.clips, answers.sources, answers.play
+    clips, real = answers.play.clips, answers.sources.real
     asked, valid = answers.observed(silent=True), answers.observed(silent=False)
-    columns = [(i, name) for i, name in enumerate(clips.creators)]
-    changed = [(sources.real + 1 + i, name) for i, name in enumerate(clips.controls)]
-    for line, (reviewer, of) in enumerate(zip(play.reviewers, rates.cells, strict=True)):
-        for i, name in columns + changed:
+    columns = [*enumerate(clips.creators), *enumerate(clips.controls, start=real + 1)]
+    for line, reviewer in enumerate(answers.play.reviewers):
+        caught, accuracy, balanced = rates.cells[line]
+        for i, name in columns:
             n_asked = int(asked[line, i])
             if not n_asked:
                 continue
             cell = ReviewerCreatorCell(
                 reviewer=reviewer,
                 creator=name,
-                caught=of.caught[i],
+                caught=caught[i],
                 n_asked=n_asked,
                 n_silent=n_asked - int(valid[line, i]),
             )
-            if i < sources.real:
-                cell = replace(cell, accuracy=of.accuracy[i], balanced=of.balanced[i])
+            if i < real:
+                cell = replace(cell, accuracy=accuracy[i], balanced=balanced[i])
             yield cell
+
+
+def read_pair_answers(folder: SeasonFolder, condition: str) -> PairAnswerTable:
+    """Return all answers about pairs of a preference season under one condition, without baselines."""
+    entrants = folder.require_played()
+    entrants.require_condition(condition)
+    titles, settings = entrants.shown(entrants.reviewers), read_environment_settings()
+    rows: list[tuple[str, str, str, str]] = []
+    took: list[int] = []
+    codes = {Position.FIRST: TOOK_FIRST, Position.SECOND: TOOK_SECOND}
+    judges = [reviewer for reviewer in entrants.heard if not reviewer.floor]
+    for reviewer in judges:
+        for planned, _, verdict in read_reviewer_answers(folder, reviewer, condition, settings):
+            first, second = map(format_creator_with_setting, planned.origins)
+            if first != second:
+                scene = planned.source or planned.name
+                rows.append((titles[reviewer.name], first, second, scene))
+                real = verdict.real if isinstance(verdict, PreferenceVerdict) else None
+                took.append(codes[real] if isinstance(real, Position) else SILENT)
+    columns = [[row[i] for row in rows] for i in range(4)]
+    reviewers = tuple(sorted(titles[reviewer.name] for reviewer in judges))
+    creators = tuple(sorted({*columns[1], *columns[2]} - {""}))
+    scenes = tuple(sorted(set(columns[3])))
+    return PairAnswerTable(
+        condition=condition,
+        reviewers=reviewers,
+        creators=creators,
+        scenes=scenes,
+        reviewer=find_name_indices(reviewers, columns[0]),
+        first=find_name_indices(creators, columns[1]),
+        second=find_name_indices(creators, columns[2]),
+        scene=find_name_indices(scenes, columns[3]),
+        took=np.array(took, dtype=np.int8),
+    )
+
+
+def iter_season_leaderboards(
+    folder: SeasonFolder,
+    conditions: Sequence[str] = (),
+    *,
+    resamples: int = RESAMPLES,
+    nuisances: Sequence[str] = (),
+) -> Iterator[tuple[SeasonAnswerTable, SeasonLeaderboard]]:
+    """Yield the answers and the leaderboards of a season under each of `conditions`; by default all.
+
+    People who voted in the season count as reviewers. Removed creators have a row without a rank,
+    and their clips affect no other entrant.
+    """
+    entrants = folder.require_played()
+    clips = read_season_clips(folder, retired=True)
+    for title in conditions or entrants.conditions:
+        answers = read_season_answers(folder, title, clips=clips, people=True)
+        rows = rank_without_retired_creators(
+            answers,
+            seed=entrants.seed,
+            resamples=resamples,
+            nuisances=nuisances,
+            retired=entrants.retired_creators,
+        )
+        yield answers, rows
+
+
+def rank_without_retired_creators(
+    answers: SeasonAnswerTable,
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+    nuisances: Sequence[str] = (),
+    retired: Collection[str] = (),
+) -> SeasonLeaderboard:
+    """Rank a season as if its `retired` creators did not exist; their rows follow without a rank.
+
+    So later reviewers, who were not asked about retired creators, still have complete answers.
+    """
+    gone = frozenset(
+        row
+        for row in answers.clips.creators
+        if any(is_leaderboard_row_of_entrant(row, title) for title in retired)
+    )
+    full = rank_season_entrants(answers, seed=seed, resamples=resamples, nuisances=nuisances)
+    if not gone:
+        return full
+    current = exclude_creators(answers, gone)
+    board = rank_season_entrants(current, seed=seed, resamples=resamples, nuisances=nuisances)
+    unranked = (
+        replace(row, rank=None, first_class=False) for row in full.creators if row.name in gone
+    )
+    ranked = [row for row in board.creators if row.rank is not None]
+    return replace(
+        board,
+        creators=(*ranked, *unranked, *(row for row in board.creators if row.rank is None)),
+        cells=(*board.cells, *(cell for cell in full.cells if cell.creator in gone)),
+    )
+
+
+def is_leaderboard_row_of_entrant(row: str, title: str) -> bool:
+    """Return whether a leaderboard row belongs to `title`: its name is `title` or `title/SETTING`."""
+    before, _, setting = row.rpartition("/")
+    return row == title or (before == title and setting in set(CreatorInput))
+
+
+def iter_pair_answers_and_leaderboards(
+    folder: SeasonFolder, conditions: Sequence[str] = ()
+) -> Iterator[tuple[PairAnswerTable, PreferenceRates]]:
+    """Yield the answers about pairs and their leaderboards under each of `conditions`; by default all."""
+    entrants = folder.require_played()
+    for title in conditions or entrants.conditions:
+        answers = read_pair_answers(folder, title)
+        yield answers, rank_entrants_by_pair_answers(answers, seed=entrants.seed)

@@ -4,11 +4,11 @@ import asyncio
 import json
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from unreel.arena.run.reviewers import SeasonRunContext
 from unreel.arena.season.folder import (
@@ -23,7 +23,6 @@ from unreel.arena.season.scenes import (
     add_real_clip_columns,
     assign_scene_file_names,
     build_clip_brief,
-    build_name_only_brief,
     iter_clip_request_rows,
 )
 from unreel.core.clip import ClipFacts
@@ -45,7 +44,7 @@ from unreel.engine.run import JobRunSummary
 from unreel.engine.run import run_pending_questions as run_stages
 from unreel.engine.stage import MediaStage, Row, WorkerResources, convert_to_failed_row
 from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
-from unreel.evaluation.review_stage import add_row_costs
+from unreel.evaluation.run_job import add_row_costs
 
 _NOTES = "notes.json"
 _MOST_BYTES = 1 << 20
@@ -82,25 +81,24 @@ class SeasonCreatorContext:
         return await asyncio.to_thread(self._fetch, url, into)
 
     def _fetch(self, url: str, into: Path) -> Failure | None:
+        """Download with storage settings if the URL is allowed, else from the public internet only."""
+        reach = self.access.reach
         try:
             name = into.relative_to(self.folder).as_posix()
             with OutputDirectory(self.folder).create(name) as file:
-                self._copy(url, file)
+                try:
+                    require_allowed_location(url, reach.named)
+                except InvalidValueError:
+                    download_public_file(
+                        url, file, max_bytes=reach.max_bytes, seconds=reach.seconds
+                    )
+                else:
+                    download_file(url, file, policy=reach, storage=self.access.storage)
         except MediaError as error:
             return error.failure
         except ValueError:
             return Failure(FailureReason.NOT_A_FILE, "its target is outside the workplace")
         return None
-
-    def _copy(self, url: str, file: IO[bytes]) -> None:
-        """Download `url` into `file`, with storage settings if allowed, else from the public internet only."""
-        reach = self.access.reach
-        try:
-            require_allowed_location(url, reach.named)
-        except InvalidValueError:
-            download_public_file(url, file, max_bytes=reach.max_bytes, seconds=reach.seconds)
-        else:
-            download_file(url, file, policy=reach, storage=self.access.storage)
 
     def _noted(self) -> dict[str, str]:
         try:
@@ -114,22 +112,6 @@ class SeasonCreatorContext:
 _MADE = "made"
 """Key of the note about a finished clip, which is not paid again if a kill prevents its row."""
 _SUFFIX = ".mp4"
-
-
-@dataclass(slots=True)
-class RemainingClipBudget:
-    """Remaining budget for generated clips in USD; unlimited if `left_usd` is `None`."""
-
-    left_usd: Decimal | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        return self.left_usd is not None and self.left_usd <= 0
-
-    def pay(self, cost_usd: Decimal | None) -> None:
-        """Subtract the cost of a clip from the budget; do nothing if the budget or the cost is unknown."""
-        if self.left_usd is not None and cost_usd is not None:
-            self.left_usd -= cost_usd
 
 
 class ClipGenerationStage(MediaStage):
@@ -155,7 +137,7 @@ class ClipGenerationStage(MediaStage):
         super().__init__(access, WorkerResources(in_flight=max(1, factory.at_once)))
         self._opener = factory
         self._root = folder
-        self._purse = RemainingClipBudget(left_usd)
+        self._left_usd = left_usd
 
     def setup(self) -> None:
         super().setup()
@@ -165,10 +147,15 @@ class ClipGenerationStage(MediaStage):
         context = SeasonCreatorContext(root=self._root, key=row["key"], access=self._access)
         if (stored := await asyncio.to_thread(self._find_made, row, context)) is not None:
             return stored
-        if self._purse.is_empty:
+        if self._left_usd is not None and self._left_usd <= 0:
             detail = "the season's budget is spent: the creator was not queried"
             return convert_to_failed_row(row, Failure(FailureReason.BUDGET_SPENT, detail))
-        with self._real_clip(row) as file:
+        location = row.get("_location")
+        with (
+            nullcontext(None)
+            if location is None
+            else provide_local_clip_file(location, self._access)
+        ) as file:
             brief = await asyncio.to_thread(
                 build_clip_brief, row, file, self._reader, self._opener.given
             )
@@ -176,7 +163,8 @@ class ClipGenerationStage(MediaStage):
             clip = brief if isinstance(brief, Failure) else await self._make(brief, context)
         if isinstance(clip, Failure):
             return convert_to_failed_row(row, clip)
-        self._purse.pay(clip.cost_usd)
+        if self._left_usd is not None and clip.cost_usd is not None:
+            self._left_usd -= clip.cost_usd
         took_us = (time.monotonic_ns() - began_ns) // 1000
         new_row = await asyncio.to_thread(self._take, row, clip, context, took_us)
         return convert_to_failed_row(row, new_row) if isinstance(new_row, Failure) else new_row
@@ -198,14 +186,6 @@ class ClipGenerationStage(MediaStage):
             return Failure(FailureReason.MALFORMED_REPLY, detail)
         return clip
 
-    def _real_clip(self, row: Row) -> AbstractContextManager[Path | None]:
-        location = row.get("_location")
-        return (
-            nullcontext(None)
-            if location is None
-            else provide_local_clip_file(location, self._access)
-        )
-
     def _take(
         self, row: Row, clip: GeneratedClip, context: SeasonCreatorContext, took_us: int
     ) -> Row | Failure:
@@ -215,7 +195,8 @@ class ClipGenerationStage(MediaStage):
         if isinstance(facts, Failure):
             files.remove_folder(folder)
             return facts
-        name = self._name(row, clip.file)
+        below = f"{MADE_FOLDER}/{format_creator_folder_name(row['creator'], row['name'])}"
+        name = f"{below}/{row['key'][:32]}{get_safe_suffix(clip.file.name) or _SUFFIX}"
         if not files.hard_link(clip.file.resolve(), name):
             files.copy(clip.file, name)
         columns = {
@@ -260,10 +241,6 @@ class ClipGenerationStage(MediaStage):
         frames = self._reader.frames(file, sampling="uniform-2", longest_side=64)
         return frames if isinstance(frames, Failure) else facts
 
-    def _name(self, row: Row, file: Path) -> str:
-        below = f"{MADE_FOLDER}/{format_creator_folder_name(row['creator'], row['name'])}"
-        return f"{below}/{row['key'][:32]}{get_safe_suffix(file.name) or _SUFFIX}"
-
 
 UNPAID = frozenset({FailureReason.BUDGET_SPENT.value})
 """Failure reasons of clips that were not requested and are due in the next run."""
@@ -273,22 +250,20 @@ def build_season_creators(
     sections: Iterable[CreatorRecipeSection], earlier_creator: Iterable[EnteredCreator]
 ) -> tuple[EnteredCreator, ...]:
     """Return the creators in the recipe of a season, then those that were removed from the recipe."""
-    named = [_build_entered_creator(section) for section in sections]
+    named = [
+        EnteredCreator(
+            title=section.name,
+            name=section.stable_name,
+            kind=section.kind,
+            side=section.keys.side if section.held is None else ClipClass.GENERATED,
+            settings=tuple(setting.value for setting in section.settings or section.keys.usual),
+            held=section.held or "",
+        )
+        for section in sections
+    ]
     names = {creator.name for creator in named}
     gone = [creator for creator in earlier_creator if creator.name not in names]
     return (*named, *(creator.model_copy(update={"retired": True}) for creator in gone))
-
-
-def _build_entered_creator(section: CreatorRecipeSection) -> EnteredCreator:
-    held = section.held
-    return EnteredCreator(
-        title=section.name,
-        name=section.stable_name,
-        kind=section.kind,
-        side=section.keys.side if held is None else ClipClass.GENERATED,
-        settings=tuple(setting.value for setting in section.settings or section.keys.usual),
-        held=held or "",
-    )
 
 
 def count_pending_clips(factory: CreatorFactory, context: SeasonRunContext) -> tuple[int, int]:
@@ -309,8 +284,13 @@ def find_missing_creator_files(
     creator = factory.open()
     if not isinstance(creator, FolderCreator):
         return ()
-    stems = assign_scene_file_names(context.benchmark.scenes)
-    briefs = [build_name_only_brief(*names, s) for names in stems.items() for s in factory.settings]
+    briefs = [
+        ClipBrief(
+            id=scene, setting=setting, width=1, height=1, duration_us=1, seed=0, file_stem=stem
+        )
+        for scene, stem in assign_scene_file_names(context.benchmark.scenes).items()
+        for setting in factory.settings
+    ]
     return tuple(creator.find_missing(briefs))
 
 

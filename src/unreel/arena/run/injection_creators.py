@@ -110,7 +110,6 @@ class EncodedControlKeys(CreatorKeys):
 
 
 def _encode_real_clip(request: ClipEditRequest) -> GeneratedClip | Failure:
-    """Write the real clip without a trace, encoded in the same way as injected clips."""
     failure = write_clean_twin(request.source, reader=request.reader, into=request.into)
     return failure or GeneratedClip(
         file=request.into, model="unreel encode", parameters={}, cost_usd=Decimal(0)

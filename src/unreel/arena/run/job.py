@@ -3,13 +3,6 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from unreel.arena.run.budget import (
-    compute_remaining_budget_usd,
-    count_requested_clips,
-    limit_reviewer_cost,
-    plan_budgeted_questions,
-    sum_season_cost_usd,
-)
 from unreel.arena.run.creators import (
     UNPAID,
     build_season_creators,
@@ -19,18 +12,20 @@ from unreel.arena.run.creators import (
     generate_missing_clips,
     get_start_log_path,
 )
-from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
+from unreel.arena.run.outcome import EntrantRunSummary, QuestionPlan, SeasonOutcome
 from unreel.arena.run.question_plan import (
-    QuestionPlan,
-    SeasonReviewer,
-    has_all_shown_clips,
-    iter_reviewer_questions,
+    SENT,
+    compute_remaining_budget_usd,
+    limit_reviewer_cost,
+    plan_budgeted_questions,
+    sum_season_cost_usd,
 )
 from unreel.arena.run.reviewers import (
-    FailedEntrant,
+    SeasonReviewer,
     SeasonRunContext,
     ask_season_reviewer,
     build_season_reviewers,
+    iter_reviewer_questions,
 )
 from unreel.arena.season.clip_set import read_current_clip_names, rebuild_season_clip_set
 from unreel.arena.season.folder import RECIPE, EnteredReviewer, SeasonEntrants, SeasonFolder
@@ -41,6 +36,7 @@ from unreel.arena.season.scenes import (
     open_season_benchmark,
     require_benchmark_digest,
 )
+from unreel.benchmarks.pairing import BETWEEN
 from unreel.core.errors import (
     InvalidSettingError,
     KeyRejectedError,
@@ -85,7 +81,7 @@ class SeasonJob:
     only: frozenset[str] = frozenset()
     """Titles of the entrants to run; all if empty."""
 
-    def asking(self, benchmark: SeasonBenchmark) -> SeasonRunContext:
+    def build_context(self, benchmark: SeasonBenchmark) -> SeasonRunContext:
         return SeasonRunContext(
             season=self.season,
             benchmark=benchmark,
@@ -118,32 +114,46 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
     callbacks.on_phase(f"reading {recipe.benchmark}")
     benchmark = open_season_benchmark(job.season, outside=job.outside)
     require_benchmark_digest(job.season, benchmark)
-    asking = job.asking(benchmark)
+    context = job.build_context(benchmark)
     with build_writer_lock(folder.place / DRIVER):
         folder.place.put(RECIPE, job.season.text)
-        judges, stumbled = build_season_reviewers(asking)
-        entrants = build_season_entrants(asking, judges)
+        reviewers, problems = build_season_reviewers(context)
+        entrants = build_season_entrants(context, reviewers)
         folder.keep_entrants(entrants)
-        _probe_benchmark_files(asking, entrants, callbacks)
-        created = tuple(_generate_all_clips(job, asking, entrants, callbacks))
+        _probe_benchmark_files(context, entrants, callbacks)
+        created = tuple(_generate_all_clips(job, context, entrants, callbacks))
         if any(turn.problem for turn in created):
-            judges, stumbled = [], []
+            reviewers, problems = [], {}
         callbacks.on_phase("gathering the clips")
         current = rebuild_season_clip_set(folder, benchmark, entrants, job.access)
-        called = [j for j in judges if job.calls(j.entered.title)]
-        plan = plan_budgeted_questions(called, asking, entrants, current)
-        turns = tuple(
-            _ask_all_reviewers(
-                called, asking, entrants, _build_question_filter(plan, current), callbacks
-            )
+        called = [reviewer for reviewer in reviewers if job.calls(reviewer.entered.title)]
+        plan = plan_budgeted_questions(called, context, entrants, current)
+        turns = []
+        for number, reviewer in enumerate(called, start=1):
+            callbacks.on_begin(f"{number} of {len(called)}, {reviewer.entered.title}")
+            wants = _build_question_filter(reviewer.entered, plan, current)
+            try:
+                limited = limit_reviewer_cost(reviewer, context, entrants)
+                turn = ask_season_reviewer(limited, context, wants=wants, callbacks=callbacks)
+            except _OF_ONE as error:
+                turn = EntrantRunSummary(title=reviewer.entered.title, problem=str(error))
+            turns.append(turn)
+        # Each baseline that could not be fitted in this run is stored with the reason.
+        unfitted = {turn.title: turn.problem for turn in turns if turn.problem}
+        entered = (
+            reviewer.model_copy(update={"unfitted": unfitted[reviewer.title]})
+            if reviewer.floor and not reviewer.retired and reviewer.title in unfitted
+            else reviewer
+            for reviewer in entrants.reviewers
         )
-        folder.keep_entrants(_add_unfitted_baseline_reasons(entrants, turns))
+        folder.keep_entrants(entrants.model_copy(update={"reviewers": tuple(entered)}))
+    turns += [EntrantRunSummary(title=title, problem=why) for title, why in problems.items()]
     return SeasonOutcome(
         season=recipe.name,
         folder=str(folder.path),
         digest=benchmark.digest,
         creators=created,
-        reviewers=(*turns, *(EntrantRunSummary(title=e.title, problem=e.why) for e in stumbled)),
+        reviewers=tuple(turns),
         n_rejected=benchmark.n_rejected,
         plan=plan,
         cost_usd=sum_season_cost_usd(folder, entrants),
@@ -180,7 +190,6 @@ def build_season_entrants(
 def _probe_benchmark_files(
     context: SeasonRunContext, entrants: SeasonEntrants, callbacks: JobCallbacks
 ) -> None:
-    """Probe the benchmark's files that the season needs: real clips, creators' clips, training clips."""
     benchmark, folder = context.benchmark, context.folder
     callbacks.on_phase("looking at the benchmark")
     clips = (entry for creator in entrants.creators for entry in benchmark.held(creator.held))
@@ -215,7 +224,6 @@ def _generate_all_clips(
 def _check_creator_clips(
     section: CreatorRecipeSection, context: SeasonRunContext
 ) -> EntrantRunSummary:
-    """Count the clips of a creator before the run, and find a problem that prevents the run."""
     title, access = section.name, context.access
     if section.held is not None:
         n_held = len(context.benchmark.held(section.held))
@@ -246,11 +254,10 @@ def _make_creator_clips(
     callbacks: JobCallbacks,
 ) -> EntrantRunSummary:
     budget, folder, access = context.season.recipe.budget, context.folder, context.access
-    limit = (
-        None
-        if budget.max_clips is None
-        else max(0, budget.max_clips - count_requested_clips(folder))
-    )
+    limit = None
+    if budget.max_clips is not None:
+        # Failed clips count as requested, those skipped for the budget do not.
+        limit = max(0, budget.max_clips - (folder.made.count(SENT) if folder.made.exists() else 0))
     try:
         factory = section.opener(settings=access.settings, trusted=access.trusted)
         _, failed_before = count_pending_clips(factory, context)
@@ -282,60 +289,18 @@ def _make_creator_clips(
 
 
 def _build_question_filter(
-    plan: QuestionPlan | None, current: Collection[str]
-) -> Callable[[EnteredReviewer], Callable[[str, str], bool]]:
-    """Return a function from a reviewer to its filter: condition and clip name to "send it"."""
-
-    def of(reviewer: EnteredReviewer) -> Callable[[str, str], bool]:
-        chosen = None if plan is None or reviewer.floor else plan.wants(reviewer.name)
-        return lambda how, clip: (
-            has_all_shown_clips(clip, current) and (chosen is None or (how, clip) in chosen)
-        )
-
-    return of
-
-
-def _ask_all_reviewers(
-    reviewers: Sequence[SeasonReviewer],
-    context: SeasonRunContext,
-    entrants: SeasonEntrants,
-    wanted: Callable[[EnteredReviewer], Callable[[str, str], bool]],
-    callbacks: JobCallbacks,
-) -> Iterator[EntrantRunSummary]:
-    for number, judge in enumerate(reviewers, start=1):
-        title = judge.entered.title
-        callbacks.on_begin(f"{number} of {len(reviewers)}, {title}")
-        try:
-            within = limit_reviewer_cost(judge, context, entrants)
-            result = ask_season_reviewer(
-                within, context, wants=wanted(judge.entered), callbacks=callbacks
-            )
-        except _OF_ONE as error:
-            result = FailedEntrant(title, str(error))
-        if isinstance(result, FailedEntrant):
-            yield EntrantRunSummary(title=title, problem=result.why)
-        else:
-            yield EntrantRunSummary(
-                title=title,
-                done=result.done,
-                already=result.already - result.failed_before,
-                failures=result.failures,
-                failed_before=result.failed_before,
-            )
-
-
-def _add_unfitted_baseline_reasons(
-    entrants: SeasonEntrants, summaries: Sequence[EntrantRunSummary]
-) -> SeasonEntrants:
-    """Return the entrants, with a reason added to each baseline that could not be fitted in this run."""
-    problems = {turn.title: turn.problem for turn in summaries if turn.problem}
-    reviewers = (
-        reviewer.model_copy(update={"unfitted": problems[reviewer.title]})
-        if reviewer.floor and not reviewer.retired and reviewer.title in problems
-        else reviewer
-        for reviewer in entrants.reviewers
+    reviewer: EnteredReviewer, plan: QuestionPlan | None, current: Collection[str]
+) -> Callable[[str, str], bool]:
+    """Return a function of condition and clip name: whether this run sends the question to `reviewer`."""
+    chosen = None if plan is None or reviewer.floor else plan.wants(reviewer.name)
+    return lambda condition, clip: (
+        _has_all_clips(clip, current) and (chosen is None or (condition, clip) in chosen)
     )
-    return entrants.model_copy(update={"reviewers": tuple(reviewers)})
+
+
+def _has_all_clips(clip: str, clips: Collection[str]) -> bool:
+    """Return whether `clips` contains `clip`, or both of its clips if it names a pair."""
+    return clip in clips or all(name in clips for name in clip.split(BETWEEN))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,17 +351,13 @@ class SeasonForecast:
 
 
 def forecast_season(job: SeasonJob) -> SeasonForecast:
-    """Return the clips and questions that `run_season` would make and send. Writes nothing.
-
-    Raises:
-        UnreelError: The season or its benchmark cannot be read.
-    """
+    """Return the clips and questions that `run_season` would make and send. Writes nothing."""
     recipe = job.season.recipe
     require_known_entrants(job)
     benchmark = open_season_benchmark(job.season, outside=job.outside)
-    asking = job.asking(benchmark)
-    judges, stumbled = build_season_reviewers(asking)
-    entrants = build_season_entrants(asking, judges)
+    context = job.build_context(benchmark)
+    season_reviewers, problems = build_season_reviewers(context)
+    entrants = build_season_entrants(context, season_reviewers)
     creators: list[EntrantForecast] = []
     n_generated = 0
     for section in job.season.creators:
@@ -406,15 +367,15 @@ def forecast_season(job: SeasonJob) -> SeasonForecast:
         elif job.calls(section.name):
             try:
                 factory = section.opener(
-                    settings=asking.access.settings, trusted=asking.access.trusted
+                    settings=context.access.settings, trusted=context.access.trusted
                 )
             except UnreelError as error:
                 creators.append(EntrantForecast(title=section.name, problem=str(error)))
                 continue
-            n_due, n_failed = count_pending_clips(factory, asking)
+            n_due, n_failed = count_pending_clips(factory, context)
             n_done = len(benchmark.scenes) * len(factory.settings) - n_due - n_failed
             n_generated += n_due + n_done
-            missing = find_missing_creator_files(factory, asking) if n_due or n_failed else ()
+            missing = find_missing_creator_files(factory, context) if n_due or n_failed else ()
             creators.append(
                 EntrantForecast(
                     title=section.name,
@@ -429,16 +390,16 @@ def forecast_season(job: SeasonJob) -> SeasonForecast:
     n_clips = n_held + n_generated + (0 if entrants.is_about_pairs else n_real)
     current = read_current_clip_names(job.folder, entrants)
     reviewers: list[EntrantForecast] = []
-    for judge in judges:
-        if job.calls(judge.entered.title):
+    for reviewer in season_reviewers:
+        if job.calls(reviewer.entered.title):
             n_done = 0
             if current:
-                questions = iter_reviewer_questions(
-                    judge, asking.folder, asking.access, retry=asking.retry_failed
-                )
-                n_done = sum(q.answered for q in questions if has_all_shown_clips(q.clip, current))
+                questions = iter_reviewer_questions(reviewer, context, retry=context.retry_failed)
+                n_done = sum(q.answered for q in questions if _has_all_clips(q.clip, current))
             n_due = max(0, n_clips * len(recipe.condition) - n_done)
-            reviewers.append(EntrantForecast(title=judge.entered.title, n_due=n_due, n_done=n_done))
+            title = reviewer.entered.title
+            reviewers.append(EntrantForecast(title=title, n_due=n_due, n_done=n_done))
+    reviewers += [EntrantForecast(title=title, problem=why) for title, why in problems.items()]
     return SeasonForecast(
         season=recipe.name,
         folder=str(job.folder.path),
@@ -449,7 +410,7 @@ def forecast_season(job: SeasonJob) -> SeasonForecast:
         n_rejected=benchmark.n_rejected,
         conditions=recipe.titles,
         creators=tuple(creators),
-        reviewers=(*reviewers, *(EntrantForecast(title=e.title, problem=e.why) for e in stumbled)),
+        reviewers=tuple(reviewers),
         max_questions=recipe.budget.max_questions,
         max_clips=recipe.budget.max_clips,
     )

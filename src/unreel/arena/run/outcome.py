@@ -3,10 +3,25 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # the module requires an extra
-    from unreel.arena.run.question_plan import QuestionPlan
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionPlan:
+    """Questions that fit the budget, in order, and the number of postponed questions by reviewer."""
+
+    seed: int
+    basis: str
+    """Hash of the inputs; equal entrants, clips and budget give the same plan."""
+    n_due: int
+    """Number of questions without an answer when the plan was made."""
+    chosen: tuple[tuple[str, str, str], ...]
+    """Reviewer, condition and clip of each selected question, most informative first."""
+    left: Mapping[str, int] = field(default_factory=dict)
+    """Number of questions that are not sent, by reviewer."""
+
+    def wants(self, reviewer: str) -> frozenset[tuple[str, str]]:
+        """Return the condition and the clip of each planned question for `reviewer`."""
+        return frozenset((how, clip) for who, how, clip in self.chosen if who == reviewer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +57,7 @@ class SeasonOutcome:
     reviewers: tuple[EntrantRunSummary, ...]
     n_rejected: int
     """Number of benchmark rows that cannot be used."""
-    plan: "QuestionPlan | None"
+    plan: QuestionPlan | None
     """Selected questions if the budget is too small for all; otherwise `None`."""
     cost_usd: Decimal | None
     """Reported cost of all clips and answers so far; `None` if none is reported."""

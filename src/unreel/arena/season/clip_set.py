@@ -6,10 +6,10 @@ a benchmark that moves would break the season.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -29,7 +29,6 @@ from unreel.core.clip import (
 )
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.failure import Failure
 from unreel.core.input_files import parse_json_object
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import get_safe_suffix
@@ -43,7 +42,6 @@ from unreel.engine.clip_facts import (
     iter_clip_file_rows,
 )
 from unreel.engine.run import run_pending_questions as run_stages
-from unreel.engine.stage import Row
 from unreel.engine.storage_access import ClipAccessSettings
 from unreel.engine.table import LanceTable
 
@@ -96,14 +94,27 @@ def rebuild_season_clip_set(
     with files.create_text(METADATA) as table:
         # The real clip of a scene comes before its controls: pairing takes the first real clip.
         for clip in sorted(played, key=lambda clip: (bool(clip.control), clip.entry.name)):
-            location = _store_clip_file(files, clip)
+            location = clip.file
+            if not is_url(location):
+                # The name is the hash of the content, or of the location if the file was not read.
+                stem = clip.known.get("clip") or digest("unread", clip.file)
+                location = f"media/{stem[:2]}/{stem}{get_safe_suffix(clip.file)}"
+                _link_or_copy_file(files, Path(clip.file), location)
             known[location] = clip.known
             line = json.dumps(
                 convert_entry_to_record(clip.entry, file_name=location), ensure_ascii=False
             )
             table.write(line + "\n")
     folder.write_json(f"{SET}/{CONTROLS}", controls)
-    _probe_clip_set_files(folder, known, access)
+    benchmark_of_set = open_season_clip_set(folder)
+    entries = [row for row in benchmark_of_set if isinstance(row, Entry)]
+    locations = {benchmark_of_set.find(entry): entry.location for entry in entries}
+    # Files with known properties are not opened again.
+    rows = (
+        row | dict(known.get(locations.get(row["location"], ""), {}))
+        for row in iter_clip_file_rows(benchmark_of_set, entries, access, cleaned=True)
+    )
+    run_stages(rows, [ClipProbeStage(access)], table=open_season_clip_facts_table(folder))
     return read_current_clip_names(folder, entrants)
 
 
@@ -147,23 +158,15 @@ def _iter_benchmark_clips(
     for (entry, origin), (_, clip) in zip(origins, clips, strict=True):
         row = replace(entry, origin=origin, group=get_entry_scene(entry), split="")
         if entry.cleaned is not None:
-            path = benchmark.benchmark.find_cleaned(entry) or ""
-            row = replace(row, cleaned=_store_cleaned_clip(OutputDirectory(folder.set), path))
-        yield _ClipToStore(row, benchmark.benchmark.find(entry), _build_survey_columns(clip))
-
-
-def _store_cleaned_clip(directory: OutputDirectory, location: str) -> str:
-    name = f"media/{digest('cleaned', location)[:32]}{get_safe_suffix(location)}"
-    if is_url(location):
-        return location
-    _link_or_copy_file(directory, Path(location), name)
-    return name
-
-
-def _build_survey_columns(clip: Clip | Failure) -> dict[str, str]:
-    if isinstance(clip, Failure):
-        return {}
-    return {"clip": clip.id, "facts": FACTS.dump_json(clip.facts).decode()}
+            path = cleaned = benchmark.benchmark.find_cleaned(entry) or ""
+            if not is_url(path):
+                cleaned = f"media/{digest('cleaned', path)[:32]}{get_safe_suffix(path)}"
+                _link_or_copy_file(OutputDirectory(folder.set), Path(path), cleaned)
+            row = replace(row, cleaned=cleaned)
+        known = {}
+        if isinstance(clip, Clip):
+            known = {"clip": clip.id, "facts": FACTS.dump_json(clip.facts).decode()}
+        yield _ClipToStore(row, benchmark.benchmark.find(entry), known)
 
 
 def _iter_creator_clips(folder: SeasonFolder, entrants: SeasonEntrants) -> Iterator[_ClipToStore]:
@@ -174,13 +177,16 @@ def _iter_creator_clips(folder: SeasonFolder, entrants: SeasonEntrants) -> Itera
         creator, scene = titles.get(row["name"]) or str(row["creator"]), row["scene"]
         control = row["side"] == ClipClass.CONTROL.value
         setting = row["setting"]
+        traces: tuple[Trace, ...] = ()
+        with suppress(ValidationError):
+            traces = _TRACES.validate_json(row["traces"]) if row["traces"] else ()
         yield _ClipToStore(
             Entry(
                 name=f"{creator}/{scene}" if control else f"{creator}/{setting}/{scene}",
                 location=row["file"],
                 origin=Real() if control else Generated(creator, setting),
                 group=scene,
-                traces=_parse_traces(row["traces"]),
+                traces=traces,
             ),
             str(folder.path / row["file"]),
             {"clip": row["sha256"], "facts": row["facts"]},
@@ -188,41 +194,8 @@ def _iter_creator_clips(folder: SeasonFolder, entrants: SeasonEntrants) -> Itera
         )
 
 
-def _parse_traces(text: str | None) -> tuple[Trace, ...]:
-    try:
-        return _TRACES.validate_json(text) if text else ()
-    except ValidationError:
-        return ()
-
-
-def _store_clip_file(directory: OutputDirectory, clip: _ClipToStore) -> str:
-    """Store a clip by content hash (location hash if unread); return its relative path, or its URL."""
-    if is_url(clip.file):
-        return clip.file
-    stem = clip.known.get("clip") or digest("unread", clip.file)
-    name = f"media/{stem[:2]}/{stem}{get_safe_suffix(clip.file)}"
-    _link_or_copy_file(directory, Path(clip.file), name)
-    return name
-
-
 def _link_or_copy_file(directory: OutputDirectory, source: Path, name: str) -> None:
     if not source.is_file() or directory.size(name) == source.stat().st_size:
         return
     if not directory.hard_link(source.resolve(), name):
         directory.copy(source, name)
-
-
-def _probe_clip_set_files(
-    folder: SeasonFolder, known: Mapping[str, Mapping[str, str]], access: ClipAccessSettings
-) -> None:
-    """Probe the files of the clip set; files with known properties are not opened again."""
-    benchmark = open_season_clip_set(folder)
-    entries = [row for row in benchmark if isinstance(row, Entry)]
-    locations = {benchmark.find(entry): entry.location for entry in entries}
-
-    def rows(files: Iterable[Row]) -> Iterator[dict[str, Any]]:
-        for row in files:
-            yield row | dict(known.get(locations.get(row["location"], ""), {}))
-
-    surveyed = iter_clip_file_rows(benchmark, entries, access, cleaned=True)
-    run_stages(rows(surveyed), [ClipProbeStage(access)], table=open_season_clip_facts_table(folder))

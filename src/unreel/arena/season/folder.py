@@ -181,7 +181,6 @@ class SeasonFolder:
 
     @property
     def benchmark_clips(self) -> "LanceTable":
-        """Return the table of the properties of the benchmark's files."""
         from unreel.engine.table import LanceTable
 
         return LanceTable(self.place / "benchmark.lance", CLIPS)
@@ -192,7 +191,6 @@ class SeasonFolder:
         return self.path / SET
 
     def run(self, folder: str) -> StorageLocation:
-        """Return the location of a reviewer's evaluation run in the season's folder, by its folder name."""
         return self.place / RUNS / folder
 
     def entrants(self) -> SeasonEntrants:
@@ -215,7 +213,6 @@ class SeasonFolder:
         self.write_json(ENTRANTS, entrants.model_dump(mode="json"))
 
     def write_json(self, name: str, document: Any) -> None:
-        """Write `document` as JSON to the file `name` in the season's folder, atomically."""
         text = json.dumps(document, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
         self.place.put(name, text.encode())
 
@@ -269,11 +266,7 @@ _MOST_RECIPE_BYTES = 1 << 20
 
 
 def read_stored_season_recipe(folder: SeasonFolder) -> SeasonRecipe:
-    """Return the recipe that is stored in a season's folder; its paths are those of the original file.
-
-    Raises:
-        UnreadableSourceError: No season was run there, or its recipe is missing or damaged.
-    """
+    """Return the recipe that is stored in a season's folder; its paths are those of the original file."""
     folder.require_played()
     try:
         data = folder.place.read(RECIPE, most=_MOST_RECIPE_BYTES)

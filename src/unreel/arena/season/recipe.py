@@ -2,8 +2,7 @@
 
 import json
 import os
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -80,12 +79,7 @@ way = "recompressed"
 
 
 def write_season_template(benchmark: Path, file: Path) -> Sequence[str]:
-    """Write a commented season file for `benchmark` to `file`, and return the creators in it.
-
-    Raises:
-        InvalidSettingError: The file exists.
-        UnreadableSourceError: There is no benchmark at `benchmark`.
-    """
+    """Write a commented season file for `benchmark` to `file`, and return the creators in it."""
     if file.exists():
         raise InvalidSettingError(
             "--out", f"{file} exists and is not replaced", "Name another file"
@@ -222,9 +216,18 @@ class SeasonRecipe(RecipeSection):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        sections = [c.values() for c in self.condition]
-        named = [_format_condition_title(values, sections) for values in sections]
-        return tuple(each.title or name for each, name in zip(self.condition, named, strict=True))
+        """Return the titles of the conditions: their settings, sampling first, unless one is named.
+
+        A condition without settings is `main`, or `as printed` if there are several.
+        """
+        plain = "as printed" if len(self.condition) > 1 else "main"
+        titles = []
+        for section in self.condition:
+            values = section.values()
+            parts = [str(values.pop("sampling"))] if "sampling" in values else []
+            parts += [f"{key.replace('_', ' ')} {value}" for key, value in values.items()]
+            titles.append(section.title or ", ".join(parts) or plain)
+        return tuple(titles)
 
     @property
     def knobs(self) -> dict[str, dict[str, str]]:
@@ -290,20 +293,8 @@ def validate_season_recipe(values: object) -> SeasonRecipe:
     return validate_recipe_sections(SeasonRecipe, values)
 
 
-def _format_condition_title(values: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
-    """Return a condition's settings, sampling first; without any `as printed`, or `main` if alone."""
-    parts = [str(values["sampling"])] if "sampling" in values else []
-    parts += [
-        f"{key.replace('_', ' ')} {value}" for key, value in values.items() if key != "sampling"
-    ]
-    return ", ".join(parts) or ("as printed" if len(others) > 1 else "main")
-
-
 def _require_distinct_entries(what: str, keys: Sequence[str], *, shown: Sequence[str] = ()) -> None:
-    twice = [i for i, key in enumerate(keys) if Counter(keys[:i])[key]]
-    if twice:
-        name = (shown or keys)[twice[0]]
-        setting = what
-        raise InvalidSettingError(
-            setting, f"{name!r} occurs twice", "Keep one of them, or change what differs"
-        )
+    for i, key in enumerate(keys):
+        if key in keys[:i]:
+            problem = f"{(shown or keys)[i]!r} occurs twice"
+            raise InvalidSettingError(what, problem, "Keep one of them, or change what differs")

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from unreel.arena.season.recipe import Season
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.statistics import BenchmarkStats, sample_balanced_entries
-from unreel.core.clip import Clip, Generated, Real, get_first_creator
+from unreel.core.clip import Generated, Real, get_first_creator
 from unreel.core.content_ids import compute_clip_id, digest
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
@@ -40,7 +40,7 @@ class SeasonBenchmark:
     benchmark: Benchmark
     digest: str
     entries: tuple[Entry, ...]
-    """Entries of the split; with a limit, a sample as in `_iter_sampled_entries`."""
+    """Entries of the split; with a limit, a sample."""
     lessons: tuple[Entry, ...]
     """Training clips of baselines: the complete frozen split; with a limit, a number per scene."""
     scenes: Mapping[str, Entry]
@@ -61,7 +61,6 @@ class SeasonBenchmark:
         return [e for e in generated if get_first_creator(e.origin) == creator]
 
     def creators(self) -> list[str]:
-        """Return the names of the creators that have clips in the benchmark."""
         return sorted({e.origin.creator for e in self.entries if isinstance(e.origin, Generated)})
 
 
@@ -88,11 +87,7 @@ def get_entry_scene(entry: Entry) -> str:
 
 
 def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBenchmark:
-    """Open the benchmark of `season` and select the scenes of the season.
-
-    Raises:
-        UnreelError: The benchmark cannot be read, has no real clip, or is frozen and incomplete.
-    """
+    """Open the benchmark of `season` and select the scenes of the season."""
     recipe, path = season.recipe, season.benchmark
     mapping = recipe.mapping or None
     benchmark = open_benchmark(path, recipe.layout, mapping=mapping, outside=outside)
@@ -103,16 +98,34 @@ def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBen
     fingerprint = reading.identity.fingerprint
     if (benchmark.root / CHECKSUMS).is_file():
         fingerprint = f"{fingerprint}+{_verify_checksums(benchmark.root)}"
-    scenes = _choose_scene_real_clips(usable, recipe.limit, seed=recipe.seed)
+    limit, seed = recipe.limit, recipe.seed
+    first: dict[str, Entry] = {}
+    for entry in sorted(usable, key=lambda e: e.name):
+        if isinstance(entry.origin, Real):
+            first.setdefault(get_entry_scene(entry), entry)
+    chosen = sorted(first, key=lambda scene: digest("scene", str(seed), scene))[:limit]
+    scenes = {scene: first[scene] for scene in sorted(chosen)}
     if not scenes:
         raise UnreadableSourceError(
             str(path), "has no real clip", "Name a benchmark with both sides, or another split"
         )
+    entries, lessons = usable, usable
+    if limit is not None:
+        # Clips of the sampled scenes, and for each creator `limit` clips of scenes without a real clip.
+        counts: Counter[str] = Counter()
+        entries = []
+        for entry in sorted(usable, key=lambda e: digest("clip", str(seed), e.name)):
+            scene, creator = get_entry_scene(entry), get_first_creator(entry.origin)
+            counts[creator] += scene not in first
+            if scene in scenes or (scene not in first and counts[creator] <= limit):
+                entries.append(entry)
+        # Training clips of baselines do not depend on the entrants.
+        lessons = [*sample_balanced_entries(usable, _LESSONS * limit, seed=seed).entries]
     return SeasonBenchmark(
         benchmark=benchmark,
         digest=fingerprint,
-        entries=tuple(_iter_sampled_entries(usable, scenes, recipe.limit, seed=recipe.seed)),
-        lessons=tuple(_select_training_entries(usable, recipe.limit, seed=recipe.seed)),
+        entries=tuple(entries),
+        lessons=tuple(lessons),
         scenes=scenes,
         rejected=tuple(reading.rejected),
         n_rejected=reading.n_rejected,
@@ -120,11 +133,7 @@ def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBen
 
 
 def require_benchmark_digest(season: Season, benchmark: SeasonBenchmark) -> None:
-    """Check that the opened benchmark is the one that the season's recipe names by its hash.
-
-    Raises:
-        InvalidSettingError: The hash differs, or the recipe has none.
-    """
+    """Check that the opened benchmark is the one that the season's recipe names by its hash."""
     written, actual = season.recipe.digest, benchmark.digest
     if written == actual:
         return
@@ -134,49 +143,6 @@ def require_benchmark_digest(season: Season, benchmark: SeasonBenchmark) -> None
         problem = "the season does not name the hash of its benchmark"
         remedy = f'Write digest = "{actual}", or let `unreel arena plan --pin` write it'
     raise InvalidSettingError(setting, problem, remedy)
-
-
-def _choose_scene_real_clips(
-    entries: Collection[Entry], limit: int | None, *, seed: int
-) -> dict[str, Entry]:
-    first: dict[str, Entry] = {}
-    for entry in sorted(entries, key=lambda e: e.name):
-        if isinstance(entry.origin, Real):
-            first.setdefault(get_entry_scene(entry), entry)
-    chosen = sorted(first, key=lambda scene: digest("scene", str(seed), scene))[:limit]
-    return {scene: first[scene] for scene in sorted(chosen)}
-
-
-def _iter_sampled_entries(
-    entries: Sequence[Entry], scenes: Collection[str], limit: int | None, *, seed: int
-) -> Iterator[Entry]:
-    """Yield the entries of the season: all without a limit, else a sample.
-
-    With a limit these are the clips of the sampled scenes, and for each creator at most `limit`
-    clips whose scene has no real clip.
-    """
-    real = {get_entry_scene(e) for e in entries if isinstance(e.origin, Real)}
-    counts: Counter[str] = Counter()
-    ordered = sorted(entries, key=lambda e: digest("clip", str(seed), e.name))
-    for entry in entries if limit is None else ordered:
-        alone = get_entry_scene(entry) not in real
-        if limit is not None and alone:
-            counts[get_first_creator(entry.origin)] += 1
-        if (
-            limit is None
-            or get_entry_scene(entry) in scenes
-            or (alone and counts[get_first_creator(entry.origin)] <= limit)
-        ):
-            yield entry
-
-
-def _select_training_entries(
-    entries: Sequence[Entry], limit: int | None, *, seed: int
-) -> Sequence[Entry]:
-    """Return baselines' training clips, all or a sample if limited, independent of the entrants."""
-    if limit is None:
-        return entries
-    return sample_balanced_entries(entries, _LESSONS * limit, seed=seed).entries
 
 
 def _verify_checksums(root: Path) -> str:
@@ -223,21 +189,20 @@ def add_real_clip_columns(
     rows: Iterable[Row], benchmark: SeasonBenchmark, facts: StoredClipFacts
 ) -> Iterator[Row]:
     """Yield the clip requests `rows` with the location, size and length of their scene's real clip."""
-    pairs = facts.find(benchmark.benchmark, benchmark.scenes.values())
-    clips = {get_entry_scene(entry): _build_real_clip_columns(clip) for entry, clip in pairs}
-    return (row | clips[row["scene"]] for row in rows)
-
-
-def _build_real_clip_columns(clip: Clip | Failure) -> dict[str, Any]:
-    if isinstance(clip, Failure):
-        return {"_problem": str(clip)}
-    width, height = clip.size
-    return {
-        "_location": clip.location,
-        "_width": width,
-        "_height": height,
-        "_duration_us": convert_to_microseconds(clip.facts.video.duration_s),
-    }
+    columns: dict[str, dict[str, Any]] = {}
+    for entry, clip in facts.find(benchmark.benchmark, benchmark.scenes.values()):
+        scene = get_entry_scene(entry)
+        if isinstance(clip, Failure):
+            columns[scene] = {"_problem": str(clip)}
+        else:
+            width, height = clip.size
+            columns[scene] = {
+                "_location": clip.location,
+                "_width": width,
+                "_height": height,
+                "_duration_us": convert_to_microseconds(clip.facts.video.duration_s),
+            }
+    return (row | columns[row["scene"]] for row in rows)
 
 
 def build_clip_brief(
@@ -251,9 +216,12 @@ def build_clip_brief(
     if given == "brief":
         if not text.strip():
             return Failure(FailureReason.NO_BRIEF, "the benchmark has no prompt for this scene")
-        picture = None if setting is CreatorInput.TEXT else _read_first_frame(file, reader)
-    if isinstance(picture, Failure):
-        return picture
+        if setting is not CreatorInput.TEXT:
+            frames = reader.frames(file, sampling=FIRST_FRAME_PLAN, encoding="rgb24")
+            if isinstance(frames, Failure):
+                detail = f"no first frame of its real clip: {frames}"
+                return Failure(FailureReason.NO_BRIEF, detail)
+            picture = encode_png(frames.frames[0].rgb())
     return ClipBrief(
         id=row["scene"],
         setting=setting,
@@ -266,17 +234,3 @@ def build_clip_brief(
         seed=row["seed"],
         file_stem=row.get("_stem", ""),
     )
-
-
-def build_name_only_brief(scene: str, file_stem: str, setting: CreatorInput) -> ClipBrief:
-    """Build a brief that contains only names, for a creator whose clips exist already."""
-    return ClipBrief(
-        id=scene, setting=setting, width=1, height=1, duration_us=1, seed=0, file_stem=file_stem
-    )
-
-
-def _read_first_frame(file: Path, reader: MediaReader) -> bytes | Failure:
-    frames = reader.frames(file, sampling=FIRST_FRAME_PLAN, encoding="rgb24")
-    if isinstance(frames, Failure):
-        return Failure(FailureReason.NO_BRIEF, f"no first frame of its real clip: {frames}")
-    return encode_png(frames.frames[0].rgb())

@@ -63,7 +63,19 @@ class BenchmarkExportRecipe:
             )
         self.instrument.prompt(self.prompt)
         if self.max_pixels is not None:
-            self._require_pixels(self.max_pixels)
+            setting = "max_pixels"
+            if self.max_pixels < MIN_PIXELS:
+                raise InvalidSettingError(
+                    setting,
+                    f"cannot show frames of {self.max_pixels} pixels",
+                    f"Give {MIN_PIXELS} or more",
+                )
+            if self.sampling is None:
+                raise InvalidSettingError(
+                    setting,
+                    "the frames of a whole file cannot be scaled down",
+                    "Name a sampling plan, or leave it out",
+                )
         if self.box_space is not None:
             parse_box_space(self.box_space, width=1, height=1)
         elif self.instrument.needs_box_space:
@@ -71,19 +83,6 @@ class BenchmarkExportRecipe:
                 "box_space",
                 f"{self.protocol} needs the space of the boxes",
                 "Give pixel, unit, permille or 'model-input WxH', as the model answers",
-            )
-
-    def _require_pixels(self, size: int) -> None:
-        setting = "max_pixels"
-        if size < MIN_PIXELS:
-            raise InvalidSettingError(
-                setting, f"cannot show frames of {size} pixels", f"Give {MIN_PIXELS} or more"
-            )
-        if self.sampling is None:
-            raise InvalidSettingError(
-                setting,
-                "the frames of a whole file cannot be scaled down",
-                "Name a sampling plan, or leave it out",
             )
 
     @property
@@ -181,8 +180,7 @@ class ExportRecipeWithMediaFolder:
 def load_export_recipe(folder: Path) -> ExportRecipeWithMediaFolder:
     """Load the recipe of the export in `folder`.
 
-    Raises:
-        UnreadableSourceError: The recipe is missing, damaged, or of another protocol version.
+    Raise `UnreadableSourceError` if the recipe is missing, damaged, or of another protocol version.
     """
     path = folder / RECIPE_FILE
     try:

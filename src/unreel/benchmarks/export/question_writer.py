@@ -185,10 +185,8 @@ def write_exported_questions(
 ) -> BenchmarkExportResult:
     """Write the questions, their frames and the settings in `recipe` to `folder`, one clip at a time.
 
-    A clip that cannot be decoded is rejected, because other evaluation tools cannot represent a failure.
-
-    Raises:
-        UnreadableSourceError: No question can be built from the benchmark.
+    A clip that cannot be decoded is rejected, because other evaluation tools cannot represent a
+    failure. Raise `UnreadableSourceError` if no question can be built from the benchmark.
     """
     into = OutputDirectory(folder, published=True)
     n_questions = n_rejected = 0

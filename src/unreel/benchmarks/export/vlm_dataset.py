@@ -33,10 +33,8 @@ class VlmDataset:
     def message(self, index: int, *, whole: bool) -> list[dict[str, str]]:
         """Return the message of question `index`, with its frames at their position in the prompt.
 
-        `whole` shows the video files instead of frames.
-
-        Raises:
-            InvalidSettingError: Frames are required, and the export has none.
+        `whole` shows the video files instead of frames. Raise `InvalidSettingError` if frames are
+        required, and the export has none.
         """
         if self._recipe.sampling is None and not whole:
             raise InvalidSettingError(

@@ -32,10 +32,8 @@ def stream_json_items(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield the members of the JSON object in the file `path`, or the elements of its JSON list.
 
     The key of a list element is "". A list or object that is too large is an `OversizedElement`.
-
-    Raises:
-        UnreadableSourceError: The file is not a JSON list or object, has a string that is too large,
-            or has too many elements.
+    Raise `UnreadableSourceError` if the file is not a JSON list or object, has a string that is too
+    large, or has too many elements.
     """
     max_rows = read_environment_settings().table_rows
     try:
@@ -101,8 +99,7 @@ class _JsonTextStream:
     def decode(self) -> Any:
         """Consume the next JSON value of the file and return it.
 
-        Raises:
-            UnreadableSourceError: The value is invalid, too large or nested too deeply.
+        Raise `UnreadableSourceError` if the value is invalid, too large or nested too deeply.
         """
         self.peek()
         while True:
@@ -132,8 +129,7 @@ class _JsonTextStream:
     def _skip_oversized(self) -> OversizedElement:
         """Skip the list or object that begins here, by counting brackets outside strings.
 
-        Raises:
-            UnreadableSourceError: The element does not end, or a string in it is too large.
+        Raise `UnreadableSourceError` if the element does not end, or a string in it is too large.
         """
         oversized, depth = OversizedElement(), 0
         while depth or self._text[self._at] in _CLOSING:

@@ -37,12 +37,7 @@ MaskPixels = npt.NDArray[np.bool_]
 def convert_masks_to_traces(
     masks: Iterable[tuple[int, MaskPixels]], end_us: int
 ) -> tuple[Trace, ...]:
-    """Return one trace per run of masks with a set pixel, with the box around the pixels at each time.
-
-    Args:
-        masks: Times in microseconds with their masks, in order of time.
-        end_us: End of the last mask.
-    """
+    """Return one trace per run of masks with a set pixel, with the box around the pixels at each time."""
     runs: list[tuple[list[BoxAt], int]] = []
     open_run: list[BoxAt] = []
     for at_us, mask in masks:
@@ -75,8 +70,7 @@ def _find_mask_box(mask: MaskPixels) -> Box | None:
 def read_masked_clips(root: Path, reader: "MediaReader") -> Iterator[Row]:
     """Yield a benchmark entry for each video below `videos`, with the traces of its mask video.
 
-    Raises:
-        UnreadableSourceError: The folder `videos` or `masks` is missing.
+    Raise `UnreadableSourceError` if the folder `videos` or `masks` is missing.
     """
     if not ((root / VIDEOS).is_dir() and (root / MASKS).is_dir()):
         raise UnreadableSourceError(

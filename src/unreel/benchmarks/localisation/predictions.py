@@ -48,8 +48,7 @@ def find_prediction_box_space(path: Path) -> str | None:
 def read_segment_predictions(path: Path) -> Iterator[tuple[str, str] | Rejected]:
     """Yield the name of each clip with its predicted segments as the text of an answer, in order.
 
-    Raises:
-        UnreadableSourceError: The file cannot be read, or has none of the three formats.
+    Raise `UnreadableSourceError` if the file cannot be read, or has none of the three formats.
     """
     if path.suffix.lower() == ".txt":
         for line in read_activity_forensics_lines(path):

@@ -37,9 +37,8 @@ _PAIR = 2
 def parse_segment_seconds(start: object, end: object) -> TimeSpan:
     """Return the time span between two untrusted times in seconds.
 
-    Raises:
-        InvalidValueError: A time is no finite number or too large for a clip, or the end is not after
-            the start.
+    Raise `InvalidValueError` if a time is no finite number or too large for a clip, or the end is
+    not after the start.
     """
     ends = [cells.parse_exact_number(time, "time of a segment") for time in (start, end)]
     if max(ends) > MAX_SECONDS:
@@ -52,8 +51,7 @@ def parse_segment_seconds(start: object, end: object) -> TimeSpan:
 def parse_segment_list(value: object, what: str) -> tuple[TimeSpan, ...]:
     """Return the time spans of an untrusted list of pairs `[start, end]` in seconds.
 
-    Raises:
-        InvalidValueError: `value` is no such list, or has too many segments.
+    Raise `InvalidValueError` if `value` is no such list, or has too many segments.
     """
     if not isinstance(value, list):
         cells.raise_invalid_cell(what, value, "Write a list of [start, end] in seconds")
@@ -167,10 +165,8 @@ def read_activity_forensics_entries(path: Path) -> Iterator[Row]:
 def read_activity_forensics_lines(path: Path) -> Iterator[ActivityForensicsLine | Rejected]:
     """Yield the parsed lines of the ActivityForensics file `path`.
 
-    A line that is invalid or too long is a `Rejected`.
-
-    Raises:
-        UnreadableSourceError: The file cannot be read.
+    A line that is invalid or too long is a `Rejected`. Raise `UnreadableSourceError` if the file
+    cannot be read.
     """
     try:
         with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
@@ -202,8 +198,8 @@ def _parse_line_or_reject(text: str, number: int) -> ActivityForensicsLine | Rej
 def parse_activity_forensics_line(text: str) -> ActivityForensicsLine:
     """Parse one line of an ActivityForensics file.
 
-    Raises:
-        InvalidValueError: The line is not `vid duration s=e+s=e`, or a segment ends before it starts.
+    Raise `InvalidValueError` if the line is not `vid duration s=e+s=e`, or a segment ends before it
+    starts.
     """
     fields = text.split()
     if len(fields) not in _FIELDS:
@@ -263,8 +259,7 @@ def read_vif_cot_entries(path: Path) -> Iterator[Row]:
 def parse_vif_cot_conversation(row: Any) -> VideoConversationAnswer:
     """Return the video and the last answer of a conversation of ViF-CoT.
 
-    Raises:
-        InvalidValueError: The row is no conversation about a video, or has no answer.
+    Raise `InvalidValueError` if the row is no conversation about a video, or has no answer.
     """
     if not is_vif_cot_row(row):
         cells.raise_invalid_cell(

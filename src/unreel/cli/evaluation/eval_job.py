@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unreel.cli.contacted_services import print_external_reviewers, print_model_servers
+from unreel.api.contacts import describe_external_reviewers, describe_model_servers
 from unreel.cli.evaluation.scorecard_output import (
     build_condition_scorecard_rows,
     explain_empty_scorecards,
@@ -44,7 +44,7 @@ from unreel.engine.run import ALL_FAILURES
 from unreel.engine.table import LanceTable
 from unreel.evaluation.forecast import QuestionForecast, forecast_eval, open_temporary_clip_table
 from unreel.evaluation.recipe import EvalRecipe, resolve_eval_recipe, validate_eval_recipe
-from unreel.evaluation.run_job import NEVER_PUT, EvalRun, EvalSummary, evaluate
+from unreel.evaluation.run_job import NOT_SENT, EvalRun, EvalSummary, evaluate
 from unreel.evaluation.run_lookup import build_eval_run, find_run_location
 from unreel.evaluation.scoring import ConditionScore, score_run
 from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
@@ -168,7 +168,7 @@ def _print_run_failures(finished_run: FinishedEvalRun) -> None:
     for reason in finished_run.failures:
         if (first := _find_first_failure_message(finished_run.run, reason)) is not None:
             print_message(f"{name}, the first {first}")
-    if set(finished_run.failures) - NEVER_PUT:
+    if set(finished_run.failures) - NOT_SENT:
         print_message(f"Retry the failures: {format_rerun_command('--retry-failed')}")
     else:
         print_message(f"Send the remaining questions: {format_rerun_command()}")
@@ -327,8 +327,9 @@ def evaluate_models(  # noqa: PLR0913  one parameter for each option
     )
     if dry_run:
         return partial(print_eval_forecasts, _forecast_eval_runs(runs, way), as_json=as_json)
-    print_model_servers([run.recipe.reviewer.model for run in runs], settings)
-    print_external_reviewers([run.recipe.reviewer for run in runs], settings)
+    names = [run.recipe.reviewer.model for run in runs]
+    print_message(*describe_model_servers(names, settings))
+    print_message(*describe_external_reviewers([run.recipe.reviewer for run in runs], settings))
     for run in runs:
         require_conditional_puts(run.place)  # before the longer wait for a table there
         if not run.answers.exists():

@@ -41,7 +41,7 @@ def open_run_with_identity_warning(
     run = open_named_run(
         name, settings, moved_to=moved_to, outside=outside, accept_changed=accept_changed
     )
-    if run.kept is None or run.kept.identity is None:
+    if run.stored_benchmark is None or run.stored_benchmark.identity is None:
         print_message(
             f"{name}: the recipe does not identify the benchmark; it is assumed to be "
             f"{run.benchmark_path}. The next `unreel eval` of the run stores its fingerprint"

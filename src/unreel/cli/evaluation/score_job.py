@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from unreel.cli.contacted_services import print_model_servers
+from unreel.api.contacts import describe_model_servers
 from unreel.cli.evaluation.scorecard_output import (
     build_condition_scorecard_rows,
     explain_empty_scorecards,
@@ -57,7 +57,7 @@ def open_explanation_scorer(
         return ReasonSimilarityScorer(MiniLmEncoder())
     if not judges:
         return None
-    print_model_servers(judges, settings)
+    print_message(*describe_model_servers(judges, settings))
     functions = [build_explanation_judge(m, store, key_hosts=settings.key_hosts) for m in judges]
     return ExplanationJudges(functions, seed)
 

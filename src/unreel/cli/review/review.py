@@ -157,9 +157,9 @@ def review(
         )
         rows = asyncio.run(desk.review_all(sampled))
     if not ask.models and not ask.sample:
-        from unreel.cli.contacted_services import print_local_models
+        from unreel.api.contacts import describe_local_models
 
-        print_local_models(clips)
+        print_message(*describe_local_models(clips))
     if as_json:
         print_json({"note": desk.note, "skipped_links": batch.n_skipped_links, "clips": rows})
     sys.exit(0 if desk.is_complete else 1)

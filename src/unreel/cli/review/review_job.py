@@ -185,7 +185,7 @@ class ReviewCommandSession:
             self._meter.tell(f"{file.name}: {waiting}")
 
     def _describe(self) -> "tuple[ReviewQuestions, tuple[ReviewerFactory, ...]]":
-        from unreel.cli.contacted_services import print_model_servers, require_reachable_model
+        from unreel.api.contacts import describe_model_servers, require_reachable_model
         from unreel.evaluation.review import (
             build_review_questions,
             build_reviewer_factories,
@@ -203,7 +203,7 @@ class ReviewCommandSession:
 
             self.note = NOTE
             return inquiry, build_sample_reviewers()
-        print_model_servers(ask.models, self._settings)
+        print_message(*describe_model_servers(ask.models, self._settings))
         require_reachable_model(ask.models, self._settings)
         factories = build_reviewer_factories(
             ask.models,

@@ -13,7 +13,6 @@ from scipy import ndimage
 
 from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure
-from unreel.curation.audit.cross_fit import Mask
 from unreel.curation.watermark.detection import ReadText, WatermarkRegion, WatermarkSearchResult
 from unreel.media.decode import Rgb
 from unreel.media.reader import MediaReader
@@ -22,6 +21,7 @@ from unreel.reviewers.baselines.metadata import compute_metadata_features
 from unreel.stats.row_sample import Array
 
 Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 
 SIDE = 512
 """Side in pixels of the central square, at full scale, for the measurement of spectrum and noise."""
@@ -224,7 +224,6 @@ class FeatureTable:
         return scaled
 
     def only(self, chosen: Sequence[int]) -> "FeatureTable":
-        """Return the table with only the columns at the indices `chosen`."""
         own = list(chosen)
         names, bins = zip(*((self.names[i], self.is_bin[i]) for i in own), strict=True)
         return FeatureTable(names, self.raw[:, own], bins)

@@ -29,8 +29,7 @@ from unreel.curation.audit.label_leaks import (
 )
 from unreel.curation.recipe import AuditRecipeSection
 from unreel.curation.segment import ClipSegment
-from unreel.curation.segment_table import ReiterableStream
-from unreel.curation.state import AuditSummary, CurationJob, CurationState
+from unreel.curation.segment_table import AuditSummary, CurationJob, CurationState, ReiterableStream
 from unreel.curation.step_execution import (
     CurationStepRequest,
     Given,

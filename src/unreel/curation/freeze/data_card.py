@@ -35,9 +35,12 @@ def format_bibtex(name: str, version: str, citation: CitationRecipeSection | Non
     citation = citation or _UNSAID
     if citation.bibtex:
         return citation.bibtex.strip()
+    # BibTeX would reorder the words of a group without braces.
+    authors = [_escape_tex(author) for author in citation.authors]
+    authors = [name if "," in name else f"{{{name}}}" for name in authors]
     fields = {
         "title": f"{{{_escape_tex(name)}}}",
-        "author": " and ".join(map(_format_bibtex_author, citation.authors)) or _NOTHING,
+        "author": " and ".join(authors) or _NOTHING,
         "year": str(citation.year or _NOTHING),
         "version": _escape_tex(version),
         "doi": citation.doi,
@@ -61,8 +64,12 @@ def format_citation_cff(
         f"title: {_format_yaml_string(name)}",
         f"version: {_format_yaml_string(version)}",
         "authors:",
-        *(line for author in citation.authors for line in _format_cff_author(author)),
     ]
+    for author in citation.authors:
+        family, comma, first = (part.strip() for part in author.partition(","))
+        key = "family-names" if comma else "name"
+        lines.append(f"  - {key}: {_format_yaml_string(family)}")
+        lines += [f"    given-names: {_format_yaml_string(first)}"] if comma else []
     lines += [
         f"{key}: {_format_yaml_string(value)}"
         for key in ("doi", "url")
@@ -71,28 +78,12 @@ def format_citation_cff(
     return "\n".join(lines) + "\n"
 
 
-def _format_cff_author(author: str) -> list[str]:
-    family, comma, first = (part.strip() for part in author.partition(","))
-    if not comma:
-        return [f"  - name: {_format_yaml_string(family)}"]
-    return [
-        f"  - family-names: {_format_yaml_string(family)}",
-        f"    given-names: {_format_yaml_string(first)}",
-    ]
-
-
-def _format_bibtex_author(author: str) -> str:
-    name = _escape_tex(author)
-    return name if "," in name else f"{{{name}}}"  # BibTeX would reorder the words of a group
-
-
 def _escape_tex(text: str) -> str:
     plain = re.sub(r"[{}\\]", "", " ".join(text.split()))
     return re.sub(r"([%&#_$])", r"\\\1", plain)
 
 
 def _format_yaml_string(text: str) -> str:
-    """Return `text` as a quoted string that every YAML parser reads as the same text."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -143,7 +134,8 @@ class ManifestStats:
         label, traces = row["label"], json.loads(row["traces"])
         self.clips[row["split"], label] += 1
         self.licences[row["licence"] or "not stated"] += 1
-        self.lengths[_compute_length_bin(row["duration_us"]), label] += 1
+        length_bin = sum(row["duration_us"] >= s * MICROSECONDS for s in _LENGTHS_S)
+        self.lengths[length_bin, label] += 1
         self.categories.update(category for trace in traces for category in trace["categories"])
         origin = self.origins[row["creator"] if label == "generated" else "real"]
         origin.sizes[f"{row['width']} x {row['height']}"] += 1
@@ -169,23 +161,50 @@ class ManifestStats:
 def format_benchmark_card(card: BenchmarkCard) -> str:
     """Return the data card as Markdown for dataset hubs, without dates, local paths or machine names."""
     tally = card.tally
-    n_sources = tally.n_sources(*SPLITS)
+    header = [
+        "---",
+        f"pretty_name: {json.dumps(card.name, ensure_ascii=False)}",
+        "license: other",
+        "task_categories: [video-classification]",
+        "tags: [video, ai-generated, unreel]",
+        "---",
+    ]
+    present = {split for split, _ in tally.clips}
+    splits = [
+        (split, tally.clips[split, "real"], tally.clips[split, "generated"], tally.n_sources(split))
+        for split in SPLITS
+        if split in present
+    ]
+    names = [*(f"under {s} s" for s in _LENGTHS_S), f"{_LENGTHS_S[-1]} s and more"]
+    lengths = [
+        (name, tally.lengths[index, "real"], tally.lengths[index, "generated"])
+        for index, name in enumerate(names)
+    ]
+    n_traces = sum(origin.n_traces for origin in tally.origins.values())
+    categories = "No clip has traces."
+    if n_traces:
+        table = build_markdown_table(("category", "traces"), _sort_by_count(tally.categories))
+        categories = f"{n_traces} traces; one may have several categories.\n\n{table}"
+    excluded = "Nothing."
+    if card.left_out.counts:
+        rows = [(step, why, n) for (step, why), n in sorted(card.left_out.counts.items())]
+        excluded = build_markdown_table(("step", "reason", "files or clips"), rows)
     parts = [
-        _format_card_header(card),
+        "\n".join(header),
         f"# {card.name} {card.version}",
         card.about or "A benchmark of real and generated video.",
-        f"{tally.clips.total()} clips from {n_sources} source videos.",
+        f"{tally.clips.total()} clips from {tally.n_sources(*SPLITS)} source videos.",
         "## Splits",
-        _format_splits_table(tally),
+        build_markdown_table(("split", "real", "generated", "source videos"), splits),
         "Segments and near-duplicates of one source video, and clips of one scene, are in the same split.",
         "## Sources",
         _format_sources_table(tally.origins),
         "## Resolutions",
         build_markdown_table(("resolution", "clips"), _sort_by_count(tally.sizes)),
         "## Lengths",
-        _format_lengths_table(tally),
+        build_markdown_table(("length", "real", "generated"), lengths),
         "## Categories of traces",
-        _format_categories(tally),
+        categories,
         "## Licences",
         build_markdown_table(("licence", "clips"), _sort_by_count(tally.licences)),
         "The manifest contains the licence and the source of each clip.",
@@ -194,22 +213,11 @@ def format_benchmark_card(card: BenchmarkCard) -> str:
         "## Label leaks",
         card.audit,
         "## Excluded",
-        _format_exclusions_table(card.left_out),
+        excluded,
         "## Recipe",
         f"```json\n{card.recipe}\n```",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _format_card_header(card: BenchmarkCard) -> str:
-    tags = ["video", "ai-generated", "unreel"]
-    lines = [
-        f"pretty_name: {json.dumps(card.name, ensure_ascii=False)}",
-        "license: other",
-        "task_categories: [video-classification]",
-        f"tags: [{', '.join(tags)}]",
-    ]
-    return "\n".join(["---", *lines, "---"])
 
 
 def _format_citation(card: BenchmarkCard) -> str:
@@ -223,95 +231,26 @@ def _format_citation(card: BenchmarkCard) -> str:
     return f"{block}\n\nNot stated yet: {keys}. Set them in the recipe under `[freeze.citation]`."
 
 
-def _format_splits_table(stats: ManifestStats) -> str:
-    present = {split for split, _ in stats.clips}
-    return build_markdown_table(
-        ("split", "real", "generated", "source videos"),
-        (
-            (
-                split,
-                stats.clips[split, "real"],
-                stats.clips[split, "generated"],
-                stats.n_sources(split),
-            )
-            for split in SPLITS
-            if split in present
-        ),
-    )
-
-
 def _format_sources_table(origins: Mapping[str, _OriginCounts]) -> str:
     n_clips = {name: len(origin.lengths_us) for name, origin in origins.items()}
-    names = sorted(origins, key=lambda name: (name != "real", -n_clips[name], name))
+    rows = []
+    for name in sorted(origins, key=lambda name: (name != "real", -n_clips[name], name)):
+        origin, explained = origins[name], _NONE
+        if origin.n_traces:
+            share = 100 * origin.n_explained / origin.n_traces
+            explained = f"{share:.1f} % of {origin.n_traces} traces"
+        sizes = [size for size, _ in _sort_by_count(origin.sizes)]
+        more = f" and {len(sizes) - _SHOWN_SIZES} more" if len(sizes) > _SHOWN_SIZES else ""
+        ordered = np.sort(np.frombuffer(origin.lengths_us, np.int64))
+        summary = (ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1])
+        hundredths = [(int(us) + 5_000) // 10_000 for us in summary]
+        lengths = ", ".join(f"{n // 100}.{n % 100:02d}" for n in hundredths)
+        resolution = ", ".join(sizes[:_SHOWN_SIZES]) + more
+        rows.append((name, n_clips[name], explained, resolution, lengths))
     return build_markdown_table(
         ("source", "clips", "explained", "resolution", "length in s: minimum, median, maximum"),
-        (
-            (
-                name,
-                n_clips[name],
-                _format_explained_share(origins[name]),
-                _format_resolutions(origins[name].sizes),
-                _format_length_range(origins[name].lengths_us),
-            )
-            for name in names
-        ),
+        rows,
     )
-
-
-def _format_explained_share(origin: _OriginCounts) -> str:
-    if not origin.n_traces:
-        return _NONE
-    return f"{100 * origin.n_explained / origin.n_traces:.1f} % of {origin.n_traces} traces"
-
-
-def _format_resolutions(tally: Counter[str]) -> str:
-    by_count = _sort_by_count(tally)
-    largest = ", ".join(size for size, _ in by_count[:_SHOWN_SIZES])
-    more = len(by_count) - _SHOWN_SIZES
-    return f"{largest} and {more} more" if more > 0 else largest
-
-
-def _format_length_range(lengths_us: "array[int]") -> str:
-    lengths = np.sort(np.frombuffer(lengths_us, np.int64))
-    summary = (lengths[0], lengths[(len(lengths) - 1) // 2], lengths[-1])
-    return ", ".join(_format_seconds(int(us)) for us in summary)
-
-
-def _format_lengths_table(stats: ManifestStats) -> str:
-    names = [*(f"under {s} s" for s in _LENGTHS_S), f"{_LENGTHS_S[-1]} s and more"]
-    return build_markdown_table(
-        ("length", "real", "generated"),
-        (
-            (name, stats.lengths[index, "real"], stats.lengths[index, "generated"])
-            for index, name in enumerate(names)
-        ),
-    )
-
-
-def _compute_length_bin(duration_us: int) -> int:
-    return sum(duration_us >= s * MICROSECONDS for s in _LENGTHS_S)
-
-
-def _format_categories(stats: ManifestStats) -> str:
-    n_traces = sum(origin.n_traces for origin in stats.origins.values())
-    if not n_traces:
-        return "No clip has traces."
-    lines = build_markdown_table(("category", "traces"), _sort_by_count(stats.categories))
-    return f"{n_traces} traces; one may have several categories.\n\n{lines}"
-
-
-def _format_exclusions_table(excluded: SegmentExclusions) -> str:
-    if not excluded.counts:
-        return "Nothing."
-    return build_markdown_table(
-        ("step", "reason", "files or clips"),
-        ((step, reason, n) for (step, reason), n in sorted(excluded.counts.items())),
-    )
-
-
-def _format_seconds(duration_us: int) -> str:
-    hundredths = (duration_us + 5_000) // 10_000
-    return f"{hundredths // 100}.{hundredths % 100:02d}"
 
 
 def _sort_by_count(tally: Counter[str]) -> list[tuple[str, int]]:

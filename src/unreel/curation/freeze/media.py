@@ -18,8 +18,14 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import get_safe_suffix, read_clip_id
 from unreel.core.span import convert_to_microseconds
 from unreel.curation.recipe import FreezeRecipeSection
-from unreel.curation.segment import ClipSegment, FileToPublish, build_hashed_path, filter_segments
-from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.segment import (
+    ClipSegment,
+    FileToPublish,
+    build_hashed_path,
+    filter_segments,
+    merge_sorted_runs,
+)
+from unreel.curation.segment_table import CurationJob, CurationState
 from unreel.curation.step_execution import (
     CurationContext,
     Given,
@@ -27,7 +33,6 @@ from unreel.curation.step_execution import (
     format_canonical_json,
     to_json_values,
 )
-from unreel.curation.working_table import merge_sorted_runs
 from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row, Stage, WorkerResources, convert_to_failed_row, is_failed_row
 from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_file
@@ -157,9 +162,14 @@ def run_first_frames_step(
     media = job.context.media
     look = partial(_store_first_frame, media_location=media)
     frames = job.context.ask(step, state.segments.subjects(), look)
-    pictured = filter_segments(
-        FIRST_FRAME, state.segments, frames, partial(_add_first_frame, media_location=media)
-    )
+
+    def add_frame(segment: ClipSegment, frame: StoredFirstFrame) -> ClipSegment:
+        sha256 = read_clip_id(frame.sha256, FIRST_FRAME)
+        location = (media / build_hashed_path(sha256, ".jpg")).uri
+        file = FileToPublish(sha256=sha256, location=location, size_bytes=frame.bytes)
+        return replace(segment, first_frame=file)
+
+    pictured = filter_segments(FIRST_FRAME, state.segments, frames, add_frame)
     return state.after(job.directory.write(FIRST_FRAME, pictured))
 
 
@@ -179,15 +189,6 @@ def _store_first_frame(
     name = build_hashed_path(sha256, ".jpg")
     media_location.put(name, frame.data)
     return StoredFirstFrame(sha256=sha256, name=name, bytes=len(frame.data))
-
-
-def _add_first_frame(
-    segment: ClipSegment, frame: StoredFirstFrame, *, media_location: StorageLocation
-) -> ClipSegment:
-    sha256 = read_clip_id(frame.sha256, FIRST_FRAME)
-    location = (media_location / build_hashed_path(sha256, ".jpg")).uri
-    file = FileToPublish(sha256=sha256, location=location, size_bytes=frame.bytes)
-    return replace(segment, first_frame=file)
 
 
 COPY = "copy"
@@ -242,12 +243,7 @@ class BenchmarkMedia:
 def copy_benchmark_media(
     media: BenchmarkMedia, location: StorageLocation, context: CurationContext
 ) -> None:
-    """Let workers copy all media files of the benchmark to `location`; existing files are skipped.
-
-    Raises:
-        UnreadableSourceError: A file cannot be copied, or differs from the ingested file; later
-            files are not copied.
-    """
+    """Let workers copy all media files of the benchmark to `location`; existing files are skipped."""
     rows = (
         {
             "key": name,
@@ -258,16 +254,16 @@ def copy_benchmark_media(
         }
         for name, file in media
     )
-    context.put_through(COPY, rows, FileCopyStage(location, context.access), _require_file_copied)
 
+    def require_copied(row: Row) -> None:
+        if is_failed_row(row):
+            problem, remedy = row["failure_detail"], "Restore it, or run again"
+            if row["failure_reason"] != FailureReason.CLIP_CHANGED:
+                problem = f"cannot be copied: {problem.rstrip('.')}"
+                remedy = "Fix that, and run again"
+            raise UnreadableSourceError(row["location"], problem, remedy)
 
-def _require_file_copied(row: Row) -> None:
-    if not is_failed_row(row):
-        return
-    problem, remedy = row["failure_detail"], "Restore it, or run again"
-    if row["failure_reason"] != FailureReason.CLIP_CHANGED:
-        problem, remedy = f"cannot be copied: {problem.rstrip('.')}", "Fix that, and run again"
-    raise UnreadableSourceError(row["location"], problem, remedy)
+    context.put_through(COPY, rows, FileCopyStage(location, context.access), require_copied)
 
 
 class FileCopyStage(Stage):

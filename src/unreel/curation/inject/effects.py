@@ -13,10 +13,6 @@ from unreel.curation.inject.shot_analysis import (
     AnalysedShot,
     Floats,
     PixelWindow,
-    merge_pixel_windows,
-    pad_pixel_window,
-)
-from unreel.curation.inject.tracked_regions import (
     RegionCutout,
     TrackedRegion,
     build_ellipse_mask,
@@ -24,6 +20,8 @@ from unreel.curation.inject.tracked_regions import (
     cut_out_region,
     iter_moving_objects,
     iter_textured_regions,
+    merge_pixel_windows,
+    pad_pixel_window,
 )
 from unreel.media.decode import Rgb
 
@@ -417,7 +415,6 @@ EFFECTS: Mapping[Category, Callable[[TraceEffectContext], Iterator[TraceEffect]]
 def _pad_region_windows(
     region: TrackedRegion, part: float, shot: AnalysedShot
 ) -> tuple[PixelWindow, ...]:
-    """Return the windows of the region, each padded by `part` of its longer side."""
     return tuple(
         pad_pixel_window(window, round(part * max(window.width, window.height)), frame=shot.size)
         for window in region.windows
@@ -447,7 +444,6 @@ def _iter_valid_offsets(
 
 
 def _is_mostly_inside(window: PixelWindow, offset: Offset, size: tuple[int, int]) -> bool:
-    """Return whether most of the window, moved by `offset`, is inside a picture of `size`."""
     left, top = window.left + offset[0], window.top + offset[1]
     width = min(size[0], left + window.width) - max(0, left)
     height = min(size[1], top + window.height) - max(0, top)
@@ -470,7 +466,6 @@ def _is_close_pair(
 
 
 def _find_longest_true_run(holds: Sequence[bool]) -> range:
-    """Return the longest range of consecutive indices at which `holds` is true."""
     best = range(0)
     start = 0
     for index, is_true in enumerate(holds):

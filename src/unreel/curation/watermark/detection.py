@@ -345,7 +345,6 @@ def _format_inconclusive_reason(separation: StaticMotionSeparation) -> str | Non
 
 
 def _list_edge_rectangles(separation: StaticMotionSeparation) -> list[_PixelRectangle]:
-    """Return the rectangles of groups of static edges with the size and density of a watermark."""
     gap = max(2, round(_LETTER_GAP * float(np.hypot(*separation.edges.shape))))
     # Edges that are dilated by half the gap on each side touch their neighbours.
     joined = ndimage.maximum_filter(separation.edges, size=(gap // 2 * 2 + 1, gap * 2 + 1))
@@ -380,7 +379,6 @@ def _has_watermark_size(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> boo
 def _build_watermark_candidates(
     rects: Sequence[_PixelRectangle], lines: Iterable[OcrTextLine], *, shape: tuple[int, ...]
 ) -> list[_WatermarkCandidate]:
-    """Return watermark candidates: text lines merged with overlapping edges, and other edges as logos."""
     left = list(rects)
     candidates = []
     for line in lines:

@@ -21,7 +21,7 @@ from unreel.core.registry import LazyImport
 from unreel.curation.normalise import StoredClip, store_clip_by_hash
 from unreel.curation.recipe import WatermarkRecipeSection
 from unreel.curation.segment import ClipSegment, filter_segments
-from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.segment_table import CurationJob, CurationState
 from unreel.curation.step_execution import Given, VersionedCurationStep, to_json_values
 from unreel.curation.watermark.detection import (
     MIN_FRAMES,

@@ -4,14 +4,13 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
 from unreel.benchmarks.human_scores import AGAINST, AnnotatorScoreRow, read_human_scores
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.core.question import Condition, list_differing_condition_fields
+from unreel.core.question import list_differing_condition_fields
 from unreel.core.verdict import get_verdict_decision
 from unreel.evaluation.comparison import disambiguate_reviewers
 from unreel.protocols.metric_definitions import MetricDefinition
@@ -31,40 +30,30 @@ from unreel.report.entrants import AnsweredQuestion, ReportEntrant
 KIND = "people"
 
 
-@dataclass(frozen=True, slots=True)
-class HumanLeaderboardRows:
-    """Scores of people for one board, and a sentence about them or about why they are missing."""
+def find_human_scores(entrant: ReportEntrant) -> tuple[tuple[AnnotatorScoreRow, ...], str]:
+    """Return people's scores on the benchmark and for the protocol of `entrant`, and a note.
 
-    rows: tuple[AnnotatorScoreRow, ...] = ()
-    told: str = ""
-
-
-NOBODY = HumanLeaderboardRows()
-
-
-def find_human_leaderboard_rows(entrant: ReportEntrant) -> HumanLeaderboardRows:
-    """Find the scores of people on the benchmark and for the protocol of `entrant`."""
+    The note is about the people, or about why they are missing; empty if there are none.
+    """
     try:
         people = read_human_scores(Path(entrant.benchmark))
     except UnreadableSourceError as error:
-        return HumanLeaderboardRows(told=f"People's rows are not shown: {error}")
-    if people is None:
-        return NOBODY
+        return (), f"People's rows are not shown: {error}"
     protocol = entrant.instrument.instrument
     rows = tuple(
-        r for r in people.rows if (r.protocol, r.version) == (protocol.protocol, protocol.version)
+        row
+        for row in (() if people is None else people.rows)
+        if (row.protocol, row.version) == (protocol.protocol, protocol.version)
     )
-    if not rows:
-        return NOBODY
+    if people is None or not rows:
+        return (), ""
     if people.fingerprint and entrant.fingerprint not in {"", people.fingerprint}:
-        note = "People's rows are not shown: they belong to another version of this benchmark."
-        return HumanLeaderboardRows(told=note)
+        return (), "People's rows are not shown: the rows are of another version of this benchmark."
     n_annotators = sum(row.kind == "annotator" for row in rows)
-    note = (
+    return rows, (
         f"{n_annotators} people judged these clips in the campaign {people.campaign}. Each "
         "watched some of the clips in full, so their rows are below and have no rank."
     )
-    return HumanLeaderboardRows(rows=rows, told=note)
 
 
 def build_human_points(
@@ -72,7 +61,7 @@ def build_human_points(
 ) -> list[ChartPoint]:
     """Return the chart points of the people who have the metric, with the majority first."""
     return [
-        ChartPoint(who=_format_human_row_name(row), measured=row[metric.metric], kind=KIND)
+        ChartPoint(who=f"people: {row.name}", measured=row[metric.metric], kind=KIND)
         for row in _sort_by_score(rows, metric)
         if isinstance(row[metric.metric], Estimate)
     ]
@@ -88,7 +77,7 @@ def build_human_table_lines(
     lines = []
     for row in _sort_by_score(rows, ranking_metric):
         name = BoardTableCell(
-            text=_format_human_row_name(row), badge=KIND, doubt=f"against {AGAINST[row.against]}"
+            text=f"people: {row.name}", badge=KIND, doubt=f"against {AGAINST[row.against]}"
         )
         values = (build_estimate_cell(row[f.metric], footnotes, places=f.places) for f in metrics)
         n_judged = replace(build_count_cell(row.n_judged), doubt="judged")
@@ -107,10 +96,6 @@ def _sort_by_score(
         return row.kind != "majority", -value, row.name
 
     return sorted(rows, key=get_key)
-
-
-def _format_human_row_name(row: AnnotatorScoreRow) -> str:
-    return f"people: {row.name}"
 
 
 _NAMED = 3
@@ -134,7 +119,8 @@ def explain_missing_rank(entrant: ReportEntrant, ranks_by: str) -> str:
     if not readable:
         return f"no readable answer to any of {len(parts):,} questions"
     if lacking := [part for part in dict.fromkeys(parts) if part not in {*readable}]:
-        return f"no readable answer for {_format_name_list(lacking)}"
+        rest = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
+        return f"no readable answer for {', '.join(lacking[:_NAMED])}{rest}"
     if 2 * len(readable) < len(parts):
         return f"only {len(readable):,} of {len(parts):,} answers are readable, less than half"
     measured = get_entrant_metric(entrant, ranks_by)
@@ -144,11 +130,6 @@ def explain_missing_rank(entrant: ReportEntrant, ranks_by: str) -> str:
 def name_benchmark_part(question: AnsweredQuestion) -> str:
     """Return the name of the part that a question belongs to: real clips, or clips of a creator."""
     return "real clips" if question.creator is None else f"clips of {question.creator}"
-
-
-def _format_name_list(cells: Sequence[str]) -> str:
-    rest = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
-    return ", ".join(cells[:_NAMED]) + rest
 
 
 SPOKEN = 4
@@ -218,14 +199,15 @@ class ReportBoard:
     """Name of the metric that ranks the contenders."""
     contenders: tuple[BoardContender, ...]
     panels: tuple[BoardPanel, ...] = field(default=())
-    people: HumanLeaderboardRows = NOBODY
-    told: tuple[str, ...] = ()
+    human_rows: tuple[AnnotatorScoreRow, ...] = ()
+    human_note: str = ""
+    distinctions: tuple[str, ...] = ()
     """Facts that distinguish the board from the others of a report; empty if it is the only one."""
 
     @property
     def name(self) -> str:
         """Return the name of the board: protocol, benchmark, part, and further distinctions."""
-        parts = dict.fromkeys((self.benchmark, self.extent, *self.told))
+        parts = dict.fromkeys((self.benchmark, self.extent, *self.distinctions))
         return f"{self.title}: {', '.join(part for part in parts if part not in ('', self.title))}"
 
     @property
@@ -274,7 +256,6 @@ def build_unfilled_report_board(
 ) -> ReportBoard:
     """Build a board without panels; `indexes` are those of its entrants in the whole report."""
     ranks_by = entrants[0].instrument.figures.ranks_by(judged=entrants[0].judged)
-    names = build_entrant_names(entrants)
     contenders = [
         BoardContender(
             place=index,
@@ -282,8 +263,21 @@ def build_unfilled_report_board(
             entrant=entrant,
             unranked=explain_missing_rank(entrant, ranks_by),
         )
-        for index, name, entrant in zip(indexes, names, entrants, strict=True)
+        for index, name, entrant in zip(
+            indexes, build_entrant_names(entrants), entrants, strict=True
+        )
     ]
+
+    def get_rank_key(contender: BoardContender) -> tuple[bool, float]:
+        measured = get_entrant_metric(contender.entrant, ranks_by)
+        if contender.unranked or not isinstance(measured, Estimate):
+            return True, 0.0
+        return False, -measured.value
+
+    conditions = [entrant.condition for entrant in entrants]
+    differing = list_differing_condition_fields(conditions)
+    shared = [f"{n}={v}" for n, v in conditions[0].written().items() if n not in differing]
+    human_rows, human_note = find_human_scores(entrants[0])
     first = entrants[0]
     return ReportBoard(
         id=f"board-{number}",
@@ -292,30 +286,17 @@ def build_unfilled_report_board(
         benchmark=shorten_path(first.benchmark),
         extent=first.extent,
         instrument=str(first.instrument.instrument),
-        shared_condition=_format_shared_condition([entrant.condition for entrant in entrants]),
+        shared_condition=" ".join(shared),
         ranks_by=ranks_by,
-        contenders=tuple(sorted(contenders, key=partial(_get_rank_key, ranks_by))),
-        people=find_human_leaderboard_rows(first),
+        contenders=tuple(sorted(contenders, key=get_rank_key)),
+        human_rows=human_rows,
+        human_note=human_note,
     )
 
 
 def build_entrant_names(entrants: Sequence[ReportEntrant]) -> list[str]:
     """Return distinct names of the entrants: the reviewer, plus differing conditions or a number."""
     return disambiguate_reviewers([(entrant.reviewer, entrant.condition) for entrant in entrants])
-
-
-def _format_shared_condition(conditions: Sequence[Condition]) -> str:
-    differing = list_differing_condition_fields(conditions)
-    first = conditions[0]
-    return " ".join(f"{n}={value}" for n, value in first.written().items() if n not in differing)
-
-
-def _get_rank_key(ranks_by: str, contender: BoardContender) -> tuple[bool, float]:
-    """Return a sort key that puts the best contender first and unranked contenders last."""
-    measured = get_entrant_metric(contender.entrant, ranks_by)
-    if contender.unranked or not isinstance(measured, Estimate):
-        return True, 0.0
-    return False, -measured.value
 
 
 def shorten_path(path: str, *, more: int = 0) -> str:
@@ -329,9 +310,13 @@ ALL = "all clips"
 
 def add_distinct_board_names(boards: Sequence[ReportBoard]) -> list[ReportBoard]:
     """Return the boards with the facts that distinguish them, so that no two boards have one name."""
+    paths = [board.entrants[0].benchmark for board in boards]
+    shorter = (
+        {path: shorten_path(path, more=more) for path in paths} for more in itertools.count()
+    )
+    names = next(short for short in shorter if len({*short.values()}) == len(short))
     located = [
-        replace(board, benchmark=benchmark)
-        for board, benchmark in zip(boards, _list_short_benchmarks(boards), strict=True)
+        replace(board, benchmark=names[path]) for board, path in zip(boards, paths, strict=True)
     ]
     if len(located) == 1:
         return located
@@ -341,19 +326,17 @@ def add_distinct_board_names(boards: Sequence[ReportBoard]) -> list[ReportBoard]
     titles = Counter((title, benchmark, extent) for title, benchmark, extent, _ in facts)
     differs = [len(set(column)) > 1 for column in zip(*facts, strict=True)]
     differs[-1] = max(titles.values()) > 1  # the version, only if all else is equal
-    conditions = list_differing_condition_fields(
+    fields = list_differing_condition_fields(
         [e.condition for board in located for e in board.entrants]
     )
-    return [
-        replace(
-            board,
-            told=(
-                *(fact for fact, differ in zip(values, differs, strict=True) if differ),
-                *_list_shared_conditions(board, conditions),
-            ),
-        )
-        for board, values in zip(located, facts, strict=True)
-    ]
+    named = []
+    for board, values in zip(located, facts, strict=True):
+        distinctions = [fact for fact, differ in zip(values, differs, strict=True) if differ]
+        conditions = [entrant.condition for entrant in board.entrants]
+        varied = list_differing_condition_fields(conditions)
+        distinctions += conditions[0].words([name for name in fields if name not in varied])
+        named.append(replace(board, distinctions=tuple(distinctions)))
+    return named
 
 
 def build_contender_names(boards: Sequence[ReportBoard]) -> dict[int, str]:
@@ -370,20 +353,4 @@ def build_contender_names(boards: Sequence[ReportBoard]) -> dict[int, str]:
 
 def format_contender_name(board: ReportBoard, contender: BoardContender) -> str:
     """Return the contender's name, followed by the facts that distinguish its board from others."""
-    return " · ".join((contender.name, *board.told))
-
-
-def _list_shared_conditions(board: ReportBoard, parts: Sequence[str]) -> list[str]:
-    """Return as text those `parts` of the condition that are equal for all contenders of the board."""
-    differing = list_differing_condition_fields([entrant.condition for entrant in board.entrants])
-    return board.entrants[0].condition.words([part for part in parts if part not in differing])
-
-
-def _list_short_benchmarks(boards: Sequence[ReportBoard]) -> list[str]:
-    """Return a short name of each board's benchmark: as many last parts of its path as distinguish it."""
-    paths = [board.entrants[0].benchmark for board in boards]
-    shorter = (
-        {path: shorten_path(path, more=more) for path in paths} for more in itertools.count()
-    )
-    names = next(short for short in shorter if len({*short.values()}) == len(short))
-    return [names[path] for path in paths]
+    return " · ".join((contender.name, *board.distinctions))

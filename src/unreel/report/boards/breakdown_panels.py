@@ -1,19 +1,14 @@
 """Panels of metrics by creator, trace and part, of confusion, coverage, cost, bias and calibration."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.safe_text import sanitise_line
-from unreel.protocols.calibration import (
-    RealismCalibrationTable,
-    compute_realism_calibration,
-    measure_label_calibration,
-)
+from unreel.protocols.calibration import compute_realism_calibration, measure_label_calibration
 from unreel.protocols.group_metrics import PARTS
-from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
 from unreel.report.boards.charts import (
     BoardChart,
@@ -33,9 +28,7 @@ from unreel.report.boards.entrant_metrics import (
     SECONDS,
     TOKENS_EACH,
     USD_EACH,
-    AnswerCost,
     MetricBreakdown,
-    QuestionOutcomeCounts,
     count_question_outcomes,
     get_entrant_metric,
     measure_metrics_by_benchmark_part,
@@ -43,7 +36,7 @@ from unreel.report.boards.entrant_metrics import (
     measure_metrics_by_trace_category,
     sum_answer_cost,
 )
-from unreel.report.boards.ranking_panels import build_contender_line
+from unreel.report.boards.ranking_panels import build_contender_line, build_contender_table
 from unreel.report.boards.tables import (
     BoardTableCell,
     BoardTableColumn,
@@ -52,8 +45,8 @@ from unreel.report.boards.tables import (
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
-    build_metric_column,
     build_optional_count_cell,
+    build_report_table,
 )
 from unreel.stats.detection_metrics import CalibrationMetrics
 
@@ -67,19 +60,29 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
     if not metrics.sides:
         return None
     *sides, habit = (metrics[name] for name in metrics.sides)
-    points = [
-        ChartPoint(
-            who=metric.title,
-            group=contender.name,
-            measured=get_entrant_metric(contender.entrant, metric.metric),
-        )
+    shares = {
+        contender.name: [get_entrant_metric(contender.entrant, m.metric) for m in (*sides, habit)]
         for contender in board.contenders
-        for metric in sides
+    }
+    points = [
+        ChartPoint(who=metric.title, group=name, measured=measured)
+        for name, values in shares.items()
+        for metric, measured in zip(sides, values, strict=False)
     ]
+    sentences = []
+    for contender in board.spoken:
+        left, right, _ = shares[contender.name]
+        if not isinstance(left, Estimate) or not isinstance(right, Estimate):
+            sentences.append(f"{contender.name}: one side is not measured.")
+            continue
+        sentences.append(
+            f"{contender.name}: {sides[0].title.lower()} {left.value:.0f} %, "
+            f"{sides[1].title.lower()} {right.value:.0f} %."
+        )
     chart = BoardChart(
         id=f"{board.id}-bias",
         title="Right answers of each reviewer on each side",
-        alt=" ".join(_format_label_bias(contender, *sides) for contender in board.spoken),
+        alt=" ".join(sentences),
         spec=build_grouped_chart(
             points,
             {sides[0].title: "$--good", sides[1].title: "$--series-1"},
@@ -88,19 +91,12 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
             places=1,
         ),
     )
-    notes = TableFootnotes()
-    lines = [
-        build_contender_line(
-            contender,
-            (
-                build_estimate_cell(get_entrant_metric(contender.entrant, metric.metric), notes)
-                for metric in (*sides, habit)
-            ),
-        )
-        for contender in board.contenders
-    ]
-    columns = [BoardTableColumn(title="Reviewer", numbers=False)]
-    columns += map(build_metric_column, (*sides, habit))
+    table = build_contender_table(
+        board,
+        "Right answers on each side, and the bias, %",
+        (*sides, habit),
+        lambda contender, notes: (build_estimate_cell(v, notes) for v in shares[contender.name]),
+    )
     return BoardPanel(
         id=f"{board.id}-bias",
         heading="Bias",
@@ -109,14 +105,7 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
             "real clips and never on others."
         ),
         charts=(chart,),
-        tables=(
-            ReportTable(
-                caption="Right answers on each side, and the bias, %",
-                columns=tuple(columns),
-                lines=tuple(lines),
-                notes=notes.listed(),
-            ),
-        ),
+        tables=(table,),
     )
 
 
@@ -154,11 +143,12 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
             points, title="boxes that cover the whole frame, %", domain=_PERCENT, places=1
         ),
     )
-    notes = TableFootnotes()
-    lines = [
-        build_contender_line(contender, [build_estimate_cell(values[contender.name], notes)])
-        for contender in board.contenders
-    ]
+    table = build_contender_table(
+        board,
+        "Whole-frame boxes, %",
+        [metric],
+        lambda contender, notes: [build_estimate_cell(values[contender.name], notes)],
+    )
     return BoardPanel(
         id=f"{board.id}-whole-frames",
         heading="Whole-frame boxes",
@@ -167,17 +157,7 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
             "boxes that cover 95 % of the frame or more."
         ),
         charts=(chart,) if known else (),
-        tables=(
-            ReportTable(
-                caption="Whole-frame boxes, %",
-                columns=(
-                    BoardTableColumn(title="Reviewer", numbers=False),
-                    build_metric_column(metric),
-                ),
-                lines=tuple(lines),
-                notes=notes.listed(),
-            ),
-        ),
+        tables=(table,),
         is_open=not known,
     )
 
@@ -186,11 +166,18 @@ def _build_label_calibration_panel(board: ReportBoard) -> BoardPanel:
     items = board.entrants[0].items
     n_generated = sum(item.creator is not None for item in items)
     calibrations = {
-        contender.name: measure_label_calibration(
-            contender.entrant.rows, seed=contender.entrant.seed
-        )
-        for contender in board.contenders
+        c.name: measure_label_calibration(c.entrant.rows, seed=c.entrant.seed)
+        for c in board.contenders
     }
+    sentences = []
+    for contender in board.spoken:
+        fraction = _measure_generated_share(calibrations[contender.name], 1)
+        text = f"{contender.name} called no clip generated."
+        if isinstance(fraction, Estimate):
+            text = (
+                f"{contender.name}: {fraction.value:.0f} % of clips called generated are generated."
+            )
+        sentences.append(text)
     points = [
         ChartPoint(
             who=contender.name,
@@ -203,35 +190,23 @@ def _build_label_calibration_panel(board: ReportBoard) -> BoardPanel:
     chart = BoardChart(
         id=f"{board.id}-calibration",
         title="Fraction that is generated, by answer",
-        alt=" ".join(
-            _format_label_precision(contender, calibrations[contender.name])
-            for contender in board.spoken
-        ),
+        alt=" ".join(sentences),
         spec=build_grouped_chart(
             points, board.palette, title="generated clips, %", domain=_PERCENT, places=1
         ),
     )
-    notes = TableFootnotes()
-    lines = [
-        build_contender_line(
-            contender,
-            [
-                *(
-                    build_estimate_cell(
-                        _measure_generated_share(calibrations[contender.name], called), notes
-                    )
-                    for called in _CALLED
-                ),
-                build_estimate_cell(calibrations[contender.name].ece, notes, places=ECE.places),
-                build_estimate_cell(calibrations[contender.name].brier, notes, places=BRIER.places),
-            ],
-        )
-        for contender in board.contenders
-    ]
-    columns = (
-        BoardTableColumn(title="Reviewer", numbers=False),
-        *map(build_metric_column, (CALLED_REAL, CALLED_GENERATED, ECE, BRIER)),
-    )
+
+    def build_cells(contender: BoardContender, notes: TableFootnotes) -> list[BoardTableCell]:
+        calibration = calibrations[contender.name]
+        shares = [_measure_generated_share(calibration, called) for called in _CALLED]
+        return [
+            *(build_estimate_cell(share, notes) for share in shares),
+            build_estimate_cell(calibration.ece, notes, places=ECE.places),
+            build_estimate_cell(calibration.brier, notes, places=BRIER.places),
+        ]
+
+    columns = (CALLED_REAL, CALLED_GENERATED, ECE, BRIER)
+    table = build_contender_table(board, "Answers and true labels", columns, build_cells)
     return BoardPanel(
         id=f"{board.id}-calibration",
         heading="Calibration",
@@ -241,14 +216,7 @@ def _build_label_calibration_panel(board: ReportBoard) -> BoardPanel:
             f"which {100 * n_generated / max(1, len(items)):.0f} % is generated, and are others elsewhere."
         ),
         charts=(chart,),
-        tables=(
-            ReportTable(
-                caption="Answers and true labels",
-                columns=columns,
-                lines=tuple(lines),
-                notes=notes.listed(),
-            ),
-        ),
+        tables=(table,),
     )
 
 
@@ -259,82 +227,54 @@ def _measure_generated_share(calibration: CalibrationMetrics, called: int) -> Me
     return Unmeasured(f"no clip was {_CALLED[called]}")
 
 
-def _format_label_precision(contender: BoardContender, calibration: CalibrationMetrics) -> str:
-    fraction = _measure_generated_share(calibration, 1)
-    if not isinstance(fraction, Estimate):
-        return f"{contender.name} called no clip generated."
-    return f"{contender.name}: {fraction.value:.0f} % of clips called generated are generated."
-
-
-def _format_label_bias(
-    contender: BoardContender, first_metric: MetricDefinition, second_metric: MetricDefinition
-) -> str:
-    left, right = (
-        get_entrant_metric(contender.entrant, metric.metric)
-        for metric in (first_metric, second_metric)
-    )
-    if not isinstance(left, Estimate) or not isinstance(right, Estimate):
-        return f"{contender.name}: one side is not measured."
-    titles = f"{first_metric.title.lower()} {left.value:.0f} %, {second_metric.title.lower()}"
-    return f"{contender.name}: {titles} {right.value:.0f} %."
-
-
 def _build_score_calibration_panel(board: ReportBoard) -> BoardPanel:
-    ladders = {
-        contender.name: compute_realism_calibration(
-            contender.entrant.rows, seed=contender.entrant.seed
-        )
-        for contender in board.contenders
+    calibrations = {
+        c.name: compute_realism_calibration(c.entrant.rows, seed=c.entrant.seed)
+        for c in board.contenders
     }
+    sentences = []
+    for contender in board.spoken:
+        value = calibrations[contender.name].leniency
+        text = f"{contender.name}: not measured."
+        if isinstance(value, Estimate):
+            direction = "above" if value.value > 0 else "below"
+            text = f"{contender.name} scores {abs(value.value):.2f} {direction} people."
+        sentences.append(text)
     points = [
         ChartPoint(who=contender.name, group=str(rung.score), measured=rung.people)
         for contender in board.shown
-        for rung in ladders[contender.name].rungs
+        for rung in calibrations[contender.name].rungs
     ]
     chart = BoardChart(
         id=f"{board.id}-calibration",
         title="People's mean score, by the score given",
-        alt=" ".join(
-            _format_leniency(contender, ladders[contender.name]) for contender in board.spoken
-        ),
+        alt=" ".join(sentences),
         spec=build_calibration_chart(points, board.palette, title="people's mean score"),
     )
-    notes = TableFootnotes()
-    lines = []
-    for contender in board.contenders:
-        rungs = {rung.score: rung.people for rung in ladders[contender.name].rungs}
-        cells = [
-            build_estimate_cell(ladders[contender.name].leniency, notes, places=LENIENCY.places)
+
+    def build_cells(contender: BoardContender, notes: TableFootnotes) -> list[BoardTableCell]:
+        calibration = calibrations[contender.name]
+        by_score = {rung.score: rung.people for rung in calibration.rungs}
+        never = Unmeasured("the score was never given")
+        return [
+            build_estimate_cell(calibration.leniency, notes, places=LENIENCY.places),
+            *(
+                build_estimate_cell(by_score.get(score, never), notes, places=GAVE.places)
+                for score in range(1, 6)
+            ),
         ]
-        for score in range(1, 6):
-            people = rungs.get(score, Unmeasured("the score was never given"))
-            cells.append(build_estimate_cell(people, notes, places=GAVE.places))
-        lines.append(build_contender_line(contender, cells))
-    columns = [BoardTableColumn(title="Reviewer", numbers=False), build_metric_column(LENIENCY)]
-    columns += [
-        BoardTableColumn(title=f"{GAVE.title} {score}", figure=GAVE) for score in range(1, 6)
-    ]
+
+    gave = (BoardTableColumn(title=f"{GAVE.title} {score}", figure=GAVE) for score in range(1, 6))
+    table = build_contender_table(
+        board, "People's mean score by the score given", (LENIENCY, *gave), build_cells
+    )
     return BoardPanel(
         id=f"{board.id}-calibration",
         heading="Calibration",
         lead="People's mean score for the clips that a reviewer gave 1, 2, 3, 4 or 5.",
         charts=(chart,),
-        tables=(
-            ReportTable(
-                caption="People's mean score by the score given",
-                columns=tuple(columns),
-                lines=tuple(lines),
-                notes=notes.listed(),
-            ),
-        ),
+        tables=(table,),
     )
-
-
-def _format_leniency(contender: BoardContender, table: RealismCalibrationTable) -> str:
-    value = table.leniency
-    if not isinstance(value, Estimate):
-        return f"{contender.name}: not measured."
-    return f"{contender.name} scores {abs(value.value):.2f} {'above' if value.value > 0 else 'below'} people."
 
 
 _READABLE, _UNREADABLE, _NOT_ASKED = "readable", "unreadable", "not asked yet"
@@ -347,42 +287,84 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
     }
     causes = sorted({cause for outcome in outcomes.values() for cause in outcome.failures})
     order = [_READABLE, _UNREADABLE, *causes, _NOT_ASKED]
-    rows = [
-        row
-        for contender in board.contenders
-        for row in _iter_outcome_shares(contender, outcomes[contender.name], order)
-    ]
+    rows: list[dict[str, Any]] = []
+    counts_by_name = {}
+    for name, outcome in outcomes.items():
+        n_by_part = {
+            _READABLE: outcome.readable,
+            _UNREADABLE: outcome.unreadable,
+            _NOT_ASKED: outcome.n_not_asked,
+            **outcome.failures,
+        }
+        counts = counts_by_name[name] = {part: n_by_part.get(part, 0) for part in order}
+        total = max(1, sum(counts.values()))
+        rows += [
+            {
+                "who": name,
+                "part": part,
+                "rank": rank,
+                "share": 100 * n / total,
+                "tip": f"{name}: {n:,} of {total:,} {part}",
+            }
+            for rank, (part, n) in enumerate(counts.items())
+            if n
+        ]
+    sentences = []
+    for contender in board.spoken:
+        outcome = outcomes[contender.name]
+        failed = "".join(f", {n:,} {cause}" for cause, n in outcome.failures.items())
+        sentences.append(
+            f"{contender.name}: {outcome.readable:,} of {outcome.n_asked:,} readable, "
+            f"{outcome.unreadable:,} unreadable{failed}."
+        )
     present = [part for part in order if any(row["part"] == part for row in rows)]
     chart = BoardChart(
         id=f"{board.id}-coverage",
         title="Status of the questions",
-        alt=" ".join(
-            _format_outcome_summary(contender, outcomes[contender.name])
-            for contender in board.spoken
-        ),
-        spec=build_stacked_chart(
-            rows, order=present, names=[contender.name for contender in board.contenders]
-        ),
+        alt=" ".join(sentences),
+        spec=build_stacked_chart(rows, order=present, names=[c.name for c in board.contenders]),
     )
-    columns = [BoardTableColumn(title="Reviewer", numbers=False), BoardTableColumn(title="Asked")]
-    columns += [BoardTableColumn(title=name.capitalize()) for name in order]
-    lines = []
-    for contender in board.contenders:
-        counts = _count_outcomes(outcomes[contender.name], order)
-        cells = [build_count_cell(n) for n in (outcomes[contender.name].n_asked, *counts.values())]
-        lines.append(build_contender_line(contender, cells))
     tables = [
-        ReportTable(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))
+        build_contender_table(
+            board,
+            "Questions by outcome",
+            ["Asked", *(name.capitalize() for name in order)],
+            lambda contender, _: (
+                build_count_cell(n)
+                for n in (
+                    outcomes[contender.name].n_asked,
+                    *counts_by_name[contender.name].values(),
+                )
+            ),
+        )
     ]
-    if any(outcome.parts for outcome in outcomes.values()):
-        tables.append(_build_unreadable_parts_table(board, outcomes))
+    if parts := sorted({name for outcome in outcomes.values() for name in outcome.parts}):
+        tables.append(
+            build_contender_table(
+                board,
+                "Parts of answers that could not be read, by reason",
+                parts,
+                lambda contender, _: (
+                    build_count_cell(outcomes[contender.name].parts.get(part, 0)) for part in parts
+                ),
+            )
+        )
     lead = (
         "A failure does not count as an answer: it is in no score and is counted here by its "
         "cause. An answer whose label or score cannot be read is unreadable."
     )
     if n_others := sum(sum(entrant.card.answered_by.values()) for entrant in board.entrants):
         lead += f" {n_others:,} answers came from a model other than the requested one."
-        tables.append(_build_other_models_table(board))
+        columns = ("Reviewer", "Model that answered", "Answers")
+        lines = (
+            build_contender_line(
+                contender, (BoardTableCell(text=sanitise_line(name)), build_count_cell(n))
+            )
+            for contender in board.contenders
+            for name, n in contender.entrant.card.answered_by.items()
+        )
+        caption = "Answers from models other than the requested one, by the name in the response"
+        tables.append(build_report_table(caption, columns, lines, n_text=2))
     return BoardPanel(
         id=f"{board.id}-coverage",
         heading="Coverage and failures",
@@ -394,133 +376,68 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
 
 def build_cost_panel(board: ReportBoard) -> BoardPanel:
     """Build the panel of the answers' cost: tokens, money and time."""
-    notes = TableFootnotes()
-    costs_by_name = {
-        contender.name: sum_answer_cost(contender.entrant) for contender in board.contenders
-    }
-    lines = [
-        build_contender_line(contender, _build_cost_cells(costs_by_name[contender.name], notes))
-        for contender in board.contenders
-    ]
-    columns = (
-        BoardTableColumn(title="Reviewer", numbers=False),
-        BoardTableColumn(title="Answers"),
-        BoardTableColumn(title="Tokens in"),
-        BoardTableColumn(title="Tokens out"),
-        build_metric_column(TOKENS_EACH),
-        BoardTableColumn(title="USD"),
-        build_metric_column(USD_EACH),
-        build_metric_column(SECONDS),
-    )
+
+    def build_cells(contender: BoardContender, notes: TableFootnotes) -> list[BoardTableCell]:
+        cost = sum_answer_cost(contender.entrant)
+        reason = "no answer reports its tokens"
+        usd = BoardTableCell(note=notes.mark("no price is known"))
+        if cost.cost_usd is not None:
+            usd = BoardTableCell(text=f"{cost.cost_usd:,.4f}", number=cost.cost_usd)
+        return [
+            build_count_cell(cost.n_answers),
+            build_optional_count_cell(cost.input_tokens, notes, reason=reason),
+            build_optional_count_cell(cost.output_tokens, notes, reason=reason),
+            build_estimate_cell(cost.tokens_each, notes, places=TOKENS_EACH.places),
+            usd,
+            build_estimate_cell(cost.usd_each, notes, places=USD_EACH.places),
+            build_estimate_cell(cost.latency_s, notes, places=SECONDS.places),
+        ]
+
+    columns = ("Answers", "Tokens in", "Tokens out", TOKENS_EACH, "USD", USD_EACH, SECONDS)
     return BoardPanel(
         id=f"{board.id}-costs",
         heading="Cost",
         lead="Sums are exact and include paid failures; means are over answers and have an interval.",
-        tables=(
-            ReportTable(
-                caption="Tokens, money and time",
-                columns=columns,
-                lines=tuple(lines),
-                notes=notes.listed(),
-            ),
-        ),
+        tables=(build_contender_table(board, "Tokens, money and time", columns, build_cells),),
         is_open=True,
-    )
-
-
-def _build_cost_cells(cost: AnswerCost, footnotes: TableFootnotes) -> tuple[BoardTableCell, ...]:
-    reason = "no answer reports its tokens"
-    usd = BoardTableCell(note=footnotes.mark("no price is known"))
-    if cost.cost_usd is not None:
-        usd = BoardTableCell(text=f"{cost.cost_usd:,.4f}", number=cost.cost_usd)
-    return (
-        build_count_cell(cost.n_answers),
-        build_optional_count_cell(cost.input_tokens, footnotes, reason=reason),
-        build_optional_count_cell(cost.output_tokens, footnotes, reason=reason),
-        build_estimate_cell(cost.tokens_each, footnotes, places=TOKENS_EACH.places),
-        usd,
-        build_estimate_cell(cost.usd_each, footnotes, places=USD_EACH.places),
-        build_estimate_cell(cost.latency_s, footnotes, places=SECONDS.places),
-    )
-
-
-def _count_outcomes(outcomes: QuestionOutcomeCounts, order: list[str]) -> dict[str, int]:
-    counts = {
-        _READABLE: outcomes.readable,
-        _UNREADABLE: outcomes.unreadable,
-        _NOT_ASKED: outcomes.n_not_asked,
-        **outcomes.failures,
-    }
-    return {name: counts.get(name, 0) for name in order}
-
-
-def _iter_outcome_shares(
-    contender: BoardContender, outcomes: QuestionOutcomeCounts, order: list[str]
-) -> Iterator[Mapping[str, Any]]:
-    counts = _count_outcomes(outcomes, order)
-    total = max(1, sum(counts.values()))
-    for rank, (part, n) in enumerate(counts.items()):
-        if n:
-            yield {
-                "who": contender.name,
-                "part": part,
-                "rank": rank,
-                "share": 100 * n / total,
-                "tip": f"{contender.name}: {n:,} of {total:,} {part}",
-            }
-
-
-def _format_outcome_summary(contender: BoardContender, outcomes: QuestionOutcomeCounts) -> str:
-    failed = "".join(f", {n:,} {cause}" for cause, n in outcomes.failures.items())
-    readable = f"{contender.name}: {outcomes.readable:,} of {outcomes.n_asked:,} readable"
-    return f"{readable}, {outcomes.unreadable:,} unreadable{failed}."
-
-
-def _build_other_models_table(board: ReportBoard) -> ReportTable:
-    return ReportTable(
-        caption="Answers from models other than the requested one, by the name in the response",
-        columns=(
-            BoardTableColumn(title="Reviewer", numbers=False),
-            BoardTableColumn(title="Model that answered", numbers=False),
-            BoardTableColumn(title="Answers"),
-        ),
-        lines=tuple(
-            build_contender_line(
-                contender, (BoardTableCell(text=sanitise_line(name)), build_count_cell(n))
-            )
-            for contender in board.contenders
-            for name, n in contender.entrant.card.answered_by.items()
-        ),
-    )
-
-
-def _build_unreadable_parts_table(
-    board: ReportBoard, outcomes: Mapping[str, QuestionOutcomeCounts]
-) -> ReportTable:
-    names = sorted({name for outcome in outcomes.values() for name in outcome.parts})
-    columns = [BoardTableColumn(title="Reviewer", numbers=False)]
-    columns += [BoardTableColumn(title=name) for name in names]
-    lines = [
-        build_contender_line(
-            contender,
-            (build_count_cell(outcomes[contender.name].parts.get(name, 0)) for name in names),
-        )
-        for contender in board.contenders
-    ]
-    return ReportTable(
-        caption="Parts of answers that could not be read, by reason",
-        columns=tuple(columns),
-        lines=tuple(lines),
     )
 
 
 def build_other_metrics_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of metrics that no other panel shows; `None` if no entrant has one."""
-    tables = [
-        table
-        for table in (_build_other_metrics_table(board), _build_confusion_table(board))
-        if table is not None
+    figures = board.asked.figures
+    other_panels = {*figures.leading, *figures.sides, figures.per_creator, "whole-frame-boxes"}
+    metrics = [
+        metric
+        for metric in figures
+        if metric.metric not in other_panels
+        and any(isinstance(get_entrant_metric(e, metric.metric), Estimate) for e in board.entrants)
     ]
+    calls = list(dict.fromkeys(call for e in board.entrants for call in e.card.confusion))
+    tables = []
+    if metrics:
+        table = build_contender_table(
+            board,
+            "Further metrics",
+            metrics,
+            lambda contender, notes: (
+                build_estimate_cell(
+                    get_entrant_metric(contender.entrant, m.metric), notes, places=m.places
+                )
+                for m in metrics
+            ),
+        )
+        tables.append(table)
+    if calls:
+        table = build_contender_table(
+            board,
+            "Clips by true label and answer",
+            calls,
+            lambda contender, _: (
+                build_count_cell(contender.entrant.card.confusion.get(call, 0)) for call in calls
+            ),
+        )
+        tables.append(table)
     if not tables:
         return None
     return BoardPanel(
@@ -528,65 +445,6 @@ def build_other_metrics_panel(board: ReportBoard) -> BoardPanel | None:
         heading="More metrics",
         lead="Other metrics: those of a score or a confidence if one was given, and counts.",
         tables=tuple(tables),
-    )
-
-
-def _build_other_metrics_table(board: ReportBoard) -> ReportTable | None:
-    metrics = [
-        metric
-        for metric in _select_other_metrics(board)
-        if any(isinstance(get_entrant_metric(e, metric.metric), Estimate) for e in board.entrants)
-    ]
-    if not metrics:
-        return None
-    notes = TableFootnotes()
-    lines = [
-        build_contender_line(
-            contender,
-            (
-                build_estimate_cell(
-                    get_entrant_metric(contender.entrant, f.metric), notes, places=f.places
-                )
-                for f in metrics
-            ),
-        )
-        for contender in board.contenders
-    ]
-    return ReportTable(
-        caption="Further metrics",
-        columns=(
-            BoardTableColumn(title="Reviewer", numbers=False),
-            *map(build_metric_column, metrics),
-        ),
-        lines=tuple(lines),
-        notes=notes.listed(),
-    )
-
-
-def _select_other_metrics(board: ReportBoard) -> list[MetricDefinition]:
-    metrics = board.asked.figures
-    other_panels = {*metrics.leading, *metrics.sides, metrics.per_creator, "whole-frame-boxes"}
-    return [metric for metric in metrics if metric.metric not in other_panels]
-
-
-def _build_confusion_table(board: ReportBoard) -> ReportTable | None:
-    calls = list(dict.fromkeys(call for e in board.entrants for call in e.card.confusion))
-    if not calls:
-        return None
-    lines = [
-        build_contender_line(
-            contender,
-            (build_count_cell(contender.entrant.card.confusion.get(call, 0)) for call in calls),
-        )
-        for contender in board.contenders
-    ]
-    return ReportTable(
-        caption="Clips by true label and answer",
-        columns=(
-            BoardTableColumn(title="Reviewer", numbers=False),
-            *(BoardTableColumn(title=c) for c in calls),
-        ),
-        lines=tuple(lines),
     )
 
 
@@ -639,9 +497,22 @@ def iter_benchmark_part_panels(board: ReportBoard) -> Iterator[BoardPanel]:
 def _build_breakdown_panel(
     board: ReportBoard, breakdowns: Sequence[MetricBreakdown], *, id_: str, heading: str, lead: str
 ) -> BoardPanel:
-    many, few = _split_by_group_size(breakdowns)
+    large = {
+        group
+        for breakdown in breakdowns
+        for group, cells in breakdown.cells.items()
+        if any(isinstance(value, Estimate) and value.n >= FEW for value in cells.values())
+    }
+    many, few = (
+        [
+            replace(b, cells={g: c for g, c in b.cells.items() if (g in large) == is_large})
+            for b in breakdowns
+        ]
+        for is_large in (True, False)
+    )
     if not many[0].cells:
         lead = f"{lead} No group has an n of {FEW} or more."
+    tables = tuple(_build_breakdown_table(board, breakdown) for breakdown in few if breakdown.cells)
     return BoardPanel(
         id=id_,
         heading=heading,
@@ -652,35 +523,8 @@ def _build_breakdown_panel(
         tables=tuple(
             _build_breakdown_table(board, breakdown) for breakdown in many if breakdown.cells
         ),
-        extras=_build_small_group_tables(board, few),
+        extras=((f"Small groups, n below {FEW} ({len(few[0].cells)})", tables),) if tables else (),
     )
-
-
-def _split_by_group_size(
-    breakdowns: Sequence[MetricBreakdown],
-) -> tuple[list[MetricBreakdown], list[MetricBreakdown]]:
-    """Split each breakdown in two: groups with an n of at least `FEW`, and all other groups."""
-    large = {
-        group
-        for breakdown in breakdowns
-        for group, cells in breakdown.cells.items()
-        if any(isinstance(value, Estimate) and value.n >= FEW for value in cells.values())
-    }
-
-    def keep(*, is_large: bool) -> list[MetricBreakdown]:
-        return [
-            replace(b, cells={g: c for g, c in b.cells.items() if (g in large) == is_large})
-            for b in breakdowns
-        ]
-
-    return keep(is_large=True), keep(is_large=False)
-
-
-def _build_small_group_tables(
-    board: ReportBoard, few: Sequence[MetricBreakdown]
-) -> tuple[tuple[str, tuple[ReportTable, ...]], ...]:
-    tables = tuple(_build_breakdown_table(board, breakdown) for breakdown in few if breakdown.cells)
-    return ((f"Small groups, n below {FEW} ({len(few[0].cells)})", tables),) if tables else ()
 
 
 def _build_breakdown_chart(

@@ -1,7 +1,7 @@
 """Metrics of a report's entrants: overall and by group, cost of answers, and question outcomes."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -188,23 +188,38 @@ def measure_metrics_by_creator(entrants: Sequence[ReportEntrant]) -> list[Metric
     if metrics.per_creator is not None:
         return [_build_scorecard_breakdown(entrants, metrics[metrics.per_creator])]
     if protocol.wording.decides == "score":
-        return [_measure_scores_by_creator(entrants)]
-    cards = [
-        compute_group_scorecards(
-            entrant.instrument,
-            entrant.rows,
-            groups_of=partial(
-                _get_row_creators,
-                {
-                    str(item.rows[0].subject): (item.creator,)
-                    for item in entrant.items
-                    if item.creator is not None
-                },
-            ),
-            seed=entrant.seed,
+        cells: dict[str, dict[int, Measured]] = {}
+        for index, entrant in enumerate(entrants):
+            scores: dict[str, list[tuple[str, int]]] = {}
+            for item in entrant.items:
+                verdict = item.outcome
+                if isinstance(verdict, RealismVerdict) and isinstance(verdict.score, int):
+                    scores.setdefault(item.creator or "real", []).append((item.key, verdict.score))
+            for group, group_scores in scores.items():
+                cells.setdefault(group, {})[index] = bootstrap_mean(
+                    [score for _, score in group_scores],
+                    seed=entrant.seed,
+                    clusters=[clip for clip, _ in group_scores],
+                    bounds=SCORE_GIVEN.range,
+                )
+        return [
+            MetricBreakdown(title="creator", figure=SCORE_GIVEN, cells=dict(sorted(cells.items())))
+        ]
+    cards = []
+    for entrant in entrants:
+        creators: dict[str, tuple[str, ...]] = {
+            str(item.rows[0].subject): (item.creator,)
+            for item in entrant.items
+            if item.creator is not None
+        }
+        cards.append(
+            compute_group_scorecards(
+                entrant.instrument,
+                entrant.rows,
+                groups_of=partial(_get_row_creators, creators),
+                seed=entrant.seed,
+            )
         )
-        for entrant in entrants
-    ]
     return [_build_breakdown("creator", metrics[name], cards) for name in metrics.by_creator]
 
 
@@ -233,25 +248,21 @@ def measure_metrics_by_trace_category(entrants: Sequence[ReportEntrant]) -> list
     return [_build_breakdown("category", metrics[name], cards) for name in metrics.by_category]
 
 
-def _build_breakdown(
-    kind: str, metric: MetricDefinition, cards: Sequence[Mapping[str, Any]]
-) -> MetricBreakdown:
-    groups = sorted({group for card in cards for group in card})
-    name = metric.metric
-    return MetricBreakdown(
-        title=kind,
-        figure=metric,
-        cells={
-            group: {index: card[group][name] for index, card in enumerate(cards) if group in card}
-            for group in groups
-        },
-    )
-
-
 def _get_row_creators(
     creators: Mapping[str, tuple[str, ...]], row: ScoredQuestion[Any, Any]
 ) -> tuple[str, ...]:
     return creators.get(str(row.subject), ())
+
+
+def _build_breakdown(
+    kind: str, metric: MetricDefinition, cards: Sequence[Mapping[str, Any]]
+) -> MetricBreakdown:
+    groups = sorted({group for card in cards for group in card})
+    cells = {
+        group: {i: card[group][metric.metric] for i, card in enumerate(cards) if group in card}
+        for group in groups
+    }
+    return MetricBreakdown(title=kind, figure=metric, cells=cells)
 
 
 def _build_scorecard_breakdown(
@@ -266,24 +277,6 @@ def _build_scorecard_breakdown(
                 cells.setdefault(group.removeprefix(kind), {})[index] = metric.value
     title = kind.rstrip("=") or "creator"
     return MetricBreakdown(title=title, figure=figure, cells=dict(sorted(cells.items())))
-
-
-def _measure_scores_by_creator(entrants: Sequence[ReportEntrant]) -> MetricBreakdown:
-    cells: dict[str, dict[int, Measured]] = {}
-    for index, entrant in enumerate(entrants):
-        scores: dict[str, list[tuple[str, int]]] = {}
-        for item in entrant.items:
-            verdict = item.outcome
-            if isinstance(verdict, RealismVerdict) and isinstance(verdict.score, int):
-                scores.setdefault(item.creator or "real", []).append((item.key, verdict.score))
-        for group, group_scores in scores.items():
-            cells.setdefault(group, {})[index] = bootstrap_mean(
-                [score for _, score in group_scores],
-                seed=entrant.seed,
-                clusters=[clip for clip, _ in group_scores],
-                bounds=SCORE_GIVEN.range,
-            )
-    return MetricBreakdown(title="creator", figure=SCORE_GIVEN, cells=dict(sorted(cells.items())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,37 +302,31 @@ def sum_answer_cost(entrant: ReportEntrant) -> AnswerCost:
         known = [amount for amount in amounts if amount is not None]
         return sum(known) if known else None
 
-    def mean(values: Iterable[tuple[AnsweredQuestion, float | None]], reason: str) -> Measured:
-        known = [(item.key, value) for item, value in values if value is not None]
-        if not known:
+    def mean(get_value: Callable[[AnsweredQuestion], float | None], reason: str) -> Measured:
+        values = [(item.key, value) for item in answers if (value := get_value(item)) is not None]
+        if not values:
             return Unmeasured(reason)
         return bootstrap_mean(
-            [value for _, value in known], seed=entrant.seed, clusters=[clip for clip, _ in known]
+            [value for _, value in values], seed=entrant.seed, clusters=[clip for clip, _ in values]
         )
+
+    def get_n_tokens(item: AnsweredQuestion) -> float | None:
+        n_input, n_output = item.stored["input_tokens"], item.stored["output_tokens"]
+        return None if n_input is None or n_output is None else float(n_input + n_output)
+
+    def get_latency_s(item: AnsweredQuestion) -> float | None:
+        latency_us = item.stored["latency_us"]
+        return None if latency_us is None else latency_us / MICROSECONDS
 
     return AnswerCost(
         n_answers=len(answers),
         input_tokens=total("input_tokens"),
         output_tokens=total("output_tokens"),
         cost_usd=total("cost_usd"),
-        tokens_each=mean(
-            ((i, _find_token_count(i)) for i in answers), "no answer reports its tokens"
-        ),
-        usd_each=mean(((i, i.stored["cost_usd"]) for i in answers), "no price is known"),
-        latency_s=mean(
-            ((i, _find_latency_seconds(i)) for i in answers), "no answer reports its latency"
-        ),
+        tokens_each=mean(get_n_tokens, "no answer reports its tokens"),
+        usd_each=mean(lambda item: item.stored["cost_usd"], "no price is known"),
+        latency_s=mean(get_latency_s, "no answer reports its latency"),
     )
-
-
-def _find_token_count(question: AnsweredQuestion) -> float | None:
-    n_input, n_output = question.stored["input_tokens"], question.stored["output_tokens"]
-    return None if n_input is None or n_output is None else float(n_input + n_output)
-
-
-def _find_latency_seconds(question: AnsweredQuestion) -> float | None:
-    latency_us = question.stored["latency_us"]
-    return None if latency_us is None else latency_us / MICROSECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

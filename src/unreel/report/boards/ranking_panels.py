@@ -1,10 +1,10 @@
 """Panels of the leaderboard, of score decreases from easy to hard questions, and of differences."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unreel.benchmarks.published.printed_tables import PublishedTable, read_published_table
+from unreel.benchmarks.published.printed_tables import read_published_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import ENOUGH_CLUSTERS, Estimate, Measured, Unmeasured
 from unreel.core.question import Condition
@@ -40,6 +40,7 @@ from unreel.report.boards.tables import (
     build_count_cell,
     build_estimate_cell,
     build_metric_column,
+    build_report_table,
 )
 from unreel.report.entrants import ReportEntrant
 from unreel.stats.paired_differences import adjust_p_values_by_holm
@@ -68,40 +69,6 @@ _TABLES: Mapping[str, tuple[str, str, Mapping[str, str], float]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedModelRow:
-    """Result of one model as published in a paper, by unreel's names of the metrics."""
-
-    model: str
-    figures: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedLeaderboard:
-    """Leaderboard that was published in a paper."""
-
-    source: str
-    rows: tuple[PublishedModelRow, ...]
-
-
-def read_published_leaderboard(protocol: str) -> PublishedLeaderboard | None:
-    """Return the published leaderboard of the protocol; `None` if no paper has one."""
-    if protocol not in _TABLES:
-        return None
-    name, column, metrics, factor = _TABLES[protocol]
-    table: PublishedTable = read_published_table(name)
-    rows = tuple(
-        PublishedModelRow(
-            model=row[column],
-            figures={
-                metric: float(row[head]) * factor for metric, head in metrics.items() if row[head]
-            },
-        )
-        for row in table.rows
-    )
-    return PublishedLeaderboard(source=f"{table.source.paper}, {table.source.table}", rows=rows)
-
-
 def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
     """Build the panel with every contender and its metrics; published results are in a table below."""
     metric = board.asked.figures[board.ranks_by]
@@ -113,7 +80,7 @@ def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
         )
         for contender in board.placed
     ]
-    points += build_human_points(board.people.rows, metric)
+    points += build_human_points(board.human_rows, metric)
     title = f"{metric.title}, {metric.unit}" if metric.unit else metric.title
     chart = BoardChart(
         id=f"{board.id}-leaderboard",
@@ -127,7 +94,7 @@ def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
         lead=(
             f"Ranked by {metric.title.lower()}: {metric.meaning}. A baseline ignores the picture; "
             "a model that does not beat it shows no skill."
-            + (f" {board.people.told}" if board.people.told else "")
+            + (f" {board.human_note}" if board.human_note else "")
         ),
         charts=(chart,),
         tables=(_build_leader_table(board),),
@@ -138,42 +105,43 @@ def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
 
 def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
     """Build scores by difficulty: generated or not, why, where, when; `None` without all questions."""
-    steps = _list_step_metrics(board)
+    steps = [board.asked.figures[name] for name in board.asked.figures.steps]
     if not steps:
         return None
     points = [
         ChartPoint(
             who=contender.name,
-            group=_format_step_title(metric),
+            group=metric.group.capitalize(),
             measured=_measure_step_score(contender, metric),
             kind=contender.kind,
         )
         for contender in board.shown
         for metric in steps
     ]
-    notes = TableFootnotes()
-    columns = [BoardTableColumn(title="Reviewer", numbers=False)]
-    columns += [
-        BoardTableColumn(title=_format_step_title(metric), figure=metric) for metric in steps
-    ]
-    lines = [
-        build_contender_line(
-            contender,
-            (
-                build_estimate_cell(_measure_step_score(contender, metric), notes)
-                for metric in steps
-            ),
-        )
-        for contender in board.contenders
-    ]
+    columns = [BoardTableColumn(title=metric.group.capitalize(), figure=metric) for metric in steps]
+    table = build_contender_table(
+        board,
+        "Score at each step, 0 to 100",
+        columns,
+        lambda contender, notes: (
+            build_estimate_cell(_measure_step_score(contender, metric), notes) for metric in steps
+        ),
+    )
+    reviewers = [contender for contender in board.contenders if contender.kind == "reviewer"]
+    best = (reviewers or board.contenders)[0]
+    texts = []
+    for metric in steps:
+        value = _measure_step_score(best, metric)
+        score = f"{value.value:.1f}" if isinstance(value, Estimate) else "unmeasured"
+        texts.append(f"{metric.group} {score}")
     chart = BoardChart(
         id=f"{board.id}-gradient",
         title="Score at each step of difficulty",
-        alt=_format_step_summary(board),
+        alt=f"{best.name}: {', '.join(texts)}.",
         spec=build_stepped_chart(
             points,
             board.palette,
-            steps=[_format_step_title(metric) for metric in steps],
+            steps=[metric.group.capitalize() for metric in steps],
             title="score, 0 to 100",
         ),
     )
@@ -185,14 +153,7 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
             "Time is 100 minus the time distance, so that higher is always better."
         ),
         charts=(chart,),
-        tables=(
-            ReportTable(
-                caption="Score at each step, 0 to 100",
-                columns=tuple(columns),
-                lines=tuple(lines),
-                notes=notes.listed(),
-            ),
-        ),
+        tables=(table,),
     )
 
 
@@ -205,16 +166,20 @@ def build_contender_cell(contender: BoardContender) -> BoardTableCell:
 def build_contender_line(
     contender: BoardContender, cells: Iterable[BoardTableCell]
 ) -> BoardTableRow:
-    """Return the contender's table row: its name, then `cells`."""
+    """Return the contender's table row: the name, then `cells`."""
     return BoardTableRow(cells=(build_contender_cell(contender), *cells), kind=contender.kind)
 
 
-def _list_step_metrics(board: ReportBoard) -> list[MetricDefinition]:
-    return [board.asked.figures[name] for name in board.asked.figures.steps]
-
-
-def _format_step_title(metric: MetricDefinition) -> str:
-    return metric.group.capitalize()
+def build_contender_table(
+    board: ReportBoard,
+    caption: str,
+    columns: Iterable[MetricDefinition | BoardTableColumn | str],
+    build_cells: Callable[[BoardContender, TableFootnotes], Iterable[BoardTableCell]],
+) -> ReportTable:
+    """Build a table with a row for each contender: the name, then the cells of `columns`."""
+    notes = TableFootnotes()
+    lines = [build_contender_line(c, build_cells(c, notes)) for c in board.contenders]
+    return build_report_table(caption, ("Reviewer", *columns), lines, notes)
 
 
 def _measure_step_score(contender: BoardContender, metric: MetricDefinition) -> Measured:
@@ -222,12 +187,8 @@ def _measure_step_score(contender: BoardContender, metric: MetricDefinition) -> 
     return subtract_distance_from_100(measured) if metric.better == "less" else measured
 
 
-def _list_leading_metrics(board: ReportBoard) -> list[MetricDefinition]:
-    return [board.asked.figures[name] for name in board.asked.figures.leading]
-
-
 def _build_leader_table(board: ReportBoard) -> ReportTable:
-    metrics = _list_leading_metrics(board)
+    metrics = [board.asked.figures[name] for name in board.asked.figures.leading]
     notes = TableFootnotes()
     columns = [BoardTableColumn(title="#"), BoardTableColumn(title="Reviewer", numbers=False)]
     columns += map(build_metric_column, metrics)
@@ -248,7 +209,7 @@ def _build_leader_table(board: ReportBoard) -> ReportTable:
         cells.append(replace(build_count_cell(outcomes.readable), doubt=n_asked))
         lines.append(BoardTableRow(cells=tuple(cells), kind=contender.kind))
     ranking = board.asked.figures[board.ranks_by]
-    lines += build_human_table_lines(board.people.rows, ranking, metrics, notes)
+    lines += build_human_table_lines(board.human_rows, ranking, metrics, notes)
     return ReportTable(
         caption=board.name, columns=tuple(columns), lines=tuple(lines), notes=notes.listed()
     )
@@ -256,17 +217,26 @@ def _build_leader_table(board: ReportBoard) -> ReportTable:
 
 def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[ReportTable, ...]], ...]:
     """Return the tables of results published in papers, marked as published; empty if there are none."""
-    published = read_published_leaderboard(board.protocol)
-    if published is None:
+    if board.protocol not in _TABLES:
         return ()
-    metrics = _list_leading_metrics(board)
+    name, column, names, factor = _TABLES[board.protocol]
+    printed = read_published_table(name)
+    rows = [
+        (row[column], {m: float(row[head]) * factor for m, head in names.items() if row[head]})
+        for row in printed.rows
+    ]
+    source = f"{printed.source.paper}, {printed.source.table}"
+    metrics = [board.asked.figures[name] for name in board.asked.figures.leading]
     columns = [BoardTableColumn(title="Reviewer", numbers=False)]
     columns += map(build_metric_column, metrics)
     lines = []
-    for row in _sort_published_rows(published, board.asked.figures[board.ranks_by]):
-        cells = [BoardTableCell(text=row.model, badge="published")]
+    ranking = board.asked.figures[board.ranks_by].metric
+    for model, values in sorted(
+        rows, key=lambda row: -row[1].get(ranking, max(row[1].values(), default=0.0))
+    ):
+        cells = [BoardTableCell(text=model, badge="published")]
         for metric in metrics:
-            value = row.figures.get(metric.metric)
+            value = values.get(metric.metric)
             cells.append(
                 BoardTableCell()
                 if value is None
@@ -274,20 +244,11 @@ def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[Report
             )
         lines.append(BoardTableRow(cells=tuple(cells), kind="published"))
     caption = (
-        f"As printed in {published.source}, without intervals. The clips differ from those above, unless "
+        f"As printed in {source}, without intervals. The clips differ from those above, unless "
         "this is that paper's benchmark; empty cells are not printed there"
     )
     table = ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
     return ((f"Published rows ({len(lines)})", (table,)),)
-
-
-def _sort_published_rows(
-    published: PublishedLeaderboard, metric: MetricDefinition
-) -> list[PublishedModelRow]:
-    def get_key(row: PublishedModelRow) -> float:
-        return -row.figures.get(metric.metric, max(row.figures.values(), default=0.0))
-
-    return sorted(published.rows, key=get_key)
 
 
 def _format_leader_summary(board: ReportBoard, metric: MetricDefinition) -> str:
@@ -296,35 +257,16 @@ def _format_leader_summary(board: ReportBoard, metric: MetricDefinition) -> str:
     floors = [contender for contender in board.placed if contender.kind == "floor"]
     if not board.placed:
         return "No entrant has this metric."
-    sentences = [
-        f"{word}: {contender.name} with {_format_metric_with_interval(contender, metric)}."
-        for word, leaders in (("Best reviewer", reviewers), ("Best baseline", floors))
-        for contender in leaders[:1]
-    ]
+    sentences = []
+    for word, leaders in (("Best reviewer", reviewers), ("Best baseline", floors)):
+        if leaders:
+            measured = get_entrant_metric(leaders[0].entrant, metric.metric)
+            cell = build_estimate_cell(measured, TableFootnotes(), places=metric.places)
+            sentences.append(f"{word}: {leaders[0].name} with {cell.text} ({cell.doubt}).")
     rivals = [*floors[:1], *reviewers[1:2]] if reviewers else []
     return " ".join(
         [*sentences, *(format_contender_difference(board, reviewers[0], rival) for rival in rivals)]
     )
-
-
-def _format_metric_with_interval(contender: BoardContender, metric: MetricDefinition) -> str:
-    cell = build_estimate_cell(
-        get_entrant_metric(contender.entrant, metric.metric), TableFootnotes(), places=metric.places
-    )
-    return f"{cell.text} ({cell.doubt})"
-
-
-def _format_step_summary(board: ReportBoard) -> str:
-    reviewers = [
-        contender for contender in board.contenders if contender.kind == "reviewer"
-    ] or board.contenders
-    best = reviewers[0]
-    parts = []
-    for metric in _list_step_metrics(board):
-        value = _measure_step_score(best, metric)
-        score = f"{value.value:.1f}" if isinstance(value, Estimate) else "unmeasured"
-        parts.append(f"{metric.group} {score}")
-    return f"{best.name}: {', '.join(parts)}."
 
 
 _CLAIMS = {
@@ -416,22 +358,15 @@ def _build_compared_reviewer(entrant: ReportEntrant) -> ComparedReviewer:
 CHANCE = 0.05
 LEADERS = 3
 """Maximum number of reviewers of a board that are compared with those of another board."""
-_COLUMNS = (
-    BoardTableColumn(title="Reviewer", numbers=False),
-    BoardTableColumn(title="Less", numbers=False),
-    build_metric_column(DIFFERENCE),
-    BoardTableColumn(title="In common"),
-    BoardTableColumn(title="p, corrected"),
-    BoardTableColumn(title="Told apart", numbers=False),
-)
 
 
 def build_pairwise_differences_panel(
     board: ReportBoard, later_boards: Sequence[ReportBoard] = ()
 ) -> BoardPanel | None:
     """Build corrected pairwise differences, also on clips in common with the boards `later_boards` of other parts."""
+    ranked = [contender for contender in board.shown if not contender.unranked]
     groups = [
-        _build_board_comparisons(board),
+        ("First minus second", list(itertools.combinations(ranked, 2))),
         *(_build_cross_board_comparisons(board, b) for b in later_boards),
     ]
     tables, n_tests = [], 0
@@ -462,17 +397,9 @@ def build_pairwise_differences_panel(
     )
 
 
-_CaptionAndPairs = tuple[str, list[tuple[BoardContender, BoardContender]]]
-
-
-def _build_board_comparisons(board: ReportBoard) -> _CaptionAndPairs:
-    ranked = [contender for contender in board.shown if not contender.unranked]
-    return "First minus second", list(itertools.combinations(ranked, 2))
-
-
 def _build_cross_board_comparisons(
     board: ReportBoard, other_board: ReportBoard
-) -> _CaptionAndPairs:
+) -> tuple[str, list[tuple[BoardContender, BoardContender]]]:
     """Compare the leaders of two boards, except a reviewer with itself under the same condition."""
     pairs = [
         (
@@ -483,7 +410,7 @@ def _build_cross_board_comparisons(
         for right in _select_leaders(other_board)
         if _get_reviewer_condition(left) != _get_reviewer_condition(right)
     ]
-    names = " and ".join(", ".join(compared.told) for compared in (board, other_board))
+    names = " and ".join(", ".join(compared.distinctions) for compared in (board, other_board))
     return f"Clips in common of {names}, first minus second", pairs
 
 
@@ -514,4 +441,6 @@ def _build_difference_table(
         )
         for first, second, difference, p in rows
     ]
-    return ReportTable(caption=caption, columns=_COLUMNS, lines=tuple(lines), notes=notes.listed())
+    told_apart = BoardTableColumn(title="Told apart", numbers=False)
+    columns = ("Reviewer", "Less", DIFFERENCE, "In common", "p, corrected", told_apart)
+    return build_report_table(caption, columns, lines, notes, n_text=2)

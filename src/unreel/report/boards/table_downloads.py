@@ -31,17 +31,24 @@ def add_table_file_names(panel: BoardPanel) -> BoardPanel:
 
 def format_table_csv(table: ReportTable) -> str:
     """Return the table as CSV with exact numbers, and columns for interval ends, n and missing reasons."""
-    return build_csv_table(
-        *_build_named_rows(list(_iter_download_columns(table)), n_rows=len(table.lines))
-    )
+    columns = list(_iter_download_columns(table))
+    return build_csv_table(*_build_named_rows(columns, n_rows=len(table.lines)))
 
 
 def format_table_latex(table: ReportTable) -> str:
     """Return the table as LaTeX with intervals in brackets; notes and reasons end the caption."""
-    columns = [
-        (column.title, [_format_displayed_cell(line.cells[index]) for line in table.lines])
-        for index, column in enumerate(table.columns)
-    ]
+    columns = []
+    for index, column in enumerate(table.columns):
+        texts = []
+        for cell in (line.cells[index] for line in table.lines):
+            text = f"{cell.text} ({cell.badge})" if cell.badge else cell.text
+            if isinstance(cell.number, Estimate):
+                ends = cell.doubt.partition(", n ")[0]
+                text = f"{cell.text} [{ends.replace(' to ', ', ')}]"
+            elif cell.note:
+                text = f"({cell.note})"
+            texts.append(text)
+        columns.append((column.title, texts))
     gaps = (f"({mark}) not measured: {reason}" for mark, reason in table.notes)
     sentences = [sentence for sentence in (table.caption, table.promise, *gaps) if sentence]
     caption = " ".join(f"{sentence.rstrip('.')}." for sentence in sentences)
@@ -70,7 +77,7 @@ def _iter_download_columns(table: ReportTable) -> Iterator[tuple[str, list[str]]
         doubts = [
             "" if estimate else cell.doubt for cell, estimate in zip(cells, estimates, strict=True)
         ]
-        yield column.title, [_format_exact_cell(cell) for cell in cells]
+        yield column.title, [_format_exact_number(cell) for cell in cells]
         if any(estimates):
             yield f"{column.title}, low", [_format_digits(e.low) if e else "" for e in estimates]
             yield f"{column.title}, high", [_format_digits(e.high) if e else "" for e in estimates]
@@ -83,27 +90,14 @@ def _iter_download_columns(table: ReportTable) -> Iterator[tuple[str, list[str]]
         yield "Kind", [line.kind for line in table.lines]
 
 
-def _format_exact_cell(cell: BoardTableCell) -> str:
-    match cell.number:
-        case None:
-            return cell.text
-        case Estimate(value=value):
-            return _format_digits(value)
-        case number:
-            return str(number)
+def _format_exact_number(cell: BoardTableCell) -> str:
+    if isinstance(cell.number, Estimate):
+        return _format_digits(cell.number.value)
+    return cell.text if cell.number is None else str(cell.number)
 
 
 def _format_digits(value: float) -> str:
     return f"{value:.{_DIGITS}g}"
-
-
-def _format_displayed_cell(cell: BoardTableCell) -> str:
-    if isinstance(cell.number, Estimate):
-        ends = cell.doubt.partition(", n ")[0]
-        return f"{cell.text} [{ends.replace(' to ', ', ')}]"
-    if cell.note:
-        return f"({cell.note})"
-    return f"{cell.text} ({cell.badge})" if cell.badge else cell.text
 
 
 def _build_named_rows(
@@ -135,16 +129,13 @@ def format_clips_csv(browser: ClipBrowserData) -> str:
     """Return the clip list of a report as CSV: one line per clip, one column per reviewer."""
     entrants = [entrant["name"] for entrant in browser.index["entrants"]]
     columns = number_duplicate_names(["Clip", "Made by", *entrants])
-    return build_csv_table(columns, _iter_clip_rows(browser, columns))
-
-
-def _iter_clip_rows(browser: ClipBrowserData, columns: list[str]) -> Iterator[dict[str, str]]:
-    creators, n_entrants = browser.index["creators"], len(browser.index["entrants"])
+    rows = []
     for _, clip, creator, _, answers in browser.lines:
-        made_by = "real" if creator == -1 else creators[creator]
+        made_by = "real" if creator == -1 else browser.index["creators"][creator]
         outcome_of = {index: STATUSES[status] for index, status in answers}
-        outcomes = [outcome_of.get(index, "") for index in range(n_entrants)]
-        yield dict(zip(columns, (clip, made_by, *outcomes), strict=True))
+        outcomes = [outcome_of.get(index, "") for index in range(len(entrants))]
+        rows.append(dict(zip(columns, (clip, made_by, *outcomes), strict=True)))
+    return build_csv_table(columns, rows)
 
 
 def replace_report_files(

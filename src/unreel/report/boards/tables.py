@@ -1,6 +1,7 @@
 """Tables of a report page: numbers with interval and count, and footnotes for missing numbers."""
 
 import string
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
@@ -124,3 +125,33 @@ def build_optional_count_cell(
 def build_count_cell(count: int) -> BoardTableCell:
     """Return a table cell with an exact count, without a confidence interval."""
     return BoardTableCell(text=f"{count:,}", number=count)
+
+
+def build_report_table(
+    caption: str,
+    columns: Iterable[BoardTableColumn | MetricDefinition | str],
+    rows: Iterable[BoardTableRow | Iterable[BoardTableCell]],
+    notes: TableFootnotes | None = None,
+    *,
+    n_text: int = 1,
+    file: str = "",
+) -> ReportTable:
+    """Build a table. A column may be a metric or a title; the first `n_text` titles are of texts."""
+    heads = []
+    for index, column in enumerate(columns):
+        if isinstance(column, MetricDefinition):
+            heads.append(build_metric_column(column))
+        elif isinstance(column, str):
+            heads.append(BoardTableColumn(title=column, numbers=index >= n_text))
+        else:
+            heads.append(column)
+    lines = [
+        row if isinstance(row, BoardTableRow) else BoardTableRow(cells=tuple(row)) for row in rows
+    ]
+    return ReportTable(
+        caption=caption,
+        columns=tuple(heads),
+        lines=tuple(lines),
+        notes=() if notes is None else notes.listed(),
+        file=file,
+    )

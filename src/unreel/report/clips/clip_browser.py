@@ -3,17 +3,17 @@
 import base64
 import gzip
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, overload
 
-from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Generated
 from unreel.core.failure import Failure
-from unreel.core.judgement import Label, Rating
+from unreel.core.judgement import Label
 from unreel.core.span import convert_to_microseconds
 from unreel.core.verdict import TraceVerdict, Unparsed, is_answer_correct
 from unreel.protocols.locate.verdict_texts import describe_located_segment
@@ -79,12 +79,17 @@ def build_clip_browser(
                 sheets.append(((entrant_index, item),))
             else:
                 sheets[number] = (*sheets[number], (entrant_index, item))
-    ids = _build_short_distinct_ids([key for _, key in indexes])
+    counts: Counter[str] = Counter()
+    ids = []
+    for _, key in indexes:  # a repeated id gets a number
+        short = "-".join(part[:SHORT_ID] for part in key.split("+"))
+        counts[short] += 1
+        ids.append(short if counts[short] == 1 else f"{short}.{counts[short]}")
     lines = _ClipIndexLines(ids, sheets)
     creators, kinds = lines.creators, lines.kinds
     details = (
         {
-            "clips": [_build_clip_json(subject, media) for subject in _get_question_clips(sheet)],
+            "clips": [_build_clip_json(subject, media) for subject in sheet[0][1].subjects],
             "answers": [_build_answer_json(index, item) for index, item in sheet],
         }
         for sheet in sheets
@@ -144,11 +149,6 @@ class _ClipLinkParameters(Mapping[tuple[str, str], Mapping[str, str]]):
         return len(self._indexes)
 
 
-def _get_question_clips(sheet: _Sheet) -> tuple[ReportClip, ...]:
-    _, item = sheet[0]
-    return item.subjects
-
-
 class _DistinctWordNumbers:
     """Numbers of distinct words, so that the browser's index stores each word once."""
 
@@ -161,17 +161,6 @@ class _DistinctWordNumbers:
             self._numbers[word] = len(self.listed)
             self.listed.append(word)
         return self._numbers[word]
-
-
-def _build_short_distinct_ids(keys: Sequence[str]) -> list[str]:
-    """Shorten the keys of clips to ids for the browser; a repeated id gets a number."""
-    counts: dict[str, int] = {}
-    ids = []
-    for key in keys:
-        short = "-".join(part[:SHORT_ID] for part in key.split("+"))
-        counts[short] = counts.get(short, 0) + 1
-        ids.append(short if counts[short] == 1 else f"{short}.{counts[short]}")
-    return ids
 
 
 class _ClipIndexLines(Sequence[list[Any]]):
@@ -206,7 +195,7 @@ class _ClipIndexLines(Sequence[list[Any]]):
 
     def _line(self, index: int) -> list[Any]:
         sheet = self._sheets[index]
-        entries = [subject.entry for subject in _get_question_clips(sheet)]
+        entries = [subject.entry for subject in sheet[0][1].subjects]
         made_by = [e.origin.creator for e in entries if isinstance(e.origin, Generated)]
         categories = sorted({c.value for e in entries for t in e.traces for c in t.categories})
         return [
@@ -253,45 +242,36 @@ def _build_clip_json(clip: ReportClip, media: ReportMediaFolder) -> dict[str, An
             }
             for trace in entry.traces
         ],
-        "rating": _build_rating_json(entry.rating),
-        "votes": _count_votes(entry),
+        "rating": entry.rating
+        and {
+            "score": entry.rating.score,
+            "problem": entry.rating.problem,
+            "adherence": entry.rating.adherence,
+        },
+        # The number of people's votes for generated, and the number of all votes.
+        "votes": [sum(vote.label is Label.GENERATED for vote in entry.votes), len(entry.votes)]
+        if entry.votes
+        else None,
     }
     if isinstance(clip.clip, Failure):
         return description | {"failure": _build_failure_json(clip.clip)}
     source, reason = media.add(clip.clip)
     video, rate = clip.clip.facts.video, clip.clip.facts.video.average_rate
-    return (
-        description
-        | (
-            {
-                "id": clip.clip.id,
-                "width": video.width,
-                "height": video.height,
-                "duration_us": convert_to_microseconds(video.duration_s),
-                "first_us": convert_to_microseconds(video.first_at_s),
-                "rate": None if video.variable_rate else [rate.numerator, rate.denominator],
-                "n_frames": video.n_frames,
-            }
-        )
-        | {"src": source, "absent": reason}
-    )
+    return description | {
+        "id": clip.clip.id,
+        "width": video.width,
+        "height": video.height,
+        "duration_us": convert_to_microseconds(video.duration_s),
+        "first_us": convert_to_microseconds(video.first_at_s),
+        "rate": None if video.variable_rate else [rate.numerator, rate.denominator],
+        "n_frames": video.n_frames,
+        "src": source,
+        "absent": reason,
+    }
 
 
 def _build_box_json(box: Box) -> dict[str, float]:
     return {edge: round(getattr(box, edge), 5) for edge in ("x0", "y0", "x1", "y1")}
-
-
-def _build_rating_json(rating: Rating | None) -> dict[str, Any] | None:
-    if rating is None:
-        return None
-    return {"score": rating.score, "problem": rating.problem, "adherence": rating.adherence}
-
-
-def _count_votes(entry: Entry) -> list[int] | None:
-    """Return the number of people's votes for generated, and the number of all votes."""
-    if not entry.votes:
-        return None
-    return [sum(vote.label is Label.GENERATED for vote in entry.votes), len(entry.votes)]
 
 
 def _build_failure_json(failure: Failure) -> dict[str, str]:

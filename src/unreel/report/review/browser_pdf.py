@@ -41,12 +41,7 @@ def lacks_browser_sandbox() -> bool:
 
 
 def print_page_as_pdf(page: Path, *, browser: str) -> str:
-    """Print the HTML page `page` as a PDF into its folder; return the problem, "" if there is none.
-
-    Args:
-        page: HTML file.
-        browser: Path of the browser, from `find_chromium_browser`.
-    """
+    """Print the HTML page `page` as a PDF into its folder; return the problem, "" if there is none."""
     with tempfile.TemporaryDirectory(prefix="unreel-") as temporary:
         printed = Path(temporary) / PDF
         command = [browser, *_FLAGS, f"--user-data-dir={temporary}/profile"]

@@ -64,24 +64,14 @@ def build_findings_overlay(
     review: Review, tracks: Sequence[PlayerTrackSpec], *, duration_us: int
 ) -> OverlayCommentary:
     """Build the drawings over the clip: a timeline lane for known traces, and one per reviewer."""
-    lanes = list(_iter_timeline_lanes(review, tracks, duration_us=duration_us))
-    notes = [NO_PROOF]
-    if len(lanes) > _MOST_LANES:
-        notes.insert(0, f"{len(lanes) - _MOST_LANES} more reviewers are shown on the page only.")
-    return OverlayCommentary(
-        lanes=tuple(lanes[:_MOST_LANES]), duration_us=duration_us, notes=tuple(notes)
-    )
-
-
-def _iter_timeline_lanes(
-    review: Review, tracks: Sequence[PlayerTrackSpec], *, duration_us: int
-) -> Iterator[ReviewerOverlayLane]:
     coloured = list(zip(tracks, iter_track_colours(tracks), strict=True))
+    lanes = []
     for track, colour in coloured:
         if track.kind == "truth":
             labels = "; ".join(dict.fromkeys(trace.label for trace in track.traces))
             marks = tuple(iter_overlay_marks(track, duration_us=duration_us))
-            yield ReviewerOverlayLane(says=f"{track.name}: {labels}", colour=colour, marks=marks)
+            says = f"{track.name}: {labels}"
+            lanes.append(ReviewerOverlayLane(says=says, colour=colour, marks=marks))
     answered = {track.name: (track, colour) for track, colour in coloured if track.kind != "truth"}
     colours = count(len(tracks))
     unsure = {
@@ -94,22 +84,27 @@ def _iter_timeline_lanes(
         opinions = [opinion for opinion in review.opinions if opinion.reviewer == reviewer]
         doubts = [unsure[opinion.key] for opinion in opinions if opinion.key in unsure]
         # Verdicts first: text that does not fit is cut.
-        text = " ".join(
-            filter(
-                None,
-                [
-                    "; ".join(map(_format_opinion, opinions)) + ".",
-                    *doubts,
-                    *map(_format_explanation, opinions),
-                ],
-            )
-        )
+        texts = ["; ".join(map(_format_opinion, opinions)) + ".", *doubts]
+        verdicts = [opinion.verdict for opinion in opinions]
+        texts += [
+            sanitise_line(verdict.explanation)
+            for verdict in verdicts
+            if isinstance(verdict, TraceVerdict) and isinstance(verdict.explanation, str)
+        ]
+        text = " ".join(filter(None, texts))
         track, colour = answered.get(name) or (
             PlayerTrackSpec(name=name, kind="answer", traces=()),
             next(colours),
         )
         marks = tuple(iter_overlay_marks(track, duration_us=duration_us))
-        yield ReviewerOverlayLane(says=f"{name}: {text}"[:_LONGEST], colour=colour, marks=marks)
+        says = f"{name}: {text}"[:_LONGEST]
+        lanes.append(ReviewerOverlayLane(says=says, colour=colour, marks=marks))
+    notes = [NO_PROOF]
+    if len(lanes) > _MOST_LANES:
+        notes.insert(0, f"{len(lanes) - _MOST_LANES} more reviewers are shown on the page only.")
+    return OverlayCommentary(
+        lanes=tuple(lanes[:_MOST_LANES]), duration_us=duration_us, notes=tuple(notes)
+    )
 
 
 def _format_opinion(opinion: Opinion) -> str:
@@ -124,13 +119,6 @@ def _format_opinion(opinion: Opinion) -> str:
     start = verdict.start_us
     when = f"from {format_seconds(start)}" if isinstance(start, int) else "no time given"
     return f"{opinion.headline}, {when}"
-
-
-def _format_explanation(opinion: Opinion) -> str:
-    verdict = opinion.verdict
-    if isinstance(verdict, TraceVerdict) and isinstance(verdict.explanation, str):
-        return sanitise_line(verdict.explanation)
-    return ""
 
 
 _LABEL = 44
@@ -162,7 +150,11 @@ def _iter_reported_traces(opinion: Opinion, *, duration_us: int) -> Iterator[Pla
         yield from build_known_trace_specs(segment.trace for segment in verdict.segments)
     if not isinstance(verdict, TraceVerdict) or verdict.label is not Label.GENERATED:
         return
-    text = sanitise_lines(verdict.explanation) if isinstance(verdict.explanation, str) else ""
+    text, label = "", "generated"
+    if isinstance(verdict.explanation, str):
+        text = sanitise_lines(verdict.explanation)
+        line = " ".join(text.split())
+        label = line if len(line) <= _LABEL else line[: _LABEL - 1].rstrip() + "\u2026"
     start_us = None
     if isinstance(verdict.start_us, int):
         # A time past the end is reported as text; on the timeline it is at the end.
@@ -172,27 +164,21 @@ def _iter_reported_traces(opinion: Opinion, *, duration_us: int) -> Iterator[Pla
         start_us=start_us,
         end_us=None,
         boxes=(PlayerBoxSpec.of(BoxAt(start_us or 0, box)),) if isinstance(box, Box) else (),
-        label=_shorten_label(text) or "generated",
+        label=label or "generated",
         text=text,
     )
 
 
 def build_known_trace_specs(true_trace: Iterable[Trace]) -> tuple[PlayerTraceSpec, ...]:
     """Convert the known faults of a clip to trace specifications of the player."""
-    return tuple(map(_build_known_trace_spec, true_trace))
-
-
-def _build_known_trace_spec(trace: Trace) -> PlayerTraceSpec:
-    kinds = ", ".join(sorted(kind.value.replace("-", " ") for kind in trace.categories))
-    return PlayerTraceSpec(
-        start_us=trace.span.start_us,
-        end_us=trace.span.end_us,
-        boxes=tuple(map(PlayerBoxSpec.of, trace.track)),
-        label=kinds or "a fault",
-        text=sanitise_lines(trace.explanation),
+    return tuple(
+        PlayerTraceSpec(
+            start_us=trace.span.start_us,
+            end_us=trace.span.end_us,
+            boxes=tuple(map(PlayerBoxSpec.of, trace.track)),
+            label=", ".join(sorted(kind.value.replace("-", " ") for kind in trace.categories))
+            or "a fault",
+            text=sanitise_lines(trace.explanation),
+        )
+        for trace in true_trace
     )
-
-
-def _shorten_label(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LABEL else line[: _LABEL - 1].rstrip() + "\u2026"

@@ -153,12 +153,9 @@ class StillPicture:
 
     def to_json(self) -> dict[str, Any]:
         """Return the picture's fields, except the preview, as JSON values."""
-        return {
-            "file": self.file,
-            "sha256": self.sha256,
-            "width": self.width,
-            "height": self.height,
-        }
+        fields = asdict(self)
+        del fields["preview"]
+        return fields
 
     def as_row(self) -> dict[str, Any]:
         return self.to_json() | {"uri": build_data_uri(self.preview, "image/jpeg")}
@@ -401,18 +398,15 @@ def write_evidence_files(
     """Write the evidence page and the annotated clip of `review` into the folder `out`.
 
     The page and the result are first written without the annotated clip, which takes longest, and
-    again when it is finished. Files of an earlier review in `out` are removed.
-
-    Args:
-        review: opinions about one clip.
-        out: folder that is written.
-        reader: reader of the clip.
-        context: data of the page besides the opinions.
-        on_page: callback that receives the page's path as soon as it can be opened.
-        on_parts: callback that receives the parts of the page each time it is written.
-        on_frames: callback that receives the number of frames drawn so far.
+    again when it is finished. Files of an earlier review in `out` are removed. `on_page` receives
+    the page as soon as it can be opened, `on_parts` its parts each time it is written.
     """
-    _remove_old_evidence(out, review.clip)
+    source = Path(review.clip.location)
+    for name in (PAGE, RESULT, PDF, ANNOTATED, *BESIDE):
+        if (out / name).exists() and source.exists() and source.samefile(out / name):
+            raise UnsafeTargetError(str(out / name), "is the clip itself")
+        OutputDirectory(out).remove(name)
+    remove_old_stills(OutputDirectory(out))
     folder = OutputDirectory(out, published=True)
     footage = prepare_player_video(review.clip, out, reader=reader)
     duration_us = _get_duration_us(review)
@@ -425,9 +419,24 @@ def write_evidence_files(
         )
         on_parts(parts)
         page = folder.write(PAGE, build_evidence_page(parts).encode())
-        document = _format_result_json(review, context, annotated=annotated, stills=stills)
+        document = {
+            **FORM,
+            "made_by": f"unreel {version('unreel')}",
+            "made_at": context.made_at.isoformat(timespec="seconds"),
+            "note": context.note,
+            "warning": NO_PROOF if review.opinions else FILE_ONLY,
+            **build_review_json(review, context.origin, records=context.records),
+            "known": context.truth,
+            "evidence": {
+                "page": PAGE,
+                "annotated": annotated.name if isinstance(annotated, Path) else annotated,
+                **stills.to_json(),
+            },
+        }
+        values = add_seconds_fields(to_jsonable_python(document))
+        text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
         # A file name that is not UTF-8 contains surrogates, which JSON can only write as escapes.
-        result = folder.write(RESULT, document.encode("utf-8", "backslashreplace"))
+        result = folder.write(RESULT, text.encode("utf-8", "backslashreplace"))
         return EvidenceFiles(
             page=page, result=result, annotated=annotated, footage=footage, stills=stills
         )
@@ -441,16 +450,6 @@ def write_evidence_files(
         review, tracks, out, reader=reader, duration_us=duration_us, on_frames=on_frames
     )
     return write(annotated)
-
-
-def _remove_old_evidence(out: Path, clip: Clip) -> None:
-    """Remove the evidence files of an earlier review; raise if one of them is the clip itself."""
-    source = Path(clip.location)
-    for name in (PAGE, RESULT, PDF, ANNOTATED, *BESIDE):
-        if (out / name).exists() and source.exists() and source.samefile(out / name):
-            raise UnsafeTargetError(str(out / name), "is the clip itself")
-        OutputDirectory(out).remove(name)
-    remove_old_stills(OutputDirectory(out))
 
 
 def build_evidence_page(parts: EvidencePageParts) -> str:
@@ -490,7 +489,15 @@ def build_evidence_page_parts(
         opinions=opinions,
         reviewers=_build_reviewer_rows(opinions),
         known=[
-            {"label": trace.label, "when": _format_trace_span(trace), "text": trace.text}
+            {
+                "label": trace.label,
+                "when": " to ".join(
+                    format_seconds(at_us)
+                    for at_us in (trace.start_us, trace.end_us)
+                    if at_us is not None
+                ),
+                "text": trace.text,
+            }
             for trace in build_known_trace_specs(context.truth)
         ],
         agreements=[
@@ -502,40 +509,19 @@ def build_evidence_page_parts(
     )
     data = {}
     if isinstance(footage, PlayerVideo):
-        data[player.SPEC_ID] = asdict(
-            _build_player_spec(review, footage, title=name, true_trace=context.truth)
+        duration_us = _get_duration_us(review)
+        shown_us = (
+            convert_to_microseconds(frame.at_s)
+            for opinion in review.opinions
+            if opinion.clip_input
+            for frame in opinion.clip_input.frames
         )
+        tracks = build_finding_tracks(review.opinions, context.truth, duration_us=duration_us)
+        spec = player.build_player_spec(
+            footage, title=name, duration_us=duration_us, shown_us=shown_us, tracks=tracks
+        )
+        data[player.SPEC_ID] = asdict(spec)
     return EvidencePageParts(title=f"{name}: evidence", body=body, data=data)
-
-
-def _format_result_json(
-    review: Review,
-    context: EvidencePageContext,
-    *,
-    annotated: Path | Failure | None,
-    stills: ClipFaultStills,
-) -> str:
-    document = {
-        **FORM,
-        "made_by": f"unreel {version('unreel')}",
-        "made_at": context.made_at.isoformat(timespec="seconds"),
-        "note": context.note,
-        "warning": NO_PROOF if review.opinions else FILE_ONLY,
-        **build_review_json(review, context.origin, records=context.records),
-        "known": context.truth,
-        "evidence": {
-            "page": PAGE,
-            "annotated": annotated.name if isinstance(annotated, Path) else annotated,
-            **stills.to_json(),
-        },
-    }
-    values = add_seconds_fields(to_jsonable_python(document))
-    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-
-
-def _format_trace_span(trace: player.PlayerTraceSpec) -> str:
-    ends = [at_us for at_us in (trace.start_us, trace.end_us) if at_us is not None]
-    return " to ".join(map(format_seconds, ends))
 
 
 def _build_reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -558,6 +544,9 @@ def _build_opinion_row(
     reply = opinion.outcome if isinstance(opinion.outcome, Reply) else None
     usage = reply.usage if reply else None
     frames = opinion.clip_input.frames if opinion.clip_input else ()
+    thumbs = [scale_down_picture(decode_jpeg(f.jpeg), _THUMB) for f in frames[:_MOST_THUMBS]]
+    onset_us = find_first_onset_us([opinion])
+    latency_us = None if reply is None else reply.latency_us
     return {
         "reviewer": sanitise_line(opinion.reviewer),
         "instrument": opinion.question.instrument,
@@ -565,9 +554,7 @@ def _build_opinion_row(
         "record": format_reviewer_accuracy(opinion, records),
         "tone": get_opinion_colour(opinion),
         "headline": opinion.headline,
-        "onset": ""
-        if (onset_us := find_first_onset_us([opinion])) is None
-        else format_seconds(onset_us),
+        "onset": "" if onset_us is None else format_seconds(onset_us),
         "failure": (
             opinion.problem and f"{opinion.problem[0].upper()}{opinion.problem[1:].rstrip('.')}."
         ),
@@ -577,9 +564,7 @@ def _build_opinion_row(
         "raw": None if reply is None else sanitise_lines(reply.text),
         "key": opinion.key,
         "box_space": opinion.box_space,
-        "latency": None
-        if reply is None or reply.latency_us is None
-        else format_seconds(reply.latency_us),
+        "latency": None if latency_us is None else format_seconds(latency_us),
         "tokens": usage,
         "cost_usd": None if opinion.cost_usd is None else f"{opinion.cost_usd:.6f}",
         "frames": [
@@ -588,35 +573,14 @@ def _build_opinion_row(
                 "at_us": (at_us := convert_to_microseconds(frame.at_s)),
                 "at": format_seconds(at_us),
                 "size": f"{frame.width} x {frame.height}",
-                "thumb": _build_thumbnail_uri(frame.jpeg),
+                "thumb": build_data_uri(encode_jpeg(thumb, quality=72), "image/jpeg"),
             }
-            for frame in frames[:_MOST_THUMBS]
+            for frame, thumb in zip(frames, thumbs, strict=False)
         ],
         "n_frames": len(frames),
         "whole": bool(opinion.clip_input and opinion.clip_input.whole),
         "sound": bool(opinion.clip_input and opinion.clip_input.sound_wav),
     }
-
-
-def _build_thumbnail_uri(jpeg: bytes) -> str:
-    small = scale_down_picture(decode_jpeg(jpeg), _THUMB)
-    return build_data_uri(encode_jpeg(small, quality=72), "image/jpeg")
-
-
-def _build_player_spec(
-    review: Review, video: PlayerVideo, *, title: str, true_trace: tuple[Trace, ...]
-) -> player.PlayerSpec:
-    duration_us = _get_duration_us(review)
-    shown_us = (
-        convert_to_microseconds(frame.at_s)
-        for opinion in review.opinions
-        if opinion.clip_input
-        for frame in opinion.clip_input.frames
-    )
-    tracks = build_finding_tracks(review.opinions, true_trace, duration_us=duration_us)
-    return player.build_player_spec(
-        video, title=title, duration_us=duration_us, shown_us=shown_us, tracks=tracks
-    )
 
 
 def _get_duration_us(review: Review) -> int:

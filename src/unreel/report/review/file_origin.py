@@ -1,7 +1,6 @@
 """Checks of a clip file for signs of its origin, made without a model."""
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,14 +35,18 @@ _PIXELS = "The picture itself was not checked for traces of compression."
 
 def check_program_names(facts: ClipFacts) -> FileOriginCheck:
     """Check the file's tags for the names of programs that wrote it."""
-    named = [
-        tag for tag in facts.tags if tag.value and _get_tag_kind(tag) in {*_NAMING, _SIGNATURE}
-    ]
+    names = []
+    for tag in facts.tags:
+        if not tag.value or _get_tag_kind(tag) not in {*_NAMING, _SIGNATURE}:
+            continue
+        # The program that writes this tag, unless the tag contains its name.
+        owners = [name for name, pattern in _PROGRAMS if pattern.search(tag.value)]
+        owner = f" ({owners[0]})" if owners and owners[0].lower() not in tag.value.lower() else ""
+        stream = tag.name.rpartition(" ")[0]
+        place = {"video": "picture stream", "audio": "sound stream"}.get(stream, "container")
+        place = "picture" if tag.name == _SIGNATURE else place
+        names.append(f"\u201c{tag.value}\u201d{owner} in the {place}")
     empty_tags = [tag.name for tag in facts.tags if not tag.value]
-    names = [
-        f"\u201c{tag.value}\u201d{_format_tag_owner(tag)} in the {_format_tag_location(tag)}"
-        for tag in named
-    ]
     says = f"{'; '.join(names)}." if names else "No program names found."
     if empty_tags:
         says += f" The file also carries {', '.join(empty_tags)}; their content is not shown here."
@@ -57,54 +60,34 @@ def check_program_names(facts: ClipFacts) -> FileOriginCheck:
 
 def check_for_reencoding(facts: ClipFacts) -> FileOriginCheck:
     """Check for signs that the file was re-encoded."""
-    signs = list(_iter_reencoding_signs(facts.tags))
-    if not signs:
-        says = "None in the names of programs. Many programs write no name, so this proves nothing."
-    else:
-        says = " ".join(signs)
-    return FileOriginCheck(
-        name="Signs of re-encoding",
-        found=FileOriginCheckOutcome.SOMETHING if signs else FileOriginCheckOutcome.NOTHING,
-        says=f"{says} {_PIXELS}",
-    )
-
-
-def _iter_reencoding_signs(tags: Iterable[FileTag]) -> Iterator[str]:
-    tags = tuple(tags)
     writers = [
         name
         for name, pattern in _PROGRAMS
-        if any(_get_tag_kind(tag) in _NAMING and pattern.search(tag.value) for tag in tags)
+        if any(_get_tag_kind(tag) in _NAMING and pattern.search(tag.value) for tag in facts.tags)
     ]
-    encoders = [tag.value.partition(" ")[0] for tag in tags if tag.name == _SIGNATURE]
+    encoders = [tag.value.partition(" ")[0] for tag in facts.tags if tag.name == _SIGNATURE]
+    signs = []
     if len(writers) > 1:
-        yield (
+        signs.append(
             f"{' and '.join(writers)} both wrote names: a sign that the file was repackaged or encoded "
             "again by a second program."
         )
     if encoders:
-        yield (
+        signs.append(
             f"{encoders[0]}, a software encoder, wrote the picture stream; most phones and cameras use "
             "hardware encoders. A sign that this is not an original camera recording; generators, "
             "editors and sharing sites also use software encoders."
         )
+    nothing = "None in the names of programs. Many programs write no name, so this proves nothing."
+    return FileOriginCheck(
+        name="Signs of re-encoding",
+        found=FileOriginCheckOutcome.SOMETHING if signs else FileOriginCheckOutcome.NOTHING,
+        says=f"{' '.join(signs) or nothing} {_PIXELS}",
+    )
 
 
 def _get_tag_kind(tag: FileTag) -> str:
     return tag.name.rpartition(" ")[2]
-
-
-def _format_tag_location(tag: FileTag) -> str:
-    if tag.name == _SIGNATURE:
-        return "picture"
-    stream, _, _ = tag.name.rpartition(" ")
-    return {"video": "picture stream", "audio": "sound stream"}.get(stream, "container")
-
-
-def _format_tag_owner(tag: FileTag) -> str:
-    """Return the program that writes this tag, in brackets; "" if the tag contains its name."""
-    owners = [name for name, pattern in _PROGRAMS if pattern.search(tag.value)]
-    return f" ({owners[0]})" if owners and owners[0].lower() not in tag.value.lower() else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

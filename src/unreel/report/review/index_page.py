@@ -105,7 +105,12 @@ def write_review_index_page(
     clips: Sequence[ReviewIndexPageClip], out: Path, notes: ReviewIndexPageNotes
 ) -> Path:
     """Write the index page of the reviewed clips `clips` into the folder `out`."""
-    names = _build_file_names([entry.file for entry in clips])
+    files = [entry.file for entry in clips]
+    names = [file.name for file in files]
+    names = [
+        sanitise_line(str(file) if names.count(name) > 1 else name)
+        for file, name in zip(files, names, strict=True)
+    ]
     rows = [
         {
             "name": name,
@@ -139,12 +144,3 @@ def write_review_index_page(
         data={},
     )
     return OutputDirectory(out, published=True).write(INDEX, html.encode())
-
-
-def _build_file_names(files: Sequence[Path]) -> list[str]:
-    """Return the name of each file, with its folders if another file has the same name."""
-    names = [file.name for file in files]
-    return [
-        sanitise_line(str(file) if names.count(name) > 1 else name)
-        for file, name in zip(files, names, strict=True)
-    ]

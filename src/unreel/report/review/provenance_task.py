@@ -32,25 +32,25 @@ def read_manifest_summary(file: BinaryIO, request: Mapping[str, Any]) -> TaskRep
         return TaskReplyPayload({"found": "absent"})
     except (c2pa.C2paError, ValueError) as error:
         return TaskReplyPayload({"found": "broken", "problems": [_truncate_text(error)]})
-    return TaskReplyPayload({"found": "manifest", **_summarise_manifest_store(store)})
-
-
-def _summarise_manifest_store(store: Mapping[str, Any]) -> dict[str, Any]:
     active = store["manifests"][store["active_manifest"]]
     signature = active.get("signature_info") or {}
     generators = active.get("claim_generator_info") or [{"name": active.get("claim_generator")}]
-    return {
-        "state": _truncate_text(store.get("validation_state")),
-        "title": _truncate_text(active.get("title")),
-        "generator": _truncate_text(generators[0].get("name")),
-        "signer": _truncate_text(signature.get("common_name") or signature.get("issuer")),
-        "issuer": _truncate_text(signature.get("issuer")),
-        "signed_at": _truncate_text(signature.get("time")),
-        "actions": list(_iter_action_texts(active.get("assertions") or ()))[:MOST],
-        "problems": [
-            _truncate_text(problem.get("code")) for problem in store.get("validation_status") or ()
-        ][:MOST],
-    }
+    return TaskReplyPayload(
+        {
+            "found": "manifest",
+            "state": _truncate_text(store.get("validation_state")),
+            "title": _truncate_text(active.get("title")),
+            "generator": _truncate_text(generators[0].get("name")),
+            "signer": _truncate_text(signature.get("common_name") or signature.get("issuer")),
+            "issuer": _truncate_text(signature.get("issuer")),
+            "signed_at": _truncate_text(signature.get("time")),
+            "actions": list(_iter_action_texts(active.get("assertions") or ()))[:MOST],
+            "problems": [
+                _truncate_text(problem.get("code"))
+                for problem in store.get("validation_status") or ()
+            ][:MOST],
+        }
+    )
 
 
 def _iter_action_texts(assertions: Iterable[Mapping[str, Any]]) -> Iterable[str]:

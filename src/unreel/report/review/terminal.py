@@ -56,10 +56,15 @@ def render_review_for_terminal(
     yield from (Text(claim, "bold red") for claim in origin.claims)
     yield from (Text(hint, "yellow") for hint in origin.hints)
     if review.opinions:
-        yield from _render_section("Verdicts", _iter_reviewer_rows(review.opinions, records))
-    yield from _render_section(
-        "Findings in the file itself", [(c.name, c.says) for c in origin.checks]
-    )
+        rows = []
+        for reviewer in dict.fromkeys(opinion.reviewer for opinion in review.opinions):
+            answers = [opinion for opinion in review.opinions if opinion.reviewer == reviewer]
+            rows.append((sanitise_line(reviewer), "; ".join(map(_format_opinion, answers))))
+            rates = dict.fromkeys(format_reviewer_accuracy(opinion, records) for opinion in answers)
+            rows.append(("", f"Measured accuracy: {'; '.join(rates)}."))
+        yield from _render_section("Verdicts", rows)
+    checks = [(check.name, check.says) for check in origin.checks]
+    yield from _render_section("Findings in the file itself", checks)
     yield Text()
     yield from (render_opinion_for_terminal(opinion, review.clip) for opinion in review.opinions)
     lines = [f"agreement, {line}" for line in compute_reviewer_agreements(review.opinions)]
@@ -70,16 +75,6 @@ def render_review_for_terminal(
 def _render_section(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
     yield Text(f"\n{title}", Style(bold=True))
     yield _indent_content(_build_text_grid(rows), 2)
-
-
-def _iter_reviewer_rows(
-    opinions: Sequence[Opinion], records: Sequence[ReviewerAccuracyRecord]
-) -> Iterator[tuple[str, str]]:
-    for reviewer in dict.fromkeys(opinion.reviewer for opinion in opinions):
-        answers = [opinion for opinion in opinions if opinion.reviewer == reviewer]
-        yield sanitise_line(reviewer), "; ".join(map(_format_opinion, answers))
-        rates = dict.fromkeys(format_reviewer_accuracy(opinion, records) for opinion in answers)
-        yield "", f"Measured accuracy: {'; '.join(rates)}."
 
 
 def _format_opinion(opinion: Opinion) -> str:
@@ -161,21 +156,18 @@ def _render_timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
         ticks = "".join("\u00b7" if column in columns else " " for column in range(_BAR))
         yield _indent_content(Text(f"  {ticks} {len(frames)} frames sent", "dim"), 2)
     if isinstance(verdict.box, Box) and verdict.label is Label.GENERATED:
-        yield from (_indent_content(Text(row), 4) for row in _iter_box_drawing_lines(verdict.box))
-
-
-def _iter_box_drawing_lines(box: Box) -> Iterator[str]:
-    width, height = 24, 7
-    left, right = round(box.x0 * (width - 1)), max(round(box.x1 * (width - 1)), 1)
-    top, bottom = round(box.y0 * (height - 1)), max(round(box.y1 * (height - 1)), 1)
-    yield "\u250c" + "\u2500" * width + "\u2510"
-    for row in range(height):
-        cells = (
-            "\u2593" if left <= column <= right and top <= row <= bottom else " "
-            for column in range(width)
-        )
-        yield "\u2502" + "".join(cells) + "\u2502"
-    yield "\u2514" + "\u2500" * width + "\u2518"
+        box, width, height = verdict.box, 24, 7
+        left, right = round(box.x0 * (width - 1)), max(round(box.x1 * (width - 1)), 1)
+        top, bottom = round(box.y0 * (height - 1)), max(round(box.y1 * (height - 1)), 1)
+        lines = ["\u250c" + "\u2500" * width + "\u2510"]
+        for row in range(height):
+            cells = (
+                "\u2593" if left <= column <= right and top <= row <= bottom else " "
+                for column in range(width)
+            )
+            lines.append("\u2502" + "".join(cells) + "\u2502")
+        lines.append("\u2514" + "\u2500" * width + "\u2518")
+        yield from (_indent_content(Text(text), 4) for text in lines)
 
 
 def _format_reply_costs(opinion: Opinion) -> str:

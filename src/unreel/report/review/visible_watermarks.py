@@ -10,8 +10,6 @@ from unreel.core.failure import Failure
 from unreel.core.safe_text import sanitise_line
 from unreel.curation.watermark.detection import (
     MIN_FRAMES,
-    ReadText,
-    WatermarkRegion,
     WatermarkSearchResult,
     build_ocr_reader,
     find_watermarks,
@@ -95,23 +93,28 @@ def check_visible_watermarks(file: Path, reader: MediaReader) -> FileOriginCheck
         return build_skipped_watermark_check(
             f"the clip has {len(sampled.frames)} frames, too few to find static marks."
         )
-    read_text, unread = _build_text_reader()
+    read_text, unread = None, ""
+    try:
+        read_text = build_ocr_reader(detect_side=_READ_SIDE)
+    except MissingExtraError as error:
+        unread = f"Text on the picture was not searched: {error}."
     result = find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
     return build_watermark_check(result, unread=unread)
 
 
 def build_watermark_check(result: WatermarkSearchResult, *, unread: str = "") -> FileOriginCheck:
-    """Describe the watermarks in `result` as a file check.
-
-    Args:
-        result: Detected watermarks.
-        unread: Sentence with the reason why texts were not searched; "" if they were.
-    """
-    sentences = [
-        *_iter_fixed_mark_sentences(result.found),
-        *_iter_suspected_mark_sentences(result.suspected),
-        *_iter_roaming_mark_sentences(result.roaming),
-    ]
+    """Describe the watermarks in `result` as a file check."""
+    sentences = []
+    for mark in list(result.found)[:_MOST_MARKS]:
+        words = f"The words \u201c{_shorten_text(mark.text)}\u201d stay"
+        subject = words if mark.text else "A logo stays"
+        sentences.append(f"{subject} in the {_format_position(mark.box)} while the picture moves.")
+    if suspected := _quote_texts(mark.text for mark in result.suspected):
+        sentences.append(f"{suspected} can be read near the border: a mark, or words of the scene.")
+    if roaming := _quote_texts(result.roaming):
+        sentences.append(
+            f"{roaming} can be read at several places, one at a time, as in a mark that changes its place."
+        )
     is_empty = not sentences
     if is_empty:
         part = "" if result.inconclusive is None else " in the part of the picture that moves"
@@ -145,13 +148,6 @@ def find_generator_name(text: str) -> str | None:
     return next((name for word, name in _WORDS.items() if _normalise_letters(word) in words), None)
 
 
-def _build_text_reader() -> tuple[ReadText | None, str]:
-    try:
-        return build_ocr_reader(detect_side=_READ_SIDE), ""
-    except MissingExtraError as error:
-        return None, f"Text on the picture was not searched: {error}."
-
-
 def _iter_generator_names(result: WatermarkSearchResult) -> Iterator[tuple[str, bool]]:
     """Yield a sentence for each text that names a generator, and whether it calls the clip generated.
 
@@ -180,28 +176,9 @@ def _iter_generator_names(result: WatermarkSearchResult) -> Iterator[tuple[str, 
         yield sentence, bool(is_claim)
 
 
-def _iter_fixed_mark_sentences(regions: Iterable[WatermarkRegion]) -> Iterator[str]:
-    for mark in list(regions)[:_MOST_MARKS]:
-        subject = (
-            f"The words \u201c{_shorten_text(mark.text)}\u201d stay"
-            if mark.text
-            else "A logo stays"
-        )
-        yield f"{subject} in the {_format_position(mark.box)} while the picture moves."
-
-
-def _iter_suspected_mark_sentences(regions: Iterable[WatermarkRegion]) -> Iterator[str]:
-    texts = [f"\u201c{_shorten_text(mark.text)}\u201d" for mark in regions if mark.text][
-        :_MOST_MARKS
-    ]
-    if texts:
-        yield f"{', '.join(texts)} can be read near the border: a mark, or words of the scene."
-
-
-def _iter_roaming_mark_sentences(texts: Iterable[str]) -> Iterator[str]:
-    quoted = [f"\u201c{_shorten_text(text)}\u201d" for text in texts][:_MOST_MARKS]
-    if quoted:
-        yield f"{', '.join(quoted)} can be read at several places, one at a time, as in a mark that changes its place."
+def _quote_texts(texts: Iterable[str | None]) -> str:
+    quoted = [f"\u201c{_shorten_text(text)}\u201d" for text in texts if text]
+    return ", ".join(quoted[:_MOST_MARKS])
 
 
 def _format_position(box: Box) -> str:

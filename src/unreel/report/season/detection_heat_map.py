@@ -1,6 +1,5 @@
 """Heat map of a season: detection rates of reviewers on creators, with links to the clips."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from unreel.arena.boards.leaderboard_metrics import LeaderboardRow
@@ -9,11 +8,11 @@ from unreel.core.estimate import Estimate
 from unreel.report.boards.table_downloads import FOLDER
 from unreel.report.boards.tables import (
     BoardTableCell,
-    BoardTableColumn,
     BoardTableRow,
     ReportTable,
     TableFootnotes,
     build_estimate_cell,
+    build_report_table,
 )
 from unreel.report.season.leaderboards import SeasonConditionBoard, build_season_entrant_cell
 from unreel.report.season.page_data import PAGES, get_entrant_page_name
@@ -38,20 +37,13 @@ class HeatMapCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeatMapRow:
-    """Row of the heat map: the detection rates of one reviewer on all creators."""
-
-    head: BoardTableCell
-    squares: tuple[HeatMapCell, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DetectionRateChart:
     """Heat map of detection rates, and the same data as a table for files."""
 
     id: str
     heads: tuple[BoardTableCell, ...]
-    rows: tuple[HeatMapRow, ...]
+    rows: tuple[tuple[BoardTableCell, tuple[HeatMapCell, ...]], ...]
+    """Name of each reviewer, and its cells, one for each creator."""
     table: ReportTable
     is_roomy: bool
 
@@ -71,12 +63,27 @@ def build_detection_heat_map(board: SeasonConditionBoard) -> DetectionRateChart 
             for c in columns
         ]
         head = replace(build_season_entrant_cell(reviewer, "reviewer"), doubt="")
-        rows.append(HeatMapRow(head=head, squares=tuple(squares)))
+        rows.append((head, tuple(squares)))
+    notes = TableFootnotes()
+    lines = []
+    for reviewer in leaderboards.reviewers:
+        cells = [by_pair.get((reviewer.name, creator.name)) for creator in columns]
+        rates = [build_estimate_cell(cell.caught if cell else None, notes) for cell in cells]
+        name = BoardTableCell(text=reviewer.name)
+        lines.append(BoardTableRow(cells=(name, *rates), kind=reviewer.kind))
+    table = build_report_table(
+        "Percent of each creator's clips that each reviewer called generated, "
+        f"{board.leaderboards.condition}",
+        ("Reviewer", *(creator.name for creator in columns)),
+        lines,
+        notes,
+        file=f"{FOLDER}/{board.id}-matrix",
+    )
     return DetectionRateChart(
         id=f"{board.id}-matrix",
         heads=tuple(replace(build_season_entrant_cell(c, "creator"), doubt="") for c in columns),
         rows=tuple(rows),
-        table=_build_matrix_table(board, columns, by_pair),
+        table=table,
         is_roomy=len(columns) <= _ROOMY,
     )
 
@@ -107,31 +114,4 @@ def _build_heat_map_cell(
         n=caught.n,
         link=link,
         creator=creator.name,
-    )
-
-
-def _build_matrix_table(
-    board: SeasonConditionBoard,
-    leaderboard_rows: list[LeaderboardRow],
-    met: Mapping[tuple[str, str], Met],
-) -> ReportTable:
-    notes = TableFootnotes()
-    lines = []
-    for reviewer in board.leaderboards.reviewers:
-        row = [met.get((reviewer.name, creator.name)) for creator in leaderboard_rows]
-        cells = [build_estimate_cell(cell.caught if cell else None, notes) for cell in row]
-        lines.append(
-            BoardTableRow(cells=(BoardTableCell(text=reviewer.name), *cells), kind=reviewer.kind)
-        )
-    heads = [
-        BoardTableColumn(title="Reviewer", numbers=False),
-        *(BoardTableColumn(title=c.name) for c in leaderboard_rows),
-    ]
-    caption = f"Percent of each creator's clips that each reviewer called generated, {board.leaderboards.condition}"
-    return ReportTable(
-        caption=caption,
-        columns=tuple(heads),
-        lines=tuple(lines),
-        notes=notes.listed(),
-        file=f"{FOLDER}/{board.id}-matrix",
     )

@@ -1,6 +1,5 @@
 """Pages of single creators and reviewers: metrics per condition, clips and mistakes."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unreel.arena.answers.answer_table import REAL, SAID_GENERATED, SAID_REAL, SeasonAnswerTable
+from unreel.arena.answers.answer_table import REAL, SAID_GENERATED, SAID_REAL
 from unreel.arena.boards.leaderboard_metrics import LeaderboardRow
 from unreel.pages import player
 from unreel.pages.html_page import build_html_page, render_template
@@ -22,11 +21,11 @@ from unreel.report.boards.table_downloads import (
 from unreel.report.boards.tables import (
     BoardTableCell,
     BoardTableColumn,
-    BoardTableRow,
     ReportTable,
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
+    build_report_table,
 )
 from unreel.report.season.clip_answers import (
     SIDES,
@@ -120,16 +119,15 @@ def truncate_board_table(table: ReportTable) -> ReportTable:
 
 def format_entrant_ranks(season: SeasonPageData, standings: Sequence[LeaderboardRow | None]) -> str:
     """Return the ranks of an entrant under each condition, as a sentence."""
-    pairs = zip(season.leaderboards, standings, strict=True)
-    return "; ".join(f"{board.condition}: {_format_rank(row)}" for board, row in pairs) + "."
-
-
-def _format_rank(row: LeaderboardRow | None) -> str:
-    if row is None:
-        return "absent"
-    if row.rank is not None:
-        return f"rank {row.rank}{', leading' if row.first_class else ''}"
-    return f"not ranked, missing {shorten_name_list(row.lacks)}" if row.lacks else "not ranked"
+    texts = []
+    for board, row in zip(season.leaderboards, standings, strict=True):
+        text = "absent" if row is None else "not ranked"
+        if row is not None and row.rank is not None:
+            text = f"rank {row.rank}{', leading' if row.first_class else ''}"
+        elif row is not None and row.lacks:
+            text = f"not ranked, missing {shorten_name_list(row.lacks)}"
+        texts.append(f"{board.condition}: {text}")
+    return "; ".join(texts) + "."
 
 
 def build_entrant_metric_table(
@@ -138,7 +136,7 @@ def build_entrant_metric_table(
     """Build a table of all metrics of an entrant, with one column for each condition."""
     names = dict.fromkeys(name for row in standings if row for name in row.figures)
     notes = TableFootnotes()
-    lines = []
+    rows = []
     for name in names:
         metric = get_metric_definition(name)
         cells = [BoardTableCell(text=metric.title, link=f"{HOME}#season-figure-{name}")]
@@ -146,15 +144,10 @@ def build_entrant_metric_table(
         for row in standings:
             known = row.figures.get(name) if row else None
             cells.append(build_estimate_cell(known, notes, places=metric.places))
-        lines.append(BoardTableRow(cells=tuple(cells)))
-    columns = [BoardTableColumn(title=title, numbers=False) for title in ("Figure", "Meaning")]
-    columns += [BoardTableColumn(title=board.condition) for board in season.leaderboards]
-    return ReportTable(
-        caption="Metrics with 95 % intervals",
-        columns=tuple(columns),
-        lines=tuple(lines),
-        notes=notes.listed(),
-        file=file,
+        rows.append(cells)
+    columns = ("Figure", "Meaning", *(board.condition for board in season.leaderboards))
+    return build_report_table(
+        "Metrics with 95 % intervals", columns, rows, notes, n_text=2, file=file
     )
 
 
@@ -173,7 +166,34 @@ def build_creator_page(
     file = f"{FOLDER}/{get_entrant_page_name('creator', name)}"
     parts = []
     if season.shows_clips:
-        parts.append(_build_detection_part(season, answers, name, file=f"{file}-clips"))
+        rows = []
+        for table in answers.values():
+            names, scenes = table.play.clips.names, table.play.clips.scenes
+            clips = table.clips_of(name)
+            n_read = table.read[:, clips].sum(axis=0)
+            n_caught = (table.said[:, clips] == SAID_GENERATED).sum(axis=0)
+            for i in np.lexsort((clips, -n_caught / np.maximum(n_read, 1))):
+                clip = int(clips[i])
+                info = season.clips.get(names[clip])
+                link = f"#clip-{clip}" if info and info.player else ""
+                cells = (
+                    BoardTableCell(text=names[clip], link=link),
+                    BoardTableCell(text=scenes[table.play.clips.scene[clip]]),
+                    BoardTableCell(text=table.play.condition),
+                    build_count_cell(int(n_caught[i])),
+                    build_count_cell(int(n_read[i])),
+                )
+                rows.append(cells)
+        heading = "Detected clips" if name != REAL else "Real clips called generated"
+        table_ = build_report_table(
+            f"Number of reviewers that called them generated: {_format_clip_owner(name)}",
+            ("Clip", "Scene", "Condition", "Called generated by", "Answers"),
+            rows,
+            n_text=3,
+            file=f"{file}-clips",
+        )
+        lead = "Clips that most reviewers called generated first, including baselines."
+        parts.append(EntrantPageSection(id="clips", heading=heading, lead=lead, table=table_))
         parts += _iter_provenance_parts(season, answers, name, file=f"{file}-made")
     if any(leaderboards):
         metrics = build_entrant_metric_table(season, leaderboards, file=f"{file}-figures")
@@ -244,50 +264,6 @@ def _iter_summary_tiles(
         yield f"{sum(costs, Decimal(0)):,.2f}", f"USD for {len(costs):,} of them"
 
 
-def _build_detection_part(
-    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
-) -> EntrantPageSection:
-    lines = []
-    for table in answers.values():
-        clips = table.clips_of(name)
-        n_read = table.read[:, clips].sum(axis=0)
-        n_caught = (table.said[:, clips] == SAID_GENERATED).sum(axis=0)
-        for i in np.lexsort((clips, -n_caught / np.maximum(n_read, 1))):
-            clip = int(clips[i])
-            lines.append(_build_clip_line(season, table, clip, (int(n_caught[i]), int(n_read[i]))))
-    heading = "Detected clips" if name != REAL else "Real clips called generated"
-    columns = [
-        BoardTableColumn(title=title, numbers=False) for title in ("Clip", "Scene", "Condition")
-    ]
-    columns += [BoardTableColumn(title="Called generated by"), BoardTableColumn(title="Answers")]
-    table_ = ReportTable(
-        caption=f"Number of reviewers that called them generated: {_format_clip_owner(name)}",
-        columns=tuple(columns),
-        lines=tuple(lines),
-        file=file,
-    )
-    lead = "Clips that most reviewers called generated first, including baselines."
-    return EntrantPageSection(id="clips", heading=heading, lead=lead, table=table_)
-
-
-def _build_clip_line(
-    season: SeasonPageData, answers: ReviewerByClipAnswers, clip: int, counts: tuple[int, int]
-) -> BoardTableRow:
-    lineup = answers.play.clips
-    name = lineup.names[clip]
-    info = season.clips.get(name)
-    link = f"#clip-{clip}" if info and info.player else ""
-    return BoardTableRow(
-        cells=(
-            BoardTableCell(text=name, link=link),
-            BoardTableCell(text=lineup.scenes[lineup.scene[clip]]),
-            BoardTableCell(text=answers.play.condition),
-            build_count_cell(counts[0]),
-            build_count_cell(counts[1]),
-        )
-    )
-
-
 def _iter_provenance_parts(
     season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
 ) -> Iterator[EntrantPageSection]:
@@ -296,43 +272,36 @@ def _iter_provenance_parts(
     unmade = season.unmade.get(name, {})
     if not terms and not unmade:
         return
-    columns = [BoardTableColumn(title=title, numbers=False) for title in ("Clip", *terms)]
-    columns += [BoardTableColumn(title="USD"), BoardTableColumn(title="Seconds")]
-    columns.append(BoardTableColumn(title="Never made, because", numbers=False))
-    lines = []
+    rows = []
     for clip, info in known:
         facts = dict(info.facts)
-        cells = [
-            BoardTableCell(text=clip),
-            *(BoardTableCell(text=facts.get(term, "")) for term in terms),
-        ]
-        cost = info.cost_usd
-        took_us = info.took_us
-        lines.append(
-            BoardTableRow(
-                cells=(
-                    *cells,
-                    (
-                        BoardTableCell()
-                        if cost is None
-                        else BoardTableCell(text=f"{cost:.4f}", number=float(cost))
-                    ),
-                    (
-                        BoardTableCell()
-                        if took_us is None
-                        else BoardTableCell(text=f"{took_us / _MICRO:.1f}", number=took_us / _MICRO)
-                    ),
-                    BoardTableCell(),
-                )
-            )
+        cost, took_us = info.cost_usd, info.took_us
+        usd, seconds = BoardTableCell(), BoardTableCell()
+        if cost is not None:
+            usd = BoardTableCell(text=f"{cost:.4f}", number=float(cost))
+        if took_us is not None:
+            took_s = took_us / _MICRO
+            seconds = BoardTableCell(text=f"{took_s:.1f}", number=took_s)
+        texts = (clip, *(facts.get(term, "") for term in terms))
+        rows.append(
+            [*(BoardTableCell(text=text) for text in texts), usd, seconds, BoardTableCell()]
         )
     for clip, reason in unmade.items():
-        empty = [BoardTableCell() for _ in (*terms, "usd", "seconds")]
-        lines.append(
-            BoardTableRow(cells=(BoardTableCell(text=clip), *empty, BoardTableCell(text=reason)))
-        )
-    caption = f"Provenance of {_format_clip_owner(name)}"
-    table = ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
+        texts = (clip, *("" for _ in (*terms, "usd", "seconds")), reason)
+        rows.append([BoardTableCell(text=text) for text in texts])
+    table = build_report_table(
+        f"Provenance of {_format_clip_owner(name)}",
+        (
+            "Clip",
+            *terms,
+            "USD",
+            "Seconds",
+            BoardTableColumn(title="Never made, because", numbers=False),
+        ),
+        rows,
+        n_text=1 + len(terms),
+        file=file,
+    )
     lead = "The creator's report about each clip; missing values are empty."
     yield EntrantPageSection(id="made", heading="Provenance", lead=lead, table=table)
 
@@ -407,84 +376,54 @@ def _build_mistake_table(
     play = answers.play
     index = play.reviewers.index(name)
     n_right, n_read = answers.n_right - answers.right[index], answers.n_read - answers.read[index]
-    worst = [int(clip) for clip in answers.worst(index)]
-    reasons = _index_reasons(season, play, name)
-    lines = []
-    for rank, clip in enumerate(worst, start=1):
+    # The reviewer's reason for each clip; none if the reviewer never gave one.
+    texts = ((clip, season.words.get((play.condition, name, clip))) for clip in play.clips.names)
+    reasons = {clip: shorten_reason(text) for clip, text in texts if text}
+    rows = []
+    for rank, clip in enumerate(map(int, answers.worst(index)), start=1):
         creator, video = answers.maker(clip), play.clips.names[clip]
         page = f"{get_entrant_page_name('creator', creator)}.html"
-        cells = (
+        info = season.clips.get(video)
+        can_play = info is not None and info.player is not None
+        anchor = f"clip-{clip}" if can_play else build_heat_map_cell_anchor(sheet, name)
+        truth = "real" if creator == REAL else f"generated by {creator}"
+        if creator != REAL and answers.truth[clip] == SAID_REAL:  # a control
+            truth = f"real, {creator}"
+        cells = [
             build_count_cell(rank),
-            BoardTableCell(
-                text=video,
-                link=f"{page}#{_get_clip_anchor(season, video, clip, build_heat_map_cell_anchor(sheet, name))}",
-            ),
-            BoardTableCell(text=_format_truth(answers, clip)),
+            BoardTableCell(text=video, link=f"{page}#{anchor}"),
+            BoardTableCell(text=truth),
             BoardTableCell(text=answers.answer(index, clip)),
             BoardTableCell(text=f"{n_right[clip]} of {n_read[clip]}", number=int(n_right[clip])),
-        )
-        lines.append(
-            BoardTableRow(cells=(*cells, BoardTableCell(text=reasons[video])) if reasons else cells)
-        )
-    columns = [BoardTableColumn(title="#"), BoardTableColumn(title="Clip", numbers=False)]
-    columns += [BoardTableColumn(title=title, numbers=False) for title in ("Truth", "Said")]
+        ]
+        if reasons:
+            cells.append(BoardTableCell(text=reasons.get(video, "")))
+        rows.append(cells)
+    columns = [BoardTableColumn(title="#")]
+    columns += [BoardTableColumn(title=text, numbers=False) for text in ("Clip", "Truth", "Said")]
     columns.append(BoardTableColumn(title="Others right"))
     if reasons:
         columns.append(BoardTableColumn(title="In its words", numbers=False))
     caption = f"Answers of {name} that are not right, {play.condition}"
-    return ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
-
-
-def _index_reasons(
-    season: SeasonPageData, answers: SeasonAnswerTable, name: str
-) -> defaultdict[str, str]:
-    """Return the reviewer's reason for each clip; empty if it never gave one."""
-    reasons = (
-        (clip, season.words.get((answers.condition, name, clip))) for clip in answers.clips.names
-    )
-    return defaultdict(str, {clip: shorten_reason(text) for clip, text in reasons if text})
-
-
-def _format_truth(answers: ReviewerByClipAnswers, clip: int) -> str:
-    creator = answers.maker(clip)
-    if creator == REAL:
-        return "real"
-    is_control = answers.truth[clip] == SAID_REAL
-    return f"real, {creator}" if is_control else f"generated by {creator}"
-
-
-def _get_clip_anchor(season: SeasonPageData, name: str, clip: int, cell: str) -> str:
-    """Return the link target of a clip: the player if the clip may be shown, otherwise its cell."""
-    known = season.clips.get(name)
-    return f"clip-{clip}" if known and known.player else cell
+    return build_report_table(caption, columns, rows, file=file)
 
 
 def _build_creator_table(season: SeasonPageData, name: str, *, file: str) -> ReportTable:
     notes = TableFootnotes()
-    lines = []
+    rows = []
     for number, board in enumerate(season.leaderboards):
+        anchor = build_heat_map_cell_anchor(f"c{number}", name)
         for cell in board.cells:
             if cell.reviewer == name:
-                page = f"{get_entrant_page_name('creator', cell.creator)}.html#{build_heat_map_cell_anchor(f'c{number}', name)}"
-                lines.append(
-                    BoardTableRow(
-                        cells=(
-                            BoardTableCell(text=cell.creator, link=page),
-                            BoardTableCell(text=board.condition),
-                            build_estimate_cell(cell.caught, notes),
-                            build_count_cell(cell.n_asked),
-                            build_count_cell(cell.n_silent),
-                        )
-                    )
+                page = f"{get_entrant_page_name('creator', cell.creator)}.html"
+                cells = (
+                    BoardTableCell(text=cell.creator, link=f"{page}#{anchor}"),
+                    BoardTableCell(text=board.condition),
+                    build_estimate_cell(cell.caught, notes),
+                    build_count_cell(cell.n_asked),
+                    build_count_cell(cell.n_silent),
                 )
-    columns = [BoardTableColumn(title=title, numbers=False) for title in ("Creator", "Condition")]
-    columns += [
-        BoardTableColumn(title=title) for title in ("Called generated, %", "Asked", "Unreadable")
-    ]
-    return ReportTable(
-        caption=f"{name} against each creator",
-        columns=tuple(columns),
-        lines=tuple(lines),
-        notes=notes.listed(),
-        file=file,
-    )
+                rows.append(cells)
+    columns = ("Creator", "Condition", "Called generated, %", "Asked", "Unreadable")
+    caption = f"{name} against each creator"
+    return build_report_table(caption, columns, rows, notes, n_text=2, file=file)

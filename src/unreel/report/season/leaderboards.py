@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from unreel.arena.boards.ablations import EVERYBODY, AblationEffect, ReviewerBias
 from unreel.arena.boards.leaderboard_metrics import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.season.folder import SeasonFolder
-from unreel.arena.season_ranking import (
+from unreel.arena.boards.ranking import (
     is_leaderboard_row_of_entrant,
     iter_pair_answers_and_leaderboards,
     iter_season_leaderboards,
 )
+from unreel.arena.season.folder import SeasonFolder
 from unreel.core.estimate import Estimate
 from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.report.boards.board import BoardPanel
@@ -25,7 +25,7 @@ from unreel.report.boards.tables import (
     TableFootnotes,
     build_count_cell,
     build_estimate_cell,
-    build_metric_column,
+    build_report_table,
 )
 from unreel.report.season.page_data import (
     PAGES,
@@ -65,20 +65,18 @@ def iter_ablation_panels(
         )
     if biases:
         notes = TableFootnotes()
-        lines = []
-        for bias in biases:
-            cells = [BoardTableCell(text=bias.reviewer), BoardTableCell(text=bias.condition)]
-            cells.append(build_estimate_cell(bias.said_real, notes))
-            known = (bias.criterion, bias.sensitivity)
-            cells += [build_estimate_cell(measured, notes, places=2) for measured in known]
-            lines.append(BoardTableRow(cells=tuple(cells)))
-        columns = [
-            BoardTableColumn(title=title, numbers=False) for title in ("Reviewer", "Condition")
+        rows = [
+            (
+                BoardTableCell(text=bias.reviewer),
+                BoardTableCell(text=bias.condition),
+                build_estimate_cell(bias.said_real, notes),
+                build_estimate_cell(bias.criterion, notes, places=2),
+                build_estimate_cell(bias.sensitivity, notes, places=2),
+            )
+            for bias in biases
         ]
-        columns += [
-            BoardTableColumn(title=title)
-            for title in ("Said real, %", "Criterion c", "Sensitivity d'")
-        ]
+        columns = ("Reviewer", "Condition", "Said real, %", "Criterion c", "Sensitivity d'")
+        caption = "Bias towards real of each reviewer"
         yield BoardPanel(
             id="ablations-leaning",
             heading="Bias towards real",
@@ -86,52 +84,31 @@ def iter_ablation_panels(
                 "Share of real answers with both sides weighted equally, and the criterion: above 0, the reviewer "
                 "calls a clip real when in doubt; below 0, generated."
             ),
-            tables=(
-                (
-                    ReportTable(
-                        caption="Bias towards real of each reviewer",
-                        columns=tuple(columns),
-                        lines=tuple(lines),
-                        notes=notes.listed(),
-                    )
-                ),
-            ),
+            tables=(build_report_table(caption, columns, rows, notes, n_text=2),),
         )
 
 
 def _build_difference_table(effects: Sequence[AblationEffect], caption: str) -> ReportTable:
     notes = TableFootnotes()
-    lines = []
+    rows = []
     for effect in effects:
+        texts = (effect.reviewer, effect.first, effect.second, effect.figure)
+        p = effect.p_corrected
+        p_cell = BoardTableCell()
+        if p is not None:
+            text = f"{p:.3f}" if p >= _SMALLEST else f"< {_SMALLEST}"
+            p_cell = BoardTableCell(text=text, number=p)
         cells = [
-            BoardTableCell(text=effect.reviewer),
-            BoardTableCell(text=effect.first),
-            BoardTableCell(text=effect.second),
-        ]
-        cells += [BoardTableCell(text=effect.figure), build_estimate_cell(effect.difference, notes)]
-        cells += [
-            _build_p_value_cell(effect.p_corrected),
+            *(BoardTableCell(text=text) for text in texts),
+            build_estimate_cell(effect.difference, notes),
+            p_cell,
             build_count_cell(effect.n_pairs),
             build_count_cell(effect.n_left_out),
         ]
-        lines.append(BoardTableRow(cells=tuple(cells)))
-    texts = ("Reviewer", "First", "Second", "Figure")
-    numbers = ("First less second", "p, corrected", "Pairs", "Left out")
-    return ReportTable(
-        caption=f"Paired differences: {caption}",
-        columns=(
-            *(BoardTableColumn(title=title, numbers=False) for title in texts),
-            *(BoardTableColumn(title=title) for title in numbers),
-        ),
-        lines=tuple(lines),
-        notes=notes.listed(),
-    )
-
-
-def _build_p_value_cell(p: float | None) -> BoardTableCell:
-    if p is None:
-        return BoardTableCell()
-    return BoardTableCell(text=f"{p:.3f}" if p >= _SMALLEST else f"< {_SMALLEST}", number=p)
+        rows.append(cells)
+    titles = ("Reviewer", "First", "Second", "Figure", "First less second", "p, corrected")
+    columns = (*titles, "Pairs", "Left out")
+    return build_report_table(f"Paired differences: {caption}", columns, rows, notes, n_text=4)
 
 
 def read_season_leaderboards(folder: SeasonFolder, *, resamples: int) -> SeasonPageData:
@@ -199,7 +176,21 @@ def build_season_board_panel(board: SeasonConditionBoard, side: Side) -> BoardPa
     controls = [row for row in leaderboards if row.kind == "control"]
     tables = [_build_ranking_table(board, side, entrants)]
     if controls:
-        tables.append(_build_control_table(controls))
+        names = dict.fromkeys(name for row in controls for name in row.figures)
+        metrics = [get_metric_definition(name) for name in names]
+        notes = TableFootnotes()
+        lines = [
+            BoardTableRow(
+                cells=(
+                    build_season_entrant_cell(row, "creator"),
+                    *_build_metric_cells(row, metrics, notes),
+                ),
+                kind=row.kind,
+            )
+            for row in controls
+        ]
+        caption = "Controls, without a rank: real clips, as filmed or changed"
+        tables.append(build_report_table(caption, ("Control", *metrics), lines, notes))
     points = [
         ChartPoint(who=s.name, measured=s.figures[metric.metric], kind=s.kind)
         for s in leaderboards
@@ -207,20 +198,16 @@ def build_season_board_panel(board: SeasonConditionBoard, side: Side) -> BoardPa
     ]
     low, high = metric.range
     known = [point.measured for point in points if isinstance(point.measured, Estimate)]
-    lows, highs = [e.low for e in known] or [0.0], [e.high for e in known] or [1.0]
+    low = low if math.isfinite(low) else min((e.low for e in known), default=0.0)
+    high = high if math.isfinite(high) else max((e.high for e in known), default=1.0)
     chart = BoardChart(
         id=f"{board.id}-{side}s",
         title=f"{metric.title} of each {side}",
         alt=_format_leader_summary(leaderboards, metric),
         spec=build_ranked_chart(
             points,
-            title=(f"{metric.title}, {metric.unit}" if metric.unit else metric.title),
-            domain=(
-                (
-                    low if math.isfinite(low) else min(lows),
-                    high if math.isfinite(high) else max(highs),
-                )
-            ),
+            title=f"{metric.title}, {metric.unit}" if metric.unit else metric.title,
+            domain=(low, high),
             places=metric.places,
         ),
     )
@@ -257,59 +244,38 @@ def _build_ranking_table(
     first = get_metric_definition(get_ranking_metric(side, rows))
     metrics = [get_metric_definition(metric) for metric in list_leading_metrics(side, rows)]
     notes = TableFootnotes()
-    columns = [
-        BoardTableColumn(title="#"),
-        BoardTableColumn(title=side.capitalize(), numbers=False),
-    ]
-    columns += map(build_metric_column, metrics)
-    columns.append(BoardTableColumn(title="Above the next"))
     lines = []
     for index, row in enumerate(rows):
-        rank = BoardTableCell() if row.rank is None else build_count_cell(row.rank)
-        cells = [rank, build_season_entrant_cell(row, side, retired=board.retired)]
-        cells += [
-            build_estimate_cell(row.figures.get(f.metric), notes, places=f.places) for f in metrics
-        ]
-        cells.append(_build_lead_cell(row, rows[index + 1 :]))
-        lines.append(BoardTableRow(cells=tuple(cells), kind=row.kind))
-    return ReportTable(
-        caption=f"{side.capitalize()}s by {first.title.lower()}, {board.leaderboards.condition}",
-        columns=tuple(columns),
-        lines=tuple(lines),
-        notes=notes.listed(),
+        rank, above = BoardTableCell(), BoardTableCell()
+        if row.rank is not None:
+            rank = build_count_cell(row.rank)
+            ranked_below = [below for below in rows[index + 1 :] if below.rank is not None]
+            if ranked_below:
+                above = build_percent_cell(row.above.get(ranked_below[0].name))
+        cells = (
+            rank,
+            build_season_entrant_cell(row, side, retired=board.retired),
+            *_build_metric_cells(row, metrics, notes),
+            above,
+        )
+        lines.append(BoardTableRow(cells=cells, kind=row.kind))
+    name = BoardTableColumn(title=side.capitalize(), numbers=False)
+    return build_report_table(
+        f"{side.capitalize()}s by {first.title.lower()}, {board.leaderboards.condition}",
+        ("#", name, *metrics, "Above the next"),
+        lines,
+        notes,
+        n_text=0,
     )
 
 
-def _build_control_table(rows: Sequence[LeaderboardRow]) -> ReportTable:
-    names = dict.fromkeys(name for row in rows for name in row.figures)
-    metrics = [get_metric_definition(name) for name in names]
-    notes = TableFootnotes()
-    lines = []
-    for row in rows:
-        known = (
-            build_estimate_cell(row.figures.get(f.metric), notes, places=f.places) for f in metrics
-        )
-        lines.append(
-            BoardTableRow(cells=(build_season_entrant_cell(row, "creator"), *known), kind=row.kind)
-        )
-    return ReportTable(
-        caption="Controls, without a rank: real clips, as filmed or changed",
-        columns=(
-            BoardTableColumn(title="Control", numbers=False),
-            *map(build_metric_column, metrics),
-        ),
-        lines=tuple(lines),
-        notes=notes.listed(),
-    )
-
-
-def _build_lead_cell(
-    standing: LeaderboardRow, row_below: Sequence[LeaderboardRow]
-) -> BoardTableCell:
-    ranked_below = [row for row in row_below if row.rank is not None]
-    if standing.rank is None or not ranked_below:
-        return BoardTableCell()
-    return build_percent_cell(standing.above.get(ranked_below[0].name))
+def _build_metric_cells(
+    row: LeaderboardRow, metrics: Sequence[MetricDefinition], notes: TableFootnotes
+) -> list[BoardTableCell]:
+    return [
+        build_estimate_cell(row.figures.get(metric.metric), notes, places=metric.places)
+        for metric in metrics
+    ]
 
 
 def build_percent_cell(fraction: float | None) -> BoardTableCell:
@@ -326,20 +292,17 @@ def _iter_pairwise_tables(
     compared = ranked[:_MOST_PAIRS]
     if not any(row.above for row in compared):
         return
-    columns = [BoardTableColumn(title=side.capitalize(), numbers=False)]
-    columns += [BoardTableColumn(title=row.name) for row in compared]
-    lines = [
-        BoardTableRow(
-            cells=(
-                build_season_entrant_cell(s, side),
-                *(build_percent_cell(s.above.get(column.name)) for column in compared),
-            )
+    rows_ = (
+        (
+            build_season_entrant_cell(row, side),
+            *(build_percent_cell(row.above.get(column.name)) for column in compared),
         )
-        for s in compared
-    ]
+        for row in compared
+    )
+    columns = (side.capitalize(), *(row.name for row in compared))
     first = f"the first {len(compared)}" if len(compared) < len(ranked) else "all"
     caption = f"Share of resamples in which the {side} of a row is above that of a column: {first}"
-    table = ReportTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
+    table = build_report_table(caption, columns, rows_)
     yield "Pairwise comparisons", (table,)
 
 
@@ -350,22 +313,15 @@ def _iter_metric_tables(
     if not metrics:
         return
     notes = TableFootnotes()
-    lines = []
-    for row in rows:
-        known = (row.figures.get(f.metric) for f in metrics)
-        cells = (
-            build_estimate_cell(m, notes, places=f.places)
-            for m, f in zip(known, metrics, strict=True)
+    lines = [
+        BoardTableRow(
+            cells=(build_season_entrant_cell(row, side), *_build_metric_cells(row, metrics, notes)),
+            kind=row.kind,
         )
-        lines.append(
-            BoardTableRow(cells=(build_season_entrant_cell(row, side), *cells), kind=row.kind)
-        )
-    columns = (
-        BoardTableColumn(title=side.capitalize(), numbers=False),
-        *map(build_metric_column, metrics),
-    )
+        for row in rows
+    ]
     caption = f"Further metrics of {side}s"
-    table = ReportTable(caption=caption, columns=columns, lines=tuple(lines), notes=notes.listed())
+    table = build_report_table(caption, (side.capitalize(), *metrics), lines, notes)
     yield "More metrics", (table,)
 
 
@@ -375,7 +331,10 @@ def _format_leader_summary(rows: Sequence[LeaderboardRow], metric: MetricDefinit
     if not ranked:
         return "No entrant has a rank."
     first, *rest = ranked
-    sentences = [f"First: {first.name} with {_format_metric_value(first, metric)}."]
+    measured = first.figures.get(metric.metric)
+    cell = build_estimate_cell(measured, TableFootnotes(), places=metric.places)
+    value = f"{cell.text} ({cell.doubt})" if cell.text else "no value"
+    sentences = [f"First: {first.name} with {value}."]
     if rest and rest[0].name in first.above:
         percent = 100 * first.above[rest[0].name]
         sentences.append(f"It is above {rest[0].name} in {percent:.0f} % of resamples.")
@@ -383,13 +342,6 @@ def _format_leader_summary(rows: Sequence[LeaderboardRow], metric: MetricDefinit
     if len(ranked) > 1:
         sentences.append(f"Leading: {n_leading} of {len(ranked)} ranked entrants.")
     return " ".join(sentences)
-
-
-def _format_metric_value(row: LeaderboardRow, metric: MetricDefinition) -> str:
-    cell = build_estimate_cell(
-        row.figures.get(metric.metric), TableFootnotes(), places=metric.places
-    )
-    return f"{cell.text} ({cell.doubt})" if cell.text else "no value"
 
 
 def shorten_name_list(names: Sequence[str]) -> str:

@@ -11,8 +11,7 @@ from typing import Any, Literal
 from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL, SeasonAnswerTable
 from unreel.arena.answers.season_answers import encode_answer_label, read_reviewer_answers
 from unreel.arena.boards.ablations import measure_ablation_effects, measure_reviewer_biases
-from unreel.arena.run.budget import sum_season_cost_usd
-from unreel.arena.run.question_plan import read_question_plan
+from unreel.arena.run.question_plan import read_question_plan, sum_season_cost_usd
 from unreel.arena.season.clip_set import (
     open_season_clip_facts_table,
     open_season_clip_set,

@@ -223,12 +223,7 @@ class WrittenSeasonSite:
 
 
 def write_season_site(season: SeasonPageData, out: Path) -> WrittenSeasonSite:
-    """Write the pages of `season` to the folder `out`; no question is sent.
-
-    Args:
-        season: Data of the season.
-        out: A folder, created if missing; files of earlier pages are replaced.
-    """
+    """Write the pages of `season` to the folder `out`; no question is sent."""
     by_id = {
         f"c{number}": index_answers_by_clip(answers) for number, answers in enumerate(season.plays)
     }

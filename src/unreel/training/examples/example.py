@@ -109,18 +109,13 @@ def compute_epoch_order(
     order = []
     for i, example in enumerate(examples):
         weight = weights[example.data]
-        begin = _hash_to_unit_fraction("phase", seed, example.key)
+        begin = int(digest("phase", str(seed), example.key)[:13], 16) / 16**13
         times = math.floor(weight * (epoch + 1) + begin) - math.floor(weight * epoch + begin)
         order += [
             (digest("order", str(seed), str(epoch), example.key, str(time)), i)
             for time in range(times)
         ]
     return [i for _, i in sorted(order)]
-
-
-def _hash_to_unit_fraction(what: str, seed: int, key: str) -> float:
-    """Return a pseudorandom number from 0 up to 1 (exclusive) that depends on the key."""
-    return int(digest(what, str(seed), key)[:13], 16) / 16**13
 
 
 class ExampleOrder:

@@ -175,7 +175,13 @@ def _iter_example_pictures(
     box, from_s, to_s = _parse_target_box_and_span(example)
     for frame in _sample_frames_evenly(clip_input.frames):
         boxed = box is not None and from_s <= frame.at_s < to_s
-        rgb = _decode_and_resize_jpeg(frame.jpeg, sizer.seen_size(clip_input))
+        # This process encoded the JPEG itself, so it is safe to decode.
+        picture = (
+            Image.open(io.BytesIO(frame.jpeg))
+            .convert("RGB")
+            .resize(sizer.seen_size(clip_input), Image.Resampling.BICUBIC)
+        )
+        rgb = np.array(picture)
         if box is not None and boxed:
             draw_box_outline(rgb, box, get_palette_colour(0))
         src = build_data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
@@ -203,11 +209,3 @@ def _sample_frames_evenly(frames: Sequence[ShownFrame]) -> Sequence[ShownFrame]:
     if len(frames) <= _MOST_FRAMES:
         return frames
     return [frames[i * len(frames) // _MOST_FRAMES] for i in range(_MOST_FRAMES)]
-
-
-def _decode_and_resize_jpeg(
-    jpeg: bytes, size: tuple[int, int]
-) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    # This process encoded the JPEG itself, so it is safe to decode.
-    picture = Image.open(io.BytesIO(jpeg)).convert("RGB").resize(size, Image.Resampling.BICUBIC)
-    return np.array(picture)

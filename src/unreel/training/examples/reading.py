@@ -171,7 +171,12 @@ def find_training_leaks(
         by_clip |= {clip.id: example.name for clip in example.clips}
         if example.source:
             by_source.setdefault(example.source, example.name)
-    alike = _map_similar_clips(pairs, by_clip)
+    alike: dict[str, str] = {}
+    for match in pairs:
+        if match.first in by_clip:
+            alike.setdefault(match.second, by_clip[match.first])
+        if match.second in by_clip:
+            alike.setdefault(match.first, by_clip[match.second])
     leaks = []
     for clip in unseen:
         ties = {
@@ -200,19 +205,6 @@ def require_no_training_leaks(leaks: Sequence[TrainingLeak]) -> None:
         f"{len(leaks)} test clips are also in the training data: {listed}{more}",
         "Remove them from one side, name another split, or train anyway with --accept-leak",
     )
-
-
-def _map_similar_clips(
-    pairs: Iterable[NearDuplicateClipPair], by_clip: Mapping[str, str]
-) -> dict[str, str]:
-    """Return, by clip id, the name of a training example with the same content."""
-    alike: dict[str, str] = {}
-    for match in pairs:
-        if match.first in by_clip:
-            alike.setdefault(match.second, by_clip[match.first])
-        if match.second in by_clip:
-            alike.setdefault(match.first, by_clip[match.second])
-    return alike
 
 
 _SOURCE = "source "
@@ -248,11 +240,9 @@ def group_related_examples(
 def sample_held_out_groups(bundles: Iterable[str], *, share: float, seed: int) -> frozenset[str]:
     """Sample the groups that are held out, and return their names.
 
-    A group is selected by the hash of its name, so that a new group does not affect the others.
-    If `share` is above 0, at least one group is held out and at least one is left for training.
-
-    Raises:
-        InvalidSettingError: There is only one group.
+    A group is selected by the hash of its name, so that a new group does not affect the others. If
+    `share` is above 0, at least one group is held out and at least one is left for training. Raise
+    `InvalidSettingError` if there is only one group.
     """
     placed = sorted({(digest("held out", str(seed), name), name) for name in bundles})
     if share == 0 or not placed:
@@ -349,12 +339,9 @@ def read_training_examples(
     """Read the training and held-out examples of the recipe's benchmarks.
 
     Clips are hashed and probed, and decoded once if near-duplicates are searched; results are
-    cached in `folder`, so that a second call is fast.
-
-    Raises:
-        InvalidSettingError: A benchmark is not named, nothing can be held out, or a training clip
-            is also a test clip.
-        UnreadableSourceError: A benchmark gives no example.
+    cached in `folder`, so that a second call is fast. Raise `InvalidSettingError` if a benchmark is
+    not named, nothing can be held out, or a training clip is also a test clip, or
+    `UnreadableSourceError` if a benchmark gives no example.
     """
     directory = TrainingClipCache(folder=folder, access=access, on_step=on_step)
     gathering = _ExampleCollector(recipe, directory)

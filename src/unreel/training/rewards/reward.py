@@ -19,7 +19,6 @@ from unreel.core.verdict import (
 )
 from unreel.protocols.box_space import BoxSpace, parse_box_space
 from unreel.protocols.protocol import AnswerContext, get_protocol
-from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.protocols.trace.prompts import asks_onset_time
 from unreel.recipes.validation import Count, RecipeSection, Text, validate_recipe_sections
 from unreel.reviewers.contract import ReviewRequest
@@ -74,7 +73,39 @@ def _compute_reward_for_truth(
 ) -> AnswerReward:
     match verdict:
         case TraceVerdict():
-            return _compute_trace_reward(verdict, truth, settings, prompt)
+            takes_back = verdict.label is Label.REAL and not isinstance(verdict.box, Unparsed)
+            formed = not has_malformed_evidence(verdict) and not takes_back
+            parts = [("format", settings.format, float(formed))]
+            if truth.box is not None:
+                closeness = compute_box_closeness(verdict.box, truth)
+                parts.append(
+                    ("box", settings.box, _scale_closeness_above_bar(closeness, settings.box_bar))
+                )
+            evidence = settings.box + (
+                settings.onset + settings.span if asks_onset_time(prompt) else 0.0
+            )
+            if truth.start_us is not None and asks_onset_time(prompt):
+                closeness = compute_onset_closeness(
+                    verdict.start_us, truth, within=settings.onset_within
+                )
+                parts.append(
+                    (
+                        "onset",
+                        settings.onset,
+                        _scale_closeness_above_bar(closeness, settings.onset_bar),
+                    )
+                )
+                closeness = compute_span_closeness(verdict.start_us, truth)
+                parts.append(
+                    (
+                        "span",
+                        settings.span,
+                        _scale_closeness_above_bar(closeness, settings.span_bar),
+                    )
+                )
+            return _compute_label_reward(
+                verdict.label, truth.label, parts, settings, evidence=evidence
+            )
         case RealismVerdict():
             return _compute_realism_reward(verdict, truth.score, settings)
         case RealityVerdict():
@@ -93,28 +124,6 @@ def _compute_reward_for_truth(
             assert_never(verdict)
 
 
-def _compute_trace_reward(
-    verdict: TraceVerdict, truth: TraceTruth, settings: AnswerRewardSettings, prompt: str
-) -> AnswerReward:
-    takes_back = verdict.label is Label.REAL and not isinstance(verdict.box, Unparsed)
-    formed = not has_malformed_evidence(verdict) and not takes_back
-    parts = [("format", settings.format, float(formed))]
-    if truth.box is not None:
-        closeness = compute_box_closeness(verdict.box, truth)
-        parts.append(("box", settings.box, _scale_closeness_above_bar(closeness, settings.box_bar)))
-    evidence = settings.box + (settings.onset + settings.span if asks_onset_time(prompt) else 0.0)
-    if truth.start_us is not None and asks_onset_time(prompt):
-        closeness = compute_onset_closeness(verdict.start_us, truth, within=settings.onset_within)
-        parts.append(
-            ("onset", settings.onset, _scale_closeness_above_bar(closeness, settings.onset_bar))
-        )
-        closeness = compute_span_closeness(verdict.start_us, truth)
-        parts.append(
-            ("span", settings.span, _scale_closeness_above_bar(closeness, settings.span_bar))
-        )
-    return _compute_label_reward(verdict.label, truth.label, parts, settings, evidence=evidence)
-
-
 def _scale_closeness_above_bar(closeness: float | None, bar: float) -> float:
     """Scale the difference between a closeness and the bar to -1 to 1; 0 if the closeness is unknown."""
     return 0.0 if closeness is None else (closeness - bar) / max(bar, 1 - bar)
@@ -128,15 +137,7 @@ def _compute_label_reward(
     *,
     evidence: float = 0.0,
 ) -> AnswerReward:
-    """Return the reward of a label with the other reward parts `others`.
-
-    Args:
-        label: Label of the answer.
-        true_label: True label.
-        others: Name, weight and value of each other part.
-        settings: Settings of the reward.
-        evidence: Total weight of the evidence that the question asks for.
-    """
+    """Return the reward of a label with the other reward parts `others`."""
     if isinstance(label, Unparsed):
         return NOTHING
     scale = settings.real_scale if true_label is Label.REAL else settings.generated_scale

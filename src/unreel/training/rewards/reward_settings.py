@@ -213,7 +213,10 @@ def compute_answer_reward_settings(
     else:
         traced = [[t for t in truths if isinstance(t, TraceTruth)] for truths in questions]
         bars = score_constant_answers(traced, onset_within=section.onset_within)
-    real_scale, generated_scale = _compute_label_scales(questions)
+    labels = [_get_truth_label(truths[0]) for truths in questions if truths]
+    n_real, n_generated = labels.count(Label.REAL), labels.count(Label.GENERATED)
+    fewest = min(n_real, n_generated)
+    real_scale, generated_scale = (fewest / n_real, fewest / n_generated) if fewest else (1.0, 1.0)
     return AnswerRewardSettings(
         **{name: getattr(section, name) for name in _SHARED},
         box_bar=bars.box,
@@ -222,13 +225,6 @@ def compute_answer_reward_settings(
         real_scale=real_scale,
         generated_scale=generated_scale,
     )
-
-
-def _compute_label_scales(questions: Sequence[Sequence[Any]]) -> tuple[float, float]:
-    labels = [_get_truth_label(truths[0]) for truths in questions if truths]
-    n_real, n_generated = labels.count(Label.REAL), labels.count(Label.GENERATED)
-    fewest = min(n_real, n_generated)
-    return (fewest / n_real, fewest / n_generated) if fewest else (1.0, 1.0)
 
 
 def _get_truth_label(truth: Any) -> Label | None:

@@ -24,8 +24,7 @@ def compute_score(
 ) -> float:
     """Return the reward of one answer; verl's reward managers call this function.
 
-    Raises:
-        UnreelError: `ground_truth` is not the JSON of an `AnswerKey`.
+    Raise `UnreelError` if `ground_truth` is not the JSON of an `AnswerKey`.
     """
     return _parse_answer_key_cached(ground_truth).mark(solution_str).total
 

@@ -121,7 +121,20 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             state,
             TrainingCheckpointStore(context.folder),
         )
-        config = _build_sft_config(context, n_steps)
+        optimise, watch = context.recipe.optimise, context.recipe.watch
+        has_workers = optimise.workers > 0
+        config = SFTConfig(
+            **build_trainer_arguments(context.recipe, context.folder, n_steps=n_steps),
+            gradient_accumulation_steps=optimise.accumulate,
+            train_sampling_strategy="sequential",
+            dataloader_num_workers=optimise.workers,
+            dataloader_multiprocessing_context="forkserver" if has_workers else None,
+            dataset_kwargs={"skip_prepare_dataset": True},
+            max_length=None,
+            save_strategy="steps",
+            save_steps=watch.save_every,
+            logging_nan_inf_filter=False,
+        )
         n_rows = n_steps * config.per_device_train_batch_size * config.gradient_accumulation_steps
         super().__init__(
             model=model,
@@ -138,8 +151,8 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
     ) -> tuple[list[Any], Any]:
         """Return the batches of a step, and record the examples that could not be decoded or encoded.
 
-        Raises:
-            UnreadableSourceError: More than 10 % of the examples so far failed, and more than 10.
+        Raise `UnreadableSourceError` if more than 10 % of the examples so far failed, and more than
+        10.
         """
         batches = list(islice(epoch_iterator, num_batches))
         for batch in batches:
@@ -189,7 +202,13 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             self.vigil.unshown.update(gather_object(list(self.vigil.unshown.items())))
             self.accelerator.wait_for_everyone()
             if self.args.should_save:
-                self._write_words(OutputDirectory(draft, published=True))
+                directory = OutputDirectory(draft, published=True)
+                # A pickle of arguments: nothing needs it, and loading a pickle can execute code.
+                directory.remove("training_args.bin")
+                self.state.save_to_json(str(directory.root / HISTORY))
+                directory.write(STATE, json.dumps(asdict(self.vigil)).encode())
+                write_checkpoint_input_spec(self.desk.taught, directory.root)
+                write_model_card(self.desk.card(self.vigil, self.state.global_step), directory)
                 self.checkpoints.finish(name, step=step)
                 watch = self.desk.recipe.watch
                 self.checkpoints.prune(keep=watch.keep, best=self.vigil.best_step)
@@ -215,14 +234,6 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
                     }
                 )
         return [by_step[step] for step in sorted(by_step)]
-
-    def _write_words(self, directory: OutputDirectory) -> None:
-        # A pickle of arguments: nothing needs it, and loading a pickle can execute code.
-        directory.remove("training_args.bin")
-        self.state.save_to_json(str(directory.root / HISTORY))
-        directory.write(STATE, json.dumps(asdict(self.vigil)).encode())
-        write_checkpoint_input_spec(self.desk.taught, directory.root)
-        write_model_card(self.desk.card(self.vigil, self.state.global_step), directory)
 
     @contextmanager
     def _told_of_saving(self) -> Iterator[None]:
@@ -296,21 +307,4 @@ def read_early_stopping_state(checkpoint: Path) -> EarlyStoppingState:
     """Return the early-stopping state at a checkpoint."""
     return EarlyStoppingState(
         **parse_json_object(read_limited_bytes(checkpoint / STATE, most=_STATE_BYTES))
-    )
-
-
-def _build_sft_config(context: SftTrainerContext, n_steps: int) -> SFTConfig:
-    optimise, watch = context.recipe.optimise, context.recipe.watch
-    has_workers = optimise.workers > 0
-    return SFTConfig(
-        **build_trainer_arguments(context.recipe, context.folder, n_steps=n_steps),
-        gradient_accumulation_steps=optimise.accumulate,
-        train_sampling_strategy="sequential",
-        dataloader_num_workers=optimise.workers,
-        dataloader_multiprocessing_context="forkserver" if has_workers else None,
-        dataset_kwargs={"skip_prepare_dataset": True},
-        max_length=None,
-        save_strategy="steps",
-        save_steps=watch.save_every,
-        logging_nan_inf_filter=False,
     )

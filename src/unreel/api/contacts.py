@@ -1,11 +1,10 @@
-"""Messages about the servers, services and programs that a command will use, and their API keys."""
+"""Texts about the servers, services and programs that a job will use, and their API keys."""
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from unreel.catalogue.entries import find_named_checkpoint
-from unreel.cli.output import print_message
 from unreel.core.server_keys import find_server_key_variable, parse_server_url
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorRecipeSection
@@ -26,37 +25,36 @@ _MAX_SHOWN = 3
 """Number of models on this computer for which a command is printed."""
 
 
-def print_model_servers(models: Sequence[str], settings: EnvironmentSettings) -> None:
-    """Print one line to stderr for each server of `models`; raise if a key would be sent unencrypted."""
+def describe_model_servers(models: Sequence[str], settings: EnvironmentSettings) -> Iterator[str]:
+    """Yield one line for each server of `models`; raise if a key would be sent unencrypted."""
     for contact in list_model_endpoints(models, key_hosts=settings.key_hosts):
         silent = "" if is_server_listening(contact.server) else "; nothing listens there now"
-        print_message(f"{contact}{silent}")
+        yield f"{contact}{silent}"
     for entry in filter(None, map(find_named_checkpoint, dict.fromkeys(models))):
         if entry.prompt is not None:
-            print_message(
-                f"{entry.name} is asked with unreel's prompt, not with its owner's (`unreel models show {entry.name}`)"
-            )
+            yield f"{entry.name} is asked with unreel's prompt, not with its owner's (`unreel models show {entry.name}`)"
 
 
-def print_local_models(clips: Sequence[Path]) -> None:
-    """Print the command that asks the models on this computer about `clips`, or how to get such a model."""
+def describe_local_models(clips: Sequence[Path]) -> Iterator[str]:
+    """Yield the command that asks the models on this computer about `clips`, or how to get such a model."""
     models = [model for model in find_local_models() if model.sees_pictures is not False]
     command = f"unreel review {shlex.join(map(str, clips))} --model"
     for model in models[:_MAX_SHOWN]:
         tokens = model.context_tokens
         context = "" if tokens is None else f", context of {tokens} tokens"
-        print_message(f"{command} {model.name}", f"{NOTHING_LEAVES}{context}")
+        yield f"{command} {model.name}"
+        yield f"{NOTHING_LEAVES}{context}"
     if not models:
-        print_message(
+        yield (
             "No model server runs on this computer. Once Ollama, LM Studio or llama.cpp runs, "
             f"`{command} local` asks its model"
         )
 
 
-def print_external_reviewers(
+def describe_external_reviewers(
     sections: Iterable[ReviewerSection], settings: EnvironmentSettings
-) -> None:
-    """Print one line to stderr for each reviewer that is a program to run or a service to contact.
+) -> Iterator[str]:
+    """Yield one line for each reviewer that is a program to run or a service to contact.
 
     Raises:
         MachineError: This machine cannot sandbox a program.
@@ -72,25 +70,23 @@ def print_external_reviewers(
                 ),
             ]
             graphics = " and use the graphics cards" if section.gpus else ""
-            print_message(f"{what}, confined", f"it can read /usr, {', '.join(readable)}{graphics}")
+            yield f"{what}, confined"
+            yield f"it can read /usr, {', '.join(readable)}{graphics}"
         if section.url is not None:
             server = parse_server_url(section.url)
             silent = "" if is_server_listening(server) else "; nothing listens there now"
-            print_message(
-                f"asks {server} as {section.model}, {_format_key_variable(find_server_key_variable(server, settings.key_hosts))}{silent}"
-            )
+            variable = find_server_key_variable(server, settings.key_hosts)
+            yield f"asks {server} as {section.model}, {_format_key_variable(variable)}{silent}"
 
 
-def print_creator_services(
+def describe_creator_services(
     creators: Iterable[CreatorRecipeSection], settings: EnvironmentSettings
-) -> None:
-    """Print one line to stderr for each service of `creators`; raise if a key would be sent unencrypted."""
+) -> Iterator[str]:
+    """Yield one line for each service of `creators`; raise if a key would be sent unencrypted."""
     for creator in creators:
         if isinstance(creator.keys, EndpointCreatorConfig):
             server, variable = creator.keys.contact(settings.key_hosts)
-            print_message(
-                f"requests clips from {server} as {creator.name}, {_format_key_variable(variable)}"
-            )
+            yield f"requests clips from {server} as {creator.name}, {_format_key_variable(variable)}"
 
 
 def _format_key_variable(variable: str | None) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ASKED_WRONGLY = 2
 
 
-@click.command()
+@click.command("compare", short_help="Compare two checkpoints.")
 @click.argument("first")
 @click.argument("second")
 @click.option(
@@ -47,7 +47,7 @@ _ASKED_WRONGLY = 2
 )
 @trusted_option
 @json_option
-def compare(
+def compare_checkpoints(
     *,
     first: str,
     second: str,
