@@ -139,8 +139,6 @@ class RayRunner:
 
 @dataclass(frozen=True, slots=True)
 class _StagePool:
-    """A stage and the size of its worker pool."""
-
     stage: Stage
     pool_size: WorkerPoolSize
 
@@ -221,8 +219,6 @@ def _iter_isolated_retries(
 
 
 class _IsolatedActor:
-    """Ray actor that is started for one suspect row and killed after it."""
-
     def __init__(self, suspect: CrashSuspectRow, pool: Sequence[_StagePool]) -> None:
         self.trial = suspect
         self.number: int = suspect.row[_SUSPECT_AT]

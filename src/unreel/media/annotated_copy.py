@@ -28,7 +28,6 @@ from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 _PIECE_BYTES = 1 << 20
 _PIECE_FRAMES = 12
-"""Maximum number of frames between two progress reports."""
 _MAX_ASPECT = 8
 _MUTE = "The sound of the clip cannot be read: this copy has none."
 OPTIONS = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
@@ -88,8 +87,6 @@ def iter_annotated_copy(
 
 
 class _MuxerBuffer:
-    """Output file of a muxer that buffers the written bytes until `take` is called."""
-
     def __init__(self) -> None:
         self._at = self.size = self.n_bytes = 0
         self._held: list[tuple[int, bytearray]] = []
@@ -149,7 +146,6 @@ class _SoundReader:
         self._left = np.empty((0, CHANNELS), np.int16)
         self._done = 0
         self.is_lost = False
-        """Whether the clip has sound that cannot be read."""
         self.is_there = self._refill()
 
     def until(self, end_s: Fraction) -> Iterator[NDArray[np.int16]]:

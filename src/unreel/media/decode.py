@@ -80,8 +80,6 @@ def read_rotated_pixels(frame: VideoFrame) -> Rgb:
 
 
 class _VerifyingDecoder:
-    """Decoder of one clip that checks that each frame is the next one of the timeline."""
-
     def __init__(self, clip: OpenClip, timeline: FrameTimeline, *, may_jump: bool) -> None:
         self._clip = clip
         self._timeline = timeline
@@ -113,7 +111,6 @@ class _VerifyingDecoder:
         self.position, self.jumped, self._landing = key, True, True
 
     def _step(self) -> VideoFrame:
-        """Decode the next frame, check that it is the next one of the timeline, and return it."""
         planned_s = self._timeline.presented_s(self.position)
         for frame in self._frames:
             if frame.pts is None or frame.time_base is None:

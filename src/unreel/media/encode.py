@@ -53,7 +53,6 @@ def move_mp4_index_first(mp4: bytes) -> bytes:
 def _iter_mp4_boxes(
     data: bytes | bytearray, start: int, end: int
 ) -> Iterator[tuple[bytes, int, int]]:
-    """Yield kind, start and end of each mp4 box between the offsets `start` and `end`."""
     while start + _HEAD <= end:
         size, kind = struct.unpack_from(">I4s", data, start)
         if size == 1 and start + _LONG_HEAD <= end:
@@ -67,7 +66,6 @@ def _iter_mp4_boxes(
 
 
 def _shift_sample_offsets(index: bytearray, start: int, end: int, *, by: int) -> None:
-    """Add `by` to every sample offset in the mp4 index, in place."""
     for kind, first, last in list(_iter_mp4_boxes(index, start, end)):
         if kind in _HOLDERS:
             _shift_sample_offsets(index, first + _HEAD, last, by=by)

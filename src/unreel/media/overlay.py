@@ -84,7 +84,6 @@ class OverlayCommentary:
     lanes: tuple[ReviewerOverlayLane, ...]
     duration_us: int
     notes: tuple[str, ...] = ()
-    """Sentences at the bottom of the panel."""
 
 
 class OverlayPainter:
@@ -193,8 +192,6 @@ def add_caption_panel(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
 
 @dataclass(frozen=True, slots=True)
 class _TimeAxis:
-    """Horizontal time axis of the panel, which maps times in the clip to pixel columns."""
-
     left: int
     right: int
     duration_us: int
@@ -206,8 +203,6 @@ class _TimeAxis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CaptionPanel:
-    """Panel below the picture, drawn once, with the text and time bar of every lane."""
-
     rgb: Rgb
     bar: _TimeAxis
     grooves: tuple[tuple[int, int], ...]

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 
 
 OnFrames = Callable[[int], None]
-"""Callback that receives the number of frames drawn so far."""
 
 _MIN_BYTES = 64 << 20
 _BYTES_PER_S = 16 << 20
@@ -112,7 +111,6 @@ Value = TypeVar("Value")
 
 Encoding = Literal["jpeg", "rgb24"]
 MAX_FRAMES_BYTES = 256 << 20
-"""Maximum total size of the frames of one clip after encoding, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,7 +28,6 @@ LONGEST_WITH_SOUND_S = 900
 MAX_FRAMES = 200_000
 """Maximum number of output frames, two hours at 24 frames a second: a limit for files that declare no end."""
 CHANNELS = 2
-"""Number of sound channels: sound is written in stereo."""
 _LENGTHS = range(16, 4097, 2)
 _MAX_CRF = 51
 _MAX_RATE = 240
@@ -251,7 +250,6 @@ def _iter_output_pictures(
     form: NormalisedClipFormat | None,
     max_pixels: int,
 ) -> Iterator[Rgb]:
-    """Yield the picture of each tick of the output; a frame shown for several ticks is decoded once."""
     runs = [list(run) for _, run in groupby(schedule, key=lambda showing: showing.index)]
     indices = [run[0].index for run in runs]
     frames = decode_frames(file, timeline, indices=indices, max_pixels=max_pixels)

@@ -247,7 +247,6 @@ Sampling = (
 def _iter_existing_frame_indices(
     positions: NDArray[np.float64], timeline: "FrameTimeline"
 ) -> Iterable[int]:
-    """Yield the integer frame indices of `positions` that the clip has."""
     return (int(position) for position in positions if position < timeline.n_frames)
 
 

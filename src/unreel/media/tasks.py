@@ -173,7 +173,6 @@ def is_cut_off(file: BinaryIO) -> bool:
 
 @contextmanager
 def _describe_cut_off_file(file: BinaryIO, request: Mapping[str, Any]) -> Iterator[None]:
-    """Raise another error for a file that cannot be decoded because it is cut off."""
     try:
         yield
     except MediaError as error:

@@ -18,7 +18,6 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 PARTS = ("difficulty=", "family=")
-"""Prefixes of the names of a benchmark's parts."""
 _MAX_PARTS = 20
 """Maximum number of parts; metrics are not computed for the parts of a benchmark with more."""
 _NO_ANSWER = Unmeasured("no question was answered")

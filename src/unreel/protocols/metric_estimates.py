@@ -143,7 +143,6 @@ def measure_weighted_sum_percent(
 
 
 def _are_all_binary(values: Array) -> bool:
-    """Return whether each value is 0 or 1."""
     return bool(((values == 0) | (values == 1)).all())
 
 
@@ -238,7 +237,6 @@ class LabelPredictions:
     clips: Clusters
     generated: BoolArray
     said: Said
-    """Answered labels as codes of `CALLS`."""
 
     @classmethod
     def of(

@@ -87,7 +87,6 @@ class ProtocolTexts(Generic[TruthT, VerdictT]):
     decides: str
     """Name of the main part of a verdict; there is no verdict if this part cannot be read."""
     say: Callable[[Any], str]
-    """Function that formats the main part as a short text."""
     right: Callable[[TruthT], str]
     """Function that returns the correct answer for a ground truth, in the requested form."""
     phrase: Callable[[Sequence[float], str], str]
@@ -152,7 +151,6 @@ V = TypeVar("V")
 Mode = Literal["strict", "lenient"]
 """Mode of a parser: `strict` accepts only the requested form, `lenient` also its usual variations."""
 Subject = Literal["clip", "pair"]
-"""Subject of a question: one clip, or a pair of clips."""
 
 
 def asks_to_think(prompt: str) -> bool:
@@ -185,7 +183,6 @@ class AnswerContext:
     prompt: str = "paper"
     """Name of the prompt variant that was sent, which defines the requested form of the answer."""
     space: BoxSpace | None = None
-    """Coordinate space of the boxes, for a protocol that asks for one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +201,6 @@ class ScoredQuestion(Generic[T, V]):
     creator: str = ""
     """Creator of the clip, or of the generated one of a pair; "" for a real clip, or if unknown."""
     setting: str = ""
-    """Setting of the creator."""
     difficulty: str = ""
     """Difficulty of the clip as the benchmark names it; "" if it names none."""
 
@@ -233,7 +229,6 @@ class Protocol(Generic[T, V]):
 
     instrument: Instrument
     title: str
-    """Short form of the question, for headings."""
     prompts: Mapping[str, ProtocolPrompt]
     parse: Callable[[str, AnswerContext], V]
     """Function that parses any text without raising; parts that the text lacks are `Unparsed`."""
@@ -249,7 +244,6 @@ class Protocol(Generic[T, V]):
     shows_times: bool = False
     """Whether the protocol asks for a time, so that each frame has its timestamp by default."""
     sampling: str = "uniform-8"
-    """Default sampling plan."""
     packed: Callable[[], tuple[Any, Any]] | None = None
     """Function that creates compact columns of ground truths and of outcomes, without texts that `score` does
     not need, to save memory; `None`: objects are stored. See `unreel.evaluation.scored_columns`."""
@@ -294,9 +288,7 @@ PROTOCOLS: NamedObjectRegistry[Protocol[Any, Any]] = NamedObjectRegistry(
     group="unreel.protocols",
 )
 REVIEWED = ("trace", "realism")
-"""Default protocols of a review."""
 TASKED = "reality"
-"""Default protocol of an inspect_ai task."""
 VOTED = "reality"
 """Protocol of the questions that people's votes answer."""
 

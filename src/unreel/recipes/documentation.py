@@ -134,7 +134,6 @@ def _iter_annotation_parts(annotation: Any) -> Iterator[Any]:
 
 
 def _format_allowed_values(annotation: Any) -> str:
-    """Return the values that a recipe key allows, as text."""
     args = get_args(annotation)
     match get_origin(annotation):
         case None if annotation in _KINDS:

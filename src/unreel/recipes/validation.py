@@ -166,7 +166,6 @@ def drop_unset_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _get_section_at(shape: type[RecipeSection], path: tuple[int | str, ...]) -> type[RecipeSection]:
-    """Return the section class that contains the key at the path `path` of `shape`."""
     for part in path[:-1]:
         field = shape.model_fields.get(str(part))
         shape = (

@@ -63,7 +63,6 @@ def build_clip_input(
 
 
 OpenFile = Callable[[str], AbstractContextManager[Path]]
-"""Function that provides a clip as a local file, within a context."""
 FindChange = Callable[[ClipId, Path], Failure | None]
 """Function that returns a failure if a file, after it was loaded, no longer has the bytes of the clip's id."""
 
@@ -85,9 +84,7 @@ class ClipInputLoader:
 
     reader: MediaReader
     open_file: OpenFile = provide_local_path
-    """Function that converts a clip's location to a file."""
     find_change: FindChange = report_no_clip_change
-    """Function that checks a file again after it was loaded."""
 
     def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]

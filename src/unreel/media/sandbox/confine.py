@@ -101,13 +101,10 @@ class ConfinementLayers:
 
     libc: ctypes.CDLL
     landlock_abi: int
-    """Landlock ABI version of the kernel; 0 without Landlock."""
     syscall_filter: Any | None
     """System call filter; `None` if libseccomp or the kernel's seccomp is missing."""
     mapped_bytes: int
-    """Size of the address space of the warmed-up zygote."""
     data_bytes: int
-    """Private and writable part of `mapped_bytes`."""
     untouched_bytes: int
     """Part of `data_bytes` that a full warm-up never used, such as the workspace of NumPy's BLAS."""
     code_bytes: int

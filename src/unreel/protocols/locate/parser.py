@@ -27,12 +27,9 @@ from unreel.protocols.trace.onset_parser import parse_trace_onset
 Segments = tuple[LocatedSegment, ...]
 
 MAX_SEGMENTS = 1_000
-"""Maximum number of segments of one answer."""
 MAX_BOXES = 10_000
-"""Maximum number of boxes of one segment."""
 MAX_SECONDS = 10_000_000
 _LONGEST = 4_000_000
-"""Maximum number of characters of an answer."""
 _TRIES = 8
 _PAIR = 2
 _CORNERS = 4

@@ -118,7 +118,6 @@ _WITH_UNIT = re.compile(
 _READ = 10_000
 """Number of characters that are parsed at the end of a longer text; a leading score is searched at its start."""
 _NEAR = 40
-"""Maximum number of characters between a word such as `rating` and the score that follows it."""
 
 _HEADS = {
     "strict": re.compile(r"(?P<problem>Problem Description:)|(?P<adherence>Standard Adherence:)"),

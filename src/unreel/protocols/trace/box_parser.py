@@ -146,7 +146,6 @@ def _parse_loose_box(piece: str, box_space: BoxSpace) -> Box | Unparsed:
 
 
 def _remove_unit_words(piece: str) -> str:
-    """Return `piece` without unit names that contain numbers, with points for decimal commas."""
     plain = piece
     for pattern in (_PERMILLE, _UNIT, _PIXELS):
         plain = pattern.sub(" ", plain)

@@ -33,7 +33,6 @@ from unreel.stats.row_sample import Array, BoolArray, ClusterIds, IntArray
 
 TraceRow = ScoredQuestion[TraceTruth, TraceVerdict]
 UNIT_METRICS = ("accuracy", "explanation", "box-iou", "box-distance", "time-distance")
-"""Names of the metrics with a value for each unit."""
 _ABSENT, _UNSCORED = -2.0, -1.0
 """Values for units to which the metric does not apply, and for units that no judge has scored."""
 
@@ -45,7 +44,6 @@ class MetricValueColumn:
     values: Array
     """Values from 0 to 1, or one of the two negative numbers that mean no value."""
     read: BoolArray
-    """Mask of the units whose answer contained the part."""
 
     @property
     def asked(self) -> BoolArray:
@@ -81,11 +79,9 @@ class ScoredUnitColumns:
     """Columns of scored units (annotation rows or clips): clusters, labels and metric values."""
 
     clip: IntArray
-    """Clip number of each unit."""
     ties: ClusterIds
     generated: BoolArray
     said: Said
-    """Answered labels as codes of `CALLS`."""
     points: Mapping[str, MetricValueColumn]
 
     def __len__(self) -> int:
@@ -154,9 +150,7 @@ class TraceScorecardData:
     """Data of a `trace` scorecard: answered rows as columns, and counts of failures."""
 
     units: ScoredUnitColumns
-    """Columns of the answered annotation rows."""
     n_questions: int
-    """Number of clips."""
     failures: Counter[str]
     """Number of clips without an answer, by reason."""
     unparsed: Counter[str]
@@ -229,8 +223,6 @@ def _iter_unparsed_parts(verdict: TraceVerdict) -> Iterator[str]:
 
 
 class _ScoredUnitColumnsBuilder:
-    """Builder that collects answered annotation rows into `ScoredUnitColumns`."""
-
     def __init__(self) -> None:
         self.whole_frame = array("b")
         self._generated, self._said = bytearray(), array("b")

@@ -17,7 +17,6 @@ from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 ScoreMeans = Literal["generated", "real"]
 Shown = Literal["clip", "frames"]
-"""Input that is posted to a service."""
 _FORM = 'one line of JSON with "score" from 0 to 1, "label" ("real" or "generated"), or both'
 _MIN_DISTANCE = 1e-6
 """Minimum relative distance of a score from the threshold, so that no probability is exactly one half."""
@@ -141,7 +140,6 @@ def parse_detector_reply(data: bytes) -> Any | Failure:
 
 
 def _explain_invalid_reply(reply: Any) -> str:
-    """Return why a detector's parsed reply is invalid; "" if it is valid."""
     if not isinstance(reply, dict) or (reply.get("score") is None and reply.get("label") is None):
         return f"the reply is not {_FORM}"
     label, score = reply.get("label"), reply.get("score")

@@ -24,9 +24,7 @@ from unreel.reviewers.external.detector_scores import (
 from unreel.reviewers.factory import ReviewerFactory
 
 COMMAND = "command:"
-"""Prefix of the name of a reviewer that runs a program."""
 HTTP = "http:"
-"""Prefix of the name of a reviewer that calls a service."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 

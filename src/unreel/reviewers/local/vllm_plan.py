@@ -206,7 +206,6 @@ def _build_served_model(
 def _find_box_space(
     base: Path, family: FamilyName, form: Form, input_spec: CheckpointInputSpec | None
 ) -> str | None:
-    """Return the coordinate space of boxes; `None` if it follows from the model family."""
     known = match_model_family(family)
     convention = known.boxes if input_spec is None else input_spec.box_space
     if convention != known.boxes and convention in {"permille", "unit"}:
@@ -334,7 +333,6 @@ def _require_matching_adapter(
 
 
 def _build_served_name(family: FamilyName, name: str | None, folder: Path) -> str:
-    """Return the served name: the model family, a name, and a digest of the weights."""
     if name is not None and not _NAME.fullmatch(name):
         raise InvalidSettingError(
             SETTING,
