@@ -108,11 +108,11 @@ class _LocalJob:
             raise self._source_error
         if self._alone is not None:
             while self._suspects:
-                trial = self._suspects.take()
-                outcome = await self._alone(trial.row)
-                row = self._suspects.judge(trial, outcome)
+                suspect = self._suspects.take()
+                outcome = await self._alone(suspect[0])
+                row = self._suspects.judge(suspect, outcome)
                 if row is outcome:
-                    self._ledger.finish(format_start_log_item(trial.row))
+                    self._ledger.finish(format_start_log_item(suspect[0]))
                 if row is not None:
                     await self._deliver(row)
 

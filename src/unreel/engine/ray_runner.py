@@ -30,7 +30,7 @@ import ray.data
 import ray.exceptions
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from unreel.engine.crash_suspects import CrashSuspectQueue, CrashSuspectRow, WorkerCrash
+from unreel.engine.crash_suspects import CrashSuspect, CrashSuspectQueue, WorkerCrash
 from unreel.engine.private_ray import connect_to_ray
 from unreel.engine.stage import (
     Row,
@@ -208,9 +208,9 @@ def _iter_isolated_retries(
             (done,), _ = ray.wait(list(at_work))
             alone = at_work.pop(done)
             outcome = alone.outcome()
-            row = suspects.judge(alone.trial, outcome)
+            row = suspects.judge(alone.suspect, outcome)
             if row is outcome:
-                log_actor.finish.remote([_format_stage_log_item(alone.trial.row, alone.number)])
+                log_actor.finish.remote([_format_stage_log_item(alone.suspect[0], alone.number)])
             if row is not None:
                 yield row
     finally:
@@ -219,9 +219,9 @@ def _iter_isolated_retries(
 
 
 class _IsolatedActor:
-    def __init__(self, suspect: CrashSuspectRow, pool: Sequence[_StagePool]) -> None:
-        self.trial = suspect
-        self.number: int = suspect.row[_SUSPECT_AT]
+    def __init__(self, suspect: CrashSuspect, pool: Sequence[_StagePool]) -> None:
+        self.suspect = suspect
+        self.number: int = suspect[0][_SUSPECT_AT]
         posts = pool[self.number :]
         actor: Any = ray.remote(StageChain).options(
             num_cpus=max(post.pool_size.cpus for post in posts),
@@ -231,7 +231,7 @@ class _IsolatedActor:
         )
         self._actor = actor.remote([post.stage for post in posts])
         self._ready = self._actor.ready.remote()
-        self.done = self._actor.take.remote(suspect.row)
+        self.done = self._actor.take.remote(suspect[0])
 
     def outcome(self) -> Row | WorkerCrash:
         """Return the finished row, or the crash of its worker; call it when `done` is ready."""

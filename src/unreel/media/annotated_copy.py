@@ -18,7 +18,7 @@ from unreel.core.failure import FailureReason
 from unreel.core.span import convert_to_microseconds
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, VideoTrackSettings
 from unreel.media.messages import MAX_PIXELS, Parts, TaskReplyPayload
 from unreel.media.overlay import OverlayCommentary, OverlayPainter
 from unreel.media.probe import get_clockwise_rotation
@@ -59,7 +59,7 @@ def iter_annotated_copy(
         commentary = replace(commentary, notes=(*commentary.notes, _MUTE))
     annotator = OverlayPainter(commentary, width=width, height=height)
     outlet = _MuxerBuffer()
-    track = SoundTrackSettings(codec="aac", channels=CHANNELS) if sound.is_there else None
+    n_channels = CHANNELS if sound.is_there else 0
     rate = timeline.n_frames / timeline.duration_s
     video = VideoTrackSettings(
         codec="libx264",
@@ -69,7 +69,7 @@ def iter_annotated_copy(
         time_base=timeline.time_base,
         options=OPTIONS,
     )
-    with ClipWriter("mp4", video, sound=track, sink=outlet) as writer:
+    with ClipWriter("mp4", video, n_channels=n_channels, sink=outlet) as writer:
         for n_frames, (index, rgb) in enumerate(chain([first], pictures), start=1):
             picture = annotator.draw(
                 _resize_frame(rgb, width, height), convert_to_microseconds(timeline.at_s(index))
@@ -170,17 +170,17 @@ def _iter_stereo_samples(
     """Yield blocks of a clip's stereo samples; silence comes first if its sound begins after `from_s`."""
     late: int | None = None
     with open_clip(file, max_pixels=max_pixels) as clip:
-        for part in iter_sound_blocks(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
+        for block, start_s in iter_sound_blocks(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
             if late is None:
-                late = round((part.start_s - from_s) * SOUND_RATE_HZ)
+                late = round((start_s - from_s) * SOUND_RATE_HZ)
                 while late > 0:
                     silence = min(late, SOUND_RATE_HZ)
                     yield np.zeros((silence, CHANNELS), np.int16)
                     late -= silence
-            early = min(-late, len(part.samples))
+            early = min(-late, len(block))
             late += early
-            if early < len(part.samples):
-                yield part.samples[early:]
+            if early < len(block):
+                yield block[early:]
 
 
 def _iter_visible_frames(

@@ -100,14 +100,6 @@ class VideoTrackSettings:
     """Clockwise rotation in degrees, stored in the container for players to apply."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SoundTrackSettings:
-    """Encoder settings of a sound track with 48 kHz and `channels` channels."""
-
-    codec: str
-    channels: int
-
-
 class SeekableByteSink(Protocol):
     """Interface of an encoder's output file; it must support seeking back to overwrite bytes."""
 
@@ -117,14 +109,15 @@ class SeekableByteSink(Protocol):
 
 
 class ClipWriter:
-    """Encoder of a clip from pictures and sound, in memory or into the file `sink`."""
+    """Encoder of a clip from pictures and 48 kHz sound, if any, in memory or into the file `sink`."""
 
     def __init__(
         self,
         container: str,
         video: VideoTrackSettings,
         *,
-        sound: SoundTrackSettings | None = None,
+        n_channels: int = 0,
+        sound_codec: str = "aac",
         sink: SeekableByteSink | None = None,
     ) -> None:
         av.logging.set_level(None)
@@ -134,7 +127,7 @@ class ClipWriter:
         )
         self._track = video
         self._video = self._add_video(video)
-        self._sound = self._add_sound(sound) if sound else None
+        self._sound = self._add_sound(sound_codec, n_channels) if n_channels else None
         self._n_samples = 0
         signs = video.codec == "libx264"
         self._unsign = BitStreamFilterContext(_UNSIGNED, self._video) if signs else None
@@ -200,8 +193,8 @@ class ClipWriter:
             stream.set_display_rotation(-track.stored_turn_deg)
         return stream
 
-    def _add_sound(self, track: SoundTrackSettings) -> AudioStream:
-        stream = cast("AudioStream", self._output.add_stream(track.codec, rate=SOUND_RATE_HZ))
-        stream.codec_context.layout = "mono" if track.channels == 1 else "stereo"
+    def _add_sound(self, codec: str, n_channels: int) -> AudioStream:
+        stream = cast("AudioStream", self._output.add_stream(codec, rate=SOUND_RATE_HZ))
+        stream.codec_context.layout = "mono" if n_channels == 1 else "stereo"
         stream.codec_context.flags |= Flags.bitexact
         return stream

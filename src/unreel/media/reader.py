@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from unreel.media.overlay import OverlayCommentary
     from unreel.media.render import CroppedFrameRange, NormalisedClipFormat
     from unreel.media.scan import ClipScan
-    from unreel.media.sound import ClipSound, NoSound
+    from unreel.media.sound import ClipSound
 
 
 OnFrames = Callable[[int], None]
@@ -276,8 +276,8 @@ class MediaReader:
         request = {"at_us": list(at_us)}
         return self._ask("instants", path, request, collector.finish, on_part=collector.add)
 
-    def sound(self, path: str | Path) -> "ClipSound | NoSound | Failure":
-        """Return the clip's sound at 16 kHz in one channel, or the failure."""
+    def sound(self, path: str | Path) -> "ClipSound | Failure | None":
+        """Return the clip's sound at 16 kHz in one channel, `None` without sound, or the failure."""
         return self._ask("sound", path, {}, _parse_sound_reply)
 
     def normalise(self, path: str | Path, form: "NormalisedClipFormat") -> bytes | Failure:
@@ -395,15 +395,15 @@ def _parse_facts_reply(payload: TaskReplyPayload, path: Path) -> ClipFacts:
     return facts
 
 
-def _parse_sound_reply(payload: TaskReplyPayload) -> "ClipSound | NoSound":
+def _parse_sound_reply(payload: TaskReplyPayload) -> "ClipSound | None":
     import numpy as np
 
-    from unreel.media.sound import ClipSound, NoSound
+    from unreel.media.sound import ClipSound
 
     sound = SoundReplyHeader.model_validate(payload.header).sound
     if sound is None:
         require_valid_reply(not payload.blobs, "a mute clip comes without blobs")
-        return NoSound()
+        return None
     require_valid_reply(sound.rate_hz == SAMPLE_RATE_HZ, "the sound is not at 16 kHz")
     require_valid_reply(
         [len(blob) for blob in payload.blobs] == [2 * sound.n_samples], "samples are missing"

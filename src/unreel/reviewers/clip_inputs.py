@@ -9,7 +9,6 @@ from unreel.core.clip import Clip, ClipId
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition, Question
 from unreel.media.reader import MediaReader
-from unreel.media.sound import NoSound
 from unreel.protocols.presentation import sample_shown_frames
 from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest, ShownFrame, WholeClip
@@ -52,7 +51,7 @@ def build_clip_input(
         sound = reader.sound(file)
         if isinstance(sound, Failure):
             return sound
-        if isinstance(sound, NoSound):
+        if sound is None:
             return Failure(FailureReason.REQUEST_REJECTED, "not asked: the clip has no sound")
         sound_wav = sound.as_wav()
     file_bytes = None

@@ -12,11 +12,7 @@ from unreel.reviewers.endpoint.budget import RequestBudget
 from unreel.reviewers.endpoint.client import ModelServerClient
 from unreel.reviewers.endpoint.load_control import ConcurrencyLimiter
 from unreel.reviewers.endpoint.model_address import ModelAddress
-from unreel.reviewers.endpoint.transport import (
-    HttpPostTarget,
-    HttpTransport,
-    build_reply_from_json_response,
-)
+from unreel.reviewers.endpoint.transport import HttpTransport, build_reply_from_json_response
 from unreel.reviewers.external.detector_scores import (
     DetectorReviewer,
     DetectorScoreInterpretation,
@@ -55,7 +51,8 @@ class DetectorServiceReviewer(DetectorReviewer):
             api_key=api_key,
             max_connections=config.max_connections,
             cap_bytes=_MAX_REPLY_BYTES,
-            post=HttpPostTarget(site.path or "/", mime),
+            path=site.path or "/",
+            content_type=mime,
         )
         self._client = _ScoreServiceClient(
             self._transport,
