@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import read_secret_variable
 from unreel.core.span import convert_to_microseconds
 from unreel.reviewers.contract import ClipInput, InputKind
 from unreel.reviewers.endpoint.budget import RequestBudget
@@ -38,9 +39,10 @@ class DetectorServiceReviewer(DetectorReviewer):
         config: ExternalServiceConfig,
         interpretation: DetectorScoreInterpretation,
         *,
-        api_key: str | None,
+        key_variable: str | None,
         seed: int,
     ) -> None:
+        api_key = None if key_variable is None else read_secret_variable(key_variable)
         self._show = config.show
         is_clip = self._show == "clip"
         super().__init__(name, InputKind.CLIP if is_clip else InputKind.FRAMES, interpretation)
