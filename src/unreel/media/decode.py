@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import BinaryIO
 
@@ -26,11 +26,7 @@ class DecodedFrame:
 
     index: int
     at_s: Fraction
-    rgb: Rgb
-
-    def __repr__(self) -> str:
-        height, width, _ = self.rgb.shape
-        return f"Frame({self.index} at {self.at_s} s, {width} x {height})"
+    rgb: Rgb = field(repr=False)
 
 
 def decode_frames(

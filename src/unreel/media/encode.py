@@ -9,13 +9,12 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol, Self, cast
+from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import av
 import av.logging
 import numpy as np
 from av.audio.frame import AudioFrame
-from av.audio.stream import AudioStream
 from av.bitstream import BitStreamFilterContext
 from av.codec.context import Flags
 from av.video.frame import VideoFrame
@@ -26,6 +25,9 @@ from numpy.typing import NDArray
 from unreel.core.errors import MediaError
 from unreel.core.failure import FailureReason
 from unreel.media.decode import Rgb
+
+if TYPE_CHECKING:
+    from av.audio.stream import AudioStream
 
 _HOLDERS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl"})
 _OFFSETS = {b"stco": (">I", 4), b"co64": (">Q", 8)}
@@ -127,7 +129,12 @@ class ClipWriter:
         )
         self._track = video
         self._video = self._add_video(video)
-        self._sound = self._add_sound(sound_codec, n_channels) if n_channels else None
+        self._sound: AudioStream | None = None
+        if n_channels:
+            stream = self._output.add_stream(sound_codec, rate=SOUND_RATE_HZ)
+            self._sound = cast("AudioStream", stream)
+            self._sound.codec_context.layout = "mono" if n_channels == 1 else "stereo"
+            self._sound.codec_context.flags |= Flags.bitexact
         self._n_samples = 0
         signs = video.codec == "libx264"
         self._unsign = BitStreamFilterContext(_UNSIGNED, self._video) if signs else None
@@ -191,10 +198,4 @@ class ClipWriter:
             context.color_primaries, context.color_trc = ColorPrimaries.BT709, ColorTrc.BT709
         if track.stored_turn_deg:
             stream.set_display_rotation(-track.stored_turn_deg)
-        return stream
-
-    def _add_sound(self, codec: str, n_channels: int) -> AudioStream:
-        stream = cast("AudioStream", self._output.add_stream(codec, rate=SOUND_RATE_HZ))
-        stream.codec_context.layout = "mono" if n_channels == 1 else "stereo"
-        stream.codec_context.flags |= Flags.bitexact
         return stream

@@ -7,7 +7,7 @@ process that read it.
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
@@ -123,7 +123,7 @@ class SampledFrame:
     width: int
     height: int
     encoding: Encoding
-    data: bytes
+    data: bytes = field(repr=False)
 
     def rgb(self) -> "Rgb":
         """Return the pixels of the frame."""
@@ -134,10 +134,6 @@ class SampledFrame:
         if self.encoding == "jpeg":
             return decode_jpeg(self.data)
         return np.frombuffer(self.data, np.uint8).reshape(self.height, self.width, 3)
-
-    def __repr__(self) -> str:
-        size = f"{self.width} x {self.height}, {len(self.data)} bytes of {self.encoding}"
-        return f"SampledFrame({self.index} at {self.at_s} s, {size})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 import io
 import wave
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
 from typing import BinaryIO, Literal
@@ -24,7 +24,7 @@ from unreel.media.timeline import read_frame_timeline
 class ClipSound:
     """Sound of a clip: one channel of 16-bit samples at `rate_hz`."""
 
-    samples: NDArray[np.int16]
+    samples: NDArray[np.int16] = field(repr=False)
     start_s: Fraction
     """Time of the first sample, in seconds after the clip's first frame; negative if it is earlier."""
     rate_hz: int = SAMPLE_RATE_HZ
@@ -47,9 +47,6 @@ class ClipSound:
             file.setframerate(self.rate_hz)
             file.writeframes(self.samples.astype("<i2").tobytes())
         return out.getvalue()
-
-    def __repr__(self) -> str:
-        return f"Sound({float(self.duration_s):.3f} s from {self.start_s} s, {self.rate_hz} Hz)"
 
 
 def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | None:

@@ -120,17 +120,6 @@ class ClipAnswerColumns:
         """Return the number of clips with a readable label in the answer, and the number of all clips."""
         return Coverage(parsed=int(self.valid.sum()), asked=len(self.said))
 
-    @property
-    def believed(self) -> BoolArray:
-        """Return a mask of the clips whose question asked for a confidence."""
-        believed: BoolArray = self.belief != _NOT_ASKED
-        return believed
-
-    @property
-    def told(self) -> BoolArray:
-        """Return a mask of the clips whose answer gives a probability of being generated."""
-        return self.belief >= 0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RealityScorecardData:
@@ -253,8 +242,8 @@ def _iter_label_metrics(
 
 
 def _iter_confidence_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Metric]:
-    rated = answered.only(answered.told)
-    coverage = Coverage(parsed=len(rated.said), asked=int(answered.believed.sum()))
+    rated = answered.only(answered.belief >= 0)
+    coverage = Coverage(parsed=len(rated.said), asked=int((answered.belief != _NOT_ASKED).sum()))
     reason = "no confidence could be read" if coverage.asked else "no confidence was asked for"
     yield from iter_detection_metrics(
         rated.ties, rated.generated, rated.belief, coverage=coverage, why_none=reason, seed=seed

@@ -57,18 +57,6 @@ class MetricValueColumn:
         scored: BoolArray = self.values >= 0
         return scored
 
-    @property
-    def unscored(self) -> BoolArray:
-        """Return a mask of the units with an explanation that no judge has scored."""
-        unscored: BoolArray = (self.values == _UNSCORED) & self.read
-        return unscored
-
-    @property
-    def lacks_judge(self) -> bool:
-        """Return whether explanations were read, but a judge scored none of them."""
-        read = self.asked & self.read
-        return bool(read.any()) and not (read & self.scored).any()
-
     def at(self, units: npt.NDArray[Any]) -> "MetricValueColumn":
         """Return the metric's values for the units with these indices, or in this mask."""
         return MetricValueColumn(self.values[units], self.read[units])
@@ -314,7 +302,8 @@ def compute_trace_scorecard(rows: Sequence[TraceRow], *, seed: int) -> Scorecard
     count = build_trace_columns(rows)
     units = count.units
     videos, best = units.by_clip(), units.best()
-    unscored = int(units.points["explanation"].unscored.sum())
+    explanation = units.points["explanation"]
+    unscored = int(((explanation.values == _UNSCORED) & explanation.read).sum())
     means = _MeanEstimateCache(seed)
     return Scorecard(
         instrument=INSTRUMENT,
@@ -392,7 +381,8 @@ def _measure_metric(metric: str, units: ScoredUnitColumns, means: _MeanEstimateC
     point = units.points[metric]
     if not point.asked.any():
         return Unmeasured("no answered row asks for it")
-    if point.lacks_judge:
+    read = point.asked & point.read
+    if read.any() and not (read & point.scored).any():
         return Unmeasured("no judge has scored the explanations")
     scored = point.scored
     return means.percent(metric, point.values[scored], units.ties.only(scored))
