@@ -505,6 +505,7 @@ def require_same_reviewer(run: EvalRun, before: StoredRecipe, reviewer: str) -> 
 
 
 def write_run_recipe(run: EvalRun, reviewer: str, identity: BenchmarkIdentity | None) -> None:
+    """Write the recipe of a run, with its reviewer and the identity of its benchmark."""
     reference = build_benchmark_reference(Path(run.recipe.benchmark), run.place, identity)
     document: dict[str, Any] = {
         "reviewer": reviewer,
