@@ -44,7 +44,7 @@ LONGEST_SIDE = 1920
 """Maximum side of a copy in pixels; larger clips are scaled down, because a browser must decode two at once."""
 SIGNED_FOR = timedelta(days=7)
 """Lifetime of signed URLs: the maximum that S3 allows."""
-_LEAST_SIDE = 16
+_MIN_SIDE = 16
 _FASTEST = Fraction(240)
 _FINEST = 1001
 """Maximum denominator of frame rates; 30000/1001 stays exact."""
@@ -120,7 +120,7 @@ def choose_browser_copy_format(video: VideoFacts) -> NormalisedClipFormat:
     longest = max(video.width, video.height)
     scale = min(Fraction(1), Fraction(LONGEST_SIDE, longest))
     width, height = (
-        max(_LEAST_SIDE, round(side * scale / 2) * 2) for side in (video.width, video.height)
+        max(_MIN_SIDE, round(side * scale / 2) * 2) for side in (video.width, video.height)
     )
     rate = min(_FASTEST, video.average_rate.limit_denominator(_FINEST))
     return NormalisedClipFormat(width=width, height=height, rate=rate or Fraction(1, _FINEST))

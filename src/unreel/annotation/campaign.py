@@ -165,7 +165,7 @@ class AnnotationRecord:
         return digest("record", self.campaign, self.origin, self.raw)
 
 
-MOST_ANNOTATORS = 1000
+MAX_ANNOTATORS = 1000
 _WORD = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
@@ -228,11 +228,11 @@ class Campaign:
 
     def __post_init__(self) -> None:
         require_safe_name("campaign", self.name)
-        if not 1 <= self.overlap <= MOST_ANNOTATORS:
+        if not 1 <= self.overlap <= MAX_ANNOTATORS:
             raise InvalidSettingError(
                 "overlap",
                 f"{self.overlap} people cannot judge a task",
-                f"Give 1 to {MOST_ANNOTATORS}",
+                f"Give 1 to {MAX_ANNOTATORS}",
             )
 
     @property

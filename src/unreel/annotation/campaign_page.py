@@ -113,7 +113,7 @@ def measure_disagreement(values: Sequence[AnyValue], copy: AnnotatorClipCopy) ->
 
 COLOURS = 6
 """Number of colours of the player; further annotators reuse them."""
-_MOST_INSTANTS = 1800
+_MAX_INSTANTS = 1800
 """Maximum number of frame times per clip on a page of many clips; the player steps longer clips by time."""
 
 
@@ -148,7 +148,7 @@ def build_task_player_data(
     players = []
     for copy, name in zip(task.copies, task.names, strict=True):
         if copy.clip in sources:
-            frames = range(copy.n_frames) if copy.n_frames <= _MOST_INSTANTS else ()
+            frames = range(copy.n_frames) if copy.n_frames <= _MAX_INSTANTS else ()
             player_spec = PlayerSpec(
                 src=sources[copy.clip],
                 width=copy.width,

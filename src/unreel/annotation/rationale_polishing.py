@@ -112,8 +112,8 @@ def iter_original_rationales(
         )
 
 
-LEAST_COSINE = 0.5
-LEAST_OVERLAP = 0.5
+MIN_COSINE = 0.5
+MIN_OVERLAP = 0.5
 """Minimum fraction of the originals' content words in the polished text."""
 LONGEST = 4
 """Maximum length as a multiple of the originals' number of words; 120 words are always allowed."""
@@ -185,7 +185,7 @@ def check_polished_text(
             if a is not None and b is not None:
                 similarities.append(float(a @ b))
     similarity = min(similarities, default=None)
-    min_similarity = LEAST_OVERLAP if encoder is None else LEAST_COSINE
+    min_similarity = MIN_OVERLAP if encoder is None else MIN_COSINE
     match = _CONCLUSION.search(polished)
     words = {word.lower() for word in re.findall(r"\w+", match[1])} if match else set()
     named = [term.lower() for term in TERMS if term.lower() in words]
@@ -208,7 +208,7 @@ def check_polished_text(
 
 
 _INSTRUMENT = Instrument("polish", 1)
-_MOST_LETTERS = 20_000
+_MAX_LETTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +263,7 @@ def polish_all_rationales(
                 outcome = await reviewer.answer(request)
                 if isinstance(outcome, Failure):
                     return outcome
-                text = strip_thinking(outcome.text).strip()[:_MOST_LETTERS]
+                text = strip_thinking(outcome.text).strip()[:_MAX_LETTERS]
                 return text or Failure(FailureReason.EMPTY_REPLY, "the model polished nothing")
 
         try:

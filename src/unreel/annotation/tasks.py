@@ -33,7 +33,7 @@ from unreel.core.verdict import Position
 
 QUEUE = "queue.jsonl"
 """File name of the queue of segments to screen, which `unreel curate` writes."""
-MOST_PAIRS = 100_000
+MAX_PAIRS = 100_000
 _PAIR = 2
 
 
@@ -83,7 +83,7 @@ def build_annotation_tasks(
     sets: Iterable[tuple[TaskClip, ...]] = ((subject,) for subject in copied)
     if interface.n_clips == _PAIR:
         n_pairs = len(pairs) or len(copied) * (len(copied) - 1) // 2
-        if n_pairs > MOST_PAIRS:
+        if n_pairs > MAX_PAIRS:
             raise InvalidSettingError(
                 "BENCH",
                 f"{len(copied)} clips make {n_pairs:,} pairs",

@@ -243,7 +243,7 @@ class ClipDescriptionStage(MediaStage):
         super().close()
 
 
-MOST_CLUSTERS = 20
+MAX_CLUSTERS = 20
 """Maximum number of clusters; the paper found 8 for 149 clips."""
 _STARTS = 10
 _SAME = 1e-9
@@ -278,7 +278,7 @@ def embed_descriptions(
 
 
 def cluster_vectors(
-    vectors: Vectors, *, seed: int, max_clusters: int = MOST_CLUSTERS
+    vectors: Vectors, *, seed: int, max_clusters: int = MAX_CLUSTERS
 ) -> DescriptionClusters:
     """Group vectors by k-means, with the number of groups of largest mean silhouette.
 

@@ -47,7 +47,7 @@ from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_
 from unreel.evaluation.run_job import add_row_costs
 
 _NOTES = "notes.json"
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class SeasonCreatorContext:
     def _noted(self) -> dict[str, str]:
         try:
             with OutputDirectory(self.root).read(f"{NOTES}/{self.key}/{_NOTES}") as file:
-                notes = parse_json_object(file.read(_MOST_BYTES))
+                notes = parse_json_object(file.read(_MAX_BYTES))
         except (FileNotFoundError, InvalidValueError):
             return {}
         return {word: note for word, note in notes.items() if isinstance(note, str)}

@@ -348,7 +348,7 @@ RUNS = "runs"
 MADE_FOLDER = "made"
 NOTES = "notes"
 BENCH = "bench"
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 _DIGITS = 8
 
 
@@ -481,7 +481,7 @@ class SeasonFolder:
     def entrants(self) -> SeasonEntrants:
         """Return the season's entrants, none before its start; raise `UnreadableSourceError` if damaged."""
         try:
-            data = self.place.read(ENTRANTS, most=_MOST_BYTES)
+            data = self.place.read(ENTRANTS, most=_MAX_BYTES)
         except FileNotFoundError:
             return SeasonEntrants()
         try:
@@ -547,14 +547,14 @@ def format_creator_folder_name(title: str, name: str) -> str:
     return f"{make_safe_file_name(title)}-{digest('creator of a season', name)[:_DIGITS]}"
 
 
-_MOST_RECIPE_BYTES = 1 << 20
+_MAX_RECIPE_BYTES = 1 << 20
 
 
 def read_stored_season_recipe(folder: SeasonFolder) -> SeasonRecipe:
     """Return the recipe that is stored in a season's folder; its paths are those of the original file."""
     folder.require_played()
     try:
-        data = folder.place.read(RECIPE, most=_MOST_RECIPE_BYTES)
+        data = folder.place.read(RECIPE, most=_MAX_RECIPE_BYTES)
         return validate_season_recipe(tomllib.loads(data.decode()))
     except (FileNotFoundError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UnreadableSourceError(

@@ -57,7 +57,7 @@ from unreel.engine.table import LanceTable
 from unreel.media.picture import encode_png
 from unreel.media.reader import MediaReader
 
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 _LESSONS = 4
 """Number of training clips of baselines per scene, if only some scenes are used."""
 
@@ -176,7 +176,7 @@ def require_benchmark_digest(season: Season, benchmark: SeasonBenchmark) -> None
 
 def _verify_checksums(root: Path) -> str:
     """Verify a frozen benchmark; return its checksum file's hash or raise `UnreadableSourceError`."""
-    data = read_limited_bytes(root / CHECKSUMS, most=_MOST_BYTES)
+    data = read_limited_bytes(root / CHECKSUMS, most=_MAX_BYTES)
     for line in data.decode(errors="replace").splitlines():
         sha, _, name = line.partition("  ")
         file = root / require_relative_path(name)

@@ -132,14 +132,14 @@ SMALLEST_SIDE = 64
 _SHORTEST_S = 0.4
 _LONGEST_S = (1.5, 1.5, 1.0, 0.7, 0.4)
 """Maximum length of the span in each attempt; if no effect suits a span, another one is tried, later a shorter one."""
-_LEAST_SHARE = 0.0006
+_MIN_SHARE = 0.0006
 """Minimum fraction of plainly changed pixels in a frame that shows the trace."""
-_LEAST_PIXELS = 30
-_LEAST_FILL = 0.05
+_MIN_PIXELS = 30
+_MIN_FILL = 0.05
 """Minimum plainly changed fraction of the box."""
 _CORE = 0.2
 """Squared radius of the inner part of an ellipse, which surely shows the object whose colour is named."""
-_LEAST_KEPT = 0.6
+_MIN_KEPT = 0.6
 """Minimum fraction of the planned frames that must show the trace."""
 
 
@@ -255,7 +255,7 @@ def _render_trace_effect(
         return None
     changes = ((index, _render_visible_change(effect, shot, index)) for index in run)
     visible = {index: change for index, change in changes if change is not None}
-    if len(visible) < _LEAST_KEPT * len(run) or max(visible) - min(visible) >= len(visible):
+    if len(visible) < _MIN_KEPT * len(run) or max(visible) - min(visible) >= len(visible):
         return None
     frames = {shot.first + index: frame for index, (frame, _) in visible.items()}
     changed = {shot.first + index: mask for index, (_, mask) in visible.items()}
@@ -271,9 +271,9 @@ def _render_visible_change(
     changed = find_changed_pixels(clean, frame)
     box = find_mask_bounds(changed)
     n_plain = int(find_changed_pixels(clean, frame, levels=PLAIN).sum())
-    if box is None or n_plain < max(_LEAST_PIXELS, _LEAST_SHARE * changed.size):
+    if box is None or n_plain < max(_MIN_PIXELS, _MIN_SHARE * changed.size):
         return None
-    return (frame, changed) if n_plain >= _LEAST_FILL * box.area else None
+    return (frame, changed) if n_plain >= _MIN_FILL * box.area else None
 
 
 def _build_injected_trace(
