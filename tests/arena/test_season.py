@@ -306,7 +306,7 @@ def test_a_budget_of_clips_ends_the_making(stadium: Stadium) -> None:
     [
         (lambda s: s.head.update(benchmrk="x"), "benchmark"),
         (lambda s: s.head.update(protocol="realism"), "neither real nor generated"),
-        (lambda s: s.reviewers.clear(), "no reviewer and no baseline"),
+        (lambda s: s.reviewers.clear(), "needs a reviewer or the baselines"),
         (lambda s: s.reviewers.append(s.reviewers[0]), "twice"),
         (lambda s: s.reviewers[0].update(title="two\nlines"), "does not fit on a line"),
         (lambda s: s.creators.append(s.creators[0]), "twice"),

@@ -52,7 +52,7 @@ _FINEST = 1001
 
 @dataclass(frozen=True, slots=True)
 class ClipCopyRequest:
-    """Clip, or segment of a clip, that must be copied for the browser: its name and its location."""
+    """Clip, or segment of a clip, to copy for the browser, with name and location."""
 
     name: str
     location: str

@@ -112,7 +112,7 @@ VALUES: TypeAdapter[Value] = TypeAdapter(Value)
 
 
 class QuarantineReason(StrEnum):
-    """Reason why a submission is no judgement. The values are stored: add, never rename."""
+    """Reason why a submission does not count as a judgement. The values are stored: add, never rename."""
 
     MALFORMED = "malformed"
     MISSING = "missing"
@@ -131,7 +131,7 @@ class QuarantineReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubmissionQuarantine:
-    """Reason and detail of a submission that is stored and counted, but is no valid judgement."""
+    """Reason and detail of a submission that is stored and counted, but invalid as a judgement."""
 
     reason: QuarantineReason
     detail: str
@@ -206,7 +206,9 @@ class Annotator:
         require_safe_name("annotator", self.name)
         if "@" not in self.email or any(letter.isspace() for letter in self.email):
             raise InvalidSettingError(
-                "annotator", f"{self.email!r} is no address", "Write NAME=ADDRESS, or an address"
+                "annotator",
+                f"{self.email!r} is not an address",
+                "Write NAME=ADDRESS, or an address",
             )
 
 

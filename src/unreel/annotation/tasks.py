@@ -39,7 +39,7 @@ _PAIR = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskClip:
-    """Clip for annotation: its file, its scene and its entry in the benchmark."""
+    """Clip for annotation: file, scene and entry in the benchmark."""
 
     wanted: ClipCopyRequest
     group: str = ""
@@ -194,7 +194,11 @@ def _read_segment_queue(file: Path, refused: Callable[[Rejected], None]) -> Iter
             piece, location = str(row["piece"]), str(row["location"])
             start_s, length_s = Fraction(str(row["start_s"])), Fraction(str(row["length_s"]))
         except (KeyError, ValueError, ZeroDivisionError):
-            refused(Rejected(str(row.get("piece", "a line")), "it names no piece, place and span"))
+            refused(
+                Rejected(
+                    str(row.get("piece", "a line")), "the line needs a piece, a location and a span"
+                )
+            )
             continue
         request = ClipCopyRequest(piece, location, start_s=start_s, length_s=length_s)
         yield TaskClip(wanted=request, group=str(row.get("name", "")))

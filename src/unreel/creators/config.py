@@ -37,7 +37,7 @@ class FrozenCreatorConfig(CreatorKeys):
     def open(self, name: str, environment: CreatorEnvironment) -> Creator:  # noqa: ARG002  of the contract
         raise InvalidSettingError(
             name,
-            "its clips are in the benchmark, and no more can be made",
+            "the clips are in the benchmark, and no more can be made",
             "Name another kind, or exclude it from generation",
         )
 

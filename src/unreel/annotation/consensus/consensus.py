@@ -469,7 +469,7 @@ def _iter_weighting_notes(
     for pair in pairs or ():
         yield (
             f"{names[pair.first]} and {names[pair.second]} gave the same answer to {pair.n_same} of {pair.n_shared} tasks, "
-            f"and their accuracy explains {pair.n_expected:.0f}: they count as one voice"
+            f"and their accuracy explains {pair.n_expected:.0f}: both count as one voice"
         )
     if pairs is None:
         yield (

@@ -409,7 +409,7 @@ def _parse_trace_answer(
             _reject(QuarantineReason.MALFORMED, detail)
         words = answers["box"].get("labels", [])
         if not isinstance(words, list) or len(words) > len(known):
-            _reject(QuarantineReason.MALFORMED, "a box's labels are no list of words")
+            _reject(QuarantineReason.MALFORMED, "labels of a box must be a list of words")
         for word in words:
             if not isinstance(word, str) or word not in known:
                 _reject(QuarantineReason.UNKNOWN_WORD, f"a box is called {_shorten(word)}")

@@ -105,7 +105,7 @@ def _parse_database_url(address: str) -> URL:
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
-        raise InvalidSettingError(_OPTION, "this is no address of a database", _EXAMPLES) from None
+        raise InvalidSettingError(_OPTION, "must be the address of a database", _EXAMPLES) from None
     if url.drivername in {"postgresql", "postgres"}:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite":

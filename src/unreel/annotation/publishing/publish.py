@@ -325,8 +325,8 @@ def _find_task_of_entry(
     try:
         current = compute_clip_id(Path(benchmark.find(entry)))
     except (OSError, MediaError):
-        return Rejected(entry.name, "its file cannot be read. Put it back")
+        return Rejected(entry.name, "the file cannot be read. Put it back")
     for task in tasks:
         if any(copy.clip == current for copy in task.copies):
             return task
-    return Rejected(entry.name, "its file is not the one that people judged. Put that one back")
+    return Rejected(entry.name, "the file is not the one that people judged. Put that one back")

@@ -117,7 +117,9 @@ def load_studio_secrets(folder: Path) -> LabelStudioSecrets:
     try:
         return LabelStudioSecrets(str(stored["password"]), str(stored["token"]))
     except KeyError as error:
-        raise UnreadableSourceError(str(folder / _SECRETS), f"it has no {error}", _UP) from None
+        raise UnreadableSourceError(
+            str(folder / _SECRETS), f"the file has no {error}", _UP
+        ) from None
 
 
 def read_copy_name_key(folder: Path) -> bytes:
@@ -218,7 +220,7 @@ def _read_json_object(folder: Path, name: str) -> dict[str, object] | None:
     if not isinstance(document, dict):
         raise UnreadableSourceError(
             str(folder / name),
-            "it is no JSON object",
+            "the file must contain a JSON object",
             "Take it away and start Label Studio again with `unreel annotate up`",
         )
     return document
@@ -507,7 +509,7 @@ def find_label_studio_program(named: Path | None) -> Path:
     if program is None:
         raise InvalidSettingError(
             "--program",
-            f"{named} is no program" if named else "there is no `label-studio` on the path",
+            f"{named} is not a program" if named else "there is no `label-studio` on the path",
             _INSTALL,
         )
     return Path(program).absolute()

@@ -1,4 +1,4 @@
-"""Project of one annotator and batch in Label Studio: its settings, its URL, and detection and repair of changes.
+"""Project of one annotator and batch in Label Studio: settings, URL, and detection and repair of changes.
 
 Label Studio has no roles, so any account can change a project or a task. All data read from a
 project are first compared with the pushed state.
@@ -256,9 +256,9 @@ class PushedProjectState:
         if not isinstance(task.get("data"), dict) or not is_same_task_data(
             self.tasks[id_], task["data"]
         ):
-            return "its data was changed"
+            return "the data was changed"
         is_same = self.marks.get(id_, "") == hash_predictions(task.get("predictions", ()))
-        return "" if is_same else "its marks were changed"
+        return "" if is_same else "the marks were changed"
 
 
 def build_pushed_project_state(

@@ -331,7 +331,7 @@ def _format_stale_reason(
     for key in ("", str(number)):
         restored_us = _parse_timestamp_us(state.restored.get(key, ""))
         if restored_us and begun_us <= restored_us < saved_us + _MEANWHILE_US:
-            return f"it was begun before {state.restored[key]}, when a change was undone"
+            return f"the answer was begun before {state.restored[key]}, when a change was undone"
     return ""
 
 

@@ -19,7 +19,7 @@ from unreel.stats.paired_differences import (
 )
 from unreel.stats.row_sample import Array, BoolArray, IntArray
 
-_NO_CREATOR = Unmeasured("a control is no creator")
+_NO_CREATOR = Unmeasured("a control has no accuracy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ REAL_CLIPS = "real clips"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderboardMetric:
-    """One metric of a leaderboard: its name, title, description and direction."""
+    """One metric of a leaderboard: name, title, description and direction."""
 
     name: str
     title: str

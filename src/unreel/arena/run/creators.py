@@ -97,7 +97,7 @@ class SeasonCreatorContext:
         except MediaError as error:
             return error.failure
         except ValueError:
-            return Failure(FailureReason.NOT_A_FILE, "its target is outside the workplace")
+            return Failure(FailureReason.NOT_A_FILE, "the target is outside the workplace")
         return None
 
     def _noted(self) -> dict[str, str]:

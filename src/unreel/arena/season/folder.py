@@ -221,7 +221,7 @@ class SeasonRecipe(RecipeSection):
         if not self.reviewer and not self.floors:
             raise InvalidSettingError(
                 "reviewer",
-                "there is no reviewer and no baseline",
+                "needs a reviewer or the baselines",
                 "Add a [[reviewer]], or leave floors on",
             )
         return self
@@ -445,7 +445,7 @@ def disambiguate_entrant_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, s
 
 @dataclass(frozen=True, slots=True)
 class SeasonFolder:
-    """The working folder of a season: its tables, files and entrants."""
+    """The working folder of a season: tables, files and entrants."""
 
     place: StorageLocation
 
@@ -538,7 +538,7 @@ def _open_local_season_folder(folder: str) -> SeasonFolder:
 
 
 def format_reviewer_folder_name(title: str, identity: str) -> str:
-    """Return the folder name of a reviewer's answers: its title and a digest of its settings."""
+    """Return the folder name of a reviewer's answers: title and digest of the settings."""
     return f"{make_safe_file_name(title)}-{digest('reviewer of a season', identity)[:_DIGITS]}"
 
 
@@ -558,5 +558,7 @@ def read_stored_season_recipe(folder: SeasonFolder) -> SeasonRecipe:
         return validate_season_recipe(tomllib.loads(data.decode()))
     except (FileNotFoundError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UnreadableSourceError(
-            str(folder.path / RECIPE), "no recipe of a season", "Run it again: it is rewritten"
+            str(folder.path / RECIPE),
+            "no recipe of a season",
+            "Run the season again, which rewrites the file",
         ) from error

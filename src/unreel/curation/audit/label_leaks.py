@@ -291,7 +291,7 @@ class LabelLeakFinding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyLeak:
-    """Clip property that predicts the label: its AUC alone, and its typical values for both labels."""
+    """Clip property that predicts the label: AUC alone, and typical values for both labels."""
 
     feature: str
     auc: Measured
@@ -390,7 +390,14 @@ def audit_label_leaks(clips_data: Iterable[ClipAuditData], *, seed: int) -> Labe
         wins = count_cross_fit_wins(scaled, deciding, table.rows)
         fits.append(_FeatureSetFit(table, own_rows, deciding, scaled, wins))
     nulls = [compute_permuted_aucs(own.scaled, deciding, own.sight.rows, labels) for own in fits]
-    chances = _compute_joint_p_values(fits, nulls)
+    # Each p-value is corrected for the number of feature sets: the fraction of all labellings, including
+    # the true one, in which the largest standardised AUC of any feature set reaches this one. Mean and
+    # standard deviation include the true labels, so p-values are uniform if the labels are random.
+    aucs = np.array([[own.judged.value, *null] for own, null in zip(fits, nulls, strict=True)])
+    spread = aucs.std(axis=1, keepdims=True)
+    surprise = (aucs - aucs.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    largest = surprise.max(axis=0)
+    chances = [float((largest >= own[0] - ROUNDING).mean()) for own in surprise]
     judged = tuple(
         replace(_audit_feature_set(own, null, chance), transfer=own.transfer(folding))
         for own, null, chance in zip(fits, nulls, chances, strict=True)
@@ -476,20 +483,6 @@ class _FeatureSetFit:
         pushed = weights[self.folding.parts[own]] if made else -weights.mean(axis=0)
         towards: Array = pushed * self.scaled[row]
         return towards
-
-
-def _compute_joint_p_values(fits: Sequence[_FeatureSetFit], nulls: Sequence[Array]) -> list[float]:
-    """Return the p-value of each feature set's AUC, corrected for the number of feature sets.
-
-    It is the fraction of all labellings, including the true one, in which the largest standardised
-    AUC of any feature set reaches this one. Mean and standard deviation include the true labels, so
-    the p-values are uniform if the true labels are random.
-    """
-    told = np.array([[own.judged.value, *null] for own, null in zip(fits, nulls, strict=True)])
-    spread = told.std(axis=1, keepdims=True)
-    surprise = (told - told.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
-    most = surprise.max(axis=0)
-    return [float((most >= own[0] - ROUNDING).mean()) for own in surprise]
 
 
 def _audit_feature_set(fit: _FeatureSetFit, null: Array, p_value: float) -> FeatureSetAudit:

@@ -197,9 +197,13 @@ def inject_trace_into_frames(
             f"{len(instants_us)} instants for {len(frames)} frames. Give one for each"
         )
     if len(frames) < SHORTEST + 2:
-        return UnsuitableClip(category, f"it has {len(frames)} frames, fewer than {SHORTEST + 2}")
+        return UnsuitableClip(
+            category, f"the clip has {len(frames)} frames, fewer than {SHORTEST + 2}"
+        )
     if min(frames[0].shape[:2]) < SMALLEST_SIDE:
-        return UnsuitableClip(category, f"it is less than {SMALLEST_SIDE} pixels wide or high")
+        return UnsuitableClip(
+            category, f"the clip is less than {SMALLEST_SIDE} pixels wide or high"
+        )
     rng = np.random.default_rng([seed, int(digest(category.value)[:8], 16)])
     for longest_s in _LONGEST_S:
         # A random span; one frame or more stays unchanged on both sides.
@@ -409,7 +413,7 @@ def write_clean_twin(path: Path, *, reader: MediaReader, into: Path) -> Failure 
 def load_clip_frames(
     path: Path, *, reader: MediaReader, longest_side: int = LONGEST_SIDE
 ) -> LoadedClip | Failure:
-    """Load the clip at `path` into memory: its frames, scaled down to `longest_side`, and its sound."""
+    """Load the clip at `path` into memory: frames, scaled down to `longest_side`, and sound."""
     facts = reader.probe(path)
     if isinstance(facts, Failure):
         return facts

@@ -293,9 +293,12 @@ def find_watermarks(
     still = detect_static_frame_parts(frames)
     lines = read_text(still.picture) if read_text else ()
     left = _list_edge_rectangles(still)
+    height, width = still.edges.shape
     candidates: list[tuple[_PixelRectangle, str | None]] = []
     for line in lines:
-        rect = _convert_box_to_pixels(line.box, still.edges.shape)
+        x0, y0 = int(line.box.x0 * width), int(line.box.y0 * height)
+        x1, y1 = int(np.ceil(line.box.x1 * width)), int(np.ceil(line.box.y1 * height))
+        rect = _PixelRectangle(x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
         overlapping = [edge for edge in left if edge.meets(rect)]
         left = [edge for edge in left if edge not in overlapping]
         if overlapping:
@@ -307,7 +310,6 @@ def find_watermarks(
     candidates += [(rect, None) for rect in left]
 
     found, suspected = [], []
-    height, width = still.edges.shape
     for rect, text in candidates:
         inside = (slice(rect.y0, rect.y1), slice(rect.x0, rect.x1))
         edges = still.edges[inside]
@@ -379,13 +381,6 @@ def _has_motion_around(moves: NDArray[np.bool_], rect: _PixelRectangle) -> bool:
     sides = [moves[above, columns], moves[below, columns], moves[rows, left], moves[rows, right]]
     present = [bool(side.mean() >= _SIDE_MOVES_FROM) for side in sides if side.size]
     return sum(present) >= max(2, len(present) - 1)
-
-
-def _convert_box_to_pixels(box: Box, shape: tuple[int, ...]) -> _PixelRectangle:
-    height, width = shape[:2]
-    x0, y0 = int(box.x0 * width), int(box.y0 * height)
-    x1, y1 = int(np.ceil(box.x1 * width)), int(np.ceil(box.y1 * height))
-    return _PixelRectangle(x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
 
 
 def _is_near_border(rect: _PixelRectangle, shape: tuple[int, ...]) -> bool:
