@@ -81,14 +81,8 @@ def make_browser_copies(
     """Make the browser copies that are missing in `location`; yield the result of each clip in order.
 
     Clips are copied concurrently. A clip that cannot be read gives a failure; the others continue.
-
-    Args:
-        requests: Clips to copy.
-        location: Location of the copies.
-        access: Access to the files of the clips.
-        key: Secret from which the names of copies are derived.
-        on_copy: Callback for each result.
-        workers: Number of threads; at most 8 by default.
+    `key` is the secret from which the names of copies are derived. There are at most 8 `workers` by
+    default.
     """
     n_workers = workers or min(8, os.cpu_count() or 1)
     with ExitStack() as stack:

@@ -330,12 +330,7 @@ def _compute_task_id(names: tuple[str, ...], clips: tuple[ClipId, ...]) -> str:
 
 
 def require_safe_name(what: str, name: str) -> None:
-    """Check that `name` is safe in URLs, file names and tables.
-
-    Args:
-        what: Setting that the error message names.
-        name: Name to check.
-    """
+    """Check that `name` is safe in URLs, file names and tables."""
     if not _WORD.fullmatch(name):
         raise InvalidSettingError(
             what,

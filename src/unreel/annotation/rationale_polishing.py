@@ -166,10 +166,7 @@ def check_polished_text(
 ) -> PolishedTextCheck:
     """Compare a polished text with the original rationales; return flags and similarity.
 
-    Args:
-        original: Rationales of the annotators.
-        polished: Text by the language model.
-        encoder: Sentence encoder for the similarity; None compares word stems.
+    Without an `encoder`, word stems are compared.
     """
     similarities = []
     for part in ("\n".join(texts) for texts in (original.problems, original.adherences) if texts):
@@ -238,13 +235,8 @@ def polish_all_rationales(
 ) -> list[RationalePolishResult | RationalePolishFailure]:
     """Polish the rationales of each clip with a language model; return results in the same order.
 
-    A clip without a polished text gives a `RationalePolishFailure`.
-
-    Args:
-        originals: Rationales of each clip.
-        factory: Factory of the language model.
-        in_flight: Maximum number of concurrent requests.
-        encoder: Sentence encoder for the check of the texts; None compares word stems.
+    A clip without a polished text gives a `RationalePolishFailure`. Without an `encoder`, the check
+    compares word stems.
     """
 
     async def polish_all() -> list[str | Failure]:

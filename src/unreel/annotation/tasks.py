@@ -226,10 +226,6 @@ def shuffle_tasks_apart_by_scene(scenes: Mapping[str, frozenset[str]], chance: R
 
     If each task has at most one scene in common with other tasks, the number of adjacent tasks with
     the same scene is minimal. Otherwise several random orders are tried, and the best one is used.
-
-    Args:
-        scenes: Scenes and clips of each task, by task id.
-        chance: Random generator.
     """
     n_of = Counter(itertools.chain.from_iterable(scenes.values()))
     alone = {scene for scene, n in n_of.items() if n == 1}
@@ -358,16 +354,8 @@ def assign_tasks_to_annotators(
 
     The numbers of tasks of two annotators differ by at most one. The annotators of a task vary, so
     that all annotators can be compared with each other. Both orders of a pair occur equally often.
-
-    Args:
-        tasks: Tasks of this batch, in any order.
-        annotators: Names of the annotators.
-        overlap: Number of annotators per task.
-        seed: Seed of the campaign.
-        batch: Number of the batch, from 1.
-        prefilled_share: Fraction of the tasks with earlier annotations that show them; None shows
-            none. The rest is the blind arm.
-        gold: Ids of tasks that all annotators judge.
+    `prefilled_share` of the tasks with earlier annotations show them, the rest is the blind arm;
+    with `None`, none does. All annotators judge the tasks in `gold`.
     """
     by_id = {task.id: task for task in tasks}
     share = _validate_assignment_settings(by_id, annotators, overlap, prefilled_share, gold)

@@ -138,9 +138,7 @@ class CreatorRecipeSection(RecipeSection):
     def opener(self, *, settings: EnvironmentSettings, trusted: bool = False) -> CreatorFactory:
         """Return the factory of the creator.
 
-        Args:
-            settings: Settings from the environment.
-            trusted: Whether the benchmark's clips are opened without a sandbox.
+        With `trusted`, the benchmark's clips are opened without a sandbox.
         """
         keys, name = self.keys, self.stable_name
         chosen = self.settings or keys.usual

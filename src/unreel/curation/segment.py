@@ -428,9 +428,7 @@ class SegmentTable:
     ) -> "ReiterableStream[CurationStepRequest]":
         """Return the requests of a step, one for each segment's file.
 
-        Args:
-            build_inputs: Function from a row to the additional inputs of its request.
-            columns: Columns of the row that `build_inputs` reads.
+        `build_inputs` maps a row with `columns` to the additional inputs of its request.
         """
 
         def iter_requests() -> Iterator[CurationStepRequest]:

@@ -503,12 +503,6 @@ def compute_consensus(
     """Compute the consensus of each judged task of one campaign.
 
     The order of the judgements has no effect.
-
-    Args:
-        judgements: Judgements of all annotators.
-        rule: Conditions of a consensus.
-        interface: Question of the campaign.
-        reviews: Reviews of the consensus, oldest first.
     """
     for opinion in judgements:
         if not isinstance(opinion.value, _KINDS[interface]):

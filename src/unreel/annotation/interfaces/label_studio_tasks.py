@@ -330,11 +330,7 @@ def parse_judgement(
 ) -> Value | SubmissionQuarantine:
     """Parse a judgement from the results of a Label Studio annotation; quarantine invalid results.
 
-    Args:
-        interface: Question that the annotator answered.
-        results: The field `result` of the annotation, as sent by the server.
-        task: Judged clip or pair.
-        swapped: Whether a pair's second clip was on the left.
+    `swapped` means that a pair's second clip was on the left.
     """
     controls = get_screen_controls(interface)
     try:
@@ -609,14 +605,7 @@ _PLACES: Mapping[int, tuple[tuple[str, str], ...]] = {
 def build_label_studio_task_data(
     screen: AnnotationScreen, task: AnnotationTask, assignment: TaskAssignment, urls: Sequence[str]
 ) -> dict[str, str | int]:
-    """Return the field `data` of a Label Studio task: clip URLs, frame rates, task id and position.
-
-    Args:
-        screen: Screen of the task.
-        task: Clip or pair to judge.
-        assignment: Annotator, and the order of the clips of a pair.
-        urls: URLs of the task's copies for the browser, in the order of the task.
-    """
+    """Return the field `data` of a Label Studio task: clip URLs, frame rates, task id and position."""
     if not screen.interface.n_clips == len(task.copies) == len(urls):
         raise InvalidValueError(
             f"the screen {screen.interface.value} shows {screen.interface.n_clips} clip(s), "

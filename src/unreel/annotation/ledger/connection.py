@@ -27,12 +27,7 @@ _one_thread = threading.Lock()
 
 
 def migrate_ledger(engine: Engine, name: str) -> None:
-    """Migrate the ledger's tables to the schema of this release.
-
-    Args:
-        engine: Database of the ledger.
-        name: Name of the database for messages, without its password.
-    """
+    """Migrate the ledger's tables to the schema of this release."""
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     scripts = ScriptDirectory.from_config(config)

@@ -209,12 +209,9 @@ def publish_campaign_as_benchmark(
 ) -> PublicationResult:
     """Write a campaign as a benchmark to the new folder `out`, atomically.
 
-    Args:
-        campaign: Content to publish.
-        out: A missing or empty folder.
-        media: `copy`, or `link` for hard links if the file system supports them.
-        named: Whether to publish the annotators' own names instead of random numbers.
-        seed: Seed of the random numbers, and of every interval.
+    `out` is a missing or empty folder. `media` is `copy`, or `link` for hard links if the file
+    system supports them. With `named`, annotators' own names are published instead of random
+    numbers.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")

@@ -449,13 +449,7 @@ def iter_studio_project_tasks(
 
     A page begins after the last number of the previous one, so concurrent changes do not shift
     pages. A page above the size limit is requested in smaller parts; a single task above it has
-    only its `id`.
-
-    Args:
-        client: Label Studio.
-        project: Number of the project.
-        fields: Task fields to return in addition to `id`.
-        numbers: Numbers of the tasks to return; None for all.
+    only its `id`. `numbers` are those of the tasks to return; `None` means all.
     """
 
     def request_page(fields: Sequence[str], size: int) -> LabelStudioReply:
@@ -619,10 +613,7 @@ def create_annotator_accounts(
 ) -> dict[str, int]:
     """Create the missing Label Studio accounts; return the account ids by the annotators' names.
 
-    Args:
-        client: Label Studio.
-        annotators: Annotators who need an account.
-        folder: State folder in which generated passwords are stored.
+    Generated passwords are stored in the state `folder`.
     """
     ids, numbers = _read_account_ids(client), {}
     for annotator in annotators:

@@ -115,14 +115,7 @@ _SUFFIX = ".mp4"
 
 
 class ClipGenerationStage(MediaStage):
-    """Stage that sends a row's brief to the creator and stores the clip in the season's directory.
-
-    Args:
-        opener: factory of the creator, called once in each worker.
-        access: storage access for opening clips.
-        folder: directory of the season.
-        left_usd: remaining budget.
-    """
+    """Stage that sends a row's brief to the creator and stores the clip in the season's directory."""
 
     opened = MediaStage.opened | {"_creator"}
 

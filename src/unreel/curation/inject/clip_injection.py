@@ -175,14 +175,8 @@ def inject_trace_into_frames(
     """Inject a trace of `category` into `frames`; the result is deterministic for the same `seed`.
 
     The box of each frame touches its outermost changed pixels; no pixel differs before and after
-    the span.
-
-    Args:
-        frames: Frames of a clip; they may decode on demand, because a few are read at a time.
-        instants_us: Timestamps of the frames.
-        category: Category of the trace.
-        seed: Seed of the random choices.
-        strength: Visibility of the trace, above 0 and at most 1.
+    the span. `frames` may decode on demand, because a few are read at a time. `strength` is above 0
+    and at most 1.
     """
     if category not in EFFECTS:
         raise InvalidValueError(

@@ -137,9 +137,8 @@ class TraceEffectContext:
     def places(self, *, fraction: float, apart: bool = False) -> Iterator[TrackedRegion]:
         """Yield regions of the shot that are rich in detail, in an order that depends on the seed.
 
-        Args:
-            fraction: Width of a region as a fraction of the shorter side of the frame.
-            apart: Whether the regions must be away from everything that moves.
+        `fraction` is the width of a region relative to the shorter side of the frame. With `apart`,
+        regions are away from everything that moves.
         """
         return iter_textured_regions(self.shot, self.rng, fraction=fraction, apart=apart)
 
