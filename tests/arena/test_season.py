@@ -376,7 +376,7 @@ def test_a_damaged_season_says_what_to_do(stadium: Stadium) -> None:
     stadium.play()
     controls = stadium.folder.set / "controls.json"
     controls.write_text("[", encoding="utf-8")
-    with pytest.raises(UnreelError, match="rewritten"):
+    with pytest.raises(UnreelError, match="rewrites the file"):
         read_season_answers(stadium.folder)
     stadium.play()
     assert read_season_answers(stadium.folder).clips.controls == ()
