@@ -62,7 +62,7 @@ def build_detection_heat_map(board: SeasonConditionBoard) -> DetectionRateChart 
             _build_heat_map_cell(board, reviewer, c, by_pair.get((reviewer.name, c.name)))
             for c in columns
         ]
-        head = replace(build_season_entrant_cell(reviewer, "reviewer"), doubt="")
+        head = replace(build_season_entrant_cell(reviewer, "reviewer"), detail="")
         rows.append((head, tuple(squares)))
     notes = TableFootnotes()
     lines = []
@@ -81,7 +81,7 @@ def build_detection_heat_map(board: SeasonConditionBoard) -> DetectionRateChart 
     )
     return DetectionRateChart(
         id=f"{board.id}-matrix",
-        heads=tuple(replace(build_season_entrant_cell(c, "creator"), doubt="") for c in columns),
+        heads=tuple(replace(build_season_entrant_cell(c, "creator"), detail="") for c in columns),
         rows=tuple(rows),
         table=table,
         is_roomy=len(columns) <= _ROOMY,

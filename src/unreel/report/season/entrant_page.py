@@ -70,7 +70,7 @@ class EntrantPage:
     side: Side
     name: str
     badge: str
-    told: str
+    summary: str
     tiles: tuple[tuple[str, str], ...]
     parts: tuple[EntrantPageSection, ...]
     sections: tuple[ReviewerAnswerSection, ...] = ()
@@ -212,7 +212,7 @@ def build_creator_page(
         badge="control"
         if any(row is not None and row.kind == "control" for row in leaderboards)
         else "",
-        told=format_entrant_ranks(season, leaderboards) if any(leaderboards) else _NOBODYS,
+        summary=format_entrant_ranks(season, leaderboards) if any(leaderboards) else _NOBODYS,
         tiles=tuple(_iter_summary_tiles(season, known, name)),
         parts=tuple(parts),
         sections=tuple(iter_reviewer_answer_sections(season, answers, name))
@@ -333,7 +333,7 @@ def build_reviewer_page(
         side="reviewer",
         name=name,
         badge="baseline" if present[0].kind == "floor" else "",
-        told=format_entrant_ranks(season, leaderboards),
+        summary=format_entrant_ranks(season, leaderboards),
         tiles=tuple(_iter_reviewer_tiles(answers, name)),
         parts=tuple(parts),
     )

@@ -233,9 +233,9 @@ def build_season_entrant_cell(
     badge = badge or {"floor": "baseline", "control": "control"}.get(row.kind, "")
     if not badge and row.first_class and row.rank is not None:
         badge = "leading"
-    doubt = f"not ranked: missing {shorten_name_list(row.lacks)}" if row.lacks else ""
+    detail = f"not ranked: missing {shorten_name_list(row.lacks)}" if row.lacks else ""
     link = f"{PAGES}/{get_entrant_page_name(side, row.name)}.html"
-    return BoardTableCell(text=row.name, badge=badge, link=link, doubt=doubt)
+    return BoardTableCell(text=row.name, badge=badge, link=link, detail=detail)
 
 
 def _build_ranking_table(
@@ -333,7 +333,7 @@ def _format_leader_summary(rows: Sequence[LeaderboardRow], metric: MetricDefinit
     first, *rest = ranked
     measured = first.figures.get(metric.metric)
     cell = build_estimate_cell(measured, TableFootnotes(), places=metric.places)
-    value = f"{cell.text} ({cell.doubt})" if cell.text else "no value"
+    value = f"{cell.text} ({cell.detail})" if cell.text else "no value"
     sentences = [f"First: {first.name} with {value}."]
     if rest and rest[0].name in first.above:
         percent = 100 * first.above[rest[0].name]
