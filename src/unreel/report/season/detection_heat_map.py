@@ -88,9 +88,9 @@ def build_detection_heat_map(board: SeasonConditionBoard) -> DetectionRateChart 
     )
 
 
-def build_heat_map_cell_anchor(sheet: str, reviewer: str) -> str:
+def build_heat_map_cell_anchor(condition_id: str, reviewer: str) -> str:
     """Return the anchor on a creator's page of the answers of one reviewer under one condition."""
-    return f"{sheet}-{get_entrant_page_name('reviewer', reviewer)}"
+    return f"{condition_id}-{get_entrant_page_name('reviewer', reviewer)}"
 
 
 def _build_heat_map_cell(
