@@ -343,6 +343,8 @@ def evaluate(
         before = require_resumable(run, benchmark, stats, reviewer=name, on_note=callbacks.on_note)
         if before is None:  # `--out RUN` alone continues also if the reading of clips is stopped
             write_run_recipe(run, name or recipe.reviewer.model, None)
+
+        # The properties of the clips, and a baseline that learns from them.
         files = iter_clip_file_rows(benchmark, entries, run.access, cleaned=scope.shows_cleaned)
         if facts_table is not None:
             files = reuse_stored_clip_facts(files, facts_table)
