@@ -13,7 +13,7 @@ from chat import Reply, says, serve_chat
 from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
 from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
 from unreel.arena.run.job import forecast_season
-from unreel.arena.season.recipe import read_season
+from unreel.arena.season.folder import read_season
 from unreel.arena.season.scenes import assign_scene_file_names
 from unreel.core.errors import InvalidSettingError, UnreelError
 

@@ -10,13 +10,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy, PrefillStudyArm
-from unreel.annotation.campaign_state import (
+from unreel.annotation.campaign import (
+    AnnotationTask,
+    AnnotatorClipCopy,
     AnnotatorJudgement,
-    By,
-    CampaignRecords,
-    count_annotator_tasks,
+    AnyValue,
+    PrefillStudyArm,
+    RatingAnswer,
+    TraceAnswer,
 )
+from unreel.annotation.campaign_state import By, CampaignRecords, count_annotator_tasks
+from unreel.annotation.consensus.consensus import measure_trace_similarity
 from unreel.annotation.consensus.outcome import (
     AnnotatorOpinion,
     Outcome,
@@ -24,8 +28,6 @@ from unreel.annotation.consensus.outcome import (
     get_categorical_answer,
     group_opinions_by_task,
 )
-from unreel.annotation.consensus.trace_consensus import measure_trace_similarity
-from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.annotation.studio.projects import build_studio_task_url, read_stored_projects

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unreel.annotation.campaign_state import AnnotatorJudgement
-from unreel.annotation.judgements import PassFailAnswer, PreferenceAnswer
+from unreel.annotation.campaign import AnnotatorJudgement, PassFailAnswer, PreferenceAnswer
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.input_files import read_limited_bytes

@@ -12,14 +12,13 @@ from enum import StrEnum
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.campaign import AnnotationInterface, AnyValue, LedgerNotice, RatingAnswer
 from unreel.annotation.campaign_state import (
     CampaignRecords,
     compute_campaign_consensus,
     iter_valid_judgements,
 )
 from unreel.annotation.consensus.outcome import ConsensusRule, SettledTask
-from unreel.annotation.judgements import AnyValue, LedgerNotice, RatingAnswer
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, MissingExtraError
 from unreel.core.failure import Failure, FailureReason

@@ -12,16 +12,14 @@ from random import Random
 
 from unreel.annotation.browser_copies import ClipCopyRequest
 from unreel.annotation.campaign import (
+    VALUES,
     AnnotationInterface,
     AnnotationTask,
     AnnotatorClipCopy,
-    PrefillStudyArm,
-    TaskAssignment,
-)
-from unreel.annotation.judgements import (
-    VALUES,
     PreferenceAnswer,
+    PrefillStudyArm,
     RatingAnswer,
+    TaskAssignment,
     TraceAnswer,
     Value,
     VoteAnswer,
@@ -171,7 +169,7 @@ def _find_known_answer(interface: AnnotationInterface, entries: list[Entry]) -> 
         return None
     entry = entries[0]
     match interface:
-        case AnnotationInterface.TRACE:
+        case AnnotationInterface.TRACE | AnnotationInterface.LOCATE:
             return TraceAnswer(traces=entry.traces, label=entry.label)
         case AnnotationInterface.REALITY:
             return VoteAnswer(label=entry.label)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from unreel.api.keyword_types import (
     Model,
@@ -13,21 +13,71 @@ from unreel.api.keyword_types import (
     require_parser_name,
     require_reviewer_object,
 )
+from unreel.api.shared_settings import TableSettings
+from unreel.core.command_options import FOLDER, Option
 from unreel.core.comparison import Comparisons
-from unreel.core.errors import InvalidSettingError
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
 from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
-from unreel.core.registry import LazyImport
+from unreel.core.registry import LazyImport, needs_extra
 from unreel.core.safe_text import sanitise_line
+from unreel.core.settings import read_environment_settings, read_storage_options
 from unreel.core.table_formats import build_html_table
 from unreel.engine.progress import Progress
-from unreel.protocols.protocol import Mode
+from unreel.protocols.protocol import Mode, get_protocol
 from unreel.recipes.validation import drop_unset_keys
 
 if TYPE_CHECKING:  # table libraries are an extra
     import pandas as pd
 
     from unreel.evaluation import run_job
+    from unreel.evaluation.run_check import RunPartCheck
+    from unreel.report.site import WrittenReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredRunSettings(TableSettings):
+    """Settings of a command that reads stored runs."""
+
+    moved_to: Annotated[
+        Path | None, Option(name="--benchmark", kind="existing", metavar="PATH")
+    ] = None
+    """New path of the benchmark of the runs, if it has been moved."""
+    accept_changed: bool = False
+    """Continue even if the benchmark or the recipe has changed since the run began."""
+
+
+def open_noted_run(
+    name: str, settings: StoredRunSettings, on_note: Callable[[str], None]
+) -> "run_job.EvalRun":
+    """Open the run at `name`; `on_note` receives a warning if it does not store which benchmark it used."""
+    with needs_extra("eval"):
+        from unreel.evaluation.run_lookup import open_named_run
+
+    run = open_named_run(
+        name,
+        read_environment_settings(),
+        moved_to=settings.moved_to,
+        outside=settings.allow_outside,
+        accept_changed=settings.accept_changed,
+    )
+    if run.stored_benchmark is None or run.stored_benchmark.identity is None:
+        on_note(
+            f"{name}: the recipe does not identify the benchmark; it is assumed to be "
+            f"{run.benchmark_path}. The next `unreel eval` of the run stores its fingerprint"
+        )
+    return run
+
+
+def open_noted_runs(
+    names: Sequence[str], settings: StoredRunSettings, on_note: Callable[[str], None]
+) -> "list[run_job.EvalRun]":
+    """Open runs, or all runs in folders."""
+    with needs_extra("eval"):
+        from unreel.evaluation.run_lookup import resolve_run_names
+
+    names = resolve_run_names(names, read_environment_settings())
+    return [open_noted_run(name, settings, on_note) for name in names]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -253,3 +303,113 @@ def compare(
     mode = None if parser is None else require_parser_name(parser)
     comparisons: Comparisons = compare_runs(stored, metrics=metrics, parser=mode, judge=judge)
     return comparisons
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareSettings(StoredRunSettings):
+    """Settings of `compare_runs`."""
+
+    runs: Annotated[tuple[str, ...], Option(is_argument=True, is_required=True, kind="run")]
+    metrics: Annotated[tuple[str, ...], Option(name="--metric", metavar="NAME")] = ()
+    """Name of a metric in the scorecard, for example `balanced`. Repeatable.  [default: all metrics]"""
+    parser: Mode | None = None
+    """Parser of the answers. strict: accepts only the requested format; lenient: also accepts common variations.  [default: that of each run's recipe]"""
+    judge: Annotated[str | None, Option(metavar="MODEL")] = None
+    """Model whose stored scores of the explanations are used. `unreel score --judge MODEL` computes and stores them."""
+
+
+def compare_runs(settings: CompareSettings, on_note: Callable[[str], None]) -> Comparisons:
+    """Return the differences between each two runs on the clips that both judged."""
+    with needs_extra("eval"):
+        from unreel.evaluation.comparison import compare_runs
+
+    runs = open_noted_runs(settings.runs, settings, on_note)
+    return compare_runs(
+        runs, metrics=settings.metrics, parser=settings.parser, judge=settings.judge
+    )
+
+
+def find_counting_metrics(comparisons: Comparisons, names: Sequence[str]) -> list[str]:
+    """Return those of the metrics `names` in which unreadable answers count as wrong."""
+    metrics = get_protocol(comparisons.instrument.protocol).figures
+    return [name for name in names if metrics.counts(name) != "readable"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings(StoredRunSettings):
+    """Settings of `write_report`."""
+
+    runs: Annotated[tuple[str, ...], Option(is_argument=True, is_required=True, kind="run")]
+    out: Annotated[Path, FOLDER] = Path("report")
+    """Output folder for the report."""
+    media: Literal["link", "copy", "none"] = "link"
+    """How clips get into the output folder; they are never re-encoded. link: links to the files; copy: copies; none: no clips."""
+    judge: Annotated[str | None, Option(metavar="MODEL")] = None
+    """Model whose stored scores of the explanations are used. `unreel score --judge MODEL` computes and stores them."""
+
+
+def write_report(settings: ReportSettings, on_note: Callable[[str], None]) -> "WrittenReport":
+    """Write an HTML report about runs."""
+    with needs_extra("eval"):
+        from unreel.report.site import write_report
+
+    runs = open_noted_runs(settings.runs, settings, on_note)
+    return write_report(runs, settings.out, media=settings.media, judge=settings.judge)
+
+
+def list_runs(folder: str) -> list[dict[str, object]]:
+    """Return a row for each run in a folder: model, protocol, benchmark, and numbers of answers.
+
+    Raises:
+        UnreadableSourceError: There is no such folder.
+    """
+    if "://" not in folder and not Path(folder).is_dir():
+        raise UnreadableSourceError(
+            folder,
+            "no such folder",
+            "Name the folder that contains your runs, or start one with `unreel eval`",
+        )
+    with needs_extra("eval"):
+        from unreel.evaluation.run_lookup import find_runs, open_named_run
+
+    environment = read_environment_settings()
+    rows = []
+    for name in find_runs(folder, environment):
+        row: dict[str, object] = {"run": name, "reviewer": "?", "instrument": "?", "benchmark": "?"}
+        row |= {"answered": "?", "failed": "?", "problem": ""}
+        try:
+            run = open_named_run(name, environment)
+            row |= {
+                "reviewer": run.reviewer_name(),
+                "instrument": str(run.scope.instrument),
+                "benchmark": run.recipe.benchmark,
+            }
+            failures = run.answers.failures()
+            answered = run.answers.count("failure_reason IS NULL")
+            row |= {"answered": answered, "failed": sum(failures.values())}
+        except UnreelError as error:
+            row["problem"] = str(error)
+        rows.append(row)
+    return rows
+
+
+def check_run(run: str) -> "tuple[str, Sequence[RunPartCheck]]":
+    """Read the recipe and all rows of a run; return its location and its parts with their problems."""
+    with needs_extra("eval"):
+        from unreel.curation.step_execution import FINDINGS
+        from unreel.engine.location import resolve_location
+        from unreel.evaluation.run_check import check_run
+
+    location = resolve_location(run, read_storage_options(read_environment_settings()))
+    return location.uri, check_run(location, FINDINGS)
+
+
+def restore_run(run: str) -> tuple[str, Mapping[str, int]]:
+    """Restore each damaged table of a run to its latest intact version; return location and versions."""
+    with needs_extra("eval"):
+        from unreel.curation.step_execution import FINDINGS
+        from unreel.engine.location import resolve_location
+        from unreel.evaluation.run_check import restore_run
+
+    location = resolve_location(run, read_storage_options(read_environment_settings()))
+    return location.uri, restore_run(location, FINDINGS)

@@ -1,5 +1,6 @@
 """Settings that several commands share."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -60,3 +61,14 @@ def parse_condition(text: str | None) -> dict[str, str]:
             "Write NAME=VALUE,NAME=VALUE, for example sampling=paper-8",
         )
     return {name: value for name, _, value in parts}
+
+
+def parse_column_mapping(pairs: Sequence[str]) -> dict[str, str]:
+    """Parse FIELD=COLUMN pairs into a mapping from field to column."""
+    parts = {pair: pair.partition("=") for pair in pairs}
+    for pair, (field, _, column) in parts.items():
+        if not (field and column):
+            raise InvalidSettingError(
+                "--map", f"cannot use {pair!r}", "Write FIELD=COLUMN, for example label=kind"
+            )
+    return {field: column for field, _, column in parts.values()}

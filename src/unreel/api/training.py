@@ -357,3 +357,56 @@ def build_callbacks(**callbacks: Callable[..., Any]) -> "TrainingCallbacks":
     from unreel.training.run import TrainingCallbacks
 
     return TrainingCallbacks(**callbacks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareCheckpointSettings(TrustSettings):
+    """Settings of the comparison of two checkpoints or runs."""
+
+    first: Annotated[str, Option(is_argument=True)]
+    second: Annotated[str, Option(is_argument=True)]
+    benchmark: Annotated[str | None, Option(kind="existing text", metavar="PATH")] = None
+    """Benchmark on which both checkpoints are evaluated. Not needed for runs."""
+    protocol: str | None = None
+    """Protocol of the questions.  [default: the protocol on which the checkpoint was trained]"""
+    split: str | None = None
+    """Name of the benchmark split to use, for example test.  [default: all splits]"""
+    layout: Annotated[str | None, Option(kind="layout")] = None
+    """File layout of the benchmark; `unreel benchmarks` lists all layouts.  [default: detected]"""
+    out: str | None = None
+    """Output folder for the two runs.  [default: compare-FIRST-SECOND]"""
+    metrics: Annotated[tuple[str, ...], Option(name="--metric", metavar="NAME")] = ()
+    """Name of a metric in the scorecard, for example `balanced`. Repeatable.  [default: all metrics]"""
+
+
+def is_checkpoint(source: str) -> bool:
+    """Return whether `source` is the folder of a checkpoint."""
+    from unreel.reviewers.local.checkpoint import ADAPTER, CONFIG, FILE
+
+    return any(Path(source, file).is_file() for file in (FILE, CONFIG, ADAPTER))
+
+
+def require_benchmark(settings: CompareCheckpointSettings, checkpoint: str) -> str:
+    """Return the benchmark on which a checkpoint is evaluated; raise if none is named."""
+    if settings.benchmark is None:
+        raise InvalidSettingError(
+            "--benchmark",
+            f"{checkpoint} is a checkpoint, and no benchmark is named",
+            "Name the benchmark, or two runs of `unreel eval`",
+        )
+    return settings.benchmark
+
+
+def require_trained_protocol(checkpoint: str) -> str:
+    """Return the only protocol on which a checkpoint was trained; raise if there are none or several."""
+    from unreel.reviewers.local.checkpoint import read_checkpoint_input_spec
+
+    input_spec = read_checkpoint_input_spec(Path(checkpoint))
+    protocols = [] if input_spec is None else [each.protocol for each in input_spec.instruments]
+    if len(protocols) != 1:
+        raise InvalidSettingError(
+            "--protocol",
+            f"{checkpoint} was trained on {' and '.join(protocols) or 'no protocol'}",
+            "Name the protocol for both",
+        )
+    return protocols[0]

@@ -106,7 +106,7 @@ def read_deeptrace_benchmark(root: Path) -> Iterator[Row]:
 
 
 def load_deeptrace_rows(root: Path) -> list[object]:
-    """Return the rows of `all_data.json`; raise `UnreadableSourceError` if it is no readable list."""
+    """Return the rows of `all_data.json`; raise `UnreadableSourceError` if the file is not a readable list."""
     path = root / TABLE
     try:
         where = "Name the folder that contains it"

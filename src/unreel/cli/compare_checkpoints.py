@@ -3,115 +3,60 @@
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from unreel.cli.evaluation.compare import compare as compare_runs
-from unreel.cli.evaluation.eval import eval_
-from unreel.cli.options import layout_option
-from unreel.cli.output import json_option, print_message, trusted_option
-from unreel.core.errors import InvalidSettingError
+from unreel.api import training as api
+from unreel.api.evaluation import EvalSettings
+from unreel.api.runs import CompareSettings
+from unreel.cli.compare import compare_and_print
+from unreel.cli.eval import evaluate_and_print
+from unreel.cli.options import settings_options
+from unreel.cli.output import json_option, print_message
 from unreel.core.safe_names import make_safe_file_name
 
-if TYPE_CHECKING:
-    from unreel.reviewers.local.checkpoint import CheckpointInputSpec
-
-_ASKED_WRONGLY = 2
+_WRONG_USAGE = 2
 
 
 @click.command("compare", short_help="Compare two checkpoints.")
-@click.argument("first")
-@click.argument("second")
-@click.option(
-    "--benchmark",
-    type=click.Path(exists=True),
-    metavar="PATH",
-    help="Benchmark on which both checkpoints are evaluated. Not needed for runs.",
-)
-@click.option(
-    "--protocol",
-    help="Protocol of the questions.  [default: the protocol on which the checkpoint was trained]",
-)
-@click.option(
-    "--split", help="Name of the benchmark split to use, for example test.  [default: all splits]"
-)
-@layout_option
-@click.option("--out", help="Output folder for the two runs.  [default: compare-FIRST-SECOND]")
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help="Name of a metric in the scorecard, for example `balanced`. Repeatable.  [default: all metrics]",
-)
-@trusted_option
+@settings_options(api.CompareCheckpointSettings)
 @json_option
-def compare_checkpoints(
-    *,
-    first: str,
-    second: str,
-    out: str | None,
-    metrics: tuple[str, ...],
-    as_json: bool,
-    **asked: Any,
-) -> None:
+def compare_checkpoints(settings: api.CompareCheckpointSettings, *, as_json: bool) -> None:
     """Compare FIRST and SECOND, which are runs of `unreel eval` or checkpoints: differences with intervals.
 
     A checkpoint is evaluated on --benchmark like `unreel eval --model local/CHECKPOINT`; a second call
     sends only the questions without an answer. Both are then compared like `unreel compare`.
     """
-    folder = out or "-".join(
-        ["compare", *(make_safe_file_name(Path(n).name) for n in (first, second))]
+    sources = {"first": settings.first, "second": settings.second}
+    folder = settings.out or "-".join(
+        ["compare", *(make_safe_file_name(Path(source).name) for source in sources.values())]
     )
     runs = tuple(
-        _evaluate_if_checkpoint(name, f"{folder}/{side}", **asked)
-        for side, name in (("first", first), ("second", second))
+        _evaluate_if_checkpoint(source, f"{folder}/{name}", settings)
+        for name, source in sources.items()
     )
-    click.get_current_context().invoke(compare_runs, runs=runs, metrics=metrics, as_json=as_json)
+    compare_and_print(CompareSettings(runs=runs, metrics=settings.metrics), as_json=as_json)
 
 
-def _evaluate_if_checkpoint(
-    name: str, out: str, *, benchmark: str | None, trusted: bool, **asked: Any
-) -> str:
-    """Return the run `name`; if `name` is a checkpoint, evaluate it and return its run `out`."""
-    from unreel.reviewers.local.checkpoint import ADAPTER, CONFIG, FILE, read_checkpoint_input_spec
-
-    checkpoint = Path(name)
-    if not any((checkpoint / file).is_file() for file in (FILE, CONFIG, ADAPTER)):
-        return name
-    input_spec = read_checkpoint_input_spec(checkpoint)
-    if benchmark is None:
-        raise InvalidSettingError(
-            "--benchmark",
-            f"{name} is a checkpoint, and no benchmark is named",
-            "Name the benchmark, or two runs of `unreel eval`",
-        )
-    asked["protocol"] = asked["protocol"] or _require_single_trained_protocol(name, input_spec)
-    print_message(f"asking {name}")
+def _evaluate_if_checkpoint(source: str, out: str, settings: api.CompareCheckpointSettings) -> str:
+    """Return the run `source`; if it is a checkpoint, evaluate it and return its run `out`."""
+    if not api.is_checkpoint(source):
+        return source
+    evaluation = EvalSettings(
+        benchmark=api.require_benchmark(settings, source),
+        models=(f"local/{Path(source)}",),
+        protocol=settings.protocol or api.require_trained_protocol(source),
+        out=out,
+        layout=settings.layout,
+        split=settings.split,
+        trusted=settings.trusted,
+    )
+    print_message(f"asking {source}")
     try:
         # Its scorecard goes to stderr, because stdout is for the comparison.
         with contextlib.redirect_stdout(sys.stderr):
-            click.get_current_context().invoke(
-                eval_,
-                benchmark=benchmark,
-                models=(f"local/{checkpoint}",),
-                out=out,
-                trusted=trusted,
-                **asked,
-            )
+            evaluate_and_print(evaluation, as_json=False)
     except SystemExit as ended:
-        if ended.code == _ASKED_WRONGLY:
+        if ended.code == _WRONG_USAGE:
             raise
     return out
-
-
-def _require_single_trained_protocol(name: str, input_spec: "CheckpointInputSpec | None") -> str:
-    known = [] if input_spec is None else [each.protocol for each in input_spec.instruments]
-    if len(known) == 1:
-        return known[0]
-    raise InvalidSettingError(
-        "--protocol",
-        f"{name} was trained on {' and '.join(known) or 'no protocol'}",
-        "Name the protocol for both",
-    )

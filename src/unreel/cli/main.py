@@ -24,11 +24,9 @@ COMMANDS = {
         LazyImport("unreel.cli.benchmarks:benchmarks"),
         "List benchmark layouts, or check your benchmark.",
     ),
-    "eval": LazyCommand(
-        LazyImport("unreel.cli.evaluation.eval:eval_"), "Evaluate models on a benchmark."
-    ),
+    "eval": LazyCommand(LazyImport("unreel.cli.eval:eval_"), "Evaluate models on a benchmark."),
     "compare": LazyCommand(
-        LazyImport("unreel.cli.evaluation.compare:compare"), "Compare models on the same clips."
+        LazyImport("unreel.cli.compare:compare"), "Compare models on the same clips."
     ),
     "curate": LazyCommand(
         LazyImport("unreel.cli.curate:curate"), "Turn raw video into a frozen benchmark."
@@ -38,8 +36,7 @@ COMMANDS = {
     ),
     "doctor": LazyCommand(LazyImport("unreel.cli.doctor:doctor"), "Check the installation."),
     "export": LazyCommand(
-        LazyImport("unreel.cli.evaluation.export:export"),
-        "Export a benchmark or a run for another tool.",
+        LazyImport("unreel.cli.export:export"), "Export a benchmark or a run for another tool."
     ),
     "frames": LazyCommand(
         LazyImport("unreel.cli.frames:frames"), "Write the frames of a sampling plan as JPEG."
@@ -50,9 +47,7 @@ COMMANDS = {
     "probe": LazyCommand(
         LazyImport("unreel.cli.frames:probe"), "Print exact properties of video files."
     ),
-    "report": LazyCommand(
-        LazyImport("unreel.cli.evaluation.runs:report"), "Write an HTML report about runs."
-    ),
+    "report": LazyCommand(LazyImport("unreel.cli.runs:report"), "Write an HTML report about runs."),
     "review": LazyCommand(
         LazyImport("unreel.cli.review.review:review"),
         "Check single clips for signs of AI generation.",
@@ -60,11 +55,9 @@ COMMANDS = {
     "reward": LazyCommand(
         LazyImport("unreel.cli.reward:reward"), "Score generated clips as a reward for training."
     ),
-    "runs": LazyCommand(
-        LazyImport("unreel.cli.evaluation.runs:runs"), "List, check or restore runs."
-    ),
+    "runs": LazyCommand(LazyImport("unreel.cli.runs:runs"), "List, check or restore runs."),
     "score": LazyCommand(
-        LazyImport("unreel.cli.evaluation.score:score"), "Score answers against a benchmark."
+        LazyImport("unreel.cli.score:score"), "Score answers against a benchmark."
     ),
     "serve": LazyCommand(LazyImport("unreel.cli.serve:serve"), "Serve a checkpoint with vLLM."),
     "train": LazyCommand(

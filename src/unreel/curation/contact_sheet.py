@@ -173,7 +173,7 @@ def write_contact_sheet_page(
     )
 
     def build_groups(
-        groups: Iterable[ContactSheetGroup], roots: tuple[Path, ...]
+        groups: list[ContactSheetGroup], roots: tuple[Path, ...]
     ) -> list[dict[str, Any]]:
         return [
             {

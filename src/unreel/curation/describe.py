@@ -24,8 +24,14 @@ from unreel.core.judgement import Label
 from unreel.core.question import Condition, Instrument, Question
 from unreel.core.registry import LazyImport
 from unreel.curation.recipe import ClusterRecipeSection, DescribeRecipeSection
-from unreel.curation.segment import ClipSegment, ExcludedSegment, filter_segments
-from unreel.curation.segment_table import CurationJob, CurationState, ReiterableStream
+from unreel.curation.segment import (
+    ClipSegment,
+    CurationJob,
+    CurationState,
+    ExcludedSegment,
+    ReiterableStream,
+    filter_segments,
+)
 from unreel.curation.step_execution import (
     CurationStepRequest,
     VersionedCurationStep,

@@ -41,19 +41,17 @@ from unreel.curation.segment import (
     NO_LICENCE,
     REJECTED,
     ClipSegment,
-    ExcludedSegment,
-    ExcludedSegmentWriter,
-    SegmentExclusions,
-    WorkingTable,
-    write_working_table,
-)
-from unreel.curation.segment_table import (
     CurationJob,
     CurationState,
     CurationStepResult,
+    ExcludedSegment,
+    ExcludedSegmentWriter,
     ReiterableStream,
+    SegmentExclusions,
     SegmentWorkDirectory,
+    WorkingTable,
     deduplicate_segments,
+    write_working_table,
 )
 from unreel.curation.step_execution import CurationStepRequest, Given, VersionedCurationStep
 from unreel.engine.downloads import download_file

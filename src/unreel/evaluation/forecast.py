@@ -1,4 +1,4 @@
-"""Forecast of an evaluation: its questions and its cost, without sending anything."""
+"""Forecast of an evaluation: questions and cost, without sending anything."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping

@@ -58,7 +58,7 @@ def parse_stored_answer(
     if answer["text"] is None:
         return build_damaged_row_failure("no text of an answer")
     if answer.get("reply_digest") not in (None, digest_reply_text(answer["text"])):
-        return build_damaged_row_failure("its text is not the reply that was received")
+        return build_damaged_row_failure("the text differs from the received reply")
     instrument = get_protocol(question.instrument.protocol)
     try:
         return parse_answer_text(
@@ -72,7 +72,7 @@ def parse_stored_answer(
             size=planned.clips[0].size,
         )
     except (UnreelError, LookupError) as error:
-        return build_damaged_row_failure(f"its notes name no space of boxes ({error})")
+        return build_damaged_row_failure(f"the notes name no space of boxes ({error})")
 
 
 def _parse_box_space(notes: str) -> str:

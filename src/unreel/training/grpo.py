@@ -232,7 +232,9 @@ def find_grpo_start_checkpoint(
         )
     if recipe.model.tune != "lora":
         raise InvalidSettingError(
-            "model.tune", "the checkpoint is an adapter", "Write tune = lora: it goes on learning"
+            "model.tune",
+            "the checkpoint is an adapter",
+            "Write tune = lora, so that the adapter is trained further",
         )
     same = input_spec.model_copy(update={"base": before.base, "base_digest": before.base_digest})
     encoder = RequestEncoder(base.folder, same)

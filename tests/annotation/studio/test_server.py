@@ -8,12 +8,13 @@ import pytest
 
 from studio import Studio
 from unreel.annotation.studio.client import (
+    LabelStudioServer,
     LabelStudioServerSettings,
     build_studio_environment,
+    find_label_studio_program,
     find_studio_connection,
     load_studio_secrets,
 )
-from unreel.annotation.studio.server import LabelStudioServer, find_label_studio_program
 from unreel.core.errors import InvalidSettingError, MachineError, UnreadableSourceError
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]

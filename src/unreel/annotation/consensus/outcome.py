@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol, TypeVar, assert_never
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
-from unreel.annotation.judgements import (
+from unreel.annotation.campaign import (
     VALUES,
+    AnnotationInterface,
+    AnnotationTask,
     AnyValue,
     PassFailAnswer,
     PreferenceAnswer,

@@ -16,19 +16,17 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from unreel.annotation.campaign import (
+    VALUES,
     AnnotationInterface,
+    AnnotationRecord,
     AnnotationTask,
     Annotator,
     Campaign,
-    PrefillStudyArm,
-    TaskAssignment,
-)
-from unreel.annotation.judgements import (
-    VALUES,
-    AnnotationRecord,
     LedgerNotice,
+    PrefillStudyArm,
     QuarantineReason,
     SubmissionQuarantine,
+    TaskAssignment,
 )
 from unreel.annotation.ledger import tables
 from unreel.annotation.ledger.tables import READING, translate_database_errors

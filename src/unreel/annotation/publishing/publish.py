@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from unreel.annotation.agreement import CampaignAgreement
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SettledTask
 from unreel.annotation.publishing.publishable_campaign import (
@@ -22,6 +21,7 @@ from unreel.annotation.publishing.publishable_campaign import (
     score_annotators,
     write_consensus_and_answers,
 )
+from unreel.annotation.quality import CampaignAgreement
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.human_scores import (
@@ -39,6 +39,7 @@ from unreel.core.errors import MediaError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
 from unreel.core.output_files import PART, OutputDirectory
 from unreel.core.table_formats import build_markdown_table
+from unreel.protocols.locate import LOCATE
 from unreel.protocols.protocol import get_protocol
 from unreel.protocols.realism import REALISM
 from unreel.protocols.reality import REALITY
@@ -180,6 +181,7 @@ UNDECIDED = "undecided"
 _DRAFT = f"{PART}publishing"
 _PROTOCOLS = {
     AnnotationInterface.TRACE: TRACE.instrument,
+    AnnotationInterface.LOCATE: LOCATE.instrument,
     AnnotationInterface.REALISM: REALISM.instrument,
 }
 """Protocol of each interface whose consensus is ground truth; the others confirm only the label (`reality`)."""

@@ -11,8 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from unreel.annotation.campaign import Campaign
-from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, Result
-from unreel.annotation.interfaces.screens import AnnotationScreen
+from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, AnnotationScreen, Result
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import LabelStudioClient
 from unreel.core.content_ids import digest

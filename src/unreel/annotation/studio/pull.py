@@ -18,22 +18,20 @@ from typing import Any
 
 from unreel.annotation.campaign import (
     AnnotationInterface,
+    AnnotationRecord,
     AnnotationTask,
     Campaign,
     PrefillStudyArm,
+    QuarantineReason,
+    SubmissionQuarantine,
     TaskAssignment,
+    Value,
 )
 from unreel.annotation.interfaces.label_studio_tasks import (
     TASK_KEY,
     Result,
     build_prefilled_results,
     parse_judgement,
-)
-from unreel.annotation.judgements import (
-    AnnotationRecord,
-    QuarantineReason,
-    SubmissionQuarantine,
-    Value,
 )
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import (
@@ -102,7 +100,9 @@ class ProjectPullContext:
         assignment = self.assigned.get(task)
         if assignment is None or assignment.arm is not PrefillStudyArm.PREFILLED:
             return ()
-        return build_prefilled_results(self.tasks[task], swapped=assignment.swapped)
+        return build_prefilled_results(
+            self.tasks[task], self.campaign.interface, swapped=assignment.swapped
+        )
 
     def origin(self, annotation: object) -> str:
         mark = format_project_marker(self.campaign.name, self.room.annotator, self.room.batch)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field, ValidationError
 
+from unreel.annotation.campaign import TraceAnswer, VoteAnswer
 from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
-from unreel.annotation.judgements import TraceAnswer, VoteAnswer
 from unreel.annotation.publishing.publishable_campaign import assign_annotator_aliases
 from unreel.arena.answers.answer_table import (
     NOBODY,
@@ -24,13 +24,13 @@ from unreel.arena.answers.answer_table import (
     SeasonAnswerTable,
     SeasonClips,
 )
-from unreel.arena.season.clip_set import (
+from unreel.arena.season.folder import EnteredReviewer, SeasonFolder
+from unreel.arena.season.scenes import (
     open_season_clip_facts_table,
     open_season_clip_set,
     read_clip_controls,
     read_current_clip_names,
 )
-from unreel.arena.season.folder import EnteredReviewer, SeasonFolder
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.questions import PlannedQuestion
 from unreel.core.clip import Clip, format_creator_with_setting

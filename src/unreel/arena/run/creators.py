@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from unreel.arena.run.reviewers import SeasonRunContext
+from unreel.arena.run.question_plan import SeasonRunContext
 from unreel.arena.season.folder import (
     BENCH,
     MADE_FOLDER,

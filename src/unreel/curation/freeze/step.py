@@ -38,14 +38,15 @@ from unreel.curation.recipe import (
     FreezeRecipeSection,
     parse_curation_recipe,
 )
-from unreel.curation.segment import SortedRunWriter, format_digest_hex
-from unreel.curation.segment_table import (
+from unreel.curation.segment import (
     AuditSummary,
     CurationGlobalSettings,
     CurationJob,
     CurationState,
     FrozenBenchmark,
     SegmentTable,
+    SortedRunWriter,
+    format_digest_hex,
 )
 from unreel.curation.step_execution import CurationContext, Given, VersionedCurationStep
 from unreel.engine.location import StorageLocation

@@ -1,4 +1,4 @@
-"""Download files of a report: its tables as CSV with exact numbers and as LaTeX, its clips as CSV."""
+"""Download files of a report: tables as CSV with exact numbers and as LaTeX, clips as CSV."""
 
 import itertools
 import re

@@ -2,7 +2,7 @@
 
 import io
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, zip_longest
@@ -25,7 +25,7 @@ from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.presentation import format_frame_time
 from unreel.protocols.protocol import AnswerContext, get_protocol
 from unreel.reviewers.clip_inputs import ClipInputLoader
-from unreel.reviewers.contract import ClipInput, ShownFrame
+from unreel.reviewers.contract import ClipInput
 from unreel.training.examples.example import (
     TrainingExample,
     TrainingExampleInput,
@@ -87,16 +87,11 @@ def choose_page_examples(
     queues = [
         [(example, side) for _, example in sorted(group, key=lambda pair: pair[0])]
         for (_, side, _), group in sorted(
-            kinds.items(), key=lambda kind: _get_page_group_sort_key(kind[0])
+            kinds.items(), key=lambda kind: (kind[0][0], kind[0][1] != "train", not kind[0][2])
         )
     ]
     turns = chain.from_iterable(zip_longest(*queues))
     return [item for item in turns if item is not None][:limit]
-
-
-def _get_page_group_sort_key(kind: tuple[int, str, bool]) -> tuple[int, bool, bool]:
-    data, side, generated = kind
-    return data, side != "train", not generated
 
 
 def write_examples_page(
@@ -173,7 +168,10 @@ def _iter_example_pictures(
     clip_input: ClipInput, example: TrainingExampleInput, sizer: ModelInputSizer
 ) -> Iterator[ExampleFrameImage]:
     box, from_s, to_s = _parse_target_box_and_span(example)
-    for frame in _sample_frames_evenly(clip_input.frames):
+    frames = clip_input.frames
+    if len(frames) > _MOST_FRAMES:
+        frames = tuple(frames[i * len(frames) // _MOST_FRAMES] for i in range(_MOST_FRAMES))
+    for frame in frames:
         boxed = box is not None and from_s <= frame.at_s < to_s
         # This process encoded the JPEG itself, so it is safe to decode.
         picture = (
@@ -202,10 +200,3 @@ def _parse_target_box_and_span(
     box = answer.box if isinstance(answer.box, Box) else None
     start_us, end_us = trace.span.start_us, trace.span.end_us
     return box, Fraction(start_us, MICROSECONDS), Fraction(end_us, MICROSECONDS)
-
-
-def _sample_frames_evenly(frames: Sequence[ShownFrame]) -> Sequence[ShownFrame]:
-    """Return evenly spaced frames, at most as many as the page shows of a clip."""
-    if len(frames) <= _MOST_FRAMES:
-        return frames
-    return [frames[i * len(frames) // _MOST_FRAMES] for i in range(_MOST_FRAMES)]

@@ -151,7 +151,7 @@ class HoldoutEvaluator:
         self._failed: list[Asked] = []
 
     def __call__(self, teacher: Any) -> TrainingValidationResult | None:
-        """Validate the current model of the trainer `teacher`; return `None` if there is no question."""
+        """Validate the current model of the trainer `teacher`; return `None` without a question."""
         if not self._shown and not self._failed:
             for examples in self._questions:
                 lessons = [self._lessons.lesson(example) for example in examples]

@@ -1,11 +1,11 @@
 """`unreel compare`: compare reviewers on the clips that both judged."""
 
 import sys
-from typing import Any
 
 import click
 
-from unreel.cli.options import list_run_completions, run_benchmark_options
+from unreel.api import runs as api
+from unreel.cli.options import settings_options
 from unreel.cli.output import (
     Form,
     is_stdout_terminal,
@@ -17,10 +17,6 @@ from unreel.cli.output import (
 )
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.core.registry import LazyImport
-from unreel.core.settings import read_environment_settings
-from unreel.protocols.metric_definitions import ProtocolMetrics
-from unreel.protocols.protocol import Mode, get_protocol
 
 _RECORD = (
     *("who", "against", "metric", "first", "second"),
@@ -31,38 +27,10 @@ smallest true difference that these clips show in 8 of 10 comparisons, if none w
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, shell_complete=list_run_completions)
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help="Name of a metric in the scorecard, for example `balanced`. Repeatable.  [default: all metrics]",
-)
-@click.option(
-    "--parser",
-    type=click.Choice(["strict", "lenient"]),
-    show_default="that of each run's recipe",
-    help="Parser of the answers. strict: accepts only the requested format; lenient: also accepts common variations.",
-)
-@click.option(
-    "--judge",
-    metavar="MODEL",
-    help="Model whose stored scores of the explanations are used. `unreel score --judge MODEL` computes and stores them.",
-)
-@run_benchmark_options
+@settings_options(api.CompareSettings)
 @table_format_option
 @json_option
-def compare(
-    *,
-    runs: tuple[str, ...],
-    metrics: tuple[str, ...],
-    parser: Mode | None,
-    judge: str | None,
-    form: Form,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def compare(settings: api.CompareSettings, *, form: Form, as_json: bool) -> None:
     """Compare RUNS in pairs, on the clips that both of a pair judged: differences with confidence intervals.
 
     A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs means all of them,
@@ -70,13 +38,12 @@ def compare(
     protocol and the same clips. Sends nothing. Exits with status 1 if questions were excluded
     because one of the two was not asked, failed, or is unreadable.
     """
-    compare_runs = LazyImport("unreel.evaluation.comparison:compare_runs", "eval").load()
-    open_all_told = LazyImport(
-        "unreel.cli.evaluation.runs_job:open_runs_with_identity_warning", "eval"
-    ).load()
-    settings = read_environment_settings()
-    opened = open_all_told(runs, settings, **options)
-    comparisons: Comparisons = compare_runs(opened, metrics=metrics, parser=parser, judge=judge)
+    compare_and_print(settings, form=form, as_json=as_json)
+
+
+def compare_and_print(settings: api.CompareSettings, *, form: Form = "text", as_json: bool) -> None:
+    """Compare the runs, print the differences, and exit the process."""
+    comparisons = api.compare_runs(settings, print_message)
     if as_json:
         print_json(comparisons)
     else:
@@ -90,7 +57,6 @@ def print_run_comparisons(comparisons: Comparisons, form: Form) -> None:
     print_message(
         f"{comparisons.instrument}: p-values are corrected for {comparisons.n_tests} differences (Holm)"
     )
-    figures = get_protocol(comparisons.instrument.protocol).figures
     for comparison in comparisons:
         if apart:
             print_table(
@@ -111,7 +77,7 @@ def print_run_comparisons(comparisons: Comparisons, form: Form) -> None:
                 ],
                 title=f"{comparison.first} less {comparison.second}",
             )
-        print_message(*_format_comparison_counts(comparison, figures))
+        print_message(*_format_comparison_counts(comparison, comparisons))
     if not apart:
         rows = [
             _build_difference_record(comparison, gap)
@@ -125,14 +91,13 @@ def print_run_comparisons(comparisons: Comparisons, form: Form) -> None:
         print_table(columns, rows, form=form)
 
 
-def _format_comparison_counts(comparison: Comparison, metrics: ProtocolMetrics) -> list[str]:
+def _format_comparison_counts(comparison: Comparison, comparisons: Comparisons) -> list[str]:
     common = f"{comparison.n_common} questions that both answered readably"
     lines = [f"  {common}, of {comparison.n_sources} clips or scenes"]
     if comparison.n_invalid:
         lines.append(f"  {comparison.n_invalid} excluded: one of the two has no readable answer")
-        counting = [
-            row.metric for row in comparison.differences if metrics.counts(row.metric) != "readable"
-        ]
+        names = [row.metric for row in comparison.differences]
+        counting = api.find_counting_metrics(comparisons, names)
         if counting:
             lines.append(f"  unreadable answers count as wrong in {', '.join(counting)}")
     if comparison.n_unshared:

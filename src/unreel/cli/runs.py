@@ -2,12 +2,12 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from unreel.api import runs as api
 from unreel.cli.lazy_group import build_unknown_command_error, is_near_known_name
-from unreel.cli.options import list_run_completions, media_option, run_benchmark_options
+from unreel.cli.options import list_run_completions, settings_options
 from unreel.cli.output import (
     echo,
     format_retry_command,
@@ -16,69 +16,29 @@ from unreel.cli.output import (
     print_message,
     print_table,
 )
-from unreel.core.errors import UnreadableSourceError, UnreelError
-from unreel.core.registry import LazyImport
-from unreel.core.settings import EnvironmentSettings, read_environment_settings
-
-if TYPE_CHECKING:
-    from unreel.report.clips.clip_files import Media
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, shell_complete=list_run_completions)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("report"),
-    show_default=True,
-    help="Output folder for the report.",
-)
-@media_option("link", "copy", "none")
-@click.option(
-    "--judge",
-    metavar="MODEL",
-    help="Model whose stored scores of the explanations are used. `unreel score --judge MODEL` computes and stores them.",
-)
-@run_benchmark_options
+@settings_options(api.ReportSettings)
 @json_option
-def report(
-    *,
-    runs: tuple[str, ...],
-    out: Path,
-    media: "Media",
-    judge: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def report(settings: api.ReportSettings, *, as_json: bool) -> None:
     """Write an HTML report about RUNS: leaderboards, the worst mistakes of each model, and all clips with answers.
 
     A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs means all of them.
     The report opens from disk and from any web server. Sends nothing.
     """
-    write_report = LazyImport("unreel.report.site:write_report", "eval").load()
-    open_all_told = LazyImport(
-        "unreel.cli.evaluation.runs_job:open_runs_with_identity_warning", "eval"
-    ).load()
-    settings = read_environment_settings()
-    opened = open_all_told(runs, settings, **options)
-    written = write_report(opened, out, media=media, judge=judge)
+    written = api.write_report(settings, print_message)
     if as_json:
         print_json(written)
         return
-    many = (
-        "1 reviewer" if written.n_entrants == 1 else f"{written.n_entrants} reviewers and baselines"
-    )
+    n = written.n_entrants
     print_message(
-        f"{many}, {written.n_clips:,} clips, "
+        f"{'1 reviewer' if n == 1 else f'{n} reviewers and baselines'}, {written.n_clips:,} clips, "
         f"{written.n_answers:,} answers; {written.size_bytes / 1e6:.1f} MB without media"
     )
-    if written.missing_media and media != "none":
+    if written.missing_media and settings.media != "none":
         print_message(f"  {written.missing_media} clips could not be linked or copied")
     echo(written.page)
-
-
-_FIND = "unreel.evaluation.run_lookup"
-_JOB = "unreel.cli.evaluation.runs_job"
 
 
 class _ListByDefaultGroup(click.Group):
@@ -115,15 +75,7 @@ def list_(*, folder: str, as_json: bool) -> None:
     Each line shows the model, protocol, benchmark, and the number of answers and failures. Exits with
     status 1 if a run cannot be read.
     """
-    if "://" not in folder and not Path(folder).is_dir():
-        raise UnreadableSourceError(
-            folder,
-            "no such folder",
-            "Name the folder that contains your runs, or start one with `unreel eval`",
-        )
-    find_runs = LazyImport(f"{_FIND}:find_runs", "eval").load()
-    settings = read_environment_settings()
-    rows = [_build_run_list_row(name, settings) for name in find_runs(folder, settings)]
+    rows = api.list_runs(folder)
     unreadable = [row for row in rows if row["problem"]]
     if as_json:
         print_json(rows)
@@ -142,23 +94,6 @@ def list_(*, folder: str, as_json: bool) -> None:
     sys.exit(1 if unreadable else 0)
 
 
-def _build_run_list_row(name: str, settings: EnvironmentSettings) -> dict[str, object]:
-    row: dict[str, object] = {"run": name, "reviewer": "?", "instrument": "?", "benchmark": "?"}
-    row |= {"answered": "?", "failed": "?", "problem": ""}
-    try:
-        run = LazyImport(f"{_FIND}:open_named_run", "eval").load()(name, settings)
-        row |= {
-            "reviewer": run.reviewer_name(),
-            "instrument": str(run.scope.instrument),
-            "benchmark": run.recipe.benchmark,
-        }
-        failures = run.answers.failures()
-        answered = run.answers.count("failure_reason IS NULL")
-    except UnreelError as error:
-        return row | {"problem": str(error)}
-    return row | {"answered": answered, "failed": sum(failures.values())}
-
-
 @runs.command(short_help="Check a run for damage.")
 @click.argument("run", shell_complete=list_run_completions)
 @json_option
@@ -167,7 +102,30 @@ def check(*, run: str, as_json: bool) -> None:
 
     Reads the recipe and all rows of the tables. Changes nothing. Exits with status 1 if something is damaged.
     """
-    sys.exit(LazyImport(f"{_JOB}:check_run_and_print", "eval").load()(run, as_json=as_json))
+    uri, parts = api.check_run(run)
+    is_intact = not any(part.problem for part in parts)
+    if as_json:
+        print_json({"run": uri, "intact": is_intact, "parts": parts})
+        sys.exit(0 if is_intact else 1)
+    rows = [
+        {
+            "part": part.name,
+            "content": part.content,
+            "problem": part.problem or "none",
+            "intact_version": "" if part.intact_version is None else part.intact_version,
+        }
+        for part in parts
+    ]
+    print_table(("part", "content", "problem", "intact_version"), rows)
+    if is_intact:
+        print_message(f"{uri} is intact")
+    elif any(part.intact_version is not None for part in parts):
+        print_message(f"Restore the intact versions: `unreel runs restore {uri}`")
+    else:
+        print_message(
+            "Move damaged parts away, then run the same command as before: it writes them again"
+        )
+    sys.exit(0 if is_intact else 1)
 
 
 @runs.command(short_help="Restore damaged tables to an earlier version.")
@@ -179,4 +137,11 @@ def restore(*, run: str, as_json: bool) -> None:
     Rows of later versions are lost; the next `unreel eval` asks their questions again. Copy RUN first if
     you want to keep them.
     """
-    LazyImport(f"{_JOB}:restore_run_and_print", "eval").load()(run, as_json=as_json)
+    uri, versions = api.restore_run(run)
+    if as_json:
+        print_json({"run": uri, "versions": versions})
+        return
+    if not versions:
+        print_message(f"{uri} has no damaged table")
+    for name, version in versions.items():
+        print_message(f"{name}: restored to version {version}")

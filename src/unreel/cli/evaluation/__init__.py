@@ -1,1 +1,0 @@
-"""Commands that evaluate models and read runs: `eval`, `score`, `compare`, `report`, `runs`, `export`."""
