@@ -87,11 +87,9 @@ class _BenchmarkFile(NamedTuple):
 
     @property
     def key(self) -> str:
-        return (
-            compute_file_identity(self.words)
-            if is_url(self.words)
-            else compute_file_name_key(self.words)
-        )
+        if is_url(self.words):
+            return compute_file_identity(self.words)
+        return compute_file_name_key(self.words)
 
 
 def iter_clip_file_rows(

@@ -141,24 +141,21 @@ def draw_box_outline(
     line = line or OverlayPen(width, height).line
     left, top = int(box.x0 * width) - line, int(box.y0 * height) - line
     right, bottom = -int(-box.x1 * width) + line, -int(-box.y1 * height) + line
-    edges = max(1, left), max(1, top), min(width - 1, right), min(height - 1, bottom)
+    left, top, right, bottom = (
+        max(1, left),
+        max(1, top),
+        min(width - 1, right),
+        min(height - 1, bottom),
+    )
     for shade, wider in ((_INK, 1), (colour, 0)):  # a dark edge, visible on light pictures
-        for spot in _iter_outline_slices(edges, line=line, wider=wider, dashed=dashed):
-            rgb[spot] = shade
-
-
-def _iter_outline_slices(
-    edges: tuple[int, int, int, int], *, line: int, wider: int, dashed: bool
-) -> Iterator[tuple[slice, slice]]:
-    left, top, right, bottom = edges
-    for start, end in _iter_line_strokes(left, right, line=line, dashed=dashed):
-        across = slice(max(0, start - wider), end + wider)
-        yield slice(max(0, top - wider), top + line + wider), across
-        yield slice(max(0, bottom - line - wider), bottom + wider), across
-    for start, end in _iter_line_strokes(top, bottom, line=line, dashed=dashed):
-        down = slice(max(0, start - wider), end + wider)
-        yield down, slice(max(0, left - wider), left + line + wider)
-        yield down, slice(max(0, right - line - wider), right + wider)
+        for start, end in _iter_line_strokes(left, right, line=line, dashed=dashed):
+            across = slice(max(0, start - wider), end + wider)
+            rgb[max(0, top - wider) : top + line + wider, across] = shade
+            rgb[max(0, bottom - line - wider) : bottom + wider, across] = shade
+        for start, end in _iter_line_strokes(top, bottom, line=line, dashed=dashed):
+            down = slice(max(0, start - wider), end + wider)
+            rgb[down, max(0, left - wider) : left + line + wider] = shade
+            rgb[down, max(0, right - line - wider) : right + wider] = shade
 
 
 def _iter_line_strokes(

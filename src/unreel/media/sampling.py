@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,13 +45,21 @@ _MAX_FRAMES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class UniformSampling:
-    """Sampling of the frames in the middle of each of `n` equal parts of the clip's duration."""
+class _CountSampling:
+    """Sampling whose name is a prefix and a number of frames."""
 
+    prefix: ClassVar[str]
     n: int
 
     def __str__(self) -> str:
-        return f"uniform-{self.n}"
+        return f"{self.prefix}-{self.n}"
+
+
+class UniformSampling(_CountSampling):
+    """Sampling of the frames in the middle of each of `n` equal parts of the clip's duration."""
+
+    __slots__ = ()
+    prefix = "uniform"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         half_share_s = timeline.duration_s / (2 * self.n)
@@ -92,37 +100,31 @@ class PerSecondSampling:
         return f"fps-{self.fps}{cap}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        chosen = list(self._on_the_beat(timeline))
+        beats, ticks = (self.fps * timeline.time_base).as_integer_ratio()
+        first = timeline.ticks[0]
+        ends = (*timeline.ticks[1:], timeline.ticks[-1] + timeline.last_ticks)
+        chosen = []
+        for index, (start, end) in enumerate(zip(timeline.ticks, ends, strict=True)):
+            next_beat = -(-(start - first) * beats // ticks)
+            if next_beat * ticks < (end - first) * beats:
+                chosen.append(index)
         if self.at_most is not None and len(chosen) > self.at_most:
             return UniformSampling(self.at_most).choose(timeline)
         return chosen
 
-    def _on_the_beat(self, timeline: "FrameTimeline") -> Iterable[int]:
-        beats, ticks = (self.fps * timeline.time_base).as_integer_ratio()
-        first = timeline.ticks[0]
-        ends = (*timeline.ticks[1:], timeline.ticks[-1] + timeline.last_ticks)
-        for index, (start, end) in enumerate(zip(timeline.ticks, ends, strict=True)):
-            next_beat = -(-(start - first) * beats // ticks)
-            if next_beat * ticks < (end - first) * beats:
-                yield index
 
-
-@dataclass(frozen=True, slots=True)
-class VideoRealityTestSampling:
+class VideoRealityTestSampling(_CountSampling):
     """Sampling of every k-th frame with k = frames // `n`, as in the Video Reality Test paper."""
 
-    n: int
-
-    def __str__(self) -> str:
-        return f"paper-{self.n}"
+    __slots__ = ()
+    prefix = "paper"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         step = timeline.n_frames // self.n
         return range(0, self.n * step, step) if step else range(timeline.n_frames)
 
 
-@dataclass(frozen=True, slots=True)
-class VlmEvalKitCountSampling:
+class VlmEvalKitCountSampling(_CountSampling):
     """Sampling of `n` frames at the inner borders of `n` + 1 equal parts of the frame count.
 
     Source: open-compass/VLMEvalKit at 0a79169, vlmeval/dataset/video_base.py, `save_video_frames`
@@ -130,10 +132,8 @@ class VlmEvalKitCountSampling:
     point is part of the rule. Models that receive the file, such as Video-LLaVA, sample themselves.
     """
 
-    n: int
-
-    def __str__(self) -> str:
-        return f"vlmevalkit-{self.n}"
+    __slots__ = ()
+    prefix = "vlmevalkit"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         step = timeline.n_frames / (self.n + 1)
@@ -164,8 +164,7 @@ class VlmEvalKitRateSampling:
         return (min(int(i * step), last) for i in range(n))
 
 
-@dataclass(frozen=True, slots=True)
-class VideoLlavaSampling:
+class VideoLlavaSampling(_CountSampling):
     """Sampling of `n` frames, evenly spaced by frame count from the first frame to the last.
 
     Source: Video-LLaVA's own video processor in its decord branch, compared with a copy whose
@@ -173,17 +172,14 @@ class VideoLlavaSampling:
     The processor repeats frames of a short clip; here every frame is shown once.
     """
 
-    n: int
-
-    def __str__(self) -> str:
-        return f"video-llava-{self.n}"
+    __slots__ = ()
+    prefix = "video-llava"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         return map(int, np.linspace(0, timeline.n_frames - 1, self.n, dtype=int))
 
 
-@dataclass(frozen=True, slots=True)
-class VideoLlavaHfSampling:
+class VideoLlavaHfSampling(_CountSampling):
     """Sampling of the first frame of each of `n` equal parts of the header's frame count.
 
     Source: open-compass/VLMEvalKit at 052f58b, vlmeval/vlm/video_llm/video_llava.py,
@@ -191,10 +187,8 @@ class VideoLlavaHfSampling:
     declares no frame count, that code fails; this class uses the counted frames.
     """
 
-    n: int
-
-    def __str__(self) -> str:
-        return f"video-llava-hf-{self.n}"
+    __slots__ = ()
+    prefix = "video-llava-hf"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         claimed = timeline.declared_frames or timeline.n_frames

@@ -387,44 +387,11 @@ def parse_scan_payload(payload: TaskReplyPayload) -> ClipScan:
     lasts = int(ticks[-1]) + header.last_ticks
     require_valid_reply(lasts * header.time_base <= MAX_S, "a time is out of range")
     instants_s = tuple(int(tick) * header.time_base for tick in ticks)
-    return ClipScan(
-        width=header.width,
-        height=header.height,
-        instants_s=instants_s,
-        end_s=instants_s[-1] + header.last_ticks * header.time_base,
-        histograms=np.frombuffer(blobs[1], np.uint8).reshape(n_frames, HISTOGRAM_BINS),
-        lightness=_parse_grey_levels(blobs[2]),
-        changes=_parse_grey_levels(blobs[3]),
-        stirs=_parse_grey_levels(blobs[4]),
-        picked=tuple(_iter_picked_frames(header, blobs[_PER_FRAME:], instants_s)),
-    )
-
-
-def _build_picked_header(frame: PickedFrame) -> dict[str, Any]:
-    return {
-        "index": frame.index,
-        "width": frame.width,
-        "height": frame.height,
-        "sharpness": frame.sharpness,
-        "noise": frame.noise,
-        "levels": {side.value: profile.level for side, profile in frame.sides.items()},
-    }
-
-
-def _parse_grey_levels(blob: bytes) -> NDArray[np.float32]:
-    levels = np.frombuffer(blob, "<f4").astype(np.float32, copy=False)
-    require_valid_reply(
-        bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range"
-    )
-    return levels
-
-
-def _iter_picked_frames(
-    header: ScanReplyHeader, blobs: tuple[bytes, ...], instants_s: tuple[Fraction, ...]
-) -> Iterator[PickedFrame]:
+    picked: list[PickedFrame] = []
+    picked_blobs = blobs[_PER_FRAME:]
     before = -1
     for index, frame in enumerate(header.picked):
-        pixels, lines = blobs[_PER_PICKED * index : _PER_PICKED * (index + 1)]
+        pixels, lines = picked_blobs[_PER_PICKED * index : _PER_PICKED * (index + 1)]
         require_valid_reply(
             before < frame.index < len(instants_s), "picked frames are out of order"
         )
@@ -450,11 +417,43 @@ def _iter_picked_frames(
             content = np.frombuffer(lines[start : start + half], np.uint8)
             sides[side] = FrameSideProfile(level=frame.levels[side.value], content=content)
             start += half
-        yield PickedFrame(
-            index=frame.index,
-            at_s=instants_s[frame.index],
-            rgb=np.frombuffer(pixels, np.uint8).reshape(frame.height, frame.width, 3),
-            sharpness=frame.sharpness,
-            noise=frame.noise,
-            sides=sides,
+        picked.append(
+            PickedFrame(
+                index=frame.index,
+                at_s=instants_s[frame.index],
+                rgb=np.frombuffer(pixels, np.uint8).reshape(frame.height, frame.width, 3),
+                sharpness=frame.sharpness,
+                noise=frame.noise,
+                sides=sides,
+            )
         )
+    return ClipScan(
+        width=header.width,
+        height=header.height,
+        instants_s=instants_s,
+        end_s=instants_s[-1] + header.last_ticks * header.time_base,
+        histograms=np.frombuffer(blobs[1], np.uint8).reshape(n_frames, HISTOGRAM_BINS),
+        lightness=_parse_grey_levels(blobs[2]),
+        changes=_parse_grey_levels(blobs[3]),
+        stirs=_parse_grey_levels(blobs[4]),
+        picked=tuple(picked),
+    )
+
+
+def _build_picked_header(frame: PickedFrame) -> dict[str, Any]:
+    return {
+        "index": frame.index,
+        "width": frame.width,
+        "height": frame.height,
+        "sharpness": frame.sharpness,
+        "noise": frame.noise,
+        "levels": {side.value: profile.level for side, profile in frame.sides.items()},
+    }
+
+
+def _parse_grey_levels(blob: bytes) -> NDArray[np.float32]:
+    levels = np.frombuffer(blob, "<f4").astype(np.float32, copy=False)
+    require_valid_reply(
+        bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range"
+    )
+    return levels

@@ -9,7 +9,6 @@ from itertools import chain
 from typing import BinaryIO, Literal
 
 import numpy as np
-from av.audio.frame import AudioFrame
 from av.audio.resampler import AudioResampler
 from numpy.typing import NDArray
 
@@ -85,9 +84,16 @@ def iter_sound_blocks(
     A block has one row per sample, and with it comes the time of the stream's first sample in seconds on
     the container's clock.
     """
+    streams = clip.container.streams.audio
+    if not streams:
+        return
+    decoder = get_decoder_name(streams[0])
+    if decoder not in AUDIO_DECODERS:
+        detail = f"audio codec {decoder!r} is not on the list"
+        raise MediaError(FailureReason.CODEC_REFUSED, detail)
     start_s: Fraction | None = None
     resampler = AudioResampler(format="s16", layout=layout, rate=rate_hz)
-    for frame in chain(_iter_audio_frames(clip), (None,)):
+    for frame in chain(clip.container.decode(streams[0]), (None,)):
         if start_s is None:
             if frame is None:
                 return
@@ -95,13 +101,3 @@ def iter_sound_blocks(
         for piece in resampler.resample(frame):
             flat = piece.to_ndarray().astype(np.int16, copy=False)
             yield flat.reshape(piece.samples, -1), start_s
-
-
-def _iter_audio_frames(clip: OpenClip) -> Iterator[AudioFrame]:
-    streams = clip.container.streams.audio
-    if not streams:
-        return
-    decoder = get_decoder_name(streams[0])
-    if decoder not in AUDIO_DECODERS:
-        raise MediaError(FailureReason.CODEC_REFUSED, f"audio codec {decoder!r} is not on the list")
-    yield from clip.container.decode(streams[0])

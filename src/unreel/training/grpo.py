@@ -226,7 +226,7 @@ def find_grpo_start_checkpoint(
             "Query it as it was trained",
         )
     if before is None or before.base is None:
-        encoder = RequestEncoder.open(base.folder, input_spec)
+        encoder = RequestEncoder(base.folder, input_spec)
         return GrpoStartCheckpoint(
             weights=base.folder, adapter=None, encoder=encoder, folder=folder
         )
@@ -237,7 +237,7 @@ def find_grpo_start_checkpoint(
             "Write tune = lora, so that the adapter is trained further",
         )
     same = input_spec.model_copy(update={"base": before.base, "base_digest": before.base_digest})
-    encoder = RequestEncoder.open(base.folder, same)
+    encoder = RequestEncoder(base.folder, same)
     return GrpoStartCheckpoint(
         weights=Path(before.base), adapter=base.folder, encoder=encoder, folder=folder
     )

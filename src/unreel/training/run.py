@@ -194,7 +194,7 @@ class _TrainingJob:
         gallery: Any,
     ) -> ResumableSftTrainer:
         recipe, input_spec = self.recipe, build_checkpoint_input_spec(self.recipe, self.base)
-        encoder = RequestEncoder.open(self.base.folder, input_spec)
+        encoder = RequestEncoder(self.base.folder, input_spec)
         order = ExampleOrder(self.examples.train, weights=self.examples.weights, seed=recipe.seed)
         examples = ExampleCollator(order, encoder=encoder, access=self.access, gallery=gallery)
         looker = HoldoutEvaluator(

@@ -399,11 +399,9 @@ def parse_locate_answer(text: str, context: AnswerContext) -> LocateVerdict:
     body = strip_thinking(text)
 
     def read(style: str, mode: Mode) -> Segments | Unparsed:
-        return (
-            parse_tagged_segments(text, mode, space)
-            if style == "tagged"
-            else parse_json_segments(body, mode, space)
-        )
+        if style == "tagged":
+            return parse_tagged_segments(text, mode, space)
+        return parse_json_segments(body, mode, space)
 
     styles = ["tagged", "json"] if context.prompt in TAGGED_PROMPTS else ["json", "tagged"]
     attempts = [read(styles[0], "strict")]

@@ -162,7 +162,13 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
             p = _NOT_ASKED
             if outcome.confidence is not None:
                 p = _UNTOLD if outcome.p_generated is None else outcome.p_generated
-            outcomes[outcome] = CALLS[label], p, tuple(_iter_unparsed_parts(outcome))
+            parts = {"label": outcome.label, "confidence": outcome.confidence}
+            unread = tuple(
+                f"{name}: {part.reason.value}"
+                for name, part in parts.items()
+                if isinstance(part, Unparsed)
+            )
+            outcomes[outcome] = CALLS[label], p, unread
         call, p, unread = outcomes[outcome]
         if unread:
             unparsed.update(unread)
@@ -180,12 +186,6 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
         belief=belief,
     )
     return RealityScorecardData(asked=columns, failures=failures, unparsed=unparsed)
-
-
-def _iter_unparsed_parts(verdict: RealityVerdict) -> Iterator[str]:
-    for name, part in (("label", verdict.label), ("confidence", verdict.confidence)):
-        if isinstance(part, Unparsed):
-            yield f"{name}: {part.reason.value}"
 
 
 @add_benchmark_part_metrics(METRICS)

@@ -209,7 +209,7 @@ class EndpointReviewer:
         if io_format.seed is not None:
             request["seed"] = io_format.seed
         self._fields = request
-        self._name = format_endpoint_model_name(model, io_format)
+        self.name = format_endpoint_model_name(model, io_format)
         self._model = address.model
         self._key_words = key_words
         secret = api_key if api_key and len(api_key) >= _SHORTEST_SECRET else None
@@ -231,13 +231,6 @@ class EndpointReviewer:
             redact=lambda text: text.replace(secret, "[key]") if secret else text,
             seed=seed,
         )
-
-    def __repr__(self) -> str:
-        return f"EndpointReviewer({self._name!r})"
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @property
     def wants(self) -> frozenset[InputKind]:

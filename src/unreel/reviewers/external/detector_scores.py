@@ -64,16 +64,9 @@ class DetectorReviewer(ABC):
     def __init__(
         self, name: str, kind: InputKind, interpretation: DetectorScoreInterpretation
     ) -> None:
-        self._name = name
+        self.name = name
         self._kind = kind
         self._interpretation = interpretation
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._name!r})"
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @property
     def wants(self) -> frozenset[InputKind]:

@@ -57,17 +57,10 @@ class LocalReviewer:
     ) -> None:
         self._checkpoint, self._most, self._box_space = checkpoint, most, box_space
         self._max_tokens = max_tokens or checkpoint.max_tokens
-        self._name = checkpoint.reviewer_name(max_tokens=self._max_tokens, box_space=box_space)
-        self._encoder = RequestEncoder.open(checkpoint.folder, checkpoint.taught)
+        self.name = checkpoint.reviewer_name(max_tokens=self._max_tokens, box_space=box_space)
+        self._encoder = RequestEncoder(checkpoint.folder, checkpoint.taught)
         self._waiting: SimpleQueue[_WaitingRequest | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
-
-    def __repr__(self) -> str:
-        return f"LocalReviewer({self._name!r})"
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @property
     def wants(self) -> frozenset[InputKind]:
