@@ -119,7 +119,7 @@ def measure(place, asked):
     access = build_clip_access_settings(EnvironmentSettings(), trusted=False)
     examples = read_training_examples(recipe, access=access, folder=place / "data")
     base = find_base_model(recipe.model)
-    encoder = RequestEncoder.open(base.folder, build_checkpoint_input_spec(recipe, base))
+    encoder = RequestEncoder(base.folder, build_checkpoint_input_spec(recipe, base))
     order = ExampleOrder(examples.train, weights=examples.weights, seed=recipe.seed)
     lessons = ExampleCollator(order, encoder=encoder, access=access, gallery=LruCache(1 << 30))
     began = time.perf_counter()

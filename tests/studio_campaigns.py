@@ -142,7 +142,7 @@ def opinion(interface: AnnotationInterface, seed: str) -> Value:
     match interface:
         case AnnotationInterface.SCREENING:
             return ScreeningAnswer(keep=good)
-        case AnnotationInterface.TRACE:
+        case AnnotationInterface.TRACE | AnnotationInterface.LOCATE:
             return _traced(chance) if good else TraceAnswer(traces=(), label=Label.REAL)
         case AnnotationInterface.REALISM:
             rating = Rating(score=chance.randint(1, 5), problem="it melts", adherence="as asked")
@@ -209,7 +209,10 @@ def answer_all(
             value = opinion(prepared.campaign.interface, f"{room.annotator} {ours}")
             said[room.annotator, ours] = value
             result = build_label_studio_results(
-                value, tasks[ours], swapped=swapped[room.annotator, ours]
+                value,
+                tasks[ours],
+                swapped=swapped[room.annotator, ours],
+                interface=prepared.campaign.interface,
             )
             waiting.append((own, int(found["id"]), result))
     with held, ThreadPoolExecutor(threads) as pool:

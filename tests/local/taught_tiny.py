@@ -78,7 +78,7 @@ def teach(
 def write_base(tiny: Path, folder: Path, family: FamilyName, *, steps: int) -> float:
     """A checkpoint that answers all clips in both forms; it declares the first."""
     model = load_local_model(tiny, device="cpu", dtype=torch.float32)
-    encoder = RequestEncoder.open(tiny, taught(family, "frames"))
+    encoder = RequestEncoder(tiny, taught(family, "frames"))
     loss = teach(model, _lessons(tiny, family, answers(FIRST)), encoder, steps=steps, rate=2e-3)
     model.save_pretrained(folder)
     encoder.save(folder)
@@ -95,7 +95,7 @@ def write_adapter(base: Path, folder: Path, family: FamilyName, *, steps: int) -
     torch.manual_seed(0)
     model = get_peft_model(plain, LoraConfig(r=16, lora_alpha=32, target_modules=layers))
     told = taught(family, "video", base=str(base), base_digest=compute_weights_digest(base))
-    encoder = RequestEncoder.open(base, told)
+    encoder = RequestEncoder(base, told)
     loss = teach(model, _lessons(base, family, answers(OTHER)), encoder, steps=steps, rate=2e-3)
     model.save_pretrained(folder)
     encoder.save(folder)
@@ -106,7 +106,7 @@ def write_adapter(base: Path, folder: Path, family: FamilyName, *, steps: int) -
 def _lessons(folder: Path, family: FamilyName, targets: Sequence[str]) -> list[EncodedRequest]:
     lessons = []
     for form in FORMS:
-        encoder = RequestEncoder.open(folder, taught(family, form))
+        encoder = RequestEncoder(folder, taught(family, form))
         for sheet, target in zip(sheets(), targets, strict=True):
             encoded = encoder.encode(sheet, target)
             assert isinstance(encoded, EncodedRequest), encoded

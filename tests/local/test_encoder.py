@@ -34,7 +34,7 @@ def opened(tiny: Callable[[FamilyName], Path]) -> Open:
         taught = CheckpointInputSpec(family=family, input=form, box_space=box_space)
         key = (family, form, box_space)
         if key not in known:
-            known[key] = RequestEncoder.open(tiny(family), taught)
+            known[key] = RequestEncoder(tiny(family), taught)
         return known[key]
 
     return open_encoder
@@ -192,7 +192,7 @@ def test_what_a_video_cannot_show_is_refused(opened: Open) -> None:
 def test_the_processor_of_another_family_is_refused(tiny: Callable[[FamilyName], Path]) -> None:
     taught = CheckpointInputSpec(family="qwen3-vl", input="frames", box_space="permille")
     with pytest.raises(InvalidSettingError, match="Qwen2_5_VLProcessor"):
-        RequestEncoder.open(tiny("qwen2.5-vl"), taught)
+        RequestEncoder(tiny("qwen2.5-vl"), taught)
 
 
 @pytest.mark.parametrize("form", FORMS)

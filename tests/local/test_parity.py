@@ -102,7 +102,7 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
 ) -> None:
     checkpoint = read_checkpoint(tiny(family), form=form)
     reviewer = LocalReviewer(checkpoint, max_tokens=2)
-    overheard = reviewer._encoder = Overheard.open(checkpoint.folder, checkpoint.taught)
+    overheard = reviewer._encoder = Overheard(checkpoint.folder, checkpoint.taught)
     overheard.heard = []
     asked_about = bench.examples[name]
 
@@ -114,7 +114,7 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
             ]
 
     answered = run(reviewer, ask)
-    encoder = RequestEncoder.open(checkpoint.folder, checkpoint.taught)
+    encoder = RequestEncoder(checkpoint.folder, checkpoint.taught)
     for example, asked, (sheet, heard) in zip(asked_about, answered, overheard.heard, strict=True):
         lesson = load_training_example_input(example, bench.showing, encoder)
         assert isinstance(lesson, TrainingExampleInput)

@@ -31,7 +31,7 @@ Tiny = Callable[[FamilyName], Path]
 def opened(folder: Path, family: FamilyName, form: Form) -> tuple[Any, RequestEncoder]:
     model = transformers.AutoModelForImageTextToText.from_pretrained(folder)
     taught = CheckpointInputSpec(family=family, input=form, box_space="model-input")
-    return model, RequestEncoder.open(folder, taught)
+    return model, RequestEncoder(folder, taught)
 
 
 def film(

@@ -209,7 +209,7 @@ def odd_sheets(family: FamilyName) -> list[ReviewRequest]:
 
 def require_same_prompts(folder: Path, family: FamilyName, model: str) -> None:
     for form in FORMS:
-        encoder = RequestEncoder.open(folder, taught(family, form))
+        encoder = RequestEncoder(folder, taught(family, form))
         for sheet in odd_sheets(family):
             encoded = encoder.encode(sheet)
             assert isinstance(encoded, EncodedRequest), encoded

@@ -230,7 +230,7 @@ def test_who_stops_the_drawing_has_the_page_all_the_same(ball, tmp_path) -> None
     assert left == ["evidence.html", "result.json", "stills"]
     html = (tmp_path / "evidence.html").read_text(encoding="utf-8")
     assert (
-        "stopped: it was not finished when this page was written. Run the same command again."
+        "stopped: the copy was not finished when this page was written. Run the same command again."
         in html
     )
 

@@ -226,7 +226,7 @@ def test_entrants_that_no_answer_ties_together_are_unmeasured() -> None:
     assert isinstance(found.ability[0], Estimate)
     why = [one.why if isinstance(one, Unmeasured) else "" for one in found.ability]
     assert why[1:] == [
-        "its answers share no creator with those of the others",
+        "the reviewer shares no creator with the others",
         "no readable answer about real clips",
         "no readable answer about generated clips",
         "no readable answer about generated clips",

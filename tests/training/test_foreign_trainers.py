@@ -101,7 +101,7 @@ class Exported:
         """The prompts and answers as a training here reads them."""
         taught = read_checkpoint_input_spec(self.folder)
         assert taught is not None
-        encoder = RequestEncoder.open(model, taught)
+        encoder = RequestEncoder(model, taught)
         with open_media_reader(self.access.settings, trusted=True) as reader:
             lessons: list[Any] = [
                 load_training_example_input(example, self._showing(reader), encoder)

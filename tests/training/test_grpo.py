@@ -79,7 +79,7 @@ def improver(
     model: Any = None,
 ) -> GrpoTrainer:
     assert asked.reward
-    encoder = RequestEncoder.open(folder, taught(asked.model.family))
+    encoder = RequestEncoder(folder, taught(asked.model.family))
     model = model or load_local_model(folder, device="cpu", dtype=torch.float32)
     config = build_grpo_config(asked, asked.reward, folder / "out", n_steps=n_steps)
     return GrpoTrainer(model, encoder, prompts, config=config)
@@ -90,7 +90,7 @@ def test_the_prompts_are_those_that_the_model_is_asked_with(
     family: FamilyName, tmp_path: Path
 ) -> None:
     write_tiny(family, tmp_path)
-    encoder = RequestEncoder.open(tmp_path, taught(family))
+    encoder = RequestEncoder(tmp_path, taught(family))
     pair = ask([shown([0], seed=1), shown([0, 1], seed=2)], instrument="preference", prompt="paper")
     puts = [
         traced([0, Fraction(1, 3), Fraction(9, 2)]),
@@ -124,7 +124,7 @@ def test_a_model_whose_prompts_trl_would_change_is_refused(tmp_path: Path) -> No
     with pytest.raises(InvalidSettingError, match="another prompt"):
         Other(
             model,
-            RequestEncoder.open(tmp_path, taught("qwen2.5-vl")),
+            RequestEncoder(tmp_path, taught("qwen2.5-vl")),
             [put],
             config=build_grpo_config(asked, asked.reward, tmp_path / "out", n_steps=1),
         )
@@ -215,7 +215,7 @@ def half_taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("tiny")
     write_tiny("qwen2.5-vl", folder)
-    encoder = RequestEncoder.open(folder, taught("qwen2.5-vl"))
+    encoder = RequestEncoder(folder, taught("qwen2.5-vl"))
     model = load_local_model(folder, device="cpu", dtype=torch.float32)
     teach(model, encoder, [coloured(i, seed=1) for i in range(200)], n_steps=45)
     model.save_pretrained(folder)
@@ -224,7 +224,7 @@ def half_taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_a_tiny_model_earns_more_on_held_out_clips_after_it(half_taught: Path) -> None:
-    encoder = RequestEncoder.open(half_taught, taught("qwen2.5-vl"))
+    encoder = RequestEncoder(half_taught, taught("qwen2.5-vl"))
     held_out = [coloured(i, seed=2) for i in range(160)]
     model = load_local_model(half_taught, device="cpu", dtype=torch.float32)
     before = earns(model, encoder, held_out)
@@ -239,7 +239,7 @@ def test_a_tiny_model_earns_more_on_held_out_clips_after_it(half_taught: Path) -
 
 
 def test_drawn_answers_depend_on_the_seed_and_the_question_alone(half_taught: Path) -> None:
-    encoder = RequestEncoder.open(half_taught, taught("qwen2.5-vl"))
+    encoder = RequestEncoder(half_taught, taught("qwen2.5-vl"))
     model = load_local_model(half_taught, device="cpu", dtype=torch.float32)
     first, second = coloured(0, seed=2).request, coloured(1, seed=2).request
 

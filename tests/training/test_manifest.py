@@ -52,7 +52,7 @@ def test_a_training_begins_and_goes_on_from_its_newest_checkpoint(tmp_path: Path
         ({"recipe": _recipe(learning_rate=1e-3)}, "optimise.learning_rate was 1e-05 and is 0.001"),
         ({"data": "other"}, "the examples, their answers or the holdout"),
         ({"base": "other"}, "the model that it starts from has other weights"),
-        ({"n_devices": 8}, "it ran on 1 devices and is to run on 8"),
+        ({"n_devices": 8}, "the training ran on 1 devices and is to run on 8"),
     ],
 )
 def test_what_changed_is_named(changed: dict[str, object], told: str, tmp_path: Path) -> None:

@@ -93,9 +93,7 @@ def _ask(root: Path, model: Path) -> Reply | Failure:
     found = read_training_examples(lab.recipe(root), access=access, folder=model.parent / "asked")
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         lesson = load_training_example_input(
-            found.train[0],
-            ClipInputLoader(reader=reader),
-            RequestEncoder.open(model, checkpoint.taught),
+            found.train[0], ClipInputLoader(reader=reader), RequestEncoder(model, checkpoint.taught)
         )
     assert isinstance(lesson, TrainingExampleInput)
 

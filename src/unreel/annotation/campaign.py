@@ -174,6 +174,7 @@ class AnnotationInterface(StrEnum):
 
     SCREENING = "screening"
     TRACE = "trace"
+    LOCATE = "locate"
     REALISM = "realism"
     PREFERENCE = "preference"
     REALITY = "reality"

@@ -128,7 +128,9 @@ def push_assignments(
         urls = request.find_urls(task)
         data = build_label_studio_task_data(request.screen, task, assignment, urls)
         if assignment.arm is PrefillStudyArm.PREFILLED:
-            results = build_prefilled_results(task, swapped=assignment.swapped)
+            results = build_prefilled_results(
+                task, request.screen.interface, swapped=assignment.swapped
+            )
             if results:
                 predictions = [{"model_version": PREFILLED, "result": results}]
                 return {"data": data, "predictions": predictions}

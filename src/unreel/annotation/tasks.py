@@ -169,7 +169,7 @@ def _find_known_answer(interface: AnnotationInterface, entries: list[Entry]) -> 
         return None
     entry = entries[0]
     match interface:
-        case AnnotationInterface.TRACE:
+        case AnnotationInterface.TRACE | AnnotationInterface.LOCATE:
             return TraceAnswer(traces=entry.traces, label=entry.label)
         case AnnotationInterface.REALITY:
             return VoteAnswer(label=entry.label)

@@ -91,7 +91,7 @@ class PushSettings(StudioSettings):
     campaign: Annotated[str, Option(metavar="NAME")]
     """Name of the new or existing campaign."""
     interface: Annotated[str, Option(metavar="WORD")]
-    """Annotation interface: screening, trace, realism, preference, reality or pass-fail."""
+    """Annotation interface: screening, trace, locate, realism, preference, reality or pass-fail."""
     question: str = ""
     """Question that annotators answer with pass or fail. Only for --interface pass-fail."""
     annotators: Annotated[str, Option(metavar="LIST|FILE")]

@@ -212,10 +212,10 @@ def _open_explanation_scorer(
     from unreel.api.contacts import describe_model_servers
     from unreel.evaluation.explanation_scores import (
         ExplanationJudges,
-        MiniLmEncoder,
         ReasonSimilarityScorer,
         build_explanation_judge,
     )
+    from unreel.reviewers.sentence_embeddings import MiniLmEncoder
 
     judges, environment = settings.judges, read_environment_settings()
     if judges and settings.sts:

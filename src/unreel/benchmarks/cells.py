@@ -39,7 +39,7 @@ _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u20
 
 
 def raise_invalid_cell(what: str, value: object, remedy: str) -> NoReturn:
-    """Raise an `InvalidValueError` about a cell: its field, its shortened value and the remedy."""
+    """Raise an `InvalidValueError` about a cell, with the field, the shortened value and the remedy."""
     raise InvalidValueError(f"{what} cannot be {format_untrusted_cell(value)}. {remedy}")
 
 

@@ -72,7 +72,7 @@ class RejectionReasonCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkCheckResult:
-    """Result of the check of a benchmark: its layout, columns, counts and unusable rows."""
+    """Result of the check of a benchmark: layout, columns, counts and unusable rows."""
 
     source: str
     layout: BenchmarkLayout
@@ -142,9 +142,9 @@ def check_benchmark(
         n_clips=counts.n_clips,
         n_unusable=sum(reason.n for reason in counts.reasons.values()),
         labels=counts.labels,
-        splits=_sort_by_count(counts.splits),
-        creators=_sort_by_count(counts.creators),
-        sources=_sort_by_count(counts.sources),
+        splits=dict(counts.splits.most_common()),
+        creators=dict(counts.creators.most_common()),
+        sources=dict(counts.sources.most_common()),
         n_scenes=n_scenes,
         n_independent=n_independent,
         detectable=100 * compute_detectable_accuracy_gap(n_independent, alpha=0.05 / N_DIFFERENCES)
@@ -262,15 +262,9 @@ class _BenchmarkRowCounts:
         lacks = self.lacks.get(name, "")
         if not lacks and protocol.needs_box_space and not self.n_traces:
             lacks = "no trace is marked, so labels alone are scored. Add a traces column"
-        if (
-            not lacks
-            and n
-            and (
-                REAL_ACCURACY.metric in protocol.figures
-                and FAKE_ACCURACY.metric in protocol.figures
-            )
-            and len(self.labels) < len(Label)
-        ):
+        accuracies = (REAL_ACCURACY.metric, FAKE_ACCURACY.metric)
+        compares_labels = all(name in protocol.figures for name in accuracies)
+        if not lacks and n and compares_labels and len(self.labels) < len(Label):
             (only,) = self.labels
             lacks = f"all clips are {only}, so that there is nothing to distinguish. Add the other"
         return ProtocolTruthCount(protocol=name, subject="clip", n=n, lacks=lacks)
@@ -279,10 +273,6 @@ class _BenchmarkRowCounts:
 def _add_name_count(names: Counter[str], name: str) -> None:
     if name:
         names[name if name in names or len(names) < NAMES_KEPT else OTHERS] += 1
-
-
-def _sort_by_count(names: Counter[str]) -> dict[str, int]:
-    return dict(names.most_common())
 
 
 def _iter_table_columns(

@@ -10,7 +10,7 @@ from unreel.benchmarks import cells
 from unreel.benchmarks.cells import FOLDER_DEPTH
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.table_entries import UNKNOWN_CREATOR
-from unreel.core.clip import Generated, Origin, Real
+from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.settings import read_environment_settings
 
@@ -48,7 +48,11 @@ def read_folder_benchmark(root: Path) -> Iterator[Row]:
             except InvalidValueError as error:
                 yield Rejected(cells.format_untrusted_name(video), str(error))
                 continue
-            yield Entry(name=path, location=path, origin=_parse_path_origin(path))
+            # real/..., generated/..., generated/CREATOR/... or generated/CREATOR/SETTING/...
+            top, *between = PurePosixPath(path).parts[:-1]
+            creator, *setting = between or [UNKNOWN_CREATOR]
+            generated = Generated(creator=creator, setting="/".join(setting))
+            yield Entry(name=path, location=path, origin=Real() if top == REAL else generated)
 
 
 def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
@@ -153,21 +157,10 @@ class _InsideRootChecker:
                 self._folders.clear()
             known = self._folders[folder] = is_path_inside(self._root / folder, self._root)
         path = f"{self._prefix}{location}"
-        return known and (not _may_be_link(path) or is_path_inside(Path(path), self._root))
-
-
-def _may_be_link(path: str) -> bool:
-    try:
-        return stat.S_ISLNK(os.lstat(path).st_mode)
-    except OSError as error:
-        return error.errno not in _NO_FILE
-    except ValueError:  # the path is invalid, for example with a null character
-        return False
-
-
-def _parse_path_origin(location: str) -> Origin:
-    top, *between = PurePosixPath(location).parts[:-1]
-    if top == REAL:
-        return Real()
-    creator, *setting = between or [UNKNOWN_CREATOR]
-    return Generated(creator=creator, setting="/".join(setting))
+        try:
+            is_link = stat.S_ISLNK(os.lstat(path).st_mode)
+        except OSError as error:
+            is_link = error.errno not in _NO_FILE
+        except ValueError:  # the path is invalid, for example with a null character
+            is_link = False
+        return known and (not is_link or is_path_inside(Path(path), self._root))

@@ -88,7 +88,12 @@ def parse_imported_answer(row: Cells) -> ImportedAnswer:
     clip, pair or question, or a cell is invalid.
     """
     key = cells.parse_text_cell(row.get("question"), "question")
-    name = "" if key and not _find_name_column(row) else _parse_clip_or_pair_name(row)
+    if key and not _find_name_column(row):
+        name = ""
+    elif all(column in row for column in PAIR_COLUMNS):
+        name = format_pair_name(*(_require_clip_name(row, column) for column in PAIR_COLUMNS))
+    else:
+        name = parse_clip_name_cell(row)
     protocol = cells.parse_text_cell(row.get("protocol"), "protocol")
     return ImportedAnswer(
         name=name, outcome=_parse_reply_or_failure(row, name or key), key=key, protocol=protocol
@@ -98,12 +103,6 @@ def parse_imported_answer(row: Cells) -> ImportedAnswer:
 def parse_clip_name_cell(row: Cells) -> str:
     """Return the clip's name in an answer row; raise `InvalidValueError` if there is none."""
     return _require_clip_name(row, _find_name_column(row))
-
-
-def _parse_clip_or_pair_name(row: Cells) -> str:
-    if all(column in row for column in PAIR_COLUMNS):
-        return format_pair_name(*(_require_clip_name(row, column) for column in PAIR_COLUMNS))
-    return parse_clip_name_cell(row)
 
 
 def _find_name_column(row: Cells) -> str | None:
@@ -211,7 +210,7 @@ def join_answers_with_entries(
                 rejected.append(answer)
                 continue
             if not answer.name:
-                reason = "it names a question and no clip. Add the clip's name"
+                reason = "the row names a question and no clip. Add the clip's name"
                 rejected.append(Rejected(answer.key, reason))
                 continue
             if protocol is not None and answer.protocol not in {"", protocol}:
@@ -327,7 +326,12 @@ def build_scorable_rows(
             )
         try:
             known = protocol.truths.of(entries, duration_us=entries[0].facts.duration_us)
-            size = _require_frame_size(space, entries[0])
+            width, height = entries[0].facts.width, entries[0].facts.height
+            if space == PIXEL and (not width or not height):
+                raise InvalidValueError(
+                    "no frame size declared. Add width and height columns, or read them from the file"
+                )
+            size = width or 1, height or 1
         except InvalidValueError as error:
             without_truth.append(Rejected(item.name, str(error)))
             continue
@@ -376,12 +380,3 @@ def require_scorable_rows(
     if scorable.without_truth:
         raise build_no_question_error(benchmark, protocol, scorable.without_truth)
     raise build_no_matching_answer_error(answers, joined.unknown, scorable.not_asked)
-
-
-def _require_frame_size(declared: str | None, entry: Entry) -> tuple[int, int]:
-    width, height = entry.facts.width, entry.facts.height
-    if declared == PIXEL and (not width or not height):
-        raise InvalidValueError(
-            "no frame size declared. Add width and height columns, or read them from the file"
-        )
-    return width or 1, height or 1

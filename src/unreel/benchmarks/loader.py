@@ -82,15 +82,12 @@ def build_unknown_layout_error(
     return UnreadableSourceError(str(path), problem, remedy)
 
 
-def _looks_like_video_name(cell: object) -> bool:
-    return isinstance(cell, str) and cell.strip().lower().endswith(VIDEO_SUFFIXES)
-
-
-def _looks_like_label(cell: object) -> bool:
-    return isinstance(cell, str) and cell.strip().lower() in LABELS
-
-
-_LOOKS = {"location": _looks_like_video_name, "label": _looks_like_label}
+_LOOKS: Mapping[str, Callable[[object], bool]] = {
+    "location": lambda cell: (
+        isinstance(cell, str) and cell.strip().lower().endswith(VIDEO_SUFFIXES)
+    ),
+    "label": lambda cell: isinstance(cell, str) and cell.strip().lower() in LABELS,
+}
 """Required fields of a table of clips, and tests of their cells."""
 
 
@@ -168,7 +165,14 @@ def open_benchmark(
             else "Check the path",
         )
     if layout is None:
-        layout = _require_single_layout(path, find_matching_layouts(path, mapping), mapping)
+        layouts = find_matching_layouts(path, mapping)
+        if not layouts:
+            raise build_unknown_layout_error(path, list(BenchmarkLayout), mapping)
+        if len(layouts) > 1:
+            problem = f"could be read as {' or '.join(layouts)}"
+            remedy = f"Name the layout that you mean, for example --layout {layouts[0]}, or the table itself"
+            raise UnreadableSourceError(str(path), problem, remedy)
+        layout = layouts[0]
     if layout not in set(BenchmarkLayout):
         raise UnknownNameError("layout", layout, [known.value for known in BenchmarkLayout])
     chosen = BenchmarkLayout(layout)
@@ -202,10 +206,13 @@ def open_benchmark(
         }
         list_others = partial(_list_other_layouts, path, chosen, mapping)
         may_leave = outside and chosen in _MAPPED
-        read = partial(
-            _iter_benchmark_rows, readers[chosen], None if may_leave else root, list_others
-        )
-        return Benchmark(chosen, root, read)
+
+        def iter_rows() -> Iterator[Row]:
+            with add_layout_hint_to_errors(list_others):
+                rows = readers[chosen]()
+                yield from rows if may_leave else reject_outside_links(rows, root)
+
+        return Benchmark(chosen, root, iter_rows)
 
 
 def find_matching_layouts(path: Path, mapping: Columns | None = None) -> list[BenchmarkLayout]:
@@ -250,27 +257,6 @@ def _list_table_layouts(table: Path, mapping: Columns | None) -> list[BenchmarkL
     if binding.tells_label:
         return [BenchmarkLayout.LIST]
     return [BenchmarkLayout.REALISM] if has_score_columns(binding) else []
-
-
-def _require_single_layout(
-    path: Path, layouts: list[BenchmarkLayout], mapping: Columns | None
-) -> BenchmarkLayout:
-    match layouts:
-        case [layout]:
-            return layout
-        case []:
-            raise build_unknown_layout_error(path, list(BenchmarkLayout), mapping)
-        case _:
-            problem = f"could be read as {' or '.join(layouts)}"
-            remedy = f"Name the layout that you mean, for example --layout {layouts[0]}, or the table itself"
-    raise UnreadableSourceError(str(path), problem, remedy)
-
-
-def _iter_benchmark_rows(
-    read: Callable[[], Iterator[Row]], inside: Path | None, list_others: Callable[[], Sequence[str]]
-) -> Iterator[Row]:
-    with add_layout_hint_to_errors(list_others):
-        yield from read() if inside is None else reject_outside_links(read(), inside)
 
 
 def _list_other_layouts(

@@ -12,27 +12,22 @@ from unreel.core.judgement import Label, Pair
 from unreel.core.verdict import Position
 
 
-@dataclass(frozen=True, slots=True)
-class ShownPair:
-    """A pair of clips in presentation order, and the position of the real clip."""
+def balance_pair_order(
+    pairs: Sequence[tuple[ClipId, ClipId]], *, seed: int
+) -> list[tuple[Pair, Position]]:
+    """Return (real, generated) pairs in the order shown, with the position of the real clip.
 
-    pair: Pair
-    real: Position
-
-
-def balance_pair_order(pairs: Sequence[tuple[ClipId, ClipId]], *, seed: int) -> list[ShownPair]:
-    """Choose a random order for (real, generated) pairs, real first in half; an odd one is random."""
+    The real clip is first in half of the pairs; an odd one is random.
+    """
     # Not a secret: the same seed gives the same plan again.
-    dice = random.Random(seed)  # noqa: S311
+    generator = random.Random(seed)  # noqa: S311
     orders = [Position.FIRST, Position.SECOND] * ((len(pairs) + 1) // 2)
-    if dice.random() < 1 / 2:
+    if generator.random() < 1 / 2:
         orders.reverse()
     orders = orders[: len(pairs)]
-    dice.shuffle(orders)
+    generator.shuffle(orders)
     return [
-        ShownPair(
-            Pair(real, generated) if order is Position.FIRST else Pair(generated, real), order
-        )
+        (Pair(real, generated) if order is Position.FIRST else Pair(generated, real), order)
         for (real, generated), order in zip(pairs, orders, strict=True)
     ]
 
@@ -91,10 +86,9 @@ def pair_real_and_generated_clips(
             yield couple
         else:
             pairs.append(couple)
-    for ordered in balance_pair_order(pairs, seed=seed):
-        pair = ordered.pair
+    for pair, position in balance_pair_order(pairs, seed=seed):
         first, second = entries[pair.first], entries[pair.second]
-        yield PairedEntries(first=first, second=second, pair=pair, real=ordered.real)
+        yield PairedEntries(first=first, second=second, pair=pair, real=position)
 
 
 def _iter_clip_pairs(
@@ -105,9 +99,9 @@ def _iter_clip_pairs(
     for entry, clip in clips:
         known = entries.setdefault(clip, entry)
         if not entry.group:
-            yield Rejected(entry.name, "it has no group, so it cannot be paired")
+            yield Rejected(entry.name, "no group, so the clip cannot be paired")
         elif known.label is not entry.label:
-            reason = f"its file equals that of {known.name!r} on the other side"
+            reason = f"the file equals that of {known.name!r} on the other side"
             yield Rejected(entry.name, reason)
         elif entry.label is Label.GENERATED:
             generated.append((entry, clip))
@@ -182,7 +176,7 @@ def _find_pair_by_name(name: str, by_name: dict[str, Entry]) -> PairedEntries | 
     ]
     if len(matches) > 1:
         raise InvalidValueError(
-            f"it can be cut at more than one {BETWEEN.strip()!r}. Rename the clips"
+            f"the name can be cut at more than one {BETWEEN.strip()!r}. Rename the clips"
         )
     return _build_paired_entries(*matches[0]) if matches else None
 
@@ -194,7 +188,7 @@ def _build_paired_entries(first_entry: Entry, second_entry: Entry) -> PairedEntr
         )
     if first_entry.group and second_entry.group and first_entry.group != second_entry.group:
         raise InvalidValueError(
-            f"its clips show {first_entry.group!r} and {second_entry.group!r}. Pair clips of one group"
+            f"the clips show {first_entry.group!r} and {second_entry.group!r}. Pair clips of one group"
         )
     pair = Pair(
         *(compute_placeholder_clip_id("entry", entry.name) for entry in (first_entry, second_entry))

@@ -18,7 +18,7 @@ from unreel.core.span import convert_to_microseconds
 from unreel.protocols.protocol import Protocol, get_protocol
 
 _UNKNOWN_US = 1
-"""Placeholder for the duration of an unreadable clip: its rows are failures and do not use it."""
+"""Placeholder for the duration of an unreadable clip, whose rows are failures and do not use it."""
 
 
 class ClipWithId(typing.Protocol):
@@ -113,12 +113,15 @@ def plan_questions(
     if scope.protocol.subject == "pair":
         yield from _plan_pair_questions(probed, scope)
         return
-    by_file = _group_conditions_by_file(scope)
+    # The conditions by the file of an entry that they show: original, or without watermark.
+    groups = [
+        tuple(c for c in scope.conditions if c.watermark == mark) for mark in ("kept", "removed")
+    ]
     for item in probed:
         if isinstance(item, Rejected):
             yield item
             continue
-        for conditions in by_file:
+        for conditions in filter(None, groups):
             clip = item.under(conditions[0])
             if clip is not None:
                 yield from _plan_file_questions(item.entry, clip, conditions, scope)
@@ -158,18 +161,14 @@ def find_entries_without_truth(entries: Iterable[Entry], scope: QuestionScope) -
     return truthless
 
 
-def _group_conditions_by_file(scope: QuestionScope) -> list[tuple[Condition, ...]]:
-    """Group the conditions by the file of an entry that they show: original, or without watermark."""
-    groups = [
-        tuple(c for c in scope.conditions if c.watermark == mark) for mark in ("kept", "removed")
-    ]
-    return [conditions for conditions in groups if conditions]
-
-
 def _plan_file_questions(
     entry: Entry, clip: C | Failure, conditions: tuple[Condition, ...], scope: QuestionScope
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
-    duration_us = entry.facts.duration_us or _get_duration_us(clip)
+    duration_us: int | None = _UNKNOWN_US
+    if not isinstance(clip, Failure):
+        facts = clip.facts
+        duration_us = None if facts is None else convert_to_microseconds(facts.video.duration_s)
+    duration_us = entry.facts.duration_us or duration_us
     try:
         truths = scope.protocol.truths.of([entry], duration_us=duration_us)
     except InvalidValueError as error:
@@ -200,12 +199,6 @@ def _build_planned_question(
         source=entries[0].group,
         difficulty=entries[0].difficulty,
     )
-
-
-def _get_duration_us(clip: ClipWithId | Failure) -> int | None:
-    if isinstance(clip, Failure):
-        return _UNKNOWN_US
-    return None if clip.facts is None else convert_to_microseconds(clip.facts.video.duration_s)
 
 
 def _has_required_audio(clips: tuple[ClipWithId, ...], condition: Condition) -> bool:

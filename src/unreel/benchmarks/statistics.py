@@ -37,7 +37,7 @@ def build_no_usable_entry_error(
         problem = f"none of its {n_rejected:,} rows can be used"
         return UnreadableSourceError(source, problem, f"The first is {rejected[0]}")
     remedy = "Add a row for each clip, or name the folder or table that holds them"
-    return UnreadableSourceError(source, "it contains no clip", remedy)
+    return UnreadableSourceError(source, "the benchmark contains no clip", remedy)
 
 
 def build_unknown_split_error(split: str, known: Collection[str]) -> UnreelError:
@@ -71,7 +71,7 @@ def build_no_matching_answer_error(
     """Build the error for answers of which no name, listed in `unknown`, is one of `names`."""
     if not unknown:
         remedy = "Write a row with `name` and `text` for each clip"
-        return UnreadableSourceError(source, "it contains no answer", remedy)
+        return UnreadableSourceError(source, "the file contains no answer", remedy)
     first = unknown[0]
     close = difflib.get_close_matches(first, names[:_LOOKED_THROUGH], n=1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
@@ -99,20 +99,14 @@ class BenchmarkSampleCounts:
         return f"{self.n:,} of {self.of:,} rows, drawn by seed {self.seed}: {sides}"
 
 
-@dataclass(frozen=True, slots=True)
-class SampledEntries:
-    """The sampled entries, in benchmark order, and the counts of the sample."""
-
-    entries: tuple[Entry, ...]
-    drawn: BenchmarkSampleCounts
-
-
-def sample_balanced_entries(entries: Iterable[Entry], n: int, *, seed: int) -> SampledEntries:
+def sample_balanced_entries(
+    entries: Iterable[Entry], n: int, *, seed: int
+) -> tuple[tuple[Entry, ...], BenchmarkSampleCounts]:
     """Sample `n` of `entries`, balanced between labels and between creators as far as possible.
 
-    The sample is determined by `seed`. Clips of one scene have the same random rank, so that they
-    are sampled together and can be paired. All entries are read; at most 2 * `n` entries of each
-    creator are held in memory.
+    The sample is in benchmark order and determined by `seed`. Clips of one scene have the same
+    random rank, so that they are sampled together and can be paired. All entries are read; at most
+    2 * `n` entries of each creator are held in memory.
     """
     lots: defaultdict[str | None, list[_Lot]] = defaultdict(list)
     of = 0
@@ -132,7 +126,7 @@ def sample_balanced_entries(entries: Iterable[Entry], n: int, *, seed: int) -> S
     counts = BenchmarkSampleCounts(
         n=len(chosen), of=of, seed=seed, real=len(chosen) - n_generated, generated=n_generated
     )
-    return SampledEntries(tuple(entry for _, _, entry in chosen), counts)
+    return tuple(entry for _, _, entry in chosen), counts
 
 
 def _sort_by_random_rank(lot: list[_Lot]) -> list[_Lot]:
@@ -185,7 +179,11 @@ class BenchmarkStats:
             if isinstance(row, Rejected):
                 self.reject(row)
             else:
-                self._note(row)
+                self.n_entries += 1
+                if len(self.splits) < _SPLITS_KEPT:
+                    self.splits.add(row.split)
+                # A sum does not depend on the order, and names are unique, so that no rows cancel out.
+                self._sum += _compute_entry_hash(row)
                 yield row
         self._is_whole = True
 
@@ -209,27 +207,23 @@ class BenchmarkStats:
             return build_unknown_split_error(split, self.splits)
         return build_no_usable_entry_error(source, self.rejected, n_rejected=self.n_rejected)
 
-    def _note(self, entry: Entry) -> None:
-        self.n_entries += 1
-        if len(self.splits) < _SPLITS_KEPT:
-            self.splits.add(entry.split)
-        # A sum does not depend on the order, and names are unique, so that no two rows cancel out.
-        generated = entry.origin if isinstance(entry.origin, Generated) else None
-        fields: list[object] = [
-            entry.name,
-            None if generated is None else [generated.creator, generated.setting],
-            entry.split,
-            entry.group,
-            entry.difficulty,
-            entry.facts.duration_us,
-            entry.cleaned is not None,
-        ]
-        if entry.traces or entry.rating or entry.ratings or entry.votes:
-            record = convert_entry_to_record(entry, file_name="")
-            fields.append({name: record[name] for name in _JUDGED if record[name]})
-        self._sum += int.from_bytes(
-            blake2b(_SPELL(fields).encode(), digest_size=_BYTES).digest(), "big"
-        )
+
+def _compute_entry_hash(entry: Entry) -> int:
+    """Hash everything that affects questions and scores of the clip, except its location."""
+    generated = entry.origin if isinstance(entry.origin, Generated) else None
+    fields: list[object] = [
+        entry.name,
+        None if generated is None else [generated.creator, generated.setting],
+        entry.split,
+        entry.group,
+        entry.difficulty,
+        entry.facts.duration_us,
+        entry.cleaned is not None,
+    ]
+    if entry.traces or entry.rating or entry.ratings or entry.votes:
+        record = convert_entry_to_record(entry, file_name="")
+        fields.append({name: record[name] for name in _JUDGED if record[name]})
+    return int.from_bytes(blake2b(_SPELL(fields).encode(), digest_size=_BYTES).digest(), "big")
 
 
 def compute_benchmark_identity(rows: Iterable[Row]) -> BenchmarkIdentity | None:

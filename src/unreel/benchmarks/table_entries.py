@@ -47,7 +47,19 @@ def parse_annotator_ratings(row: Cells, mapping: FieldColumnMapping) -> tuple[Ra
     fields = [f"score_{number}" for number in ANNOTATORS]
     if all(cells.is_blank_cell(mapping.cell(row, field)) for field in fields):
         return ()
-    return tuple(_parse_rating(row, mapping, number) for number in ANNOTATORS)
+    ratings = []
+    for number in ANNOTATORS:
+        score, problem, adherence = (
+            f"{name}_{number}" for name in ("score", "problem", "adherence")
+        )
+        ratings.append(
+            Rating(
+                score=cells.parse_count_cell(mapping.cell(row, score), score),
+                problem=cells.parse_text_cell(mapping.cell(row, problem), problem),
+                adherence=cells.parse_text_cell(mapping.cell(row, adherence), adherence),
+            )
+        )
+    return tuple(ratings)
 
 
 def merge_ratings(ratings: Sequence[Rating]) -> Rating:
@@ -76,16 +88,6 @@ def parse_error_family(row: Cells, mapping: FieldColumnMapping) -> ErrorFamily |
             "error_family", text, f"Write one of {', '.join(families)}, or nothing"
         )
     return ErrorFamily(word) if text else None
-
-
-def _parse_rating(row: Cells, mapping: FieldColumnMapping, number: int) -> Rating:
-    return Rating(
-        score=cells.parse_count_cell(mapping.cell(row, f"score_{number}"), f"score_{number}"),
-        problem=cells.parse_text_cell(mapping.cell(row, f"problem_{number}"), f"problem_{number}"),
-        adherence=cells.parse_text_cell(
-            mapping.cell(row, f"adherence_{number}"), f"adherence_{number}"
-        ),
-    )
 
 
 UNKNOWN_CREATOR = "unknown"
@@ -135,6 +137,9 @@ def parse_entry(row: Cells, mapping: FieldColumnMapping, *, label: Label | None 
     location = cells.parse_clip_location(
         _get_video_path(values.get("location")), "location", outside=mapping.outside
     )
+    cleaned = None
+    if not cells.is_blank_cell(cell := _get_video_path(values.get("cleaned"))):
+        cleaned = cells.parse_clip_location(cell, "cleaned", outside=mapping.outside)
     rating = parse_agreed_rating(row, mapping) if "score" in values else None
     annotated: tuple[Rating, ...] = ()
     if rating is None and not _ANNOTATED.isdisjoint(values):
@@ -145,11 +150,14 @@ def parse_entry(row: Cells, mapping: FieldColumnMapping, *, label: Label | None 
         field: cells.parse_text_cell(values[field], field) for field in _TEXTS if field in values
     }
     text = texts.get
+    origin: Origin = _REAL
+    if _parse_row_label(texts, values, mapping, label) is Label.GENERATED:
+        origin = _build_generated_origin(text("creator") or UNKNOWN_CREATOR, text("setting", ""))
     return Entry(
         name=text("name", "") or location,
         location=location,
-        origin=_build_origin(_parse_row_label(texts, values, mapping, label), texts),
-        cleaned=_parse_clean_location(values, mapping),
+        origin=origin,
+        cleaned=cleaned,
         split=text("split", ""),
         group=text("group", ""),
         prompt=text("prompt", ""),
@@ -186,7 +194,7 @@ def parse_declared_facts(row: Cells, mapping: FieldColumnMapping) -> DeclaredFac
 
 
 def get_row_name(row: Cells, mapping: FieldColumnMapping, *, number: int) -> str:
-    """Return a printable name for a row that may be damaged: its name, its file name or its number."""
+    """Return a printable name for a row that may be damaged: the name, the file name or the number."""
     for field in ("name", "location"):
         cell = mapping.cell(row, field)
         if isinstance(cell, str | int) and not cells.is_blank_cell(cell):
@@ -229,13 +237,6 @@ def convert_entry_to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
     }
 
 
-def _parse_clean_location(values: Cells, mapping: FieldColumnMapping) -> str | None:
-    cell = _get_video_path(values.get("cleaned"))
-    if cells.is_blank_cell(cell):
-        return None
-    return cells.parse_clip_location(cell, "cleaned", outside=mapping.outside)
-
-
 def _parse_row_label(
     texts: Mapping[str, str], values: Cells, mapping: FieldColumnMapping, label: Label | None
 ) -> Label:
@@ -263,14 +264,6 @@ def _parse_row_label(
             "is_fake", values["is_fake"], f"The label is {word}: correct one of them"
         )
     return LABELS[word]
-
-
-def _build_origin(label: Label, texts: Mapping[str, str]) -> Origin:
-    if label is Label.REAL:
-        return _REAL
-    return _build_generated_origin(
-        texts.get("creator") or UNKNOWN_CREATOR, texts.get("setting", "")
-    )
 
 
 @lru_cache(maxsize=1024)  # many clips have one creator

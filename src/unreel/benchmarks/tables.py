@@ -54,28 +54,23 @@ def read_parquet_rows(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
             reply = _run_task("rows", path, request)
             for line in reply.blobs[0].splitlines():
                 number += 1
-                yield _parse_row(path, line, number)
+                if len(line) > ROW_BYTES:
+                    problem = f"a row of more than {ROW_BYTES} bytes"
+                    raise UnreadableSourceError(str(path), problem, "Shorten its cells")
+                try:
+                    row = parse_json(line)
+                except InvalidValueError as error:
+                    row = Rejected(f"row {number}", str(error))
+                if not isinstance(row, dict | Rejected):
+                    row = Rejected(f"row {number}", "the cells cannot be read. Correct them")
+                yield row
             following = reply.header["next"]
             if following is not None and not (isinstance(following, int) and following > first):
-                raise UnreadableSourceError(str(path), "its rows do not advance", _REMEDY)
+                raise UnreadableSourceError(str(path), "the rows do not advance", _REMEDY)
             first = following
 
 
 _REMEDY = "Check the path, or write the table again"
-
-
-def _parse_row(path: Path, line: bytes, number: int) -> Mapping[str, Any] | Rejected:
-    if len(line) > ROW_BYTES:
-        raise UnreadableSourceError(
-            str(path), f"a row of more than {ROW_BYTES} bytes", "Shorten its cells"
-        )
-    try:
-        row = parse_json(line)
-    except InvalidValueError as error:
-        return Rejected(f"row {number}", str(error))
-    if isinstance(row, dict):
-        return row
-    return Rejected(f"row {number}", "its cells cannot be read. Correct them")
 
 
 def _read_shape(path: Path) -> tuple[tuple[str, ...], int, int]:
@@ -94,7 +89,7 @@ def _run_task(task: str, path: Path, request: Mapping[str, Any]) -> TaskReplyPay
     if reply.reason in _BEYOND_LIMITS:
         raise UnreadableSourceError(
             str(path),
-            f"its rows need more than {LIMITS.memory_mb} MiB or {LIMITS.seconds:g} s",
+            f"the rows need more than {LIMITS.memory_mb} MiB or {LIMITS.seconds:g} s",
             "Write it again with shorter cells, or split it",
         )
     raise UnreadableSourceError(str(path), f"not a Parquet file: {reply.detail}", _REMEDY)
@@ -255,7 +250,7 @@ def _read_csv_header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]
     if len(columns) == 1 and (between := set(columns[0]) & set(",;\t")):
         raise UnreadableSourceError(
             str(path),
-            f"its first row is one cell, {columns[0][:CELL_SHOWN]!r}",
+            f"the first row is one cell, {columns[0][:CELL_SHOWN]!r}",
             f"Put {'tabs' if path.suffix.lower() == '.tsv' else 'commas'} in place of {min(between)!r}",
         )
     if len(columns) > COLUMNS:

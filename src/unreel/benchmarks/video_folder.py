@@ -122,7 +122,7 @@ def _reject_unwritable_row(row: Row, *, root: Path, names: SeenNameSet) -> Row:
     if isinstance(row, Rejected):
         return row
     if is_url(row.location):
-        return Rejected(row.name, "its file is behind a URL. Fetch it first")
+        return Rejected(row.name, "the file is behind a URL. Fetch it first")
     for location in (row.location, row.cleaned):
         if location is not None and not is_url(location) and not (root / location).is_file():
             return Rejected(row.name, f"no file at {location}. Fetch or unpack it first")

@@ -18,7 +18,7 @@ from pathlib import Path
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.folder_layout import REAL, VIDEO_SUFFIXES, find_file_inside_folder
-from unreel.benchmarks.tables import Cells, read_table_column_names, read_table_rows
+from unreel.benchmarks.tables import read_table_column_names, read_table_rows
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 
@@ -48,15 +48,21 @@ def read_reality_benchmark(root: Path) -> Iterator[Row]:
             yield row
             continue
         try:
-            clip = _parse_clip_name(row)
-            difficulty = _parse_difficulty(row)
+            clip = cells.parse_clip_location(row.get("clip"), "clip")
+            if "/" in clip or clip.lower().endswith(VIDEO_SUFFIXES):
+                remedy = "Write the file's name without folder and ending"
+                cells.raise_invalid_cell("clip", clip, remedy)
+            difficulty = cells.parse_text_cell(row.get("difficulty"), "difficulty").lower()
+            if difficulty not in DIFFICULTIES:
+                cells.raise_invalid_cell("difficulty", difficulty, "Write easy or hard")
             prompt = cells.parse_text_cell(row.get("prompt"), "prompt")
         except InvalidValueError as error:
             yield Rejected(f"{TABLE} row {number}", str(error))
             continue
         for folder, origin in folders:
             name = f"{folder}/{clip}"
-            location = _find_video(root, name)
+            locations = (f"{name}{suffix}" for suffix in VIDEO_SUFFIXES)
+            location = next((path for path in locations if (root / path).is_file()), None)
             if location is None:
                 yield Rejected(name, "no video of that name. Add it, or drop the row")
                 continue
@@ -105,22 +111,3 @@ def _list_folders(folder: Path) -> list[Path]:
         and not path.name.startswith(".")
         and path.name != "__MACOSX"
     )
-
-
-def _parse_clip_name(row: Cells) -> str:
-    clip = cells.parse_clip_location(row.get("clip"), "clip")
-    if "/" in clip or clip.lower().endswith(VIDEO_SUFFIXES):
-        cells.raise_invalid_cell("clip", clip, "Write the file's name without folder and ending")
-    return clip
-
-
-def _parse_difficulty(row: Cells) -> str:
-    difficulty = cells.parse_text_cell(row.get("difficulty"), "difficulty").lower()
-    if difficulty not in DIFFICULTIES:
-        cells.raise_invalid_cell("difficulty", difficulty, "Write easy or hard")
-    return difficulty
-
-
-def _find_video(root: Path, name: str) -> str | None:
-    locations = (f"{name}{suffix}" for suffix in VIDEO_SUFFIXES)
-    return next((location for location in locations if (root / location).is_file()), None)

@@ -120,12 +120,23 @@ def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
             by_voter.setdefault(vote.voter, []).append(replace(row, difficulty=""))
             # Voters are resampled like creators, because other voters would judge differently.
             rows.append(replace(row, creator=f"voter {vote.voter}"))
-    majority = [_build_scored_vote(entry, _compute_majority_label(votes)) for entry, votes in voted]
+    majority = []
+    # Krippendorff's alpha over clips; voters are interchangeable (row n: vote n of each clip).
+    n_votes = max((len(votes) for _, votes in voted), default=0)
+    ratings = np.full((n_votes, len(voted)), np.nan)
+    for clip, (entry, votes) in enumerate(voted):
+        ratings[: len(votes), clip] = [_CODES[vote.label] for vote in votes]
+        (label, n), *others = Counter(vote.label for vote in votes).most_common()
+        winner: Label | Unparsed = label
+        if others and others[0][1] == n:
+            text = f"{n} of {len(votes)} votes say {label.value}"
+            winner = Unparsed(UnparsedReason.AMBIGUOUS, text)
+        majority.append(_build_scored_vote(entry, winner))
     return VoteScores(
         votes=REALITY.score(rows, seed=seed),
         majority=REALITY.score(majority, seed=seed),
         voters={name: REALITY.score(by_voter[name], seed=seed) for name in sorted(by_voter)},
-        agreement=_measure_voter_agreement([votes for _, votes in voted], seed=seed),
+        agreement=krippendorff_alpha(ratings, scale="nominal", seed=seed),
     )
 
 
@@ -137,21 +148,6 @@ def _build_scored_vote(entry: Entry, label: Label | Unparsed) -> VoteRow:
         source=entry.group,
         difficulty=entry.difficulty,
     )
-
-
-def _compute_majority_label(votes: Sequence[Vote]) -> Label | Unparsed:
-    (winner, n), *others = Counter(vote.label for vote in votes).most_common()
-    if others and others[0][1] == n:
-        return Unparsed(UnparsedReason.AMBIGUOUS, f"{n} of {len(votes)} votes say {winner.value}")
-    return winner
-
-
-def _measure_voter_agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measured:
-    """Compute Krippendorff's alpha over clips; voters are interchangeable (row n: vote n of each clip)."""
-    ratings = np.full((max(map(len, ballots), default=0), len(ballots)), np.nan)
-    for clip, votes in enumerate(ballots):
-        ratings[: len(votes), clip] = [_CODES[vote.label] for vote in votes]
-    return krippendorff_alpha(ratings, scale="nominal", seed=seed)
 
 
 def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vote]]:

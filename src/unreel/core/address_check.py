@@ -7,13 +7,11 @@ addresses that `resolve_host` returns and never resolve the name a second time.
 
 import ipaddress
 import socket
-from collections.abc import Iterator
 
 from unreel.core.errors import InvalidValueError
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Peer = tuple[str, int]
-"""IP address and port."""
 
 _METADATA = frozenset(
     ipaddress.ip_address(address)
@@ -58,25 +56,16 @@ def unwrap_ipv6_address(address: IpAddress) -> tuple[IpAddress, ...]:
     """Return embedded IPv4 addresses (mapped, 6to4, Teredo, ISATAP, NAT64, ...), else the address."""
     if isinstance(address, ipaddress.IPv4Address) or address.is_loopback or address.is_unspecified:
         return (address,)
-    return tuple(_iter_embedded_addresses(address)) or (address,)
-
-
-def _iter_embedded_addresses(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
     number = int(address)
-    if address.ipv4_mapped:
-        yield address.ipv4_mapped
-    if address.sixtofour:
-        yield address.sixtofour
-    if address.teredo:
-        yield from address.teredo
+    embedded = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
     is_isatap = (number >> 32) & 0xFFFF == _ISATAP
     if is_isatap or any(address in net for net in (_NAT64, _LOCAL_NAT64, _COMPATIBLE)):
-        yield ipaddress.IPv4Address(number & _LAST_32)
-    if (
-        address in _LOCAL_NAT64
-    ):  # RFC 6052: a prefix of 48 bits carries 16 bits, an octet of zero, 16 bits
+        embedded.append(ipaddress.IPv4Address(number & _LAST_32))
+    if address in _LOCAL_NAT64:
+        # RFC 6052: a prefix of 48 bits carries 16 bits, an octet of zero, 16 bits.
         high, low = (number >> 64) & 0xFFFF, (number >> 40) & 0xFFFF
-        yield ipaddress.IPv4Address(high << 16 | low)
+        embedded.append(ipaddress.IPv4Address(high << 16 | low))
+    return tuple(filter(None, embedded)) or (address,)
 
 
 def is_forbidden_address(address: IpAddress) -> bool:

@@ -82,18 +82,14 @@ class ClipProbeStage(MediaStage):
 
 
 class _BenchmarkFile(NamedTuple):
-    """A file of a benchmark: name in the benchmark, and current location."""
-
     words: str
     place: str
 
     @property
     def key(self) -> str:
-        return (
-            compute_file_identity(self.words)
-            if is_url(self.words)
-            else compute_file_name_key(self.words)
-        )
+        if is_url(self.words):
+            return compute_file_identity(self.words)
+        return compute_file_name_key(self.words)
 
 
 def iter_clip_file_rows(

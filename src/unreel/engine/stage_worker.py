@@ -4,7 +4,6 @@ import asyncio
 import inspect
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import Any
 
 from unreel.core.errors import raise_if_key_rejected, raise_if_machine_error
@@ -37,12 +36,7 @@ class StageWorker:
             self._threads = ThreadPoolExecutor(self._limit, type(self._stage).__name__)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)
         closing = self._stage.close()

@@ -127,13 +127,20 @@ def compare_reviewers(
     ]
     gaps = [gap for _, tests in compared for gap in tests if gap is not None]
     corrected = iter(adjust_p_values_by_holm([gap.p for gap in gaps]))
+    comparisons = []
+    for comparison, tests in compared:
+        differences = []
+        for difference, test in zip(comparison.differences, tests, strict=True):
+            if test is None:
+                differences.append(difference)
+                continue
+            p = next(corrected)
+            # The smallest detectable difference, if this one is not significant.
+            detectable = None if p < _ALPHA else test.detectable(_ALPHA / max(1, len(gaps)))
+            differences.append(replace(difference, p_corrected=p, detectable=detectable))
+        comparisons.append(replace(comparison, differences=tuple(differences)))
     return Comparisons(
-        instrument=first.instrument,
-        comparisons=tuple(
-            _add_corrected_p_values(comparison, tests, corrected, alpha=_ALPHA / max(1, len(gaps)))
-            for comparison, tests in compared
-        ),
-        n_tests=len(gaps),
+        instrument=first.instrument, comparisons=tuple(comparisons), n_tests=len(gaps)
     )
 
 
@@ -149,25 +156,6 @@ def disambiguate_reviewers(reviewers: Sequence[tuple[str, Condition]]) -> list[s
         unique.append(name if alone else next(text for text in numbered if text not in used))
         used.add(unique[-1])
     return unique
-
-
-def _add_corrected_p_values(
-    comparison: Comparison,
-    tests: Sequence[DifferenceTestResult | None],
-    corrected: Iterator[float],
-    *,
-    alpha: float,
-) -> Comparison:
-    """Add corrected p-values and, to insignificant differences, the smallest detectable difference."""
-    differences = []
-    for difference, test in zip(comparison.differences, tests, strict=True):
-        if test is None:
-            differences.append(difference)
-            continue
-        p = next(corrected)
-        detectable = None if p < _ALPHA else test.detectable(alpha)
-        differences.append(replace(difference, p_corrected=p, detectable=detectable))
-    return replace(comparison, differences=tuple(differences))
 
 
 def _compare_reviewer_pair(
@@ -188,13 +176,12 @@ def _compare_reviewer_pair(
             "Compare runs over one benchmark: `unreel eval` adds missing answers",
         )
     if not by_name:
-        first_truth, second_truth = _get_truth_lookup(first.rows), _get_truth_lookup(second.rows)
         for i, j in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
-            if first_truth(i) != second_truth(j):
+            if _get_truth_key(first.rows, i) != _get_truth_key(second.rows, j):
                 clips = "+".join(list_subject_clips(first.rows[i].subject))
                 raise InvalidSettingError(
                     _RUNS,
-                    f"they have different ground truths for the clip {clips}",
+                    f"the runs have different ground truths for the clip {clips}",
                     "Compare runs over one version of a benchmark",
                 )
     ours, theirs = _mask_outcomes(first, pairing.ours), _mask_outcomes(second, pairing.theirs)
@@ -215,10 +202,18 @@ def _compare_reviewer_pair(
         for name in paired.names
         if figures.counts(name) == counted
     }
-    tested = [
-        known[name].difference(name, reach=_get_metric_range_width(first, name))
-        for name in _select_metrics(first, [*known], metrics)
-    ]
+    tested = []
+    for name in _select_metrics(first, [*known], metrics):
+        # The largest possible difference of the metric or its variant; infinity if unknown.
+        plain = name.partition(": ")[0]
+        ranges = (
+            figure.range
+            for figure in figures
+            if plain == figure.metric or plain.startswith(f"{figure.metric}-")
+        )
+        low, high = next(ranges, (0.0, math.inf))
+        tested.append(known[name].difference(name, reach=high - low))
+
     comparison = Comparison(
         first=first_name,
         second=second_name,
@@ -312,8 +307,9 @@ def _copy_clip_identity(
     return replace(row, subject=identity.subject, source=identity.source, creator=identity.creator)
 
 
-def _get_truth_lookup(rows: Rows) -> Callable[[int], Any]:
-    return rows.truth_mark if isinstance(rows, ScoredQuestionColumns) else lambda i: rows[i].truth
+def _get_truth_key(rows: Rows, index: int) -> Any:
+    """Return a key that is equal if, and only if, the ground truths are equal."""
+    return rows.truth_mark(index) if isinstance(rows, ScoredQuestionColumns) else rows[index].truth
 
 
 def _mask_outcomes(
@@ -343,15 +339,6 @@ def _select_metrics(
             raise UnknownNameError("metric", name, known)
         chosen.update(dict.fromkeys(matches))
     return [*chosen]
-
-
-def _get_metric_range_width(reviewer: ComparedReviewer, metric: str) -> float:
-    """Return the largest possible difference of a metric or its variant; infinity if unknown."""
-    plain = metric.partition(": ")[0]
-    for figure in reviewer.instrument.figures:
-        if plain == figure.metric or plain.startswith(f"{figure.metric}-"):
-            return figure.range[1] - figure.range[0]
-    return math.inf
 
 
 def _compute_reviewer_metrics(

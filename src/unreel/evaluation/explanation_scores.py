@@ -1,19 +1,19 @@
 """Scores of explanations against people's: by a judge in `trace`, by similarity in `realism`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from unreel.core.settings import EnvironmentSettings, read_storage_options
 from unreel.core.verdict import RealismVerdict, TraceVerdict, Unparsed
 from unreel.engine.location import get_local_state_folder, resolve_location
 from unreel.engine.table import LanceTable
 from unreel.evaluation.judge import (
+    NO_PREDICTION,
+    NO_TRUTH,
     RULINGS,
     ExplanationPair,
     JudgeAgreement,
@@ -25,52 +25,13 @@ from unreel.evaluation.judge import (
 )
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scoring import Rows
-from unreel.protocols.protocol import ScoredQuestion
 from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.endpoint.model_address import parse_model_address
 from unreel.reviewers.endpoint.reviewer import ModelIOFormat, format_endpoint_model_name
-from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, embed_sentences
+from unreel.reviewers.sentence_embeddings import SentenceEncoder, embed_sentences
 
-__all__ = [
-    "MiniLmEncoder",
-    "ReasonCosine",
-    "ReasonCosines",
-    "ReasonPair",
-    "SentenceEncoder",
-    "compare_reasons",
-    "join_reasons",
-]
-
-NO_TRUTH, NO_PREDICTION, NO_DIRECTION = "no-truth", "no-prediction", "no-direction"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReasonPair:
-    """Reasons for the realism score of one clip: those of a person and those of a reviewer."""
-
-    clip: str
-    truth: str
-    predicted: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReasonCosine:
-    """Cosine similarity of one pair of reasons, from -1 to 1, or why there is none."""
-
-    clip: str
-    score: float | None
-    """Cosine similarity; `None`, never 0, if a text is missing or its vector has no direction."""
-    why: str = ""
-    """Countable reason for a missing score, such as `no-truth`; empty if there is a score."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReasonCosines:
-    """Cosine similarities of all pairs of reasons, in order, and the name of the encoder's checkpoint."""
-
-    checkpoint: str
-    similarities: tuple[ReasonCosine, ...]
+NO_DIRECTION = "no-direction"
 
 
 def join_reasons(problem: str | Unparsed, adherence: str | Unparsed) -> str:
@@ -79,34 +40,29 @@ def join_reasons(problem: str | Unparsed, adherence: str | Unparsed) -> str:
     return " ".join(part for part in parts if part)
 
 
-def compare_reasons(reasoned: Sequence[ReasonPair], encoder: SentenceEncoder) -> ReasonCosines:
-    """Compute the cosine similarity of each pair of reasons, in order; each text is encoded once."""
-    pairs = [pair for pair in reasoned if not _explain_missing_text(pair)]
-    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.truth, pair.predicted)))
+def compare_reasons(
+    pairs: Sequence[ExplanationPair], encoder: SentenceEncoder
+) -> list[tuple[float | None, str]]:
+    """Compute the cosine similarity of each pair of reasons, in order; each text is encoded once.
+
+    The similarity is `None`, never 0, with a reason that can be counted, if a text is missing or
+    its vector has no direction.
+    """
+    complete = [pair for pair in pairs if pair.truth.strip() and pair.predicted.strip()]
+    texts = list(dict.fromkeys(text for pair in complete for text in (pair.truth, pair.predicted)))
     vectors = dict(zip(texts, embed_sentences(texts, encoder), strict=True))
-    return ReasonCosines(
-        checkpoint=encoder.name,
-        similarities=tuple(_compute_reason_cosine(pair, vectors) for pair in reasoned),
-    )
-
-
-def _compute_reason_cosine(
-    pair: ReasonPair, vectors: Mapping[str, npt.NDArray[np.float64] | None]
-) -> ReasonCosine:
-    reason = _explain_missing_text(pair)
-    if reason:
-        return ReasonCosine(clip=pair.clip, score=None, why=reason)
-    truth, predicted = vectors[pair.truth], vectors[pair.predicted]
-    if truth is None or predicted is None:
-        return ReasonCosine(clip=pair.clip, score=None, why=NO_DIRECTION)
-    # Rounding can give a cosine slightly above 1.
-    return ReasonCosine(clip=pair.clip, score=float(np.clip(truth @ predicted, -1.0, 1.0)))
-
-
-def _explain_missing_text(pair: ReasonPair) -> str:
-    if not pair.truth.strip():
-        return NO_TRUTH
-    return "" if pair.predicted.strip() else NO_PREDICTION
+    similarities: list[tuple[float | None, str]] = []
+    for pair in pairs:
+        truth, predicted = vectors.get(pair.truth), vectors.get(pair.predicted)
+        if not pair.truth.strip():
+            similarities.append((None, NO_TRUTH))
+        elif not pair.predicted.strip():
+            similarities.append((None, NO_PREDICTION))
+        elif truth is None or predicted is None:
+            similarities.append((None, NO_DIRECTION))
+        else:  # rounding can give a cosine slightly above 1
+            similarities.append((float(np.clip(truth @ predicted, -1.0, 1.0)), ""))
+    return similarities
 
 
 BESIDE = ".rulings"
@@ -162,8 +118,15 @@ class ExplanationJudges:
 
     def __call__(self, rows: Rows) -> Rows:
         """Return the rows with a score for each explanation that the first judge could score."""
-        indices = [index for index, row in enumerate(rows) if _has_explanation_pair(row)]
-        pairs = [_build_explanation_pair(rows[index]) for index in indices]
+        indices, pairs = [], []
+        for index, row in enumerate(rows):
+            verdict, truth = row.outcome, row.truth
+            predicted = verdict.explanation if isinstance(verdict, TraceVerdict) else None
+            if isinstance(predicted, str) and truth.explanation:
+                clip = str(row.subject)
+                pair = ExplanationPair(clip=clip, truth=truth.explanation, predicted=predicted)
+                indices.append(index)
+                pairs.append(pair)
         first, *others = (judge(pairs) for judge in self.judges)
         self.judgings.append(first)
         self.agreements.extend(
@@ -181,32 +144,17 @@ class ReasonSimilarityScorer:
 
     def __call__(self, rows: Rows) -> Rows:
         """Return the rows with the similarity between the reviewer's reasons and a person's reasons."""
-        indices = [i for i, row in enumerate(rows) if isinstance(row.outcome, RealismVerdict)]
-        comparison = compare_reasons([_build_reason_pair(rows[i]) for i in indices], self.encoder)
-        scores = dict(zip(indices, (pair.score for pair in comparison.similarities), strict=True))
+        indices, pairs = [], []
+        for index, row in enumerate(rows):
+            verdict = row.outcome
+            if isinstance(verdict, RealismVerdict):
+                pair = ExplanationPair(
+                    clip=str(row.subject),
+                    truth=join_reasons(row.truth.problem, row.truth.adherence),
+                    predicted=join_reasons(verdict.problem, verdict.adherence),
+                )
+                indices.append(index)
+                pairs.append(pair)
+        similarities = compare_reasons(pairs, self.encoder)
+        scores = dict(zip(indices, (score for score, _ in similarities), strict=True))
         return [replace(row, text_score=scores.get(i)) for i, row in enumerate(rows)]
-
-
-def _has_explanation_pair(row: ScoredQuestion[Any, Any]) -> bool:
-    verdict = row.outcome
-    return (
-        isinstance(verdict, TraceVerdict)
-        and isinstance(verdict.explanation, str)
-        and bool(row.truth.explanation)
-    )
-
-
-def _build_explanation_pair(row: ScoredQuestion[Any, Any]) -> ExplanationPair:
-    verdict: Any = row.outcome
-    return ExplanationPair(
-        clip=str(row.subject), truth=row.truth.explanation, predicted=verdict.explanation
-    )
-
-
-def _build_reason_pair(row: ScoredQuestion[Any, Any]) -> ReasonPair:
-    verdict: Any = row.outcome
-    return ReasonPair(
-        clip=str(row.subject),
-        truth=join_reasons(row.truth.problem, row.truth.adherence),
-        predicted=join_reasons(verdict.problem, verdict.adherence),
-    )

@@ -62,7 +62,7 @@ COLUMNS: Mapping[str, str] = {
 }
 """Columns in order, with their Arrow types. `status` is answered, failed or not-asked; `label` is real
 or generated, empty for a pair; `truth` and `verdict` are JSON, nested in JSONL and text elsewhere; `correct` is
-empty if there is no answer that can be read."""
+empty without an answer that can be read."""
 _NESTED = ("truth", "verdict")
 _VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
 _LOOK = 512
@@ -72,10 +72,14 @@ def iter_question_rows(run: EvalRun, *, mode: Mode = "strict") -> Iterator[Row]:
     """Yield a row per question in benchmark order, unsent too; answers come in small batches."""
     reviewer = run.reviewer_name()
     for planned, answer in iter_questions_with_answers(run):
-        if isinstance(planned, UnreadableClip):
-            yield from _iter_unreadable_clip_rows(planned, run.scope.instrument, reviewer)
-        else:
+        if isinstance(planned, PlannedQuestion):
             yield _build_answer_row(planned, answer, reviewer=reviewer, mode=mode)
+        elif planned.truths:  # without truths it is a clip of a pair, and no question was planned
+            instrument = run.scope.instrument
+            columns = _build_truth_columns(planned, instrument)
+            columns |= _build_failure_columns(planned.failure)
+            for condition in planned.conditions:
+                yield _build_empty_row(instrument, condition, reviewer) | columns
 
 
 def export_run(run: EvalRun, file: Path, *, form: RunFormat, mode: Mode = "strict") -> int:
@@ -94,9 +98,8 @@ def _build_answer_row(
     planned: PlannedQuestion[Clip], answer: Mapping[str, Any] | None, *, reviewer: str, mode: Mode
 ) -> Row:
     question = planned.question
-    row = _build_empty_row(
-        question.instrument, question.condition, reviewer
-    ) | _build_truth_columns(planned, question.instrument)
+    row = _build_empty_row(question.instrument, question.condition, reviewer)
+    row |= _build_truth_columns(planned, question.instrument)
     row |= {
         "key": question.key(reviewer),
         "clip": planned.clips[0].id,
@@ -120,20 +123,6 @@ def _build_answer_row(
     columns = ("text", "attempt", "latency_us", "input_tokens", "output_tokens", "cost_usd")
     row["answered_by"] = answer.get("answered_by")
     return row | {name: answer[name] for name in columns}
-
-
-def _iter_unreadable_clip_rows(
-    unreadable_clip: UnreadableClip, instrument: Instrument, reviewer: str
-) -> Iterator[Row]:
-    if not unreadable_clip.truths:
-        return  # the clip belongs to a pair, and no question was planned for the pair
-    for condition in unreadable_clip.conditions:
-        row = _build_empty_row(instrument, condition, reviewer)
-        yield (
-            row
-            | _build_truth_columns(unreadable_clip, instrument)
-            | _build_failure_columns(unreadable_clip.failure)
-        )
 
 
 def _build_empty_row(instrument: Instrument, condition: Condition, reviewer: str) -> Row:
@@ -168,21 +157,19 @@ def _write_jsonl(rows: Iterable[Row], into: IO[bytes]) -> int:
 
 
 def _write_csv(rows: Iterable[Row], into: IO[bytes]) -> int:
-    n_rows = 0
-    cells = (
-        {name: _format_csv_cell(value) for name, value in _flatten_nested_columns(row).items()}
+    n_lines = 0
+    words = {True: "true", False: "false", None: ""}
+    records = (
+        {
+            name: words[value] if value is None or isinstance(value, bool) else value
+            for name, value in _flatten_nested_columns(row).items()
+        }
         for row in rows
     )
-    for line in iter_csv_lines(list(COLUMNS), cells):
+    for line in iter_csv_lines(list(COLUMNS), records):
         into.write(line.encode())
-        n_rows += 1
-    return n_rows - 1
-
-
-def _format_csv_cell(value: object) -> object:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else value
+        n_lines += 1
+    return n_lines - 1  # without the header
 
 
 def _write_parquet(rows: Iterable[Row], into: IO[bytes]) -> int:

@@ -8,6 +8,7 @@ reason; the metrics come from `unreel`'s scorer over all of them, so that neithe
 
 import logging
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cache, partial
@@ -138,10 +139,9 @@ def show_clips(media: str) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001  inspect's shape
         recipe, item = _parse_sample_metadata(state.metadata)
-        look = partial(
-            build_question_media_parts, recipe, item, media=Path(media), reader=_open_media_reader()
-        )
-        parts = await anyio.to_thread.run_sync(look)
+        reader = _open_media_reader()
+        load = partial(build_question_media_parts, recipe, item, media=Path(media), reader=reader)
+        parts = await anyio.to_thread.run_sync(load)
         if isinstance(parts, Failure):
             state.store.set(UNSHOWN, _FAILURE.dump_python(parts, mode="json"))
             state.completed = True
@@ -160,12 +160,13 @@ def scorecard() -> Metric:
 
     def figures(scores: list[SampleScore]) -> Value:
         epochs: list[list[SampleScore]] = []
-        counts: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         for score in scores:
-            n = counts[str(score.sample_id)] = counts.get(str(score.sample_id), 0) + 1
-            if n > len(epochs):
+            n = counts[str(score.sample_id)]
+            counts[str(score.sample_id)] += 1
+            if n == len(epochs):
                 epochs.append([])
-            epochs[n - 1].append(score)
+            epochs[n].append(score)
         listed = [_compute_scorecard_values(epoch) for epoch in epochs]
         if len(listed) == 1:
             return listed[0]
@@ -255,17 +256,14 @@ def _parse_model_output(output: ModelOutput) -> str | Failure:
 
 
 def _compute_scorecard_values(scores: Sequence[SampleScore]) -> dict[str, float]:
-    samples = [_parse_sample_metadata(score.sample_metadata or {}) for score in scores]
-    if not samples:
+    if not scores:
         return {}
-    replies = [
-        (item, _parse_stored_reply(score.score.metadata or {}))
-        for (_, item), score in zip(samples, scores, strict=True)
-    ]
-    return flatten_scorecard_metrics(score_exported_replies(samples[0][0], replies))
-
-
-def _parse_stored_reply(metadata: Mapping[str, Any]) -> str | Failure:
-    if "failure" in metadata:
-        return _FAILURE.validate_python(metadata["failure"])
-    return str(metadata["reply"])
+    recipe, _ = _parse_sample_metadata(scores[0].sample_metadata or {})
+    replies: list[tuple[ExportedQuestion, str | Failure]] = []
+    for sample in scores:
+        _, question = _parse_sample_metadata(sample.sample_metadata or {})
+        stored = sample.score.metadata or {}
+        failure = stored.get("failure")
+        reply = str(stored["reply"]) if failure is None else _FAILURE.validate_python(failure)
+        replies.append((question, reply))
+    return flatten_scorecard_metrics(score_exported_replies(recipe, replies))

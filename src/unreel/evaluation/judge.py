@@ -80,9 +80,7 @@ class JudgeRuling:
 
     def __post_init__(self) -> None:
         if (self.score is None) != bool(self.why) or self.score not in (None, *_SCORES):
-            raise InvalidValueError(
-                f"a ruling is 0, 0.5 or 1, or says why it is none, got {self}. Parse it first"
-            )
+            raise InvalidValueError(f"score must be 0, 0.5 or 1, or None with a reason, got {self}")
 
     @property
     def is_settled(self) -> bool:
@@ -157,7 +155,7 @@ NO_TRUTH, NO_PREDICTION, UNREADABLE = "no-truth", "no-prediction", "unreadable"
 IN_FLIGHT = 16
 """Default number of concurrent pairs per judge."""
 _INSTRUMENT = Instrument("judge", 1)
-_NOT_KEPT = JudgeRuling(
+_NOT_STORED = JudgeRuling(
     score=None, why=FailureReason.NOT_RECORDED.value, detail="no ruling is kept"
 )
 
@@ -384,25 +382,20 @@ def _build_judge_rulings(
     cached: Set[str],
     spent: SpendingSummary | None,
 ) -> JudgeRulings:
+    judged = []
+    for pair in explained:
+        key, reason = _compute_ruling_key(judge, pair), _explain_missing_text(pair)
+        ruling = rulings.get(key, _NOT_STORED)
+        if reason:
+            ruling = JudgeRuling(score=None, why=reason)
+        judged.append(
+            ExplanationRuling(clip=pair.clip, ruling=ruling, cached=not reason and key in cached)
+        )
     return JudgeRulings(
         judge=judge,
-        judged=tuple(
-            _build_explanation_ruling(pair, _compute_ruling_key(judge, pair), rulings, cached)
-            for pair in explained
-        ),
+        judged=tuple(judged),
         spent=spent,
         tokens=sum_token_usages(ruling.usage for ruling in rulings.values()),
-    )
-
-
-def _build_explanation_ruling(
-    pair: ExplanationPair, key: str, rulings: Mapping[str, JudgeRuling], cached: Set[str]
-) -> ExplanationRuling:
-    reason = _explain_missing_text(pair)
-    if reason:
-        return ExplanationRuling(clip=pair.clip, ruling=JudgeRuling(score=None, why=reason))
-    return ExplanationRuling(
-        clip=pair.clip, ruling=rulings.get(key, _NOT_KEPT), cached=key in cached
     )
 
 

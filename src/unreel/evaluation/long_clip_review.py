@@ -25,7 +25,7 @@ from unreel.reviewers.factory import ReviewerWithPrices
 
 Segments = tuple[LocatedSegment, ...]
 AskWindow = Callable[[TimeSpan], Awaitable[Segments | None]]
-"""Async function that asks about one window; it returns `None` if there is no readable answer."""
+"""Async function that asks about one window; it returns `None` without a readable answer."""
 
 LONG_US = 60_000_000
 """Length in microseconds above which a clip is searched in windows."""
@@ -33,7 +33,7 @@ SUPPRESSED = 0.5
 """Threshold of tIoU: of two segments that overlap at least that much, only the more confident one is kept."""
 _FINEST_US = 100_000
 _FINE_PART = 8
-"""Divisor of a segment's length: its ends are precise enough if the distance of frames is at most the result."""
+"""Divisor of a segment's length: the ends are precise enough if the distance of frames is at most the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,23 +154,21 @@ class _WindowSearch:
         self.asked += spans
         answers = await asyncio.gather(*map(self._ask, spans))
         self.n_unanswered += sum(answer is None for answer in answers)
+        # Only the parts of segments inside a window, because the reviewer saw only this window.
         return [
-            None if answer is None else tuple(_iter_segments_in_window(answer, window))
+            None
+            if answer is None
+            else tuple(
+                _cut_segment_to_window(segment, window)
+                for segment in answer
+                if segment.trace.span.overlap_us(window)
+            )
             for window, answer in zip(spans, answers, strict=True)
         ]
 
 
 def _get_confidence(segment: LocatedSegment) -> float:
     return 0.0 if segment.confidence is None else segment.confidence
-
-
-def _iter_segments_in_window(
-    segments: Iterable[LocatedSegment], span: TimeSpan
-) -> Iterable[LocatedSegment]:
-    """Yield the parts of segments inside `span`, because the reviewer saw only this window."""
-    for segment in segments:
-        if segment.trace.span.overlap_us(span):
-            yield _cut_segment_to_window(segment, span)
 
 
 def _cut_segment_to_window(segment: LocatedSegment, window: TimeSpan) -> LocatedSegment:
@@ -191,20 +189,18 @@ def _correct_segment(
     for i, (window, answer) in enumerate(looks, start=1):
         if answer is None:
             continue
-        remaining = [
-            _cut_segment_to_window(part, hole)
-            for part in remaining
-            for hole in _subtract_window(part.trace.span, window)
-        ]
+        outside = []
+        for part in remaining:
+            span = part.trace.span
+            if span.start_us < window.start_us:
+                left = TimeSpan(span.start_us, min(span.end_us, window.start_us))
+                outside.append(_cut_segment_to_window(part, left))
+            if window.end_us < span.end_us:
+                right = TimeSpan(max(span.start_us, window.end_us), span.end_us)
+                outside.append(_cut_segment_to_window(part, right))
+        remaining = outside
         pieces += [(i, piece) for piece in answer]
     return join_segment_pieces([*((0, part) for part in remaining), *pieces], gap_us=gap_us)
-
-
-def _subtract_window(span: TimeSpan, window: TimeSpan) -> Iterable[TimeSpan]:
-    if span.start_us < window.start_us:
-        yield TimeSpan(span.start_us, min(span.end_us, window.start_us))
-    if window.end_us < span.end_us:
-        yield TimeSpan(max(span.start_us, window.end_us), span.end_us)
 
 
 def join_segment_pieces(

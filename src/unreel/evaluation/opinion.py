@@ -20,7 +20,7 @@ class Opinion(AskedQuestionResult):
     """Opinion of one reviewer about one clip: the question, the input, the reply and its verdict."""
 
     verdict: Verdict | None
-    """Verdict parsed from the reply; `None` if there is no reply."""
+    """Verdict parsed from the reply; `None` without a reply."""
 
     @property
     def clip_input(self) -> ClipInput | None:
@@ -57,18 +57,18 @@ class Opinion(AskedQuestionResult):
 
     @property
     def problem(self) -> str | None:
-        """Return the reason why there is no verdict; `None` if there is one."""
+        """Return the reason for a missing verdict; `None` if there is one."""
         if isinstance(self.outcome, Failure):
             return sanitise_line(str(self.outcome))
         if self.verdict is None or self.is_readable:
             return None
         if self.is_refusal:
-            return "it refused to answer; its text is shown as it came"
+            return "the reviewer refused to answer; the text is shown as it came"
         part = self.decision
         reason = part.reason.value if isinstance(part, Unparsed) else ""
         return (
-            f"the answer could not be read: its {self.wording.decides} is {reason}; "
-            "its text is shown as it came"
+            f"the answer could not be read: the {self.wording.decides} is {reason}; "
+            "the text is shown as it came"
         )
 
     @property
@@ -216,32 +216,24 @@ def _compare_variant_answer(
             cost_usd=None,
         )
     second = variant.opinions[index]
+    flips: bool | None = None
+    if first_opinion.is_readable and second.is_readable:
+        before, after = first_opinion.decision, second.decision
+        flips = bool(before != after)
+        if isinstance(before, int) and isinstance(after, int):
+            flips = abs(before - after) >= _GRADES_APART
+    box, second_box = _find_verdict_box(first_opinion), _find_verdict_box(second)
+    box_overlap = None
+    if box is not None and second_box is not None:
+        box_overlap = box.iou(variant.variant.map_back(second_box))
     return ComparedVariantAnswer(
         variant=variant.variant,
         headline=second.headline,
         problem=second.problem,
-        flips=_is_different_decision(first_opinion, second),
-        box_overlap=_compute_box_overlap(first_opinion, second, variant.variant),
+        flips=flips,
+        box_overlap=box_overlap,
         cost_usd=None if second.cost_usd is None else float(second.cost_usd),
     )
-
-
-def _is_different_decision(first_opinion: Opinion, second_opinion: Opinion) -> bool | None:
-    if not (first_opinion.is_readable and second_opinion.is_readable):
-        return None
-    before, after = first_opinion.decision, second_opinion.decision
-    if isinstance(before, int) and isinstance(after, int):
-        return abs(before - after) >= _GRADES_APART
-    return bool(before != after)
-
-
-def _compute_box_overlap(
-    first_opinion: Opinion, second_opinion: Opinion, variant: ClipVariant
-) -> float | None:
-    before, after = _find_verdict_box(first_opinion), _find_verdict_box(second_opinion)
-    if before is None or after is None:
-        return None
-    return before.iou(variant.map_back(after))
 
 
 def _find_verdict_box(opinion: Opinion) -> Box | None:

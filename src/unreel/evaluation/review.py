@@ -24,7 +24,7 @@ from unreel.core.safe_text import sanitise_line
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import convert_to_microseconds
 from unreel.core.table_formats import build_html_table
-from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
+from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.long_clip_review import (
     SCANNED,
     WindowSearchLimits,
@@ -45,7 +45,6 @@ from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, get_protocol, l
 from unreel.recipes.validation import drop_unset_keys, validate_recipe_sections
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.contract import ShownFrame
 from unreel.reviewers.factory import ReviewerFactory, ReviewerWithPrices
 
 FRAMES = 4
@@ -64,40 +63,29 @@ def format_opinion_html(opinion: Opinion) -> str:
     frames = opinion.clip_input.frames if opinion.clip_input else ()
     n = min(FRAMES, len(frames))
     picked = [frames[i * len(frames) // n] for i in range(n)]
-    return build_html_table(title, (), rows) + (
-        "".join(
-            _format_frame_figure(frame, _find_box_at_frame(frame, opinion.verdict))
-            for frame in picked
+    verdict = opinion.verdict
+    box = verdict.box if isinstance(verdict, TraceVerdict) else None
+    onset_us = verdict.start_us if isinstance(verdict, TraceVerdict) else None
+    figures = []
+    for frame in picked:
+        style = ""
+        is_after_onset = not isinstance(onset_us, int) or onset_us <= convert_to_microseconds(
+            frame.at_s
         )
-    )
-
-
-def _find_box_at_frame(frame: ShownFrame, verdict: Verdict | None) -> Box | None:
-    """Return the verdict's box if it has one and the frame is at or after the onset; else `None`."""
-    if not isinstance(verdict, TraceVerdict) or isinstance(verdict.box, Unparsed):
-        return None
-    begun = isinstance(verdict.start_us, Unparsed) or verdict.start_us <= convert_to_microseconds(
-        frame.at_s
-    )
-    return verdict.box if begun else None
-
-
-def _format_frame_figure(frame: ShownFrame, box: Box | None) -> str:
-    label = f"{float(frame.at_s):.2f} s"
-    source = f"data:image/jpeg;base64,{b64encode(frame.jpeg).decode()}"
-    marked = "" if box is None else f'<div style="{_BOX};{_format_box_style(box)}"></div>'
-    picture = f'<img src="{source}" alt="frame at {label}" style="width:100%;display:block">'
-    return (
-        '<figure style="display:inline-block;width:23%;margin:0 1% 0 0">'
-        f'<div style="position:relative">{picture}{marked}</div>'
-        f"<figcaption>{label}</figcaption></figure>"
-    )
-
-
-def _format_box_style(box: Box) -> str:
-    width, height = box.x1 - box.x0, box.y1 - box.y0
-    edges = {"left": box.x0, "top": box.y0, "width": width, "height": height}
-    return ";".join(f"{edge}:{100 * part:.2f}%" for edge, part in edges.items())
+        if isinstance(box, Box) and is_after_onset:
+            width, height = box.x1 - box.x0, box.y1 - box.y0
+            edges = {"left": box.x0, "top": box.y0, "width": width, "height": height}
+            style = ";".join(f"{edge}:{100 * part:.2f}%" for edge, part in edges.items())
+        outline = f'<div style="{_BOX};{style}"></div>' if style else ""
+        label = f"{float(frame.at_s):.2f} s"
+        source = f"data:image/jpeg;base64,{b64encode(frame.jpeg).decode()}"
+        figures.append(
+            '<figure style="display:inline-block;width:23%;margin:0 1% 0 0">'
+            '<div style="position:relative">'
+            f'<img src="{source}" alt="frame at {label}" style="width:100%;display:block">{outline}'
+            f"</div><figcaption>{label}</figcaption></figure>"
+        )
+    return build_html_table(title, (), rows) + "".join(figures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,9 +262,13 @@ async def review_clip(
         return opinion
 
     async def search(reviewer: ReviewerWithPrices, limits: WindowSearchLimits) -> Opinion:
-        condition, mode = inquiry.condition, inquiry.mode
         opinion = await search_clip_with_reviewer(
-            clip, reviewer, condition=condition, mode=mode, asker=asker, limits=limits
+            clip,
+            reviewer,
+            condition=inquiry.condition,
+            mode=inquiry.mode,
+            asker=asker,
+            limits=limits,
         )
         on_opinion(opinion)
         return opinion
@@ -306,25 +298,22 @@ async def review_clip_variants(
     called before each variant is made.
     """
     trials: list[ClipVariantOpinions] = []
+    name = make_safe_file_name(Path(review.clip.location).stem)
+
+    def write_variant(variant: ClipVariant, folder: str) -> Clip | Failure:
+        data = variant.make(review.clip.location, reader)
+        if isinstance(data, Failure):
+            return data
+        file = OutputDirectory(Path(folder)).write(f"{name}+{variant.name}.mp4", data)
+        return probe_clip_file(file, reader)
+
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
         for variant in plan_clip_variants(review.clip):
             on_variant(variant)
-            clip = await asyncio.to_thread(
-                _write_clip_variant, variant, review.clip, Path(folder), reader
-            )
+            clip = await asyncio.to_thread(write_variant, variant, folder)
             if isinstance(clip, Failure):
                 trials.append(ClipVariantOpinions(variant=variant, opinions=(), failure=clip))
                 continue
             result = await review_clip(clip, reviewers, inquiry=questions, asker=asker)
             trials.append(ClipVariantOpinions(variant=variant, opinions=result.opinions))
     return replace(review, trials=tuple(trials))
-
-
-def _write_clip_variant(
-    variant: ClipVariant, clip: Clip, folder: Path, reader: MediaReader
-) -> Clip | Failure:
-    data = variant.make(clip.location, reader)
-    if isinstance(data, Failure):
-        return data
-    name = f"{make_safe_file_name(Path(clip.location).stem)}+{variant.name}.mp4"
-    return probe_clip_file(OutputDirectory(folder).write(name, data), reader)

@@ -126,9 +126,9 @@ def _read_version(name: str, table: LanceTable, version: int) -> tuple[int, str]
                 condition, reviewer = row["condition"] or "", row["reviewer"] or ""
                 text, reply_digest = row["text"], row["reply_digest"]
                 if row["key"] != compute_question_key(clips, reviewer, instrument, condition):
-                    problem = "its key does not match its question"
+                    problem = "the key does not match the question"
                 elif text is not None and reply_digest not in (None, digest_reply_text(text)):
-                    problem = "its text differs from the received reply"
+                    problem = "the text differs from the received reply"
             elif name == "rulings" and not (is_failed_row(row) or parse_ruling_row(row).is_settled):
                 problem = "neither a score nor a reason why there is none"
             if problem:

@@ -180,8 +180,8 @@ class EvalRun:
         usable = (e for e in stats.watch(benchmark) if recipe.split in {None, e.split})
         chosen: Iterator[Entry] = itertools.islice(usable, recipe.limit)
         if recipe.limit is not None and recipe.choice == "balanced":
-            choice = sample_balanced_entries(usable, recipe.limit, seed=recipe.seed)
-            stats.drawn, chosen = choice.drawn, iter(choice.entries)
+            sample, stats.drawn = sample_balanced_entries(usable, recipe.limit, seed=recipe.seed)
+            chosen = iter(sample)
         first = next(chosen, None)
         if first is None:
             raise stats.nothing(str(self.benchmark_path), recipe.split)
@@ -316,6 +316,13 @@ def evaluate(
         part: str, rows: Iterable[Row], stage: Stage, *, retry: Collection[str], **options: Any
     ) -> JobRunSummary:
         on_step = partial(callbacks.on_step, part)
+        notes = [ESTIMATE_NOTE]
+
+        def note_and_report(progress: Progress) -> None:
+            if notes and progress.totals.get(ESTIMATED):
+                callbacks.on_note(notes.pop())
+            on_step(progress)
+
         return run_stages(
             rows,
             [stage],
@@ -325,7 +332,7 @@ def evaluate(
             pace=pace,
             add_up=add_row_costs,
             on_due=partial(callbacks.on_due, part),
-            on_progress=_note_estimated_costs(on_step, callbacks.on_note),
+            on_progress=note_and_report,
             observe=lambda step, n_rows: callbacks.observe(f"{part}-{step}", n_rows),
             **options,
         )
@@ -335,7 +342,9 @@ def evaluate(
         name = None if factory is None else factory.name
         before = require_resumable(run, benchmark, stats, reviewer=name, on_note=callbacks.on_note)
         if before is None:  # `--out RUN` alone continues also if the reading of clips is stopped
-            _write_run_recipe(run, name or recipe.reviewer.model, None)
+            write_run_recipe(run, name or recipe.reviewer.model, None)
+
+        # The properties of the clips, and a baseline that learns from them.
         files = iter_clip_file_rows(benchmark, entries, run.access, cleaned=scope.shows_cleaned)
         if facts_table is not None:
             files = reuse_stored_clip_facts(files, facts_table)
@@ -354,7 +363,7 @@ def evaluate(
             factory = build_reviewer_factory(recipe, access=run.access, clips=training_clips)
         if before is not None:
             require_same_reviewer(run, before, factory.name)
-        _write_run_recipe(run, factory.name, stats.identity)
+        write_run_recipe(run, factory.name, stats.identity)
 
         # The plan, its unanswered questions, their answers.
         callbacks.on_phase("counting the questions")
@@ -497,7 +506,8 @@ def require_same_reviewer(run: EvalRun, before: StoredRecipe, reviewer: str) -> 
     raise InvalidSettingError(_OUT, problem, remedy)
 
 
-def _write_run_recipe(run: EvalRun, reviewer: str, identity: BenchmarkIdentity | None) -> None:
+def write_run_recipe(run: EvalRun, reviewer: str, identity: BenchmarkIdentity | None) -> None:
+    """Write the recipe of a run, with its reviewer and the identity of its benchmark."""
     reference = build_benchmark_reference(Path(run.recipe.benchmark), run.place, identity)
     document: dict[str, Any] = {
         "reviewer": reviewer,
@@ -697,17 +707,3 @@ def _add_earlier_question_costs(
         }
     for question in questions:
         yield question | paid.get(question["key"], {})
-
-
-def _note_estimated_costs(
-    on_progress: Callable[[Progress], None], on_note: Callable[[str], None]
-) -> Callable[[Progress], None]:
-    """Return a progress callback that also calls `on_note` once, at the first estimated cost."""
-    notes = [ESTIMATE_NOTE]
-
-    def note_and_report(progress: Progress) -> None:
-        if notes and progress.totals.get(ESTIMATED):
-            on_note(notes.pop())
-        on_progress(progress)
-
-    return note_and_report

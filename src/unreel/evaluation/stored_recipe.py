@@ -144,7 +144,7 @@ class StoredRecipe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusableRecipe:
-    """Reason why a run's recipe file cannot be used: it is damaged, or another release wrote it."""
+    """Reason why a run's recipe file cannot be used: the file is damaged, or another release wrote it."""
 
     problem: str
     other_release: bool

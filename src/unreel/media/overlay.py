@@ -84,7 +84,6 @@ class OverlayCommentary:
     lanes: tuple[ReviewerOverlayLane, ...]
     duration_us: int
     notes: tuple[str, ...] = ()
-    """Sentences at the bottom of the panel."""
 
 
 class OverlayPainter:
@@ -118,14 +117,11 @@ class OverlayPainter:
                     )
         below = self._output[height : height + len(self._panel.rgb)]
         below[:] = self._panel.rgb
-        self._draw_playhead(below, at_us)
-        return self._output
-
-    def _draw_playhead(self, panel: Rgb, at_us: int) -> None:
+        # The playhead, above and below the bars and not across the text between them.
         bar, pen, scale = self._panel.bar, self._pen, self._panel.scale
         column, half = bar.column(at_us), max(1, pen.line // 2)
-        for top, bottom in self._panel.grooves:  # and not across the text between them
-            panel[top - pen.line : bottom + pen.line, column - half : column + half] = _PAPER
+        for start, end in self._panel.grooves:
+            below[start - pen.line : end + pen.line, column - half : column + half] = _PAPER
         clock = pen.stamp(format_clock(at_us))
         rows, columns, _ = clock.shape
         # Between the labels at both ends of the scale, without overlap.
@@ -133,7 +129,8 @@ class OverlayPainter:
         low, high = bar.left + ends, bar.right - ends - columns
         if low <= high:
             left = min(max(column - columns // 2, low), high)
-            panel[scale : scale + rows, left : left + columns] = clock
+            below[scale : scale + rows, left : left + columns] = clock
+        return self._output
 
 
 def draw_box_outline(
@@ -144,24 +141,21 @@ def draw_box_outline(
     line = line or OverlayPen(width, height).line
     left, top = int(box.x0 * width) - line, int(box.y0 * height) - line
     right, bottom = -int(-box.x1 * width) + line, -int(-box.y1 * height) + line
-    edges = max(1, left), max(1, top), min(width - 1, right), min(height - 1, bottom)
+    left, top, right, bottom = (
+        max(1, left),
+        max(1, top),
+        min(width - 1, right),
+        min(height - 1, bottom),
+    )
     for shade, wider in ((_INK, 1), (colour, 0)):  # a dark edge, visible on light pictures
-        for spot in _iter_outline_slices(edges, line=line, wider=wider, dashed=dashed):
-            rgb[spot] = shade
-
-
-def _iter_outline_slices(
-    edges: tuple[int, int, int, int], *, line: int, wider: int, dashed: bool
-) -> Iterator[tuple[slice, slice]]:
-    left, top, right, bottom = edges
-    for start, end in _iter_line_strokes(left, right, line=line, dashed=dashed):
-        across = slice(max(0, start - wider), end + wider)
-        yield slice(max(0, top - wider), top + line + wider), across
-        yield slice(max(0, bottom - line - wider), bottom + wider), across
-    for start, end in _iter_line_strokes(top, bottom, line=line, dashed=dashed):
-        down = slice(max(0, start - wider), end + wider)
-        yield down, slice(max(0, left - wider), left + line + wider)
-        yield down, slice(max(0, right - line - wider), right + wider)
+        for start, end in _iter_line_strokes(left, right, line=line, dashed=dashed):
+            across = slice(max(0, start - wider), end + wider)
+            rgb[max(0, top - wider) : top + line + wider, across] = shade
+            rgb[max(0, bottom - line - wider) : bottom + wider, across] = shade
+        for start, end in _iter_line_strokes(top, bottom, line=line, dashed=dashed):
+            down = slice(max(0, start - wider), end + wider)
+            rgb[down, max(0, left - wider) : left + line + wider] = shade
+            rgb[down, max(0, right - line - wider) : right + wider] = shade
 
 
 def _iter_line_strokes(
@@ -193,8 +187,6 @@ def add_caption_panel(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
 
 @dataclass(frozen=True, slots=True)
 class _TimeAxis:
-    """Horizontal time axis of the panel, which maps times in the clip to pixel columns."""
-
     left: int
     right: int
     duration_us: int
@@ -206,8 +198,6 @@ class _TimeAxis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CaptionPanel:
-    """Panel below the picture, drawn once, with the text and time bar of every lane."""
-
     rgb: Rgb
     bar: _TimeAxis
     grooves: tuple[tuple[int, int], ...]
@@ -276,7 +266,10 @@ def _draw_caption_panel(
     commentary: OverlayCommentary, pen: OverlayPen, *, width: int
 ) -> _CaptionPanel:
     pad, groove = pen.size, max(6, pen.size // 2)
-    captions = [_truncate_lines(pen.wrap(lane.says, width - 4 * pad)) for lane in commentary.lanes]
+    captions = [pen.wrap(lane.says, width - 4 * pad) for lane in commentary.lanes]
+    for lines in captions:
+        if len(lines) > _MAX_LINES:
+            lines[_MAX_LINES - 1 :] = [lines[_MAX_LINES - 1].rstrip(".,;") + " ..."]
     dashed = any(not mark.ends for lane in commentary.lanes for mark in lane.marks)
     notes = [*([_DASHED] if dashed else []), *commentary.notes]
     last = [line for note in notes for line in pen.wrap(note, width - 2 * pad)]
@@ -323,12 +316,6 @@ def _draw_lane_spans(
             left, right, line=max(2, deep // 2), dashed=not mark.ends
         ):
             brush.rectangle((start, top, end, top + deep), fill=get_palette_colour(lane.colour))
-
-
-def _truncate_lines(lines: list[str]) -> list[str]:
-    if len(lines) <= _MAX_LINES:
-        return lines
-    return [*lines[: _MAX_LINES - 1], lines[_MAX_LINES - 1].rstrip(".,;") + " ..."]
 
 
 def _round_up_to_even(side: int) -> int:

@@ -60,7 +60,16 @@ _UNPRINTABLE = re.compile(r"[^ -~]+")
 
 def read_file_tags(clip: OpenClip, first: VideoFrame) -> tuple[FileTag, ...]:
     """Return the tags of the container, its video and first audio stream, and its first frame."""
-    tags = set(_iter_encoder_signatures(first)) | set(_iter_metadata_tags(clip.container.metadata))
+    tags = set(_iter_metadata_tags(clip.container.metadata))
+    # The signatures of x264 and x265 in the first frame. The type stubs declare a mapping of names;
+    # iteration yields the items themselves.
+    for item in cast("Iterable[SideData]", first.side_data):
+        if item.type.name == "SEI_UNREGISTERED":
+            signed = _SIGNATURE.search(bytes(item)[_UUID_BYTES:])
+            if signed is not None:
+                build = _BUILD.search(signed[0])
+                parts = [signed[1], build[1]] if build else [signed[1]]
+                tags.add(FileTag("signature", b" ".join(parts).decode("ascii")))
     tags |= set(_iter_metadata_tags(clip.stream.metadata, "video "))
     for sound in clip.container.streams.audio[:1]:
         tags |= set(_iter_metadata_tags(sound.metadata, "audio "))
@@ -74,19 +83,6 @@ def _iter_metadata_tags(metadata: Mapping[str, str], of: str = "") -> Iterator[F
             _truncate_printable(of + name.lower(), MAX_NAME),
             _truncate_printable(value, MAX_VALUE) if known else "",
         )
-
-
-def _iter_encoder_signatures(first: VideoFrame) -> Iterator[FileTag]:
-    """Yield the x264 and x265 signatures in the first frame, with their build number."""
-    # The type stubs declare a mapping of names; iteration yields the items themselves.
-    for item in cast("Iterable[SideData]", first.side_data):
-        if item.type.name != "SEI_UNREGISTERED":
-            continue
-        signed = _SIGNATURE.search(bytes(item)[_UUID_BYTES:])
-        if signed is not None:
-            build = _BUILD.search(signed[0])
-            parts = [signed[1], build[1]] if build else [signed[1]]
-            yield FileTag("signature", b" ".join(parts).decode("ascii"))
 
 
 def _truncate_printable(text: str, limit: int) -> str:

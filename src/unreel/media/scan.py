@@ -44,9 +44,7 @@ Floats = NDArray[np.float32]
 
 PICKED_PLAN = f"uniform-{N_PICKED}"
 PICKED_SIDE = 448
-"""Longest side of a picked frame in pixels."""
 LEVELS = 8
-"""Number of levels of red, of green and of blue in a histogram."""
 HISTOGRAM_BINS = LEVELS**3
 FULL = 255
 """Integer that represents a fraction of 1 in a histogram or a side's profile."""
@@ -83,7 +81,6 @@ class FrameSideProfile:
     """Profile of one flat side of a frame: how much content each line has, for border detection."""
 
     level: int
-    """Grey level of the outermost line."""
     content: NDArray[np.uint8]
     """Fraction of each line's pixels that differ from `level` by more than `STANDS_OUT`, times `FULL`."""
 
@@ -95,7 +92,6 @@ class PickedFrame:
     index: int
     at_s: Fraction
     rgb: Rgb
-    """Pixels of the small picture, at most `PICKED_SIDE` wide and high."""
     sharpness: float
     """Root mean square of second differences along rows, in grey levels; lower for a blurred frame."""
     noise: float
@@ -127,7 +123,6 @@ class ClipScan:
     histograms: NDArray[np.uint8]
     """Histograms, one row per frame: square roots of the fractions of `HISTOGRAM_BINS` colours, times `FULL`."""
     lightness: Floats
-    """Mean grey level of each frame, 0 to 255."""
     changes: Floats
     """Mean grey-level difference of each frame from the previous one, at a small size; 0 for the first."""
     stirs: Floats
@@ -273,7 +268,6 @@ def compute_side_profile(lines: Luma) -> FrameSideProfile | None:
 
 
 def _orient_lines_inwards(picture: Luma, side: FrameSide) -> Luma:
-    """Return the lines of `picture`, ordered from `side` inwards."""
     match side:
         case FrameSide.LEFT:
             return picture.T
@@ -393,44 +387,11 @@ def parse_scan_payload(payload: TaskReplyPayload) -> ClipScan:
     lasts = int(ticks[-1]) + header.last_ticks
     require_valid_reply(lasts * header.time_base <= MAX_S, "a time is out of range")
     instants_s = tuple(int(tick) * header.time_base for tick in ticks)
-    return ClipScan(
-        width=header.width,
-        height=header.height,
-        instants_s=instants_s,
-        end_s=instants_s[-1] + header.last_ticks * header.time_base,
-        histograms=np.frombuffer(blobs[1], np.uint8).reshape(n_frames, HISTOGRAM_BINS),
-        lightness=_parse_grey_levels(blobs[2]),
-        changes=_parse_grey_levels(blobs[3]),
-        stirs=_parse_grey_levels(blobs[4]),
-        picked=tuple(_iter_picked_frames(header, blobs[_PER_FRAME:], instants_s)),
-    )
-
-
-def _build_picked_header(frame: PickedFrame) -> dict[str, Any]:
-    return {
-        "index": frame.index,
-        "width": frame.width,
-        "height": frame.height,
-        "sharpness": frame.sharpness,
-        "noise": frame.noise,
-        "levels": {side.value: profile.level for side, profile in frame.sides.items()},
-    }
-
-
-def _parse_grey_levels(blob: bytes) -> NDArray[np.float32]:
-    levels = np.frombuffer(blob, "<f4").astype(np.float32, copy=False)
-    require_valid_reply(
-        bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range"
-    )
-    return levels
-
-
-def _iter_picked_frames(
-    header: ScanReplyHeader, blobs: tuple[bytes, ...], instants_s: tuple[Fraction, ...]
-) -> Iterator[PickedFrame]:
+    picked: list[PickedFrame] = []
+    picked_blobs = blobs[_PER_FRAME:]
     before = -1
     for index, frame in enumerate(header.picked):
-        pixels, lines = blobs[_PER_PICKED * index : _PER_PICKED * (index + 1)]
+        pixels, lines = picked_blobs[_PER_PICKED * index : _PER_PICKED * (index + 1)]
         require_valid_reply(
             before < frame.index < len(instants_s), "picked frames are out of order"
         )
@@ -456,11 +417,43 @@ def _iter_picked_frames(
             content = np.frombuffer(lines[start : start + half], np.uint8)
             sides[side] = FrameSideProfile(level=frame.levels[side.value], content=content)
             start += half
-        yield PickedFrame(
-            index=frame.index,
-            at_s=instants_s[frame.index],
-            rgb=np.frombuffer(pixels, np.uint8).reshape(frame.height, frame.width, 3),
-            sharpness=frame.sharpness,
-            noise=frame.noise,
-            sides=sides,
+        picked.append(
+            PickedFrame(
+                index=frame.index,
+                at_s=instants_s[frame.index],
+                rgb=np.frombuffer(pixels, np.uint8).reshape(frame.height, frame.width, 3),
+                sharpness=frame.sharpness,
+                noise=frame.noise,
+                sides=sides,
+            )
         )
+    return ClipScan(
+        width=header.width,
+        height=header.height,
+        instants_s=instants_s,
+        end_s=instants_s[-1] + header.last_ticks * header.time_base,
+        histograms=np.frombuffer(blobs[1], np.uint8).reshape(n_frames, HISTOGRAM_BINS),
+        lightness=_parse_grey_levels(blobs[2]),
+        changes=_parse_grey_levels(blobs[3]),
+        stirs=_parse_grey_levels(blobs[4]),
+        picked=tuple(picked),
+    )
+
+
+def _build_picked_header(frame: PickedFrame) -> dict[str, Any]:
+    return {
+        "index": frame.index,
+        "width": frame.width,
+        "height": frame.height,
+        "sharpness": frame.sharpness,
+        "noise": frame.noise,
+        "levels": {side.value: profile.level for side, profile in frame.sides.items()},
+    }
+
+
+def _parse_grey_levels(blob: bytes) -> NDArray[np.float32]:
+    levels = np.frombuffer(blob, "<f4").astype(np.float32, copy=False)
+    require_valid_reply(
+        bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range"
+    )
+    return levels

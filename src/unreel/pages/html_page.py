@@ -44,15 +44,9 @@ def build_html_page(
 ) -> str:
     """Return an HTML document with the given styles and scripts; the browser runs no other script.
 
-    Args:
-        title: Window title, as text.
-        body: Result of `render_template`, put into `<main id="main">`, the target of the skip link.
-        styles: Style sheets after `BASE`, which every page has.
-        scripts: Scripts in this order, at the end of the body, before `PRINT` of every page.
-        data: Data for scripts, by the id of the `<script type="application/json">` element.
-        fetches: Whether scripts may read files next to the page: in frames, or from a web server.
-        served_at: URL prefix of styles and scripts on a web application, whose forms the page may
-            send. Without it they are inline.
+    `body` has the element `<main id="main">`, the target of the skip link. `data` is by the id of its
+    element. With `fetches`, scripts may read files next to the page. `served_at` is the URL prefix of
+    styles and scripts on a web application, whose forms the page may send; without it they are inline.
     """
     if 'id="main"' not in body:
         raise InvalidValueError(
@@ -62,16 +56,21 @@ def build_html_page(
     script_names = [*dict.fromkeys((*scripts, PRINT))]
     inline_styles = [] if served_at else [read_static_file(name) for name in style_names]
     inline_scripts = [] if served_at else [read_static_file(name) for name in script_names]
-    policy = _format_content_policy(
-        styles="'self'" if served_at else _format_hash_sources(inline_styles),
-        scripts="'self'" if served_at else _format_hash_sources(inline_scripts),
-        fetches=fetches,
-        forms="'self'" if served_at else "'none'",
-    )
+    policy = {
+        "default-src": "'none'",
+        "script-src": "'self'" if served_at else _format_hash_sources(inline_scripts),
+        "style-src": "'self'" if served_at else _format_hash_sources(inline_styles),
+        "img-src": _MEDIA,
+        "media-src": _MEDIA,
+        "connect-src": "'self'" if fetches else "'none'",
+        "frame-src": "'self' file:" if fetches else "'none'",
+        "base-uri": "'none'",
+        "form-action": "'self'" if served_at else "'none'",
+    }
     page = render_template(
         _FRAME,
         title=title,
-        policy=policy,
+        policy="; ".join(f"{rule} {sources}" for rule, sources in policy.items()),
         style_links=[served_at + name for name in style_names] if served_at else [],
         styles=inline_styles,
         body=body,
@@ -109,21 +108,6 @@ def read_static_file(name: str) -> Markup:
         raise InvalidValueError(f"{name} would end its own element. Write the tag in two pieces")
     # A browser reads line ends as \n before it hashes.
     return Markup(text.replace("\r\n", "\n"))  # noqa: S704  a file of ours
-
-
-def _format_content_policy(*, styles: str, scripts: str, fetches: bool, forms: str) -> str:
-    rules = {
-        "default-src": "'none'",
-        "script-src": scripts,
-        "style-src": styles,
-        "img-src": _MEDIA,
-        "media-src": _MEDIA,
-        "connect-src": "'self'" if fetches else "'none'",
-        "frame-src": "'self' file:" if fetches else "'none'",
-        "base-uri": "'none'",
-        "form-action": forms,
-    }
-    return "; ".join(f"{rule} {sources}" for rule, sources in rules.items())
 
 
 def _format_hash_sources(blocks: Sequence[str]) -> str:

@@ -182,11 +182,9 @@ def strip_thinking(text: str) -> str:
     if not tags:
         return text
     last = text.rfind("<answer>")
-    return (
-        text[last:]
-        if last >= 0 and text.rstrip().endswith("</answer>")
-        else text[: tags[0].start()]
-    )
+    if last >= 0 and text.rstrip().endswith("</answer>"):
+        return text[last:]
+    return text[: tags[0].start()]
 
 
 def strip_markup(text: str) -> str:

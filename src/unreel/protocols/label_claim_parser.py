@@ -9,14 +9,13 @@ A doubt about the clip after the last plain statement makes the answer ambiguous
 # ruff: noqa: RUF001  punctuation of other languages
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols import claim_words
 from unreel.protocols.answer_text import strip_markup
 from unreel.protocols.field_parser import (
-    AnswerField,
     find_first_json_object,
     get_field_values,
     parse_answer_fields,
@@ -123,7 +122,19 @@ def parse_label_field(text: str, read: Callable[[str], Label | Unparsed]) -> Lab
     plain = strip_markup(text)
     fields = parse_answer_fields(plain)
     stated = get_field_values(fields, "label")
-    readings = [*map(read, stated), *_iter_affirmed_labels(fields), *_iter_digit_labels(fields)]
+    readings = list(map(read, stated))
+    digits: set[tuple[Label, str]] = set()
+    for field in fields:
+        # A field that is named after a label and answered yes or no: `is_fake: true`.
+        name = field.name.replace("_", " ")
+        word, reply = _LABEL.search(name), claim_words.TRUTH.fullmatch(field.value)
+        if word and reply and field.kind in {None, "real"}:
+            label = _get_word_label(word)
+            readings.append(_flip_label(label) if reply["no"] else label)
+        if (word := _LABEL.fullmatch(name)) and field.value in {"0", "1"}:
+            digits.add((_get_word_label(word), field.value))
+    # A label that is 1 if the other is 0; a single field does not define 1.
+    readings += [label for label in Label if digits == {(label, "1"), (_flip_label(label), "0")}]
     if not readings and find_first_json_object(plain):
         claimed = parse_claimed_label("\n".join(field.value for field in fields))
         return (
@@ -142,24 +153,6 @@ def parse_label_field(text: str, read: Callable[[str], Label | Unparsed]) -> Lab
     return Unparsed.of(
         UnparsedReason.AMBIGUOUS if labels or is_unclear else UnparsedReason.MISSING, text
     )
-
-
-def _iter_affirmed_labels(fields: Iterable[AnswerField]) -> Iterator[Label]:
-    """Yield labels from fields that are named after a label and answered yes or no: `is_fake: true`."""
-    for field in fields:
-        word = _LABEL.search(field.name.replace("_", " "))
-        reply = claim_words.TRUTH.fullmatch(field.value)
-        if word and reply and field.kind in {None, "real"}:
-            yield _flip_label(_get_word_label(word)) if reply["no"] else _get_word_label(word)
-
-
-def _iter_digit_labels(fields: Iterable[AnswerField]) -> Iterator[Label]:
-    """Yield the label of a field that is 1 if the other is 0; a single field does not define 1."""
-    words = ((_LABEL.fullmatch(field.name.replace("_", " ")), field.value) for field in fields)
-    seen = {(_get_word_label(word), digit) for word, digit in words if word and digit in {"0", "1"}}
-    for label in Label:
-        if seen == {(label, "1"), (_flip_label(label), "0")}:
-            yield label
 
 
 def is_generated_field_name(name: str) -> bool:

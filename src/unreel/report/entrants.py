@@ -92,7 +92,7 @@ class StoredAnswerRow(Mapping[str, Any]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredQuestion:
-    """One question of a run: its clips, the rows that score it, and the stored answer."""
+    """One question of a run: the clips, the rows that score it, and the stored answer."""
 
     key: str
     """Id of the clip, or both ids of a pair joined with `+`."""

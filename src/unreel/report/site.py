@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlencode
@@ -324,7 +324,14 @@ def write_report(
     entrants = [entrant for run in runs for entrant in read_report_entrants(run, judge=judge)]
     if judge is not None:
         _require_judge_rulings(entrants, judge)
-    empty = add_distinct_board_names(list(_iter_report_boards(entrants)))
+    unnamed = []
+    for number, group in enumerate(group_entrants_by_questions(entrants)):
+        places = [
+            next(place for place, other in enumerate(entrants) if other is entrant)
+            for entrant in group
+        ]
+        unnamed.append(build_unfilled_report_board(group, places, number=number))
+    empty = add_distinct_board_names(unnamed)
     boards = [_add_board_panels(board, empty[index + 1 :]) for index, board in enumerate(empty)]
     names = build_contender_names(boards)
     folder = OutputDirectory(out, published=True)
@@ -342,9 +349,14 @@ def write_report(
     tables = {CLIPS: format_clips_csv(browser)}
     for table in (t for board in boards for panel in board.panels for t in panel.all_tables):
         tables |= build_table_files(table)
-    replace_report_files(
-        folder, tables | _build_reviewer_files(boards, names, browser), (REVIEWERS, TABLES), _OURS
-    )
+    files = dict(tables)
+    for board in boards:
+        for contender in board.contenders:
+            name = names[contender.place]
+            files |= build_reviewer_page_files(
+                board, contender, name=name, addresses=browser.addresses
+            )
+    replace_report_files(folder, files, (REVIEWERS, TABLES), _OURS)
     page = folder.write(PAGE, _render_report_page(boards, browser, tables).encode())
     return WrittenReport(
         page=page,
@@ -368,28 +380,6 @@ def _require_judge_rulings(entrants: Sequence[ReportEntrant], judge: str) -> Non
             f"no ruling of {judge} is kept with these runs",
             f"Run `unreel score RUN --judge {judge}` first, or leave --judge out",
         )
-
-
-def _build_reviewer_files(
-    boards: Sequence[ReportBoard], names: Mapping[int, str], browser: ClipBrowserData
-) -> dict[str, str]:
-    files: dict[str, str] = {}
-    for board in boards:
-        for contender in board.contenders:
-            name = names[contender.place]
-            files |= build_reviewer_page_files(
-                board, contender, name=name, addresses=browser.addresses
-            )
-    return files
-
-
-def _iter_report_boards(entrants: Sequence[ReportEntrant]) -> Iterator[ReportBoard]:
-    for number, group in enumerate(group_entrants_by_questions(entrants)):
-        indexes = [
-            next(index for index, other in enumerate(entrants) if other is entrant)
-            for entrant in group
-        ]
-        yield build_unfilled_report_board(group, indexes, number=number)
 
 
 def _add_board_panels(board: ReportBoard, later_boards: Sequence[ReportBoard]) -> ReportBoard:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
-from types import TracebackType
 
 from unreel.core.answer import Reply
 from unreel.core.errors import raise_if_machine_error
@@ -104,10 +103,5 @@ class ReviewerPool:
     async def __aenter__(self) -> "ReviewerPool":
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()

@@ -140,7 +140,7 @@ class ClusterIds:
 
 
 Clusters = ClusterIds | Sequence[str | RowCluster] | npt.NDArray[Any] | None
-"""Cluster of every row: its clip, or its scene and creator; `None` if all rows are independent."""
+"""Cluster of every row: the clip, or the scene and creator; `None` if all rows are independent."""
 
 
 class ClusterIdBuilder:

@@ -155,7 +155,7 @@ class EqualProbabilityCounts:
         )
 
     def with_floor(self, terms: Array, guess: float) -> "EqualProbabilityCounts":
-        """Return the rows with the guess rate as one more nuisance variable: its effect on the log-odds."""
+        """Return the rows with the guess rate as one more nuisance variable, by the effect on the log-odds."""
         bare = _compute_logistic(self.odds(terms))
         moved = (1 - 2 * bare) / np.maximum((1 - 2 * guess) * bare * (1 - bare), _LEAST)
         return replace(

@@ -338,9 +338,9 @@ class _ConnectedEntrants:
         return [
             "no readable answer about generated clips"
             if not n_generated
-            else "its answers share no creator with those of the others"
+            else "the reviewer shares no creator with the others"
             if not tied
-            else real or ("its answers hardly depend on the clip" if constant else "")
+            else real or ("the answers hardly depend on the clip" if constant else "")
             for n_generated, tied, real, constant in zip(*columns, strict=True)
         ]
 

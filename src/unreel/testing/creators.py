@@ -96,7 +96,7 @@ class CreatorKit:
 
     def test_its_name_is_stable_and_fits_on_a_line(self, creator: Creator, tmp_path: Path) -> None:
         name = creator.name
-        self._make_all(creator, tmp_path)
+        self._make(creator, self.briefs(tmp_path / "real", creator), tmp_path)
         assert name
         assert name.isprintable()
         assert creator.name == name
@@ -111,7 +111,7 @@ class CreatorKit:
     def test_a_clip_is_a_plain_file_in_its_workplace_and_a_failure_has_a_detail(
         self, creator: Creator, tmp_path: Path
     ) -> None:
-        outcomes = self._make_all(creator, tmp_path)
+        outcomes = self._make(creator, self.briefs(tmp_path / "real", creator), tmp_path)
         assert any(isinstance(outcome, GeneratedClip) for outcome, _ in outcomes)
         for outcome, desk in outcomes:
             if isinstance(outcome, Failure):
@@ -123,7 +123,7 @@ class CreatorKit:
             assert outcome.file.stat().st_size
 
     def test_it_tells_how_a_clip_came_about(self, creator: Creator, tmp_path: Path) -> None:
-        for clip, _ in self._make_all(creator, tmp_path):
+        for clip, _ in self._make(creator, self.briefs(tmp_path / "real", creator), tmp_path):
             if not isinstance(clip, GeneratedClip):
                 continue
             assert clip.model.strip()
@@ -184,11 +184,6 @@ class CreatorKit:
 
         run(creator, close_again)
 
-    def _make_all(
-        self, creator: Creator, folder: Path
-    ) -> "list[tuple[GeneratedClip | Failure, FakeCreatorContext]]":
-        return self._make(creator, self.briefs(folder / "real", creator), folder)
-
     def _make(
         self, creator: Creator, briefs: Sequence[ClipBrief], folder: Path
     ) -> "list[tuple[GeneratedClip | Failure, FakeCreatorContext]]":
@@ -218,7 +213,6 @@ def _digest_creator_result(outcome: GeneratedClip | Failure) -> str:
 
 
 def _digest_files(folder: Path) -> dict[tuple[str, ...], str]:
-    """Return the content of every file below a folder, by the parts of its path."""
     return {
         path.relative_to(folder).parts: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))

@@ -226,16 +226,18 @@ def find_grpo_start_checkpoint(
             "Query it as it was trained",
         )
     if before is None or before.base is None:
-        encoder = RequestEncoder.open(base.folder, input_spec)
+        encoder = RequestEncoder(base.folder, input_spec)
         return GrpoStartCheckpoint(
             weights=base.folder, adapter=None, encoder=encoder, folder=folder
         )
     if recipe.model.tune != "lora":
         raise InvalidSettingError(
-            "model.tune", "the checkpoint is an adapter", "Write tune = lora: it goes on learning"
+            "model.tune",
+            "the checkpoint is an adapter",
+            "Write tune = lora, so that the adapter is trained further",
         )
     same = input_spec.model_copy(update={"base": before.base, "base_digest": before.base_digest})
-    encoder = RequestEncoder.open(base.folder, same)
+    encoder = RequestEncoder(base.folder, same)
     return GrpoStartCheckpoint(
         weights=Path(before.base), adapter=base.folder, encoder=encoder, folder=folder
     )
@@ -336,7 +338,7 @@ class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
         *,
         n: int,
     ) -> None:
-        self._order, self._lessons, self.terms = order, collator, settings
+        self._order, self._collator, self.terms = order, collator, settings
         self._asked = {question.example.key: question for question in questions}
         self._n = n
         self.unshown: dict[str, list[str]] = {}
@@ -362,7 +364,7 @@ class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
 
     def show(self, question: QuestionWithTruths) -> PromptWithAnswerKey | Failure:
         """Return the question as model input, or the failure of its clips."""
-        example = self._lessons.lesson(question.example)
+        example = self._collator.load_input(question.example)
         if isinstance(example, Failure):
             return example
         return PromptWithAnswerKey(request=example.request, key=question.key(example, self.terms))

@@ -24,7 +24,7 @@ class TrainingResult:
     model: Path | None
     """Folder of the model; `None` if the training was stopped."""
     step: int
-    """Step of the model; the last step if there is no model."""
+    """Step of the model; the last step without a model."""
     n_steps: int
     loss: float | None
     """Loss of the last step."""
@@ -79,7 +79,7 @@ class TrainingManifest:
             if getattr(earlier_manifest, name) != getattr(self, name):
                 yield text
         if earlier_manifest.n_devices != self.n_devices:
-            yield f"it ran on {earlier_manifest.n_devices} devices and is to run on {self.n_devices}"
+            yield f"the training ran on {earlier_manifest.n_devices} devices and is to run on {self.n_devices}"
 
 
 def read_training_manifest(folder: Path) -> TrainingManifest | None:
@@ -119,7 +119,7 @@ def prepare_training_folder(
     elif going == "resume":
         raise UnreadableSourceError(
             str(folder),
-            "there is no complete checkpoint",
+            "no complete checkpoint",
             "Leave --resume away to begin, or name the folder of a training that was begun",
         )
     checkpoints.clear_drafts()

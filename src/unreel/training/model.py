@@ -1,4 +1,4 @@
-"""Model of a training: its base, loading for training, and sampling of its answers."""
+"""Model of a training: the base model, loading for training, and sampling of its answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -125,7 +125,15 @@ def format_model_card(card: CheckpointModelCard) -> str:
     if card.unshown:
         lines.append(f"- {len(card.unshown):,} examples could not be shown and were not trained on")
     parts = [
-        *_format_card_header(card, recipe),
+        "---",
+        "license: other",
+        f"base_model: {json.dumps(card.base['name'])}",
+        *(["library_name: peft"] if recipe.model.tune == "lora" else []),
+        "pipeline_tag: video-text-to-text",
+        "tags: [unreel, ai-generated-video-detection]",
+        "---\n",
+        f"# {_escape_table_cell(card.name)}\n",
+        f"A reviewer of videos, trained by `unreel train run` for {card.step:,} steps.\n",
         *["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows), ""],
         *[*lines, ""],
         *_format_score_section(card),
@@ -139,21 +147,6 @@ def format_model_card(card: CheckpointModelCard) -> str:
         *(f"- {name} {number}" for name, number in card.versions.items()),
     ]
     return "\n".join(parts) + "\n"
-
-
-def _format_card_header(card: CheckpointModelCard, recipe: TrainRecipe) -> list[str]:
-    adapter = ["library_name: peft"] if recipe.model.tune == "lora" else []
-    return [
-        "---",
-        "license: other",
-        f"base_model: {json.dumps(card.base['name'])}",
-        *adapter,
-        "pipeline_tag: video-text-to-text",
-        "tags: [unreel, ai-generated-video-detection]",
-        "---\n",
-        f"# {_escape_table_cell(card.name)}\n",
-        f"A reviewer of videos, trained by `unreel train run` for {card.step:,} steps.\n",
-    ]
 
 
 def _format_score_section(card: CheckpointModelCard) -> list[str]:
@@ -170,18 +163,17 @@ def _format_score_section(card: CheckpointModelCard) -> list[str]:
             "| figure | value | 95 % interval | n |",
             "|---|---|---|---|",
         ]
-        lines += [
-            f"| {_escape_table_cell(m['name'])} | {_format_metric_cells(m['value'])} |"
-            for m in scores["metrics"]
-        ]
+        for metric in scores["metrics"]:
+            value = metric["value"]
+            cells = (
+                f"not measured: {_escape_table_cell(value['why'])} | | " if "why" in value else ""
+            )
+            if not cells:
+                interval = f"{value['low']:.3f} to {value['high']:.3f}"
+                cells = f"{value['value']:.3f} | {interval} | {value['n']}"
+            lines.append(f"| {_escape_table_cell(metric['name'])} | {cells} |")
         lines.append("")
     return lines
-
-
-def _format_metric_cells(value: Mapping[str, Any]) -> str:
-    if "why" in value:
-        return f"not measured: {_escape_table_cell(value['why'])} | | "
-    return f"{value['value']:.3f} | {value['low']:.3f} to {value['high']:.3f} | {value['n']}"
 
 
 def _escape_table_cell(text: str) -> str:

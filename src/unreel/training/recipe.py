@@ -309,7 +309,15 @@ def read_train_recipe(
 
     `data` replaces the benchmarks of `[[data]]` in order; a change is `section.key=VALUE` in TOML.
     """
-    values = deepcopy(dict(named)) if isinstance(named, Mapping) else _read_recipe_toml(str(named))
+    if isinstance(named, Mapping):
+        values = deepcopy(dict(named))
+    elif Path(named).suffix == _TOML or Path(named).exists():
+        values = read_toml_file(Path(named), "recipe")
+    elif str(named) in list_shipped_recipes():
+        values = tomllib.loads((_SHIPPED / f"{named}{_TOML}").read_text(encoding="utf-8"))
+    else:
+        names = [*list_shipped_recipes(), "a path of a .toml file"]
+        raise UnknownNameError("recipe", str(named), names)
     sections = _wrap_in_list(values.get("data", []))
     if data and (not isinstance(sections, list) or len(data) > len(sections)):
         raise InvalidSettingError(
@@ -322,12 +330,3 @@ def read_train_recipe(
     for change in changes:
         apply_recipe_change(change, values)
     return validate_train_recipe(values)
-
-
-def _read_recipe_toml(named: str) -> dict[str, Any]:
-    path = Path(named)
-    if path.suffix == _TOML or path.exists():
-        return read_toml_file(path, "recipe")
-    if named not in list_shipped_recipes():
-        raise UnknownNameError("recipe", named, [*list_shipped_recipes(), "a path of a .toml file"])
-    return tomllib.loads((_SHIPPED / f"{named}{_TOML}").read_text(encoding="utf-8"))

@@ -194,7 +194,7 @@ class _TrainingJob:
         gallery: Any,
     ) -> ResumableSftTrainer:
         recipe, input_spec = self.recipe, build_checkpoint_input_spec(self.recipe, self.base)
-        encoder = RequestEncoder.open(self.base.folder, input_spec)
+        encoder = RequestEncoder(self.base.folder, input_spec)
         order = ExampleOrder(self.examples.train, weights=self.examples.weights, seed=recipe.seed)
         examples = ExampleCollator(order, encoder=encoder, access=self.access, gallery=gallery)
         looker = HoldoutEvaluator(
@@ -209,7 +209,7 @@ class _TrainingJob:
             recipe=recipe,
             folder=self.folder,
             taught=input_spec,
-            lessons=examples,
+            collator=examples,
             n_examples=len(self.examples.train),
             look=looker,
             card=self.card,

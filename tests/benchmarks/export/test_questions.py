@@ -10,7 +10,7 @@ from unreel.benchmarks.export.exported_question import (
     BenchmarkExportRecipe,
     ExportedQuestion,
     parse_exported_reply,
-    parse_exported_truths,
+    parse_truths_json,
 )
 from unreel.benchmarks.export.question_writer import iter_exported_questions
 from unreel.benchmarks.loader import Benchmark
@@ -72,7 +72,7 @@ def test_truths_survive_the_trip_through_a_row(
     items = asked(benchmark_, recipe, reader)
     for row, item in zip(rows, items, strict=True):
         assert isinstance(row, Entry)
-        truths = parse_exported_truths(recipe, item)
+        truths = parse_truths_json(recipe.protocol, item.truth)
         match protocol:
             case "trace":
                 assert [truth.trace for truth in truths] == list(row.traces or (None,))
@@ -90,9 +90,9 @@ def test_size_and_duration_are_the_declared_ones_or_else_the_files(
     rows[2] = replace(rows[2], facts=DeclaredFacts(width=960, height=640, duration_us=2_000_000))
     real, declared = (asked(benchmark_, TRACE, reader)[i] for i in (0, 2))
     assert (real.width, real.height) == (96, 64)
-    assert parse_exported_truths(TRACE, real)[0].duration_us == 1_000_000
+    assert parse_truths_json(TRACE.protocol, real.truth)[0].duration_us == 1_000_000
     assert (declared.width, declared.height) == (960, 640)
-    assert parse_exported_truths(TRACE, declared)[0].duration_us == 2_000_000
+    assert parse_truths_json(TRACE.protocol, declared.truth)[0].duration_us == 2_000_000
     said = "FAKE <coordinates>[96, 64, 480, 320]</coordinates>"
     box = parse_exported_reply(TRACE, declared, said).box
     assert (box.x0, box.y0, box.x1, box.y1) == (0.1, 0.1, 0.5, 0.5)
@@ -131,7 +131,7 @@ def test_each_generated_clip_is_paired_with_the_real_clip_of_its_group(
     for item in items:
         subject = item.subject
         assert isinstance(subject, Pair)
-        (real,) = parse_exported_truths(PREFERENCE, item)
+        (real,) = parse_truths_json(PREFERENCE.protocol, item.truth)
         places = item.places
         shown_first = places[0].startswith("real/")
         assert shown_first is (real is Position.FIRST)
@@ -183,5 +183,5 @@ def test_the_origin_keeps_its_creator_and_setting(
     benchmark_: Benchmark, reader: MediaReader
 ) -> None:
     item = asked(benchmark_, REALITY, reader)[-1]
-    assert parse_exported_truths(REALITY, item) == (Generated("Sora", "text"),)
+    assert parse_truths_json(REALITY.protocol, item.truth) == (Generated("Sora", "text"),)
     assert json.loads(item.truth) == [{"creator": "Sora", "setting": "text"}]

@@ -23,9 +23,9 @@ TRACE = BenchmarkExportRecipe(
 
 def test_a_recipe_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     save_export_recipe(TRACE, tmp_path, media=tmp_path / "clips")
-    saved = load_export_recipe(tmp_path)
-    assert saved.recipe == TRACE
-    assert saved.media == (tmp_path / "clips").resolve()
+    recipe, media = load_export_recipe(tmp_path)
+    assert recipe == TRACE
+    assert media == (tmp_path / "clips").resolve()
 
 
 def test_unknown_words_are_refused() -> None:

@@ -486,6 +486,7 @@ def _iter_weighting_notes(
 _KINDS: Mapping[AnnotationInterface, type[AnyValue]] = {
     AnnotationInterface.SCREENING: ScreeningAnswer,
     AnnotationInterface.TRACE: TraceAnswer,
+    AnnotationInterface.LOCATE: TraceAnswer,
     AnnotationInterface.REALISM: RatingAnswer,
     AnnotationInterface.PREFERENCE: PreferenceAnswer,
     AnnotationInterface.REALITY: VoteAnswer,

@@ -1,7 +1,7 @@
 """Annotation screens, the tasks of Label Studio for them, and parsers of the submitted results."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -99,18 +99,25 @@ def convert_trace_to_key_frames(
 
 LONGEST_QUESTION = 300
 _QUESTION = '"QUESTION"'
-_KINDS = {"Choices": "choices", "TextArea": "textarea", "VideoRectangle": "videorectangle"}
+_KINDS = {
+    "Choices": "choices",
+    "TextArea": "textarea",
+    "TimelineLabels": "timelinelabels",
+    "VideoRectangle": "videorectangle",
+}
+_REGIONS = ("TimelineLabels", "VideoRectangle")
+"""Elements whose results are regions: segments on the timeline, and boxes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenControl:
-    """Input element of an annotation screen: a choice, a text field or a box."""
+    """Input element of an annotation screen: a choice, a text field, a segment or a box."""
 
     name: str
     about: str
     """Name of the video element to which the control belongs."""
     kind: str
-    """Type of the control's results: `choices`, `textarea` or `videorectangle`."""
+    """Type of the control's results: `choices`, `textarea`, `timelinelabels` or `videorectangle`."""
     per_region: bool
     several: bool
     """Whether more than one choice may be selected."""
@@ -188,7 +195,7 @@ def get_screen_controls(interface: AnnotationInterface) -> Mapping[str, ScreenCo
                 name=tag.attrib["name"],
                 about=tag.attrib["toName"],
                 kind=_KINDS[tag.tag],
-                per_region=tag.tag == "VideoRectangle" or tag.get("perRegion") == "true",
+                per_region=tag.tag in _REGIONS or tag.get("perRegion") == "true",
                 several=tag.get("choice") == "multiple",
                 words=frozenset(choices),
             )
@@ -197,7 +204,7 @@ def get_screen_controls(interface: AnnotationInterface) -> Mapping[str, ScreenCo
 
 @cache
 def get_box_labels(interface: AnnotationInterface) -> frozenset[str]:
-    """Return the labels that a box may have on the annotation screen of an interface."""
+    """Return the labels that a box or segment may have on the annotation screen of an interface."""
     tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
     return frozenset(tag.attrib["value"] for tag in tree.iter("Label"))
 
@@ -357,9 +364,9 @@ def parse_judgement(
                 if get_selected_choices(answers, controls["discard"]):
                     return RatingAnswer(rating=None)
                 return _parse_rating_answer(int(choose("score")), answers, controls)
-            case AnnotationInterface.TRACE:
+            case AnnotationInterface.TRACE | AnnotationInterface.LOCATE:
                 label = _VERDICTS[choose("verdict")]
-                return _parse_trace_answer(label, regions, controls, task.copies[0])
+                return _parse_trace_answer(interface, label, regions, controls, task.copies[0])
             case _ as never:
                 assert_never(never)
     except InvalidSubmissionError as error:
@@ -386,6 +393,7 @@ _VERDICTS: Mapping[str, Label | None] = {
 
 
 def _parse_trace_answer(
+    interface: AnnotationInterface,
     label: Label | None,
     regions: Mapping[str, Answers],
     controls: Mapping[str, ScreenControl],
@@ -397,33 +405,70 @@ def _parse_trace_answer(
     n_keys = sum(len(sequence) for sequence in sequences if isinstance(sequence, list))
     if n_keys > MAX_KEY_FRAMES:
         _reject(QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MAX_KEY_FRAMES}")
-    known = get_box_labels(AnnotationInterface.TRACE)
-    traces: list[Trace] = []
+    known = get_box_labels(interface)
+    boxes: list[Trace] = []
+    segments: list[Trace] = []
     for answers in regions.values():
-        if "box" not in answers:
+        region = answers.get("segment", answers.get("box"))
+        if region is None or {"segment", "box"} <= answers.keys():
             detail = f"{_shorten(next(iter(answers)))} is about a box that is not there"
             _reject(QuarantineReason.MALFORMED, detail)
-        words = answers["box"].get("labels", [])
+        words = region.get("timelinelabels" if "segment" in answers else "labels", [])
         if not isinstance(words, list) or len(words) > len(known):
             _reject(QuarantineReason.MALFORMED, "labels of a box must be a list of words")
         for word in words:
             if not isinstance(word, str) or word not in known:
                 _reject(QuarantineReason.UNKNOWN_WORD, f"a box is called {_shorten(word)}")
-        keys = _parse_key_frames(answers["box"].get("sequence"), copy)
-        categories = get_selected_choices(answers, controls["category"])
-        if not categories:
-            _reject(QuarantineReason.MISSING, "a box has no category")
-        traces += convert_key_frames_to_traces(
-            keys,
-            copy,
-            categories=frozenset(map(Category, categories)),
-            explanation=get_entered_text(answers, controls["explanation"]),
-        )
+        choices = get_selected_choices(answers, controls["category"])
+        if not choices:
+            _reject(QuarantineReason.MISSING, "a box or a segment has no category")
+        categories = frozenset(map(Category, choices))
+        explanation = get_entered_text(answers, controls["explanation"])
+        if "segment" in answers:
+            span = _parse_segment(region.get("ranges"), copy)
+            segments.append(Trace(span=span, categories=categories, explanation=explanation))
+        else:
+            keys = _parse_key_frames(region.get("sequence"), copy)
+            boxes += convert_key_frames_to_traces(
+                keys, copy, categories=categories, explanation=explanation
+            )
+    traces = boxes if interface is AnnotationInterface.TRACE else _add_boxes(segments, boxes)
     if bool(traces) is not (label is Label.GENERATED):
         claim = "some" if label is Label.GENERATED else "none"
         detail = f"{len(traces)} traces in a clip marked as having {claim}"
         _reject(QuarantineReason.CONTRADICTORY, detail)
     return TraceAnswer(traces=tuple(traces), label=label)
+
+
+def _parse_segment(ranges: object, copy: AnnotatorClipCopy) -> TimeSpan:
+    """Return the time span of a segment on the timeline: frames count from 1, the last one included."""
+    frames = ranges[0] if isinstance(ranges, list) and len(ranges) == 1 else None
+    if not isinstance(frames, dict):
+        _reject(QuarantineReason.MALFORMED, "a segment must have one range of frames")
+    start, end = frames.get("start"), frames.get("end")
+    if type(start) is not int or type(end) is not int:
+        _reject(QuarantineReason.MALFORMED, "a segment has no first or last frame")
+    if not 1 <= start <= end <= copy.n_frames:
+        detail = f"a segment of frames {start} to {end} in a clip of {copy.n_frames} frames"
+        _reject(QuarantineReason.OUT_OF_RANGE, detail)
+    return TimeSpan(copy.at_us(start - 1), copy.at_us(end))
+
+
+def _add_boxes(segments: Sequence[Trace], boxes: Sequence[Trace]) -> list[Trace]:
+    """Return the segments with the boxes that begin in them; a box outside every segment is rejected."""
+    located = list(segments)
+    for box in sorted(boxes, key=lambda box: box.span):
+        begins_us = box.span.start_us
+        for number, segment in enumerate(located):
+            if segment.span.start_us <= begins_us < segment.span.end_us and not segment.track:
+                track = tuple(mark for mark in box.track if mark.at_us < segment.span.end_us)
+                located[number] = replace(
+                    segment, track=track, categories=segment.categories | box.categories
+                )
+                break
+        else:
+            _reject(QuarantineReason.CONTRADICTORY, "a box begins in no segment without a box")
+    return sorted(located, key=lambda trace: trace.span)
 
 
 def _parse_key_frames(sequence: object, copy: AnnotatorClipCopy) -> list[ScreenKeyFrame]:
@@ -485,11 +530,19 @@ _VERDICT_OF_LABEL = {label: verdict for verdict, label in _VERDICTS.items()}
 
 
 def build_label_studio_results(
-    value: Value, task: AnnotationTask, *, swapped: bool
+    value: Value,
+    task: AnnotationTask,
+    *,
+    swapped: bool,
+    interface: AnnotationInterface | None = None,
 ) -> list[Result]:
-    """Return a judgement as Label Studio results; `parse_judgement` is the inverse."""
-    results = list(iter_label_studio_results(value, task, swapped=swapped))
-    back = parse_judgement(INTERFACE_OF[value.kind], results, task, swapped=swapped)
+    """Return a judgement as Label Studio results; `parse_judgement` is the inverse.
+
+    The `interface` decides between `trace`, the default, and `locate`, whose answers are of one type.
+    """
+    interface = interface or INTERFACE_OF[value.kind]
+    results = list(iter_label_studio_results(value, task, swapped=swapped, interface=interface))
+    back = parse_judgement(interface, results, task, swapped=swapped)
     if isinstance(back, SubmissionQuarantine):
         raise InvalidValueError(
             f"no annotator could send this ({back}). Give an answer that the screen allows"
@@ -498,10 +551,10 @@ def build_label_studio_results(
 
 
 def iter_label_studio_results(
-    value: Value, task: AnnotationTask, *, swapped: bool
+    value: Value, task: AnnotationTask, *, swapped: bool, interface: AnnotationInterface
 ) -> Iterator[Result]:
     """Yield an annotator's answer as Label Studio results, even if required answers are missing."""
-    trace_screen, realism = AnnotationInterface.TRACE, AnnotationInterface.REALISM
+    realism = AnnotationInterface.REALISM
     match value:
         case ScreeningAnswer():
             word = "keep" if value.keep else "remove"
@@ -526,28 +579,45 @@ def iter_label_studio_results(
             if rating.family is not None:
                 yield _build_choice_result(realism, "family", rating.family.value)
         case TraceAnswer():
-            verdict = _VERDICT_OF_LABEL[value.label]
-            yield _build_choice_result(trace_screen, "verdict", verdict)
+            verdict, copy = _VERDICT_OF_LABEL[value.label], task.copies[0]
+            yield _build_choice_result(interface, "verdict", verdict)
             for number, trace in enumerate(value.traces, 1):
-                copy, region = task.copies[0], f"trace-{number}"
-                keys = convert_trace_to_key_frames(trace, copy)
-                region_value = {
-                    "framesCount": copy.n_frames,
-                    "duration": copy.duration_us / MICROSECONDS,
-                    "sequence": [_build_key_frame_entry(key, copy) for key in keys],
-                }
-                entries: dict[str, dict[str, Any]] = {
-                    "box": {"labels": sorted(get_box_labels(trace_screen))}
-                }
-                if trace.categories:
-                    choices = sorted(category.value for category in trace.categories)
-                    entries["category"] = {"choices": choices}
-                if trace.explanation:
-                    entries["explanation"] = {"text": [trace.explanation]}
-                for name, entry in entries.items():
-                    yield _build_result(trace_screen, name, region_value | entry, region)
+                regions = {f"trace-{number}": "box"}
+                if interface is AnnotationInterface.LOCATE:
+                    regions = {f"segment-{number}": "segment"}
+                    regions |= {f"trace-{number}": "box"} if trace.track else {}
+                for region, control in regions.items():
+                    yield from _iter_region_results(interface, trace, copy, region, control)
         case _:
             assert_never(value)
+
+
+def _iter_region_results(
+    interface: AnnotationInterface, trace: Trace, copy: AnnotatorClipCopy, region: str, control: str
+) -> Iterator[Result]:
+    """Yield the results of a trace as a region of the screen, drawn with `control`."""
+    labels = sorted(get_box_labels(interface))
+    entries: dict[str, dict[str, Any]] = {}
+    if control == "segment":
+        first = copy.frame_at(trace.span.start_us) + 1
+        last = copy.frame_at(trace.span.end_us - 1) + 1
+        place: dict[str, Any] = {"ranges": [{"start": first, "end": last}]}
+        entries[control] = {"timelinelabels": labels}
+    else:
+        keys = convert_trace_to_key_frames(trace, copy)
+        place = {
+            "framesCount": copy.n_frames,
+            "duration": copy.duration_us / MICROSECONDS,
+            "sequence": [_build_key_frame_entry(key, copy) for key in keys],
+        }
+        entries[control] = {"labels": labels}
+    if trace.categories:
+        choices = sorted(category.value for category in trace.categories)
+        entries["category"] = {"choices": choices}
+    if trace.explanation:
+        entries["explanation"] = {"text": [trace.explanation]}
+    for name, entry in entries.items():
+        yield _build_result(interface, name, place | entry, region)
 
 
 def _build_key_frame_entry(key: ScreenKeyFrame, copy: AnnotatorClipCopy) -> dict[str, float]:
@@ -582,15 +652,20 @@ def _build_result(
     }
 
 
-def build_prefilled_results(task: AnnotationTask, *, swapped: bool) -> list[Result]:
-    """Return the earlier annotation as Label Studio results that prefill the screen, without boxless traces."""
+def build_prefilled_results(
+    task: AnnotationTask, interface: AnnotationInterface, *, swapped: bool
+) -> list[Result]:
+    """Return the earlier annotation as Label Studio results that prefill the screen.
+
+    The screen `trace` shows no trace without a box.
+    """
     value = task.prefill
     if value is None:
         return []
-    if isinstance(value, TraceAnswer):
+    if isinstance(value, TraceAnswer) and interface is AnnotationInterface.TRACE:
         placed = tuple(trace for trace in value.traces if trace.track)
         value = TraceAnswer(traces=placed, label=value.label)
-    return list(iter_label_studio_results(value, task, swapped=swapped))
+    return list(iter_label_studio_results(value, task, swapped=swapped, interface=interface))
 
 
 TASK_KEY = "unreel_task"

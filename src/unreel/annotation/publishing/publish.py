@@ -39,6 +39,7 @@ from unreel.core.errors import MediaError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
 from unreel.core.output_files import PART, OutputDirectory
 from unreel.core.table_formats import build_markdown_table
+from unreel.protocols.locate import LOCATE
 from unreel.protocols.protocol import get_protocol
 from unreel.protocols.realism import REALISM
 from unreel.protocols.reality import REALITY
@@ -180,6 +181,7 @@ UNDECIDED = "undecided"
 _DRAFT = f"{PART}publishing"
 _PROTOCOLS = {
     AnnotationInterface.TRACE: TRACE.instrument,
+    AnnotationInterface.LOCATE: LOCATE.instrument,
     AnnotationInterface.REALISM: REALISM.instrument,
 }
 """Protocol of each interface whose consensus is ground truth; the others confirm only the label (`reality`)."""

@@ -399,6 +399,7 @@ _INSTRUMENTS: Mapping[
     AnnotationInterface.REALITY: (_iter_reality_scores,),
     AnnotationInterface.PREFERENCE: (_iter_preference_scores,),
     AnnotationInterface.TRACE: (_iter_trace_scores, _iter_reality_scores, _iter_realism_scores),
+    AnnotationInterface.LOCATE: (_iter_reality_scores,),
     AnnotationInterface.REALISM: (_iter_realism_scores,),
 }
 

@@ -99,7 +99,9 @@ class ProjectPullContext:
         assignment = self.assigned.get(task)
         if assignment is None or assignment.arm is not PrefillStudyArm.PREFILLED:
             return ()
-        return build_prefilled_results(self.tasks[task], swapped=assignment.swapped)
+        return build_prefilled_results(
+            self.tasks[task], self.campaign.interface, swapped=assignment.swapped
+        )
 
     def origin(self, annotation: object) -> str:
         mark = format_project_marker(self.campaign.name, self.room.annotator, self.room.batch)

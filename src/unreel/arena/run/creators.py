@@ -265,7 +265,7 @@ def count_pending_clips(factory: CreatorFactory, context: SeasonRunContext) -> t
     keys = [row["key"] for row in _iter_creator_rows(factory, context)]
     due = PendingQuestionFilter(table, UNPAID.union(context.retry_failed)).are_due(keys)
     states = table.held([key for key, is_due in zip(keys, due, strict=True) if not is_due])
-    return sum(due), sum(state.reason is not None for state in states.values())
+    return sum(due), sum(reason is not None for reason in states.values())
 
 
 def find_missing_creator_files(
@@ -290,7 +290,7 @@ def find_missing_creator_files(
 def find_first_clip_failure(factory: CreatorFactory, context: SeasonRunContext) -> str:
     """Return the reason and detail of a stored failed clip of the creator; "" if no clip failed."""
     keys = [row["key"] for row in _iter_creator_rows(factory, context)]
-    failed = {key for key, state in context.folder.made.held(keys).items() if state.reason}
+    failed = {key for key, reason in context.folder.made.held(keys).items() if reason}
     columns = ["key", "failure_reason", "failure_detail"]
     rows = context.folder.made.rows(columns, where="failure_reason IS NOT NULL") if failed else ()
     failures = (row for row in rows if row["key"] in failed)

@@ -149,7 +149,7 @@ def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBen
             if scene in scenes or (scene not in first and counts[creator] <= limit):
                 entries.append(entry)
         # Training clips of baselines do not depend on the entrants.
-        lessons = [*sample_balanced_entries(usable, _LESSONS * limit, seed=seed).entries]
+        lessons = [*sample_balanced_entries(usable, _LESSONS * limit, seed=seed)[0]]
     return SeasonBenchmark(
         benchmark=benchmark,
         digest=fingerprint,

@@ -151,13 +151,6 @@ def parse_exported_question(row: Mapping[str, Any]) -> ExportedQuestion:
     )
 
 
-def parse_exported_truths(
-    recipe: BenchmarkExportRecipe, question: ExportedQuestion
-) -> tuple[Any, ...]:
-    """Return the ground truths of `question` in the form that the protocol's scorer needs."""
-    return parse_truths_json(recipe.protocol, question.truth)
-
-
 def save_export_recipe(recipe: BenchmarkExportRecipe, folder: Path, *, media: Path) -> None:
     """Write `recipe` and the path of the media folder to `unreel.json` in the export folder."""
     text = {
@@ -169,16 +162,8 @@ def save_export_recipe(recipe: BenchmarkExportRecipe, folder: Path, *, media: Pa
     OutputDirectory(folder, published=True).write(RECIPE_FILE, data)
 
 
-@dataclass(frozen=True, slots=True)
-class ExportRecipeWithMediaFolder:
-    """Settings of an exported benchmark, and the folder of its clips."""
-
-    recipe: BenchmarkExportRecipe
-    media: Path
-
-
-def load_export_recipe(folder: Path) -> ExportRecipeWithMediaFolder:
-    """Load the recipe of the export in `folder`.
+def load_export_recipe(folder: Path) -> tuple[BenchmarkExportRecipe, Path]:
+    """Load the recipe of the export in `folder`, and the path of its media folder.
 
     Raise `UnreadableSourceError` if the recipe is missing, damaged, or of another protocol version.
     """
@@ -200,7 +185,7 @@ def load_export_recipe(folder: Path) -> ExportRecipeWithMediaFolder:
             f"was exported for {written}, and this release measures {current}",
             "Export the benchmark again",
         )
-    return ExportRecipeWithMediaFolder(recipe, media)
+    return recipe, media
 
 
 def read_exported_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
@@ -239,15 +224,22 @@ def score_exported_replies(
     recipe: BenchmarkExportRecipe, replies: Iterable[tuple[ExportedQuestion, str | Failure]]
 ) -> Scorecard:
     """Return the scorecard of `replies`, parsed and scored as by unreel itself."""
-    rows = [
-        row
-        for item, reply in replies
-        for row in _build_scored_questions(
-            recipe,
-            item,
-            reply if isinstance(reply, Failure) else parse_exported_reply(recipe, item, reply),
-        )
-    ]
+    rows = []
+    for question, reply in replies:
+        outcome = reply
+        if isinstance(reply, str):
+            outcome = parse_exported_reply(recipe, question, reply)
+        rows += [
+            ScoredQuestion(
+                subject=question.subject,
+                truth=truth,
+                outcome=outcome,
+                source=question.source,
+                creator=question.creator,
+                difficulty=question.difficulty,
+            )
+            for truth in parse_truths_json(recipe.protocol, question.truth)
+        ]
     return recipe.instrument.score(rows, seed=recipe.seed)
 
 
@@ -281,22 +273,6 @@ def list_exported_task_metrics(name: str) -> Iterator[tuple[str, bool | None]]:
             yield f"{metric} ({part})", None
     for count in _COUNTS:
         yield count, None
-
-
-def _build_scored_questions(
-    recipe: BenchmarkExportRecipe, question: ExportedQuestion, outcome: Any
-) -> list[ScoredQuestion[Any, Any]]:
-    return [
-        ScoredQuestion(
-            subject=question.subject,
-            truth=truth,
-            outcome=outcome,
-            source=question.source,
-            creator=question.creator,
-            difficulty=question.difficulty,
-        )
-        for truth in parse_exported_truths(recipe, question)
-    ]
 
 
 def format_truths_json(name: str, truths: tuple[Any, ...]) -> str:

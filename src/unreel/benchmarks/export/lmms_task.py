@@ -20,11 +20,11 @@ from unreel.protocols.presentation import split_prompt_at_clips
 
 
 class LmmsTask:
-    """An exported lmms-eval task: its questions, messages and metrics."""
+    """An exported lmms-eval task: questions, messages and metrics."""
 
     def __init__(self, folder: Path) -> None:
-        saved = load_export_recipe(folder)
-        self._folder, self._media, self._recipe = folder, saved.media, saved.recipe
+        self._folder = folder
+        self._recipe, self._media = load_export_recipe(folder)
         self._items = {
             row["id"]: parse_exported_question(row) for row in read_exported_rows(folder)
         }
@@ -54,10 +54,8 @@ class LmmsTask:
         answers = [dict(result) for result in results]
         if self._scored is None or self._scored[0] != answers:
             replies = [(self._items[answer["id"]], answer["reply"]) for answer in answers]
-            self._scored = (
-                answers,
-                flatten_scorecard_metrics(score_exported_replies(self._recipe, replies)),
-            )
+            metrics = flatten_scorecard_metrics(score_exported_replies(self._recipe, replies))
+            self._scored = (answers, metrics)
         return self._scored[1].get(name)
 
     def _content(self, doc: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

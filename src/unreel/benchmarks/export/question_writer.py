@@ -96,9 +96,8 @@ def _iter_local_entries(
         elif recipe.split in {None, row.split}:
             clip = _identify_local_clip(row, benchmark.root)
             if not isinstance(clip, Rejected) and recipe.instrument.needs_facts:
-                yield ProbedEntry(
-                    entry=row, clip=_measure_frame_size(clip, row, benchmark.root, reader)
-                )
+                sized = _measure_frame_size(clip, row, benchmark.root, reader)
+                yield ProbedEntry(entry=row, clip=sized)
             else:
                 yield clip if isinstance(clip, Rejected) else ProbedEntry(entry=row, clip=clip)
 
@@ -106,7 +105,7 @@ def _iter_local_entries(
 def _identify_local_clip(entry: Entry, root: Path) -> _LocalClip | Rejected:
     """Return the clip of `entry` with its id; a clip without a local file is rejected."""
     if is_url(entry.location):
-        return Rejected(entry.name, "it is a URL. Download the clips, then export the folder")
+        return Rejected(entry.name, "the clip is a URL. Download the clips, then export the folder")
     path = root / entry.location
     if not path.is_file():
         return Rejected(entry.name, f"no file at {entry.location}")
@@ -164,20 +163,13 @@ FRAMES = "frames"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkExportResult:
-    """Result of the export of a benchmark: its folder, and counts of written and rejected questions."""
+    """Result of the export of a benchmark: the folder, and counts of written and rejected questions."""
 
     folder: Path
     n_questions: int
     n_rejected: int
     rejected: tuple[Rejected, ...]
     """First rejected rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class _RenderedQuestion:
-    item: ExportedQuestion
-    parts: list[Part]
-    media: Path
 
 
 def write_exported_questions(
@@ -193,18 +185,22 @@ def write_exported_questions(
     rejected: list[Rejected] = []
     prompt = recipe.instrument.prompt(recipe.prompt).text
     with into.create_text(QUESTIONS_FILE) as file:
-        for sheet in _iter_rendered_questions(benchmark, recipe, reader=reader):
-            if isinstance(sheet, Rejected):
+        for question in iter_exported_questions(benchmark, recipe, reader=reader):
+            refused = question if isinstance(question, Rejected) else None
+            if isinstance(question, ExportedQuestion):
+                root = benchmark.root
+                parts = build_question_media_parts(recipe, question, media=root, reader=reader)
+                if isinstance(parts, Failure):
+                    refused = Rejected(question.id, str(parts))
+                else:
+                    shown = json.dumps([_write_question_part(p, into, root) for p in parts])
+                    row = {"index": n_questions, "question": prompt, **asdict(question)}
+                    file.write(json.dumps(row | {"shown": shown}, ensure_ascii=False) + "\n")
+                    n_questions += 1
+            if refused is not None:
                 n_rejected += 1
                 if len(rejected) < REASONS_SHOWN:
-                    rejected.append(sheet)
-                continue
-            parts = json.dumps(
-                [_write_question_part(part, into, sheet.media) for part in sheet.parts]
-            )
-            row = {"index": n_questions, "question": prompt, **asdict(sheet.item), "shown": parts}
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            n_questions += 1
+                    rejected.append(refused)
     if not n_questions:
         reason = f", first: {rejected[0]}" if rejected else ""
         raise UnreadableSourceError(
@@ -216,20 +212,6 @@ def write_exported_questions(
     return BenchmarkExportResult(
         folder=folder, n_questions=n_questions, n_rejected=n_rejected, rejected=tuple(rejected)
     )
-
-
-def _iter_rendered_questions(
-    benchmark: Benchmark, recipe: BenchmarkExportRecipe, *, reader: MediaReader
-) -> Iterator[_RenderedQuestion | Rejected]:
-    for question in iter_exported_questions(benchmark, recipe, reader=reader):
-        if isinstance(question, Rejected):
-            yield question
-            continue
-        parts = build_question_media_parts(recipe, question, media=benchmark.root, reader=reader)
-        if isinstance(parts, Failure):
-            yield Rejected(question.id, str(parts))
-        else:
-            yield _RenderedQuestion(question, parts, benchmark.root)
 
 
 def _write_question_part(part: Part, directory: OutputDirectory, media: Path) -> dict[str, str]:

@@ -22,13 +22,12 @@ SCORES = "_unreel.json"
 
 
 class VlmDataset:
-    """An exported VLMEvalKit data set: its messages and metrics."""
+    """An exported VLMEvalKit data set: messages and metrics."""
 
     def __init__(self, folder: Path) -> None:
-        saved = load_export_recipe(folder)
-        self._folder, self._recipe = folder, saved.recipe
+        self._folder = folder
+        self._recipe, self.media = load_export_recipe(folder)
         self._rows = list(read_exported_rows(folder))
-        self.media = saved.media
 
     def message(self, index: int, *, whole: bool) -> list[dict[str, str]]:
         """Return the message of question `index`, with its frames at their position in the prompt.
@@ -58,10 +57,13 @@ class VlmDataset:
         A missing reply counts as a failure.
         """
         predicted = {int(row["index"]): row.get("prediction") for row in predictions}
-        replies = [
-            (parse_exported_question(row), _convert_reply_cell_to_text(predicted.get(row["index"])))
-            for row in self._rows
-        ]
+        replies = []
+        for row in self._rows:
+            cell = predicted.get(row["index"])
+            text = "" if cell is None else str(cell)
+            if isinstance(cell, float):  # VLMEvalKit turns digits into numbers
+                text = "" if math.isnan(cell) else str(int(cell) if cell.is_integer() else cell)
+            replies.append((parse_exported_question(row), text))
         metrics = flatten_scorecard_metrics(score_exported_replies(self._recipe, replies))
         data = (json.dumps(metrics, indent=2) + "\n").encode()
         OutputDirectory(eval_file.parent, published=True).write(eval_file.stem + SCORES, data)
@@ -80,12 +82,3 @@ class VlmDataset:
                 yield {"type": "image", "value": str(self._folder / part["image"])}
             else:
                 yield {"type": "text", "value": part["text"]}
-
-
-def _convert_reply_cell_to_text(cell: object) -> str:
-    """Return a reply cell as text, "" if empty; VLMEvalKit turns digits into numbers."""
-    if isinstance(cell, float):
-        if math.isnan(cell):
-            return ""
-        return str(int(cell)) if cell.is_integer() else str(cell)
-    return "" if cell is None else str(cell)

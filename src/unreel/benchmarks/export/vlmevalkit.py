@@ -8,9 +8,7 @@ None of VLMEvalKit's own classes reads a video TSV that it does not ship, so a s
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from unreel.benchmarks.export.exported_question import BenchmarkExportRecipe, read_exported_rows
 from unreel.benchmarks.export.question_writer import BenchmarkExportResult, write_exported_questions
@@ -101,35 +99,25 @@ def export_vlmevalkit(
     with into.create_text(f"{recipe.name}.tsv") as file:
         table = csv.DictWriter(file, columns, delimiter="\t", lineterminator="\n")
         table.writeheader()
-        table.writerows(_iter_dataset_rows(folder))
-    text = _MODULE_TEXT.format(
-        name=recipe.name,
-        instrument=recipe.instrument.instrument,
-        pace=_build_frame_sampling_options(recipe),
-    )
-    into.write(f"{MODULE}.py", text.encode())
-    return exported
-
-
-def _build_frame_sampling_options(recipe: BenchmarkExportRecipe) -> dict[str, float]:
+        for row in read_exported_rows(folder):
+            first, *second = json.loads(row["videos"])
+            cells = {
+                "index": row["index"],
+                # VLMEvalKit identifies a clip by its path without the suffix .mp4.
+                "video": first.removesuffix(".mp4"),
+                "video_path": first,
+                "question": row["question"],
+                "answer": row["answer"],
+            }
+            table.writerow(cells | ({_PAIR_COLUMN: second[0]} if second else {}))
+    pace: dict[str, float] = {}
     match parse_sampling(recipe.sampling) if recipe.sampling else None:
         case UniformSampling(n) | VlmEvalKitCountSampling(n) | VideoRealityTestSampling(n):
-            return {"nframe": n}
+            pace = {"nframe": n}
         case PerSecondSampling(fps) | VlmEvalKitRateSampling(fps):
-            return {"fps": float(fps)}
+            pace = {"fps": float(fps)}
         case _:
-            return {}
-
-
-def _iter_dataset_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
-    for row in read_exported_rows(folder):
-        first, *second = json.loads(row["videos"])
-        yield {
-            "index": row["index"],
-            # VLMEvalKit identifies a clip by its path without the suffix .mp4.
-            "video": first.removesuffix(".mp4"),
-            "video_path": first,
-            "question": row["question"],
-            "answer": row["answer"],
-            **({_PAIR_COLUMN: second[0]} if second else {}),
-        }
+            pass
+    text = _MODULE_TEXT.format(name=recipe.name, instrument=recipe.instrument.instrument, pace=pace)
+    into.write(f"{MODULE}.py", text.encode())
+    return exported

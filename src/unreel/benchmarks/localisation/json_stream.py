@@ -78,7 +78,7 @@ class _JsonTextStream:
         self._decoder = json.JSONDecoder()
 
     def peek(self) -> str:
-        """Return the next character of the file that is no blank, without consuming it; "" at the end."""
+        """Return the next character of the file that is not blank, without consuming it; "" at the end."""
         while True:
             while self._at < len(self._text):
                 if self._text[self._at] not in _BLANKS:
@@ -104,7 +104,12 @@ class _JsonTextStream:
         self.peek()
         while True:
             try:
-                value, end = self._decode_first()
+                try:
+                    value, end = self._decoder.raw_decode(self._text, self._at)
+                except json.JSONDecodeError:
+                    raise
+                except ValueError:  # an integer with more digits than Python converts
+                    value, end = _LONG_NUMBERS.raw_decode(self._text, self._at)
             except RecursionError:
                 raise self._build_error("not JSON: nested too deeply") from None
             except ValueError as error:
@@ -117,14 +122,6 @@ class _JsonTextStream:
             if len(self._text) - self._at > ROW_BYTES:
                 return self._skip_oversized()
             self._read_more()
-
-    def _decode_first(self) -> tuple[Any, int]:
-        try:
-            return self._decoder.raw_decode(self._text, self._at)
-        except json.JSONDecodeError:
-            raise
-        except ValueError:  # an integer with more digits than Python converts
-            return _LONG_NUMBERS.raw_decode(self._text, self._at)
 
     def _skip_oversized(self) -> OversizedElement:
         """Skip the list or object that begins here, by counting brackets outside strings.

@@ -6,7 +6,7 @@ folder `masks` next to the folder `videos`; a clip without a mask is real.
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -41,9 +41,12 @@ def convert_masks_to_traces(
     runs: list[tuple[list[BoxAt], int]] = []
     open_run: list[BoxAt] = []
     for at_us, mask in masks:
-        box = _find_mask_box(mask)
-        if box is not None:
-            open_run.append(BoxAt(at_us, box))
+        rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+        if len(rows):
+            height, width = mask.shape
+            x0, x1 = float(columns[0] / width), float((columns[-1] + 1) / width)
+            y0, y1 = float(rows[0] / height), float((rows[-1] + 1) / height)
+            open_run.append(BoxAt(at_us, Box(x0, y0, x1, y1)))
         elif open_run:
             runs.append((open_run, at_us))
             open_run = []
@@ -51,19 +54,6 @@ def convert_masks_to_traces(
         runs.append((open_run, end_us))
     return tuple(
         Trace(span=TimeSpan(track[0].at_us, end), track=tuple(track)) for track, end in runs
-    )
-
-
-def _find_mask_box(mask: MaskPixels) -> Box | None:
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if not len(rows):
-        return None
-    height, width = mask.shape
-    return Box(
-        float(columns[0] / width),
-        float(rows[0] / height),
-        float((columns[-1] + 1) / width),
-        float((rows[-1] + 1) / height),
     )
 
 
@@ -97,7 +87,7 @@ def _read_masked_clip(root: Path, video: str, mask: str | None, reader: "MediaRe
         if isinstance(frames, Failure):
             return Rejected(mask, str(frames))
         masks = [
-            (convert_to_microseconds(frame.at_s), _binarise_mask(frame.rgb()))
+            (convert_to_microseconds(frame.at_s), frame.rgb().max(axis=2) >= _BRIGHT)
             for frame in frames.frames
         ]
         if masks[-1][0] >= duration_us:
@@ -114,8 +104,3 @@ def _read_masked_clip(root: Path, video: str, mask: str | None, reader: "MediaRe
             width=facts.video.width, height=facts.video.height, duration_us=duration_us
         ),
     )
-
-
-def _binarise_mask(pixels: Any) -> MaskPixels:
-    bright: MaskPixels = pixels.max(axis=2) >= _BRIGHT
-    return bright

@@ -40,9 +40,8 @@ def find_prediction_box_space(path: Path) -> str | None:
     if not is_segment_prediction_file(path):
         return None
     is_text = path.suffix.lower() == ".txt"
-    return (
-        UNIT.name if is_text or any(key for key, _ in islice(stream_json_items(path), 1)) else None
-    )
+    has_keys = is_text or any(key for key, _ in islice(stream_json_items(path), 1))
+    return UNIT.name if has_keys else None
 
 
 def read_segment_predictions(path: Path) -> Iterator[tuple[str, str] | Rejected]:
@@ -55,8 +54,9 @@ def read_segment_predictions(path: Path) -> Iterator[tuple[str, str] | Rejected]
             if isinstance(line, Rejected):
                 yield line
             else:
-                spans = (LocatedSegment(Trace(span=span)) for span in line.spans)
-                yield line.name, format_segments_json(spans)
+                name, _, spans = line
+                segments = (LocatedSegment(Trace(span=span)) for span in spans)
+                yield name, format_segments_json(segments)
         return
     for number, (key, value) in enumerate(stream_json_items(path), start=1):
         try:
@@ -66,8 +66,8 @@ def read_segment_predictions(path: Path) -> Iterator[tuple[str, str] | Rejected]
                         "the predictions", value, "Write a list of [score, start, end]"
                     )
                 require_few_segments(value)
-                segments = map(_parse_scored_segment, value)
-                yield cells.parse_text_cell(key, "file"), format_segments_json(segments)
+                answer = format_segments_json(map(_parse_scored_segment, value))
+                yield cells.parse_text_cell(key, "file"), answer
             else:
                 yield parse_vif_cot_conversation(value)
         except InvalidValueError as error:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.cells import ROW_BYTES
@@ -37,7 +37,7 @@ _PAIR = 2
 def parse_segment_seconds(start: object, end: object) -> TimeSpan:
     """Return the time span between two untrusted times in seconds.
 
-    Raise `InvalidValueError` if a time is no finite number or too large for a clip, or the end is
+    Raise `InvalidValueError` if a time is not a finite number or too large for a clip, or the end is
     not after the start.
     """
     ends = [cells.parse_exact_number(time, "time of a segment") for time in (start, end)]
@@ -51,7 +51,7 @@ def parse_segment_seconds(start: object, end: object) -> TimeSpan:
 def parse_segment_list(value: object, what: str) -> tuple[TimeSpan, ...]:
     """Return the time spans of an untrusted list of pairs `[start, end]` in seconds.
 
-    Raise `InvalidValueError` if `value` is no such list, or has too many segments.
+    Raise `InvalidValueError` if `value` is not such a list, or has too many segments.
     """
     if not isinstance(value, list):
         cells.raise_invalid_cell(what, value, "Write a list of [start, end] in seconds")
@@ -119,10 +119,16 @@ def read_lav_df_entries(path: Path) -> Iterator[Row]:
             location = cells.parse_clip_location(row["file"], "file")
             name = next(name for name in SEGMENTS if name in row)
             original = cells.parse_text_cell(row.get("original"), "original")
+            duration_s = None
+            if row.get("duration") is not None:
+                duration_s = cells.parse_positive_number(row["duration"], "duration")
+            elif row.get("video_frames") is not None:
+                n_frames = cells.parse_positive_number(row["video_frames"], "video_frames")
+                duration_s = Fraction(n_frames) / _RATE
             yield build_segment_entry(
                 location,
                 parse_segment_list(row[name], name),
-                duration_us=_parse_duration_us(row),
+                duration_us=None if duration_s is None else convert_to_microseconds(duration_s),
                 split=cells.parse_text_cell(row.get("split"), "split"),
                 group=original or location,
                 setting=cells.parse_text_cell(row.get("modify_type"), "modify_type"),
@@ -131,26 +137,12 @@ def read_lav_df_entries(path: Path) -> Iterator[Row]:
             yield Rejected(f"row {number}", str(error))
 
 
-def _parse_duration_us(row: Mapping[str, Any]) -> int | None:
-    if row.get("duration") is not None:
-        return convert_to_microseconds(cells.parse_positive_number(row["duration"], "duration"))
-    if row.get("video_frames") is not None:
-        frames = cells.parse_positive_number(row["video_frames"], "video_frames")
-        return convert_to_microseconds(Fraction(frames) / _RATE)
-    return None
-
-
 _FORM = "Write `vid duration s=e+s=e`"
 _FIELDS = (2, 3)
 
 
-class ActivityForensicsLine(NamedTuple):
-    """One line of an ActivityForensics file: a clip, its duration and its generated segments."""
-
-    name: str
-    """Path of the clip; `.mp4` is added to a name without the suffix of a video."""
-    duration_us: int
-    spans: tuple[TimeSpan, ...]
+ActivityForensicsLine = tuple[str, int, tuple[TimeSpan, ...]]
+"""Path of a clip, its duration in microseconds, and its generated segments."""
 
 
 def read_activity_forensics_entries(path: Path) -> Iterator[Row]:
@@ -159,7 +151,8 @@ def read_activity_forensics_entries(path: Path) -> Iterator[Row]:
         if isinstance(line, Rejected):
             yield line
             continue
-        yield build_segment_entry(line.name, line.spans, duration_us=line.duration_us)
+        name, duration_us, spans = line
+        yield build_segment_entry(name, spans, duration_us=duration_us)
 
 
 def read_activity_forensics_lines(path: Path) -> Iterator[ActivityForensicsLine | Rejected]:
@@ -181,18 +174,14 @@ def read_activity_forensics_lines(path: Path) -> Iterator[ActivityForensicsLine 
                     reason = f"a line of more than {ROW_BYTES} characters. {_FORM}"
                     yield Rejected(f"row {number}", reason)
                 elif text.strip():
-                    yield _parse_line_or_reject(text, number)
+                    try:
+                        yield parse_activity_forensics_line(text)
+                    except InvalidValueError as error:
+                        yield Rejected(f"row {number}", str(error))
     except OSError as error:
         raise UnreadableSourceError(
             str(path), error.strerror or "unreadable", "Check the path and that you may read it"
         ) from error
-
-
-def _parse_line_or_reject(text: str, number: int) -> ActivityForensicsLine | Rejected:
-    try:
-        return parse_activity_forensics_line(text)
-    except InvalidValueError as error:
-        return Rejected(f"row {number}", str(error))
 
 
 def parse_activity_forensics_line(text: str) -> ActivityForensicsLine:
@@ -210,14 +199,13 @@ def parse_activity_forensics_line(text: str) -> ActivityForensicsLine:
     duration_us = convert_to_microseconds(cells.parse_positive_number(fields[1], "duration"))
     pairs = fields[2].split("+") if len(fields) == max(_FIELDS) else []
     require_few_segments(pairs)
-    return ActivityForensicsLine(name, duration_us, tuple(map(_parse_segment_text, pairs)))
-
-
-def _parse_segment_text(text: str) -> TimeSpan:
-    start, sign, end = text.partition("=")
-    if not sign:
-        cells.raise_invalid_cell("a segment", text, "Write start=end in seconds")
-    return parse_segment_seconds(start, end)
+    spans = []
+    for text_of_pair in pairs:
+        start, sign, end = text_of_pair.partition("=")
+        if not sign:
+            cells.raise_invalid_cell("a segment", text_of_pair, "Write start=end in seconds")
+        spans.append(parse_segment_seconds(start, end))
+    return name, duration_us, tuple(spans)
 
 
 READ_VIF_COT = {
@@ -229,13 +217,6 @@ READ_VIF_COT = {
     "split": "split",
 }
 _UNKNOWN_SPACE = BoxSpace("unit", 1, 1)
-
-
-class VideoConversationAnswer(NamedTuple):
-    """The last answer of a conversation, and the location of the video that it is about."""
-
-    location: str
-    text: str
 
 
 def is_vif_cot_row(row: object) -> bool:
@@ -256,10 +237,10 @@ def read_vif_cot_entries(path: Path) -> Iterator[Row]:
             yield Rejected(f"row {number}", str(error))
 
 
-def parse_vif_cot_conversation(row: Any) -> VideoConversationAnswer:
-    """Return the video and the last answer of a conversation of ViF-CoT.
+def parse_vif_cot_conversation(row: Any) -> tuple[str, str]:
+    """Return the location of the video and the last answer of a conversation of ViF-CoT.
 
-    Raise `InvalidValueError` if the row is no conversation about a video, or has no answer.
+    Raise `InvalidValueError` if the row is not a conversation about a video, or has no answer.
     """
     if not is_vif_cot_row(row):
         cells.raise_invalid_cell(
@@ -275,27 +256,27 @@ def parse_vif_cot_conversation(row: Any) -> VideoConversationAnswer:
     text = turns[-1].get("content", turns[-1].get("value"))
     if not isinstance(text, str):
         cells.raise_invalid_cell("the answer", text, "Write a text")
-    return VideoConversationAnswer(cells.parse_clip_location(video, "video"), text)
+    return cells.parse_clip_location(video, "video"), text
 
 
 def _parse_vif_cot_row(row: Any) -> Entry:
-    answer = parse_vif_cot_conversation(row)
+    location, text = parse_vif_cot_conversation(row)
     width, height, duration = (row.get(name) for name in ("width", "height", "duration"))
     space = None
     if width is not None and height is not None:
         sizes = (cells.parse_count_cell(size, "frame size") for size in (width, height))
         space = BoxSpace("pixel", *sizes)
-    segments = parse_tagged_segments(answer.text, "lenient", space or _UNKNOWN_SPACE)
+    segments = parse_tagged_segments(text, "lenient", space or _UNKNOWN_SPACE)
     if isinstance(segments, Unparsed):
         raise InvalidValueError(
-            f"its segments are {segments.reason.value}: {cells.format_untrusted_cell(segments.found)}. Check the tags"
+            f"the segments are {segments.reason.value}: {cells.format_untrusted_cell(segments.found)}. Check the tags"
         )
     traces = tuple(segment.trace for segment in segments)
     if space is None:
         traces = tuple(replace(trace, track=()) for trace in traces)
     return Entry(
-        name=answer.location,
-        location=answer.location,
+        name=location,
+        location=location,
         origin=Generated(UNKNOWN_CREATOR) if traces else Real(),
         split=cells.parse_text_cell(row.get("split"), "split"),
         traces=traces,

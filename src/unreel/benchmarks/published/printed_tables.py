@@ -22,7 +22,7 @@ class PublishedTableSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedTable:
-    """One printed table: its source, columns and rows, each cell as the printed text."""
+    """One printed table: source, columns and rows, each cell as the printed text."""
 
     name: str
     source: PublishedTableSource

@@ -54,9 +54,9 @@ from unreel.curation.segment import (
 from unreel.curation.step_execution import Given, VersionedCurationStep
 from unreel.engine.location import StorageLocation
 from unreel.media.decode import Rgb
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, VideoTrackSettings
 from unreel.media.reader import MediaReader, SampledFrame
-from unreel.media.sound import ClipSound, NoSound
+from unreel.media.sound import ClipSound
 
 _SENTENCES = {
     Category.SUDDEN_BLURRING: "{Thing} {place} turns blurred from one moment to the next while all around it stays sharp.",
@@ -416,7 +416,7 @@ def load_clip_frames(
     )
     if isinstance(frames, Failure):
         return frames
-    decoded = reader.sound(path) if facts.audio else NoSound()
+    decoded = reader.sound(path) if facts.audio else None
     if isinstance(decoded, Failure):
         return decoded
     rate = facts.video.average_rate
@@ -428,7 +428,7 @@ def load_clip_frames(
     end_s = (ticks[-1] + 1 / (rate * time_base)) * time_base
     if end_s > LONGEST_S:
         return Failure(FailureReason.TOO_LONG, f"a clip to inject into lasts {LONGEST_S} s at most")
-    sound = None if isinstance(decoded, NoSound) else align_clip_sound(decoded, end_s=end_s)
+    sound = None if decoded is None else align_clip_sound(decoded, end_s=end_s)
     return LoadedClip(JpegFrames(frames.frames), ticks, time_base, rate, sound)
 
 
@@ -443,9 +443,8 @@ def encode_loaded_clip(clip: LoadedClip, pictures: Iterator[Rgb]) -> bytes:
         time_base=clip.time_base,
         options=_CODING,
     )
-    sound = None if clip.sound is None else SoundTrackSettings(codec="aac", channels=1)
     done = 0
-    with ClipWriter("mp4", track, sound=sound) as writer:
+    with ClipWriter("mp4", track, n_channels=0 if clip.sound is None else 1) as writer:
         for tick, rgb in zip(clip.ticks, pictures, strict=True):
             writer.add_picture(rgb, tick=tick)
             if clip.sound is not None:

@@ -31,9 +31,9 @@ from unreel.curation.watermark.detection import (
 )
 from unreel.engine.location import StorageLocation
 from unreel.media.decode import Rgb
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, VideoTrackSettings
 from unreel.media.reader import MediaReader, SampledFrames
-from unreel.media.sound import ClipSound, NoSound
+from unreel.media.sound import ClipSound
 
 MARGIN = 0.008
 """Fraction of the picture's diagonal by which a box grows: marks have soft edges and shadows."""
@@ -126,7 +126,7 @@ def _encode_unmarked_clip(
     facts: ClipFacts,
     *,
     regions: Sequence[WatermarkRegion],
-    sound: ClipSound | NoSound,
+    sound: ClipSound | None,
 ) -> bytes:
     width, height = (length // 2 * 2 for length in (facts.video.width, facts.video.height))
     video = VideoTrackSettings(
@@ -137,13 +137,12 @@ def _encode_unmarked_clip(
         time_base=_TICK_S,
         options={"crf": "18", "preset": "veryfast", "bf": "0", "g": "48"},
     )
-    track = None if isinstance(sound, NoSound) else SoundTrackSettings(codec="aac", channels=1)
-    with ClipWriter("mp4", video, sound=track) as writer:
+    with ClipWriter("mp4", video, n_channels=0 if sound is None else 1) as writer:
         for frame in sampled.frames:
             (clean,) = remove_watermarks([frame.rgb()], regions)
             tick = round(frame.at_s / _TICK_S)
             writer.add_picture(np.ascontiguousarray(clean[:height, :width]), tick=tick)
-        if not isinstance(sound, NoSound):
+        if sound is not None:
             # At the rate of the encoder, starting at the first frame.
             finer = SOUND_RATE_HZ // sound.rate_hz
             samples = np.clip(resample_poly(sound.as_float(), finer, 1), -1, 1) * ((1 << 15) - 1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from unreel.core.question import Instrument
 from unreel.protocols.metric_definitions import (
@@ -18,7 +19,6 @@ AVERAGED = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
 """Thresholds of tIoU over which recall, and ActivityNet's mAP, are averaged: 0.5, 0.55, ... 0.95."""
 THRESHOLDS = (0.3, 0.35, 0.4, 0.45, *AVERAGED)
 RECALLS = (0.3, 0.5, 0.7)
-"""Thresholds of tIoU at which recall is measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,31 +48,32 @@ AVDEEPFAKE1M = SegmentMatchingConvention(
 )
 
 
+_metric = partial(MetricDefinition, unreadable="worst")
+
+
 def _define_precision_metric(
     name: str, thresholds: tuple[float, ...], rule: str
 ) -> MetricDefinition:
     at = f"tIoU {thresholds[0]:g}"
     many = len(thresholds) > 1
-    return MetricDefinition(
+    return _metric(
         metric=name,
         title=f"{'mAP' if many else 'AP'} {thresholds[0]:g}{f' to {thresholds[-1]:g}' if many else ''} ({rule})",
         meaning=f"average precision of segments ranked by confidence, at {at}"
         + (f" to {thresholds[-1]:g} in steps of 0.05, averaged" if many else ""),
         group="precision",
         formula=f"100 * area below the interpolated precision-recall curve, convention {rule}",
-        unreadable="worst",
     )
 
 
 def _define_recall_metric(name: str, n: int, rule: str) -> MetricDefinition:
     per_clip = "per clip on average" if rule == "activitynet" else "of each clip"
-    return MetricDefinition(
+    return _metric(
         metric=name,
         title=f"AR@{n} ({rule})",
         meaning=f"marked segments met by {n} segments {per_clip}, over tIoU 0.5 to 0.95",
         group="recall",
         formula=f"100 * mean over tIoU 0.5, 0.55, ... 0.95 of met / marked segments, convention {rule}",
-        unreadable="worst",
     )
 
 
@@ -88,13 +89,12 @@ def _define_convention_metrics(
 
 METRICS = ProtocolMetrics(
     declared=(
-        MetricDefinition(
+        _metric(
             metric="segment-f1",
             title="Segment F1",
             meaning="harmonic mean of precision and recall of segments, paired from tIoU 0.5 on",
             group="time",
             formula="100 * 2 * pairs / (answered segments + marked segments)",
-            unreadable="worst",
         ),
         replace(FAKE_ACCURACY, meaning="clips with a marked segment in which one was answered"),
         replace(REAL_ACCURACY, meaning="clean clips in which no segment was answered"),
@@ -102,47 +102,42 @@ METRICS = ProtocolMetrics(
         *_define_convention_metrics(ACTIVITYNET),
         *_define_convention_metrics(AVDEEPFAKE1M),
         *(
-            MetricDefinition(
+            _metric(
                 metric=f"recall-{threshold:g}",
                 title=f"Recall at tIoU {threshold:g}",
                 meaning=f"marked segments that an answered one meets with tIoU {threshold:g} or more",
                 group="recall",
                 formula="100 * met segments / marked segments",
-                unreadable="worst",
             )
             for threshold in RECALLS
         ),
-        MetricDefinition(
+        _metric(
             metric="mean-tiou",
             title="Mean tIoU",
             meaning="overlap in time of each marked segment with the best answered one",
             group="time",
             formula="mean over marked segments of 100 * highest shared time / joint time; none is 0",
-            unreadable="worst",
         ),
-        MetricDefinition(
+        _metric(
             metric="tube-viou",
             title="Tube vIoU",
             meaning="overlap in space and time of each marked tube with the best answered one",
             group="box",
             formula="mean over marked tubes of 100 * highest sum of box IoU over shared time / joint time",
-            unreadable="worst",
         ),
-        MetricDefinition(
+        _metric(
             metric="pointing-hit",
             title="Pointing hits",
             meaning="marked tubes in which the centre of the nearest answered box is",
             group="box",
             formula="100 * centres inside the marked box, in the middle of the shared time / marked tubes",
-            unreadable="worst",
         ),
-        MetricDefinition(
+        _metric(
             metric="category-f1",
             title="Category F1",
             meaning="harmonic mean of precision and recall of categories, over paired segments",
             group="category",
             formula="100 * 2 * equal categories of pairs / (answered + marked categories)",
-            unreadable="worst",
         ),
         MetricDefinition(
             metric="onset-error",

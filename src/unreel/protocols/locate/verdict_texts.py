@@ -55,11 +55,9 @@ def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -
     """Return an answer for a probability, which has no times: a generated clip's first second."""
     is_generated = p_generated[0] > EVEN
     if prompt == "tagged":
-        return (
-            "<type>other</type> in <t>[0, 1]</t> <answer>Fake</answer>"
-            if is_generated
-            else "<answer>Real</answer>"
-        )
+        if is_generated:
+            return "<type>other</type> in <t>[0, 1]</t> <answer>Fake</answer>"
+        return "<answer>Real</answer>"
     return f'[{{"start": 0, "end": 1, "confidence": {p_generated[0]}}}]' if is_generated else "[]"
 
 

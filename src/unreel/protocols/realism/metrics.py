@@ -1,5 +1,7 @@
 """Metrics of the protocol `realism`: agreement of scores and reasons with people's."""
 
+from functools import partial
+
 from unreel.core.question import Instrument
 from unreel.protocols.metric_definitions import (
     PART_VARIANTS,
@@ -9,29 +11,22 @@ from unreel.protocols.metric_definitions import (
 )
 
 INSTRUMENT = Instrument("realism", 2)
-_CORRELATION = (-1.0, 1.0)
-_PLACES = 3
+_correlation = partial(MetricDefinition, unit="", range=(-1.0, 1.0), places=3)
 METRICS = ProtocolMetrics(
     declared=(
-        MetricDefinition(
+        _correlation(
             metric="plcc",
             title="PLCC",
             meaning="linear correlation with people's scores",
             group="score",
             formula="Pearson's r of the scores given and people's",
-            unit="",
-            range=_CORRELATION,
-            places=_PLACES,
         ),
-        MetricDefinition(
+        _correlation(
             metric="srocc",
             title="SROCC",
             meaning="rank correlation with people's scores",
             group="score",
             formula="Pearson's r of the ranks of both; equal scores share their mean rank",
-            unit="",
-            range=_CORRELATION,
-            places=_PLACES,
         ),
         MetricDefinition(
             metric="pcr",
@@ -41,18 +36,15 @@ METRICS = ProtocolMetrics(
             formula="pairs in the same order / pairs that people order; a tie is not the same order",
             unit="",
             range=(0.0, 1.0),
-            places=_PLACES,
+            places=3,
         ),
         *build_detection_metric_definitions("score", "is scored less realistic than"),
-        MetricDefinition(
+        _correlation(
             metric="sts",
             title="STS",
             meaning="similarity of the reasons to people's",
             group="reasons",
             formula="mean cosine of the sentence embeddings of both reasons",
-            unit="",
-            range=_CORRELATION,
-            places=_PLACES,
         ),
         MetricDefinition(
             metric="family",

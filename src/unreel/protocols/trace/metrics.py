@@ -1,6 +1,7 @@
 """Metrics of the protocol `trace`: labels, explanations, boxes and onsets."""
 
 from dataclasses import replace
+from functools import partial
 
 from unreel.core.question import Instrument
 from unreel.protocols.metric_definitions import (
@@ -17,60 +18,55 @@ from unreel.protocols.metric_definitions import (
 INSTRUMENT = Instrument("trace", 1)
 WHOLE_FRAME = 0.95
 """Minimum area of a box, as a fraction of the frame, that counts as the whole frame."""
+_metric = partial(MetricDefinition, unreadable="worst")
 METRICS = ProtocolMetrics(
     declared=(
-        MetricDefinition(
+        _metric(
             metric="overall",
             title="Overall",
             meaning="mean of accuracy, explanation, box IoU and 100 less time distance",
             group="overall",
             formula="(accuracy + explanation + box IoU + 100 - time distance) / 4",
-            unreadable="worst",
         ),
-        MetricDefinition(
+        _metric(
             metric="accuracy",
             title="Accuracy",
             meaning="right labels among all answers; one that cannot be read is wrong",
             group="classification",
-            unreadable="worst",
             formula="100 * right labels / annotation rows",
         ),
         replace(F1, unreadable="worst"),
         replace(FAKE_ACCURACY, unreadable="worst"),
         replace(REAL_ACCURACY, unreadable="worst"),
-        MetricDefinition(
+        _metric(
             metric="explanation",
             title="Explanation",
             meaning="judge's score of the reason given, 0, 50 or 100",
             group="explanation",
             formula="mean over generated rows of the judge's 0, 50 or 100; no reason given is 0",
-            unreadable="worst",
         ),
-        MetricDefinition(
+        _metric(
             metric="box-iou",
             title="Box IoU",
             meaning="overlap of the box with the marked one",
             group="box",
             formula="mean over generated rows of 100 * shared area / joint area; no box is 0",
-            unreadable="worst",
         ),
-        MetricDefinition(
+        _metric(
             metric="box-distance",
             title="Box distance",
             meaning="distance of the boxes' centres, of the diagonal",
             group="box",
             better="less",
             formula="mean over generated rows of 100 * distance of the centres / sqrt(2), in parts of the frame",
-            unreadable="worst",
         ),
-        MetricDefinition(
+        _metric(
             metric="time-distance",
             title="Time distance",
             meaning="distance of the starts, of the clip's length",
             group="time",
             better="less",
             formula="mean over generated rows of 100 * |start answered - start marked| / length, at most 100",
-            unreadable="worst",
         ),
         ANSWERED_REAL,
         MetricDefinition(

@@ -12,7 +12,7 @@ _MARKS = string.ascii_lowercase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardTableColumn:
-    """Column of a table: its heading, its metric, and whether it contains numbers."""
+    """Column of a table: heading, metric, and whether it contains numbers."""
 
     title: str
     figure: MetricDefinition | None = None
@@ -32,10 +32,10 @@ class BoardTableCell:
     text: str = ""
     number: Estimate | float | None = None
     """Exact number behind the text, for files."""
-    doubt: str = ""
+    detail: str = ""
     """Small text next to the number, usually the interval and the count."""
     note: str = ""
-    """Mark of the footnote with the reason why there is no number."""
+    """Mark of the footnote with the reason for a missing number."""
     badge: str = ""
     link: str = ""
     """URL of details, relative to the page of all boards."""
@@ -51,7 +51,7 @@ class BoardTableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportTable:
-    """Table of a report page: its caption, columns, rows and footnotes."""
+    """Table of a report page: caption, columns, rows and footnotes."""
 
     caption: str
     columns: tuple[BoardTableColumn, ...]
@@ -104,7 +104,7 @@ def build_estimate_cell(
     if isinstance(measured, Estimate):
         text = f"{measured.value:z.{places}f}"
         return BoardTableCell(
-            text=text, number=measured, doubt=format_interval_and_count(measured, places=places)
+            text=text, number=measured, detail=format_interval_and_count(measured, places=places)
         )
     return BoardTableCell(note=footnotes.mark(measured.why))
 

@@ -291,8 +291,21 @@ def _build_answer_json(index: int, question: AnsweredQuestion) -> dict[str, Any]
         text = stored.get("text") or ""
         answer["text"] = text[:LONGEST_TEXT]
         answer["cut"] = max(0, len(text) - LONGEST_TEXT)
-        answer["said"] = dict(_iter_displayed_fields(outcome))
-        answer["unread"] = dict(_iter_unparsed_parts(outcome))
+        said: dict[str, Any] = {}
+        unparsed = {}
+        for part in outcome.__slots__:
+            value = getattr(outcome, part)
+            if isinstance(value, Box):
+                said[part] = _build_box_json(value)
+            elif isinstance(value, tuple):
+                said[part] = "; ".join(map(describe_located_segment, value)) or "none"
+            elif isinstance(value, Unparsed):
+                # The answer "real" needs no box, time or explanation.
+                if part == "label" or getattr(outcome, "label", None) is not Label.REAL:
+                    unparsed[part] = value.reason.value
+            else:
+                said[part] = value[:LONGEST_TEXT] if isinstance(value, str) else value
+        answer["said"], answer["unread"] = said, unparsed
     if isinstance(outcome, TraceVerdict):
         comparisons = []
         for row in question.rows:
@@ -307,9 +320,8 @@ def _build_answer_json(index: int, question: AnsweredQuestion) -> dict[str, Any]
                 comparison["judged"] = row.text_score
             comparisons.append(comparison)
         answer["meets"] = comparisons
-    for column in ("latency_us", "input_tokens", "output_tokens", "cost_usd"):
-        if stored.get(column) is not None:
-            answer[column] = stored[column]
+    columns = ("latency_us", "input_tokens", "output_tokens", "cost_usd")
+    answer |= {name: stored[name] for name in columns if stored.get(name) is not None}
     answer["shown_us"] = list(iter_shown_frame_times(question))
     return answer
 
@@ -319,23 +331,3 @@ def iter_shown_frame_times(question: AnsweredQuestion) -> Iterator[list[int]]:
     notes = parse_answer_notes(question)
     for _, frames in zip(question.subjects, notes.get("frames") or (), strict=False):
         yield [convert_to_microseconds(Fraction(at)) for _, at in frames]
-
-
-def _iter_displayed_fields(outcome: Any) -> Iterator[tuple[str, Any]]:
-    for part in outcome.__slots__:
-        value = getattr(outcome, part)
-        if isinstance(value, Box):
-            yield part, _build_box_json(value)
-        elif isinstance(value, tuple):
-            yield part, "; ".join(map(describe_located_segment, value)) or "none"
-        elif not isinstance(value, Unparsed):
-            yield part, value[:LONGEST_TEXT] if isinstance(value, str) else value
-
-
-def _iter_unparsed_parts(outcome: Any) -> Iterator[tuple[str, str]]:
-    # The answer "real" needs no box, time or explanation.
-    needs_all = getattr(outcome, "label", None) is not Label.REAL
-    for part in outcome.__slots__ if needs_all else ("label",):
-        value = getattr(outcome, part)
-        if isinstance(value, Unparsed):
-            yield part, value.reason.value

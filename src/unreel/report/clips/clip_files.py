@@ -94,7 +94,7 @@ class PaginatedClips:
         return -(-len(self.lines) // CHUNK)
 
     def holds(self, number: int) -> list[list[int]]:
-        """Return the filter values of a page: its creators, trace categories and grades of answers."""
+        """Return the filter values of a page: creators, trace categories and grades of answers."""
         lines = self._lines(number)
         return [
             sorted({creator for _, _, creator, _, _ in lines}),

@@ -74,7 +74,7 @@ _MOST_TIMES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultOutline:
-    """Outline of a fault on one frame: its box, colour and line style."""
+    """Outline of a fault on one frame: box, colour and line style."""
 
     box: Box
     colour: int = 0
@@ -347,7 +347,7 @@ _JOINED = "\u00a0"
 """Non-breaking space between a number and its unit."""
 _THUMB = 192
 _MOST_THUMBS = 64
-_STOPPED = Failure(FailureReason.STOPPED, "it was not finished when this page was written")
+_STOPPED = Failure(FailureReason.STOPPED, "the copy was not finished when this page was written")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

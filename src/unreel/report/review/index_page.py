@@ -67,6 +67,10 @@ def build_index_page_clip(
     """Return a reviewed clip for the index page; `folder` is the path of its evidence from there."""
     inputs = [opinion.clip_input for opinion in review.opinions if opinion.clip_input]
     frames = [frame for clip_input in inputs for frame in clip_input.frames]
+    thumb = b""
+    if frames:
+        picture = scale_down_picture(decode_jpeg(frames[len(frames) // 2].jpeg), _THUMB)
+        thumb = encode_jpeg(picture, quality=72)
     return ReviewIndexPageClip(
         file=Path(review.clip.location),
         attention=classify_attention(review, origin),
@@ -74,11 +78,7 @@ def build_index_page_clip(
         claims=(*origin.claims, *origin.hints),
         folder=folder,
         has_pdf=has_pdf,
-        thumb=encode_jpeg(
-            scale_down_picture(decode_jpeg(frames[len(frames) // 2].jpeg), _THUMB), quality=72
-        )
-        if frames
-        else b"",
+        thumb=thumb,
     )
 
 

@@ -103,8 +103,13 @@ def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> C2paRead
     """Read the C2PA manifest of `file`; an unreadable manifest gives a state, never an exception."""
     if find_spec("c2pa") is None:
         return _build_skipped_result("c2pa-python is not installed (pip install 'unreel[review]')")
-    media_type = _detect_file_type(file)
-    if media_type is None:
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(_START_BYTES)
+    except OSError:
+        start = b""
+    types = (kind for at, mark, kind in _MARKS if start[at:].startswith(mark))
+    if (media_type := next(types, None)) is None:
         return _build_skipped_result("the library does not read this kind of file")
     try:
         with FileSandbox(_LIMITS, tasks=_TASKS, without_seccomp=without_seccomp) as sandbox:
@@ -125,32 +130,19 @@ def build_credentials_check(result: C2paReadResult) -> FileOriginCheck:
         C2paManifestState.UNREADABLE: FileOriginCheckOutcome.NOT_LOOKED,
         C2paManifestState.ABSENT: FileOriginCheckOutcome.NOTHING,
     }
+    manifest = result.manifest
+    actions = manifest.actions if manifest else ()
+    claim = ""
+    if manifest is not None and any(word in action for action in actions for word in _TRAINED):
+        suffix = ", but they are not valid" if result.state is C2paManifestState.INVALID else ""
+        signer = manifest.signer or "an unnamed signer"
+        claim = f"Its Content Credentials, signed as {signer}, say that a trained model made it{suffix}."
     return FileOriginCheck(
         name="Content Credentials",
         found=outcomes.get(result.state, FileOriginCheckOutcome.SOMETHING),
         says=result.says,
-        claim=_format_generation_claim(result),
+        claim=claim,
     )
-
-
-def _format_generation_claim(result: C2paReadResult) -> str:
-    manifest = result.manifest
-    actions = manifest.actions if manifest else ()
-    if manifest is None or not any(word in action for action in actions for word in _TRAINED):
-        return ""
-    suffix = "" if result.state is not C2paManifestState.INVALID else ", but they are not valid"
-    signer = manifest.signer or "an unnamed signer"
-    return f"Its Content Credentials, signed as {signer}, say that a trained model made it{suffix}."
-
-
-def _detect_file_type(file: Path) -> str | None:
-    """Detect the file type, which the C2PA library needs, from the first bytes of the file."""
-    try:
-        with file.open("rb") as opened:
-            start = opened.read(_START_BYTES)
-    except OSError:
-        return None
-    return next((kind for at, mark, kind in _MARKS if start[at:].startswith(mark)), None)
 
 
 def _evaluate_c2pa_reply(reply: TaskReplyPayload) -> C2paReadResult:

@@ -6,7 +6,7 @@ rights, and reads the file afterwards.
 
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import c2pa
@@ -35,6 +35,16 @@ def read_manifest_summary(file: BinaryIO, request: Mapping[str, Any]) -> TaskRep
     active = store["manifests"][store["active_manifest"]]
     signature = active.get("signature_info") or {}
     generators = active.get("claim_generator_info") or [{"name": active.get("claim_generator")}]
+    actions = []
+    for assertion in active.get("assertions") or ():
+        if not str(assertion.get("label")).startswith("c2pa.actions"):
+            continue
+        for action in (assertion.get("data") or {}).get("actions") or ():
+            source = str(action.get("digitalSourceType") or "").rpartition("/")[2]
+            agent = action.get("softwareAgent") or ""
+            name = agent.get("name", "") if isinstance(agent, dict) else agent
+            parts = [action.get("action"), source and f"({source})", name and f"by {name}"]
+            actions.append(_truncate_text(" ".join(str(part) for part in parts if part)))
     return TaskReplyPayload(
         {
             "found": "manifest",
@@ -44,25 +54,13 @@ def read_manifest_summary(file: BinaryIO, request: Mapping[str, Any]) -> TaskRep
             "signer": _truncate_text(signature.get("common_name") or signature.get("issuer")),
             "issuer": _truncate_text(signature.get("issuer")),
             "signed_at": _truncate_text(signature.get("time")),
-            "actions": list(_iter_action_texts(active.get("assertions") or ()))[:MOST],
+            "actions": actions[:MOST],
             "problems": [
                 _truncate_text(problem.get("code"))
                 for problem in store.get("validation_status") or ()
             ][:MOST],
         }
     )
-
-
-def _iter_action_texts(assertions: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    for assertion in assertions:
-        if not str(assertion.get("label")).startswith("c2pa.actions"):
-            continue
-        for action in (assertion.get("data") or {}).get("actions") or ():
-            source = str(action.get("digitalSourceType") or "").rpartition("/")[2]
-            agent = action.get("softwareAgent") or ""
-            name = agent.get("name", "") if isinstance(agent, dict) else agent
-            parts = [action.get("action"), source and f"({source})", name and f"by {name}"]
-            yield _truncate_text(" ".join(str(part) for part in parts if part))
 
 
 def _truncate_text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Result of a review: its summary in one sentence, and a JSON document with the page's content."""
+"""Result of a review: a summary in one sentence, and a JSON document with the page's content."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.protocols.protocol import Mode
 from unreel.report.review.file_origin import FileOriginChecks
 from unreel.report.review.opinion_text import compute_reviewer_agreements
-from unreel.reviewers.external.factory import COMMAND, HTTP
+from unreel.reviewers.external.detector_scores import COMMAND, HTTP
 from unreel.reviewers.registry import FLOORS
 
 if TYPE_CHECKING:  # not needed for a review without runs
@@ -42,9 +42,18 @@ class ReviewerAccuracyRecord:
     figures: tuple[tuple[MetricDefinition, Measured], ...]
 
     def __str__(self) -> str:
-        metrics = [_format_metric(metric, value) for metric, value in self.figures]
-        meaning = self.figures[0][0].meaning
-        return f"{'; '.join(metrics)}. On {self.benchmark}; {self.figures[0][0].title}: {meaning}"
+        texts = []
+        for metric, value in self.figures:
+            if isinstance(value, Unmeasured):
+                texts.append(f"{metric.title} not known ({value.why})")
+                continue
+            unit = f" {metric.unit}" if metric.unit else ""
+            numbers = (value.value, value.low, value.high)
+            point, low, high = (f"{number:.{metric.places}f}" for number in numbers)
+            interval = f"{value.level:.0%} interval {low} to {high}, n = {value.n}"
+            texts.append(f"{metric.title} {point}{unit} ({interval})")
+        first = self.figures[0][0]
+        return f"{'; '.join(texts)}. On {self.benchmark}; {first.title}: {first.meaning}"
 
 
 def select_matching_records(
@@ -54,15 +63,6 @@ def select_matching_records(
     question = opinion.question
     key = (opinion.reviewer, question.instrument, question.condition)
     return tuple(r for r in records if (r.reviewer, r.instrument, r.condition) == key)
-
-
-def _format_metric(metric: MetricDefinition, value: Measured) -> str:
-    if isinstance(value, Unmeasured):
-        return f"{metric.title} not known ({value.why})"
-    unit = f" {metric.unit}" if metric.unit else ""
-    point, low, high = (f"{n:.{metric.places}f}" for n in (value.value, value.low, value.high))
-    doubt = f"{value.level:.0%} interval {low} to {high}, n = {value.n}"
-    return f"{metric.title} {point}{unit} ({doubt})"
 
 
 def format_reviewer_accuracy(opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]) -> str:
@@ -278,16 +278,13 @@ def _format_statement(
     grades = sorted({grade for voice in statements for grade in voice.grades})
     reasons = dict.fromkeys(voice.reason for voice in statements if voice.reason)
     if onsets and says == "generated":
-        return f"{statement}, from {format_seconds(onsets[0])}{_format_onset_suffix(len(onsets))}"
+        suffix = " at the earliest" if len(onsets) > 1 else ""
+        return f"{statement}, from {format_seconds(onsets[0])}{suffix}"
     if grades and says == "graded":
         ratings = [text for _, text in grades]
         rating = ratings[0] if len(ratings) == 1 else f"{ratings[0]} to {ratings[-1]}"
         return f"{statement} as {rating}"
     return f"{statement} ({', '.join(reasons)})" if reasons else statement
-
-
-def _format_onset_suffix(n_onsets: int) -> str:
-    return " at the earliest" if n_onsets > 1 else ""
 
 
 FORM = {"form": "unreel-review", "version": 1}

@@ -121,52 +121,39 @@ def iter_reviewer_answer_sections(
     season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], maker: str
 ) -> Iterator[ReviewerAnswerSection]:
     """Yield all answers about clips of `maker`, per condition; `answers` maps condition ids to answers."""
-    for sheet, table in answers.items():
-        clips = table.clips_of(maker)
-        for reviewer in range(len(table.play.reviewers)):
+    for condition_id, table in answers.items():
+        clips, play = table.clips_of(maker), table.play
+        for reviewer, name in enumerate(play.reviewers):
             asked_clips = clips[table.asked(reviewer)[clips]]
-            if len(asked_clips):
-                play = table.play
-                right = table.right[reviewer, asked_clips]
-                name = play.reviewers[reviewer]
-                selected = asked_clips[np.argsort(right, kind="stable")][:MOST]
-                yield (
-                    ReviewerAnswerSection(
-                        id=build_heat_map_cell_anchor(sheet, name),
-                        reviewer=name,
-                        condition=play.condition,
-                        n_asked=len(asked_clips),
-                        n_right=int(right.sum()),
-                        n_silent=int((table.said[reviewer, asked_clips] == SILENT).sum()),
-                        answers=tuple(
-                            _build_cell_answer(season, table, reviewer, int(clip))
-                            for clip in selected
-                        ),
+            if not len(asked_clips):
+                continue
+            right = table.right[reviewer, asked_clips]
+            shown = []
+            for clip in map(int, asked_clips[np.argsort(right, kind="stable")][:MOST]):
+                answer, clip_name = table.said[reviewer, clip], play.clips.names[clip]
+                grade = "unreadable" if answer == SILENT else "wrong"
+                reason = season.words.get((play.condition, name, clip_name), "")
+                shown.append(
+                    PageClipAnswer(
+                        clip=clip_name,
+                        place=clip,
+                        said=table.answer(reviewer, clip),
+                        sign="right" if answer == table.truth[clip] else grade,
+                        words=shorten_reason(reason),
                     )
                 )
+            yield ReviewerAnswerSection(
+                id=build_heat_map_cell_anchor(condition_id, name),
+                reviewer=name,
+                condition=play.condition,
+                n_asked=len(asked_clips),
+                n_right=int(right.sum()),
+                n_silent=int((table.said[reviewer, asked_clips] == SILENT).sum()),
+                answers=tuple(shown),
+            )
 
 
 def shorten_reason(text: str) -> str:
     """Return a reviewer's reason on one line, shortened if it is too long."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
-
-
-def _build_cell_answer(
-    season: SeasonPageData, answers: ReviewerByClipAnswers, reviewer: int, clip: int
-) -> PageClipAnswer:
-    play = answers.play
-    answer = answers.said[reviewer, clip]
-    sign = (
-        "right" if answer == answers.truth[clip] else "unreadable" if answer == SILENT else "wrong"
-    )
-    name = play.clips.names[clip]
-    return PageClipAnswer(
-        clip=name,
-        place=clip,
-        said=answers.answer(reviewer, clip),
-        sign=sign,
-        words=shorten_reason(
-            season.words.get((play.condition, play.reviewers[reviewer], name), "")
-        ),
-    )

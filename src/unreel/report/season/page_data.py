@@ -64,51 +64,41 @@ class PageMetricDefinition:
     definition: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageMetricDefinitions:
-    """Definitions of the metrics on a page; table headings link to them by `id`."""
-
-    id: str
-    figures: tuple[PageMetricDefinition, ...]
-
-
-def build_metric_definitions(names: Iterable[str]) -> PageMetricDefinitions:
+def build_metric_definitions(names: Iterable[str]) -> tuple[PageMetricDefinition, ...]:
     """Return the definitions of the metrics `names`, each once."""
-    return PageMetricDefinitions(
-        id="season", figures=tuple(map(_build_metric_entry, dict.fromkeys(names)))
-    )
-
-
-def _build_metric_entry(name: str) -> PageMetricDefinition:
-    metric = leaderboard_metrics.get_leaderboard_metric(name)
-    terms = [
-        ("Meaning", metric.words),
-        ("Unit", _UNITS[metric.unit]),
-        ("Better", _WAYS[metric.better]),
-    ]
-    if metric.decides:
-        terms.append(("Ranks", f"the leaderboard of {metric.board}"))
-    return PageMetricDefinition(metric=name, title=metric.title, definition=tuple(terms))
+    definitions = []
+    for name in dict.fromkeys(names):
+        metric = leaderboard_metrics.get_leaderboard_metric(name)
+        terms = [
+            ("Meaning", metric.words),
+            ("Unit", _UNITS[metric.unit]),
+            ("Better", _WAYS[metric.better]),
+        ]
+        if metric.decides:
+            terms.append(("Ranks", f"the leaderboard of {metric.board}"))
+        definitions.append(
+            PageMetricDefinition(metric=name, title=metric.title, definition=tuple(terms))
+        )
+    return tuple(definitions)
 
 
 def list_leading_metrics(side: Side, rows: Sequence[LeaderboardRow]) -> list[str]:
     """Return the names of the metrics in a leaderboard's table: the ranking one, then other main ones."""
     known = _list_metric_names(rows)
     first = get_ranking_metric(side, rows)
-    chief = [name for name in known if name in _LEADING or _is_skill_metric(name)]
-    return [first, *(name for name in chief if name != first)]
+    leading = [first]
+    for name in known:
+        metric = leaderboard_metrics.get_leaderboard_metric(name)
+        is_skill = metric.unit == "logit" and metric.better == "high"
+        if name != first and (name in _LEADING or is_skill):
+            leading.append(name)
+    return leading
 
 
 def list_other_metrics(side: Side, rows: Sequence[LeaderboardRow]) -> list[str]:
     """Return the names of the measured metrics that are not among `list_leading_metrics`."""
     leading = list_leading_metrics(side, rows)
     return [name for name in _list_metric_names(rows) if name not in leading]
-
-
-def _is_skill_metric(name: str) -> bool:
-    """Return whether the metric is from the skill model for all entrants, and higher is better."""
-    metric = leaderboard_metrics.get_leaderboard_metric(name)
-    return metric.unit == "logit" and metric.better == "high"
 
 
 def _list_metric_names(rows: Sequence[LeaderboardRow]) -> list[str]:

@@ -104,9 +104,17 @@ def read_season_page_data(
             creator, scene = _get_clip_key(row, titles)
             reason = f"{row['failure_reason']}: {shorten_reason(hide_server_addresses(row['failure_detail'] or ''))}"
             failures.setdefault(creator, {})[scene] = reason
+    cost = sum_season_cost_usd(folder, entrants)
+    facts = (
+        ("Benchmark", recipe.benchmark.rpartition("/")[2]),
+        ("Digest of the benchmark", entrants.digest),
+        ("Protocol", entrants.protocol),
+        ("Seed", str(entrants.seed)),
+        ("Cost", "not reported" if cost is None else f"{cost:,.2f} USD, as far as reported"),
+    )
     return SeasonPageData(
         name=boards.name,
-        facts=tuple(_iter_season_facts(folder, entrants, recipe)),
+        facts=facts,
         plays=boards.plays,
         leaderboards=boards.leaderboards,
         clips=dict(_iter_clip_details(folder, entrants, rows, show)) if shows_clips else {},
@@ -121,17 +129,6 @@ def read_season_page_data(
         retired=boards.retired,
         shows_clips=shows_clips,
     )
-
-
-def _iter_season_facts(
-    folder: SeasonFolder, entrants: SeasonEntrants, recipe: SeasonRecipe
-) -> Iterator[tuple[str, str]]:
-    yield "Benchmark", recipe.benchmark.rpartition("/")[2]
-    yield "Digest of the benchmark", entrants.digest
-    yield "Protocol", entrants.protocol
-    yield "Seed", str(entrants.seed)
-    cost = sum_season_cost_usd(folder, entrants)
-    yield "Cost", "not reported" if cost is None else f"{cost:,.2f} USD, as far as reported"
 
 
 def _iter_clip_details(
@@ -149,14 +146,22 @@ def _iter_clip_details(
     ):
         creator = controls.get(entry.name) or format_creator_with_setting(entry.origin)
         row = rows.get((creator, entry.group))
-        facts = tuple(_iter_origin_facts(row)) if row else ()
+        facts = [("Licence", entry.licence)] if entry.licence else []
+        if row:
+            facts = [
+                ("Model", str(row["model"] or "")),
+                ("Seed", "" if row["seed"] is None else str(row["seed"])),
+                ("Parameters", _format_parameters(row["parameters"])),
+                ("SHA-256", str(row["sha256"] or "")),
+                *facts,
+            ]
         spec = show(entry, clip) if show and isinstance(clip, Clip) else None
         known = row["cost_usd"] if row else None
         yield (
             entry.name,
             SeasonClipDetails(
-                facts=(*facts, *((("Licence", entry.licence),) if entry.licence else ())),
-                cost_usd=(None if known is None else Decimal(str(known))),
+                facts=tuple(facts),
+                cost_usd=None if known is None else Decimal(str(known)),
                 took_us=row["took_us"] if row else None,
                 player=spec,
             ),
@@ -169,13 +174,6 @@ def _get_clip_key(row: Mapping[str, Any], titles: Mapping[str, str]) -> tuple[st
     is_control = row["side"] == ClipClass.CONTROL.value
     maker = creator if is_control else f"{creator}/{row['setting']}"
     return maker, str(row["scene"])
-
-
-def _iter_origin_facts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "Model", str(row["model"] or "")
-    yield "Seed", "" if row["seed"] is None else str(row["seed"])
-    yield "Parameters", _format_parameters(row["parameters"])
-    yield "SHA-256", str(row["sha256"] or "")
 
 
 def _format_parameters(parameters: str | None) -> str:

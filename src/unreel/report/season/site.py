@@ -149,8 +149,17 @@ def format_rank_badge(
     season: str, row: LeaderboardRow, rows: Sequence[LeaderboardRow], side: Side
 ) -> str:
     """Return an SVG badge with the rank and the ranking metric of an entrant; it contains only text."""
-    left = _shorten_line(f"unreel {season}")
-    right = _shorten_line(_format_standing(row, rows, side))
+    metric = get_metric_definition(get_ranking_metric(side, rows))
+    measured = row.figures.get(metric.metric)
+    number = "no value"
+    if isinstance(measured, Estimate):
+        numbers = (measured.value, measured.low, measured.high)
+        value, low, high = (f"{number:z.{metric.places}f}" for number in numbers)
+        number = f"{value} {metric.unit} [{low}, {high}]".replace("  ", " ")
+    rank = f"#{row.rank} of {sum(each.rank is not None for each in rows)}"
+    if row.rank is None:
+        rank = row.kind if row.kind != side else "not ranked"
+    left, right = _shorten_line(f"unreel {season}"), _shorten_line(f"{rank}: {number}")
     widths = [len(text) * _LETTER + 2 * _MARGIN for text in (left, right)]
     return str(
         render_template(
@@ -163,19 +172,6 @@ def format_rank_badge(
             is_first=row.first_class and row.rank is not None,
         )
     )
-
-
-def _format_standing(standing: LeaderboardRow, rows: Sequence[LeaderboardRow], side: Side) -> str:
-    metric = get_metric_definition(get_ranking_metric(side, rows))
-    known = standing.figures.get(metric.metric)
-    number = "no value"
-    if isinstance(known, Estimate):
-        value, low, high = (f"{n:z.{metric.places}f}" for n in (known.value, known.low, known.high))
-        number = f"{value} {metric.unit} [{low}, {high}]".replace("  ", " ")
-    if standing.rank is None:
-        return f"{standing.kind}: {number}" if standing.kind != side else f"not ranked: {number}"
-    n_ranked = sum(row.rank is not None for row in rows)
-    return f"#{standing.rank} of {n_ranked}: {number}"
 
 
 def _shorten_line(text: str) -> str:
@@ -205,7 +201,7 @@ class ConditionPageSection:
 
     id: str
     title: str
-    told: str
+    basis: str
     panels: tuple[BoardPanel, ...]
     heat: DetectionRateChart | None
 
@@ -227,8 +223,10 @@ def write_season_site(season: SeasonPageData, out: Path) -> WrittenSeasonSite:
     by_id = {
         f"c{number}": index_answers_by_clip(answers) for number, answers in enumerate(season.plays)
     }
-    files = dict(_iter_entrant_files(season, by_id))
-    files |= _build_data_files(season)
+    files = _build_entrant_files(season, by_id) | {
+        "standings.json": format_strict_json(build_standings_json(season)),
+        "matrix.json": format_strict_json(build_matrix_json(season)),
+    }
     index, tables = _build_index_page(season)
     folder = OutputDirectory(out, published=True)
     replace_report_files(folder, {**files, **tables}, (PAGES, TABLES, BADGES), _OURS)
@@ -243,25 +241,17 @@ def write_season_site(season: SeasonPageData, out: Path) -> WrittenSeasonSite:
     )
 
 
-def _iter_entrant_files(
+def _build_entrant_files(
     season: SeasonPageData, by_id: Mapping[str, ReviewerByClipAnswers]
-) -> Iterator[tuple[str, str]]:
+) -> dict[str, str]:
+    files: dict[str, str] = {}
     for side, name in season.entrants():
-        make = build_reviewer_page if side == "reviewer" else build_creator_page
-        yield from build_entrant_page_files(season, make(season, by_id, name)).items()
+        build_page = build_reviewer_page if side == "reviewer" else build_creator_page
+        files |= build_entrant_page_files(season, build_page(season, by_id, name))
+        document = format_strict_json(build_entrant_json(season, side, name))
+        files[f"{PAGES}/{get_entrant_page_name(side, name)}.json"] = document
     if season.shows_clips:
-        yield from build_entrant_page_files(season, build_creator_page(season, by_id, REAL)).items()
-
-
-def _build_data_files(season: SeasonPageData) -> dict[str, str]:
-    files = {
-        "standings.json": format_strict_json(build_standings_json(season)),
-        "matrix.json": format_strict_json(build_matrix_json(season)),
-    }
-    for side, name in season.entrants():
-        files[f"{PAGES}/{get_entrant_page_name(side, name)}.json"] = format_strict_json(
-            build_entrant_json(season, side, name)
-        )
+        files |= build_entrant_page_files(season, build_creator_page(season, by_id, REAL))
     first = season.leaderboards[0]
     for side in SIDES:
         board = get_leaderboard_side_rows(first, side)
@@ -272,24 +262,30 @@ def _build_data_files(season: SeasonPageData) -> dict[str, str]:
 
 
 def _build_index_page(season: SeasonPageData) -> tuple[str, dict[str, str]]:
-    sheets = [
-        _build_condition_section(season, number) for number in range(len(season.leaderboards))
-    ]
+    numbers = range(len(season.leaderboards))
+    sections = [_build_condition_section(season, number) for number in numbers]
     changes = [
         add_table_file_names(p) for p in iter_ablation_panels(season.ablations, season.leanings)
     ]
-    panels = [*(panel for sheet in sheets for panel in sheet.panels), *changes]
+    panels = [*(panel for section in sections for panel in section.panels), *changes]
     tables = [table for panel in panels for table in panel.all_tables]
-    tables += [sheet.heat.table for sheet in sheets if sheet.heat]
+    tables += [section.heat.table for section in sections if section.heat]
     files = {name: text for table in tables for name, text in build_table_files(table).items()}
     body = render_template(
         "unreel.report.season:season.html",
         season=season,
-        sheets=sheets,
-        parts=list(_iter_page_sections(changes)),
-        names=build_metric_definitions(
-            metric.metric for table in tables for metric in table.figures
-        ),
+        sections=sections,
+        parts=[
+            *([("ablations", "Ablations")] if changes else []),
+            ("about", "Setup and notes"),
+            ("season-figures", "Definitions of the metrics"),
+        ],
+        names={
+            "id": "season",
+            "figures": build_metric_definitions(
+                metric.metric for table in tables for metric in table.figures
+            ),
+        },
         changes=changes,
         tiles=list(_iter_summary_tiles(season)),
         files=[
@@ -310,35 +306,27 @@ def _build_index_page(season: SeasonPageData) -> tuple[str, dict[str, str]]:
 
 def _build_condition_section(season: SeasonPageData, number: int) -> ConditionPageSection:
     leaderboards = season.leaderboards[number]
-    sheet = SeasonConditionBoard(
+    board = SeasonConditionBoard(
         id=f"c{number}",
         leaderboards=leaderboards,
         retired=season.retired,
         shows_clips=season.shows_clips,
     )
+    basis = (
+        f"{leaderboards.n_scenes:,} scenes; pairs of clips, one of which had to be chosen as real."
+    )
+    if leaderboards.n_resamples:
+        basis = (
+            f"{leaderboards.n_scenes:,} scenes; intervals from {leaderboards.n_resamples:,} resamples "
+            "of whole scenes, each with all its clips."
+        )
     return ConditionPageSection(
-        id=sheet.id,
+        id=board.id,
         title=leaderboards.condition,
-        told=_format_data_basis(leaderboards),
-        panels=tuple(add_table_file_names(build_season_board_panel(sheet, side)) for side in SIDES),
-        heat=build_detection_heat_map(sheet),
+        basis=basis,
+        panels=tuple(add_table_file_names(build_season_board_panel(board, side)) for side in SIDES),
+        heat=build_detection_heat_map(board),
     )
-
-
-def _format_data_basis(leaderboards: SeasonLeaderboard) -> str:
-    if not leaderboards.n_resamples:
-        return f"{leaderboards.n_scenes:,} scenes; pairs of clips, one of which had to be chosen as real."
-    return (
-        f"{leaderboards.n_scenes:,} scenes; intervals from {leaderboards.n_resamples:,} resamples of whole scenes, "
-        "each with all its clips."
-    )
-
-
-def _iter_page_sections(panel: Sequence[BoardPanel]) -> Iterator[tuple[str, str]]:
-    if panel:
-        yield "ablations", "Ablations"
-    yield "about", "Setup and notes"
-    yield "season-figures", "Definitions of the metrics"
 
 
 def _iter_summary_tiles(season: SeasonPageData) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ LOCAL = "local/"
 """Prefix of the path of a local model; it is not a provider, and no server is contacted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ModelProvider:
     """A provider whose servers speak the OpenAI chat API."""
 
@@ -31,46 +31,24 @@ class ModelProvider:
 
 PROVIDERS: Mapping[str, ModelProvider] = {
     "openai": ModelProvider(
-        base_url="https://api.openai.com/v1",
-        key_variable="OPENAI_API_KEY",
-        length_field="max_completion_tokens",
+        "https://api.openai.com/v1", "OPENAI_API_KEY", length_field="max_completion_tokens"
     ),
-    "anthropic": ModelProvider(
-        base_url="https://api.anthropic.com/v1", key_variable="ANTHROPIC_API_KEY"
-    ),
-    "azure": ModelProvider(
-        base_url=None, key_variable="AZURE_OPENAI_API_KEY", length_field="max_completion_tokens"
-    ),
-    "openrouter": ModelProvider(
-        base_url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY"
-    ),
+    "anthropic": ModelProvider("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "azure": ModelProvider(None, "AZURE_OPENAI_API_KEY", length_field="max_completion_tokens"),
+    "openrouter": ModelProvider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "google": ModelProvider(
-        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
-        key_variable="GEMINI_API_KEY",
+        "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"
     ),
-    "together": ModelProvider(
-        base_url="https://api.together.xyz/v1", key_variable="TOGETHER_API_KEY"
-    ),
+    "together": ModelProvider("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     "dashscope": ModelProvider(
-        base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-        key_variable="DASHSCOPE_API_KEY",
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"
     ),
-    "vllm": ModelProvider(
-        base_url="http://127.0.0.1:8000/v1", key_variable="VLLM_API_KEY", needs_key=False
-    ),
-    "sglang": ModelProvider(
-        base_url="http://127.0.0.1:30000/v1", key_variable=None, needs_key=False
-    ),
-    "ollama": ModelProvider(
-        base_url="http://127.0.0.1:11434/v1", key_variable=None, needs_key=False
-    ),
-    "lmstudio": ModelProvider(
-        base_url="http://127.0.0.1:1234/v1", key_variable=None, needs_key=False
-    ),
-    "llamacpp": ModelProvider(
-        base_url="http://127.0.0.1:8080/v1", key_variable=None, needs_key=False
-    ),
-    "compatible": ModelProvider(base_url=None, key_variable=OWN_KEY, needs_key=False),
+    "vllm": ModelProvider("http://127.0.0.1:8000/v1", "VLLM_API_KEY", needs_key=False),
+    "sglang": ModelProvider("http://127.0.0.1:30000/v1", None, needs_key=False),
+    "ollama": ModelProvider("http://127.0.0.1:11434/v1", None, needs_key=False),
+    "lmstudio": ModelProvider("http://127.0.0.1:1234/v1", None, needs_key=False),
+    "llamacpp": ModelProvider("http://127.0.0.1:8080/v1", None, needs_key=False),
+    "compatible": ModelProvider(None, OWN_KEY, needs_key=False),
 }
 _FORM = re.compile(r"(?P<provider>[a-z]+)/(?P<model>[^@\s]+)(@(?P<url>https?://[^\s@]+))?")
 

@@ -31,7 +31,6 @@ from unreel.reviewers.message_parts import (
 )
 
 IGNORED = -100
-"""Label of tokens without loss: the prompt and padding."""
 
 _PROCESSORS: Mapping[FamilyName, str] = {
     "qwen2.5-vl": "Qwen2_5_VLProcessor",
@@ -60,68 +59,39 @@ class EncodedRequest:
 class RequestEncoder:
     """Encoder of requests as tensors for one checkpoint. It loads no weights.
 
-    It can be pickled; unpickling opens the processor again.
+    It can be pickled; unpickling opens the processor again. Raise `InvalidSettingError` if the folder
+    has no processor of the model family.
     """
 
     def __init__(self, folder: str | Path, input_spec: CheckpointInputSpec) -> None:
-        self._folder, self._taught = Path(folder), input_spec
-        self._processor = _open_model_processor(self._folder, input_spec.family)
-        tokenizer = self._processor.tokenizer
+        self._folder, self.taught = Path(folder), input_spec
+        self.processor = _open_model_processor(self._folder, input_spec.family)
+        tokenizer = self.processor.tokenizer
         self._special = [str(t) for t in tokenizer.added_tokens_decoder.values() if t.special]
-        self._end_id: int = tokenizer.eos_token_id
-        self._pad_id: int = tokenizer.pad_token_id
+        self.end_id: int = tokenizer.eos_token_id
+        self.pad_id: int = tokenizer.pad_token_id
         self._require_end_of_turn()
 
-    @classmethod
-    def open(cls, folder: str | Path, input_spec: CheckpointInputSpec) -> "RequestEncoder":
-        """Open the processor of the checkpoint in `folder`; no weights are loaded.
-
-        Raise `InvalidSettingError` if the folder has no processor of the model family.
-        """
-        return cls(folder, input_spec)
-
-    def __reduce__(
-        self,
-    ) -> tuple[Callable[..., "RequestEncoder"], tuple[Path, CheckpointInputSpec]]:
-        return RequestEncoder, (self._folder, self._taught)
-
-    @property
-    def taught(self) -> CheckpointInputSpec:
-        """Return the input format of the encoder's checkpoint."""
-        return self._taught
-
-    @property
-    def end_id(self) -> int:
-        """Return the id of the token that ends an answer."""
-        return self._end_id
-
-    @property
-    def pad_id(self) -> int:
-        """Return the id of the token that pads the rows of a batch."""
-        return self._pad_id
-
-    @property
-    def processor(self) -> Any:
-        """Return the transformers processor, for trainers that tokenise themselves."""
-        return self._processor
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RequestEncoder, (self._folder, self.taught)
 
     def save(self, folder: Path) -> None:
         """Write the processor, with its resize bounds, to the folder of a checkpoint."""
-        self._processor.save_pretrained(folder)
+        self.processor.save_pretrained(folder)
 
     def seen_size(self, clip_input: ClipInput) -> tuple[int, int]:
         """Return width and height of frames after the processor's resize; the shown size if it rejects them."""
         width, height = clip_input.shown_size
-        size = _SIZES[self._taught.family, self._taught.input]
+        size = _SIZES[self.taught.family, self.taught.input]
         try:
-            tall, wide = size(self._processor, height, width, max(1, len(clip_input.frames)))
+            tall, wide = size(self.processor, height, width, max(1, len(clip_input.frames)))
         except ValueError:
             return width, height
         return wide, tall
 
     def box_space(self, clip_input: ClipInput) -> str:
         """Return the coordinate space of boxes in the answers, in `parse_box_space` notation."""
-        boxes, shown = self._taught.box_space, clip_input.shown_size
+        boxes, shown = self.taught.box_space, clip_input.shown_size
         return format_box_space(boxes, shown=shown, seen=self.seen_size(clip_input))
 
     def encode(self, request: ReviewRequest, target: str | None = None) -> EncodedRequest | Failure:
@@ -129,7 +99,7 @@ class RequestEncoder:
         if reason := self._impossible(request, target):
             return build_rejected_request_failure(reason)
         parts = build_message_parts(
-            request, form=self._taught.input, times=get_model_family(self._taught.family).times
+            request, form=self.taught.input, times=get_model_family(self.taught.family).times
         )
         if isinstance(parts, Failure):
             return parts
@@ -137,8 +107,8 @@ class RequestEncoder:
             inputs = self._process(parts)
             ids, n_prompt = inputs.pop("input_ids")[0], len(inputs.pop("attention_mask")[0])
             if target is not None:
-                answer = self._processor.tokenizer(target, add_special_tokens=False).input_ids
-                ids = torch.cat([ids, torch.tensor([*answer, self._end_id])])
+                answer = self.processor.tokenizer(target, add_special_tokens=False).input_ids
+                ids = torch.cat([ids, torch.tensor([*answer, self.end_id])])
         except _CANNOT_TAKE as error:
             return build_rejected_request_failure(f"{type(error).__name__}: {error}")
         inputs.pop("mm_token_type_ids", None)
@@ -146,14 +116,14 @@ class RequestEncoder:
 
     def converse(self, request: ReviewRequest) -> list[dict[str, Any]] | Failure:
         """Return `request` as a chat with images, for trainers; a failure if the model cannot take it so."""
-        if self._taught.input != "frames":
+        if self.taught.input != "frames":
             return build_rejected_request_failure(
                 "a conversation contains pictures, but this model takes videos"
             )
         if reason := self._impossible(request, None):
             return build_rejected_request_failure(reason)
         parts = build_message_parts(
-            request, form="frames", times=get_model_family(self._taught.family).times
+            request, form="frames", times=get_model_family(self.taught.family).times
         )
         if isinstance(parts, Failure):
             return parts
@@ -170,7 +140,7 @@ class RequestEncoder:
     ) -> dict[str, torch.Tensor]:
         """Build one padded batch from encoded requests; it has `labels` if any request has a target."""
         longest = max(len(item.input_ids) for item in encoded)
-        ids = torch.full((len(encoded), longest), self._pad_id)
+        ids = torch.full((len(encoded), longest), self.pad_id)
         mask, labels = torch.zeros_like(ids), torch.full_like(ids, IGNORED)
         for row, item in enumerate(encoded):
             n = len(item.input_ids)
@@ -181,10 +151,10 @@ class RequestEncoder:
         batch = {"input_ids": ids, "attention_mask": mask}
         for name in dict.fromkeys(name for item in encoded for name in item.media):
             batch[name] = torch.cat([item.media[name] for item in encoded if name in item.media])
-        if self._taught.family in _WITH_TYPES:
+        if self.taught.family in _WITH_TYPES:
             types = torch.zeros_like(ids)
-            types[ids == self._processor.image_token_id] = 1
-            types[ids == self._processor.video_token_id] = 2
+            types[ids == self.processor.image_token_id] = 1
+            types[ids == self.processor.video_token_id] = 2
             batch["mm_token_type_ids"] = types
         if any(item.n_prompt < len(item.input_ids) for item in encoded):
             batch["labels"] = labels
@@ -192,24 +162,23 @@ class RequestEncoder:
 
     def decode(self, ids: torch.Tensor | Sequence[int]) -> str:
         """Return the text of the token ids, without special tokens."""
-        text: str = self._processor.tokenizer.decode(ids, skip_special_tokens=True)
+        text: str = self.processor.tokenizer.decode(ids, skip_special_tokens=True)
         return text
 
     def decode_prompt(self, encoded: EncodedRequest) -> str:
         """Return the text of the prompt of an encoded request, with all special tokens."""
-        text: str = self._processor.tokenizer.decode(encoded.input_ids[: encoded.n_prompt])
+        text: str = self.processor.tokenizer.decode(encoded.input_ids[: encoded.n_prompt])
         return text
 
     def _impossible(self, request: ReviewRequest, target: str | None) -> str:
-        """Return why the model cannot take the request `request`; "" if it can."""
         text = request.prompt + (target or "")
         if hidden := next((word for word in self._special if word in text), None):
             return f"the text contains {hidden!r}, which is a special token of the model"
         if request.condition.audio == "on":
-            return f"the {self._taught.family} family takes no sound"
-        if self._taught.input != "video":
+            return f"the {self.taught.family} family takes no sound"
+        if self.taught.input != "video":
             return ""
-        return explain_unsupported_video(self._taught.family, request)
+        return explain_unsupported_video(self.taught.family, request)
 
     def _process(self, parts: Sequence[Part]) -> dict[str, Any]:
         content: list[dict[str, str]] = []
@@ -226,7 +195,7 @@ class RequestEncoder:
                 case tuple() as frames:
                     content.append({"type": "video"})
                     videos.append(torch.stack([_decode_frame_tensor(frame) for frame in frames]))
-                    timing = compute_family_frame_timing(self._taught.family, frames)
+                    timing = compute_family_frame_timing(self.taught.family, frames)
                     total, fps = timing.indices[-1] + 1, float(timing.fps)
                     timings.append(
                         VideoMetadata(
@@ -238,22 +207,22 @@ class RequestEncoder:
                     )
                 case _:
                     raise ValueError(f"a model of this machine takes no {type(part).__name__}")
-        text = self._processor.apply_chat_template(
+        text = self.processor.apply_chat_template(
             [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
         )
         media: dict[str, Any] = {"images": pictures} if pictures else {}
         if videos:
             settings: dict[str, Any] = {"video_metadata": timings, "do_sample_frames": False}
-            if self._taught.family != "videollama3":
+            if self.taught.family != "videollama3":
                 # Set explicitly, because the default changes with transformers 5.22.
                 settings["cap_pixels_per_frame"] = False
             media |= {"videos": videos, "videos_kwargs": settings}
-        return dict(self._processor(text=[text], return_tensors="pt", **media))
+        return dict(self.processor(text=[text], return_tensors="pt", **media))
 
     def _require_end_of_turn(self) -> None:
         turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": _TURN}]
-        text = self._processor.apply_chat_template(turns, tokenize=False)
-        end = self._processor.tokenizer.eos_token
+        text = self.processor.apply_chat_template(turns, tokenize=False)
+        end = self.processor.tokenizer.eos_token
         if not text.partition(_TURN)[2].startswith(end):
             setting = str(self._folder)
             raise InvalidSettingError(

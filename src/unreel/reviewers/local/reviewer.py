@@ -57,17 +57,10 @@ class LocalReviewer:
     ) -> None:
         self._checkpoint, self._most, self._box_space = checkpoint, most, box_space
         self._max_tokens = max_tokens or checkpoint.max_tokens
-        self._name = checkpoint.reviewer_name(max_tokens=self._max_tokens, box_space=box_space)
-        self._encoder = RequestEncoder.open(checkpoint.folder, checkpoint.taught)
+        self.name = checkpoint.reviewer_name(max_tokens=self._max_tokens, box_space=box_space)
+        self._encoder = RequestEncoder(checkpoint.folder, checkpoint.taught)
         self._waiting: SimpleQueue[_WaitingRequest | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
-
-    def __repr__(self) -> str:
-        return f"LocalReviewer({self._name!r})"
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @property
     def wants(self) -> frozenset[InputKind]:
@@ -127,7 +120,6 @@ class LocalReviewer:
     def _encode(
         self, waiting: _WaitingRequest, model: "_LoadedModel | Failure"
     ) -> EncodedRequest | None:
-        """Encode a waiting request; return `None` if it was cancelled or has failed."""
         if waiting.answered.cancelled():
             return None
         if isinstance(model, Failure):
@@ -203,8 +195,6 @@ class LocalReviewer:
 
 @dataclass(frozen=True)
 class _LoadedModel:
-    """A loaded model with its device, end tokens and maximum length."""
-
     model: Any
     device: str
     ends: list[int]

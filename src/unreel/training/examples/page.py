@@ -2,7 +2,7 @@
 
 import io
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, zip_longest
@@ -25,7 +25,7 @@ from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.presentation import format_frame_time
 from unreel.protocols.protocol import AnswerContext, get_protocol
 from unreel.reviewers.clip_inputs import ClipInputLoader
-from unreel.reviewers.contract import ClipInput, ShownFrame
+from unreel.reviewers.contract import ClipInput
 from unreel.training.examples.example import (
     TrainingExample,
     TrainingExampleInput,
@@ -87,16 +87,11 @@ def choose_page_examples(
     queues = [
         [(example, side) for _, example in sorted(group, key=lambda pair: pair[0])]
         for (_, side, _), group in sorted(
-            kinds.items(), key=lambda kind: _get_page_group_sort_key(kind[0])
+            kinds.items(), key=lambda kind: (kind[0][0], kind[0][1] != "train", not kind[0][2])
         )
     ]
     turns = chain.from_iterable(zip_longest(*queues))
     return [item for item in turns if item is not None][:limit]
-
-
-def _get_page_group_sort_key(kind: tuple[int, str, bool]) -> tuple[int, bool, bool]:
-    data, side, generated = kind
-    return data, side != "train", not generated
 
 
 def write_examples_page(
@@ -117,7 +112,7 @@ def write_examples_page(
         "unreel.training.examples:examples.html",
         recipe=recipe,
         examples=examples,
-        view=sizer.told,
+        view=sizer.description,
         shown=pages,
         most_frames=_MOST_FRAMES,
     )
@@ -143,29 +138,29 @@ def _build_page_example(
         instrument=str(question.instrument),
         condition=str(question.condition),
     )
-    lesson = load_training_example_input(example, loader, sizer)
-    if isinstance(lesson, Failure):
-        return replace(blank, problem=sanitise_line(str(lesson))), []
-    tokens = sizer.count(lesson)
-    width, height = sizer.seen_size(lesson.request.inputs[0])
+    example_input = load_training_example_input(example, loader, sizer)
+    if isinstance(example_input, Failure):
+        return replace(blank, problem=sanitise_line(str(example_input))), []
+    tokens = sizer.count(example_input)
+    width, height = sizer.seen_size(example_input.request.inputs[0])
     item = replace(
         blank,
-        prompt=lesson.request.prompt,
-        target=lesson.target,
-        box_space=lesson.box_space,
+        prompt=example_input.request.prompt,
+        target=example_input.target,
+        box_space=example_input.box_space,
         width=width,
         height=height,
         instants_s=tuple(
             tuple(float(frame.at_s) for frame in clip_input.frames)
-            for clip_input in lesson.request.inputs
+            for clip_input in example_input.request.inputs
         ),
         prompt_tokens=None if isinstance(tokens, Failure) else tokens.prompt,
         answer_tokens=None if isinstance(tokens, Failure) else tokens.answer,
         problem=sanitise_line(str(tokens)) if isinstance(tokens, Failure) else "",
     )
     return item, [
-        list(_iter_example_pictures(clip_input, lesson, sizer))
-        for clip_input in lesson.request.inputs
+        list(_iter_example_pictures(clip_input, example_input, sizer))
+        for clip_input in example_input.request.inputs
     ]
 
 
@@ -173,7 +168,10 @@ def _iter_example_pictures(
     clip_input: ClipInput, example: TrainingExampleInput, sizer: ModelInputSizer
 ) -> Iterator[ExampleFrameImage]:
     box, from_s, to_s = _parse_target_box_and_span(example)
-    for frame in _sample_frames_evenly(clip_input.frames):
+    frames = clip_input.frames
+    if len(frames) > _MOST_FRAMES:
+        frames = tuple(frames[i * len(frames) // _MOST_FRAMES] for i in range(_MOST_FRAMES))
+    for frame in frames:
         boxed = box is not None and from_s <= frame.at_s < to_s
         # This process encoded the JPEG itself, so it is safe to decode.
         picture = (
@@ -202,10 +200,3 @@ def _parse_target_box_and_span(
     box = answer.box if isinstance(answer.box, Box) else None
     start_us, end_us = trace.span.start_us, trace.span.end_us
     return box, Fraction(start_us, MICROSECONDS), Fraction(end_us, MICROSECONDS)
-
-
-def _sample_frames_evenly(frames: Sequence[ShownFrame]) -> Sequence[ShownFrame]:
-    """Return evenly spaced frames, at most as many as the page shows of a clip."""
-    if len(frames) <= _MOST_FRAMES:
-        return frames
-    return [frames[i * len(frames) // _MOST_FRAMES] for i in range(_MOST_FRAMES)]

@@ -73,15 +73,6 @@ class ClipFingerprintStage(MediaStage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateSearchResult:
-    """Pairs of clips with the same content, and counts of clips that could not be compared."""
-
-    matches: tuple[NearDuplicateClipPair, ...]
-    unlooked: Mapping[str, int]
-    """Number of clips that could not be decoded, by reason; these are compared by their bytes only."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingClipCache:
     """Stored tables of the properties and fingerprints of training clips, in `folder`."""
 
@@ -104,8 +95,13 @@ class TrainingClipCache:
         )
         yield from StoredClipFacts(table).find_files(benchmark, entries, cleaned=cleaned)
 
-    def compare(self, clips: Sequence[Clip]) -> DuplicateSearchResult:
-        """Find all pairs of `clips` with the same content; clips are identified by their id."""
+    def compare(
+        self, clips: Sequence[Clip]
+    ) -> tuple[tuple[NearDuplicateClipPair, ...], dict[str, int]]:
+        """Find all pairs of `clips` with the same content; clips are identified by their id.
+
+        Also return the number of clips that could not be decoded, by reason.
+        """
         locations = {clip.id: clip.location for clip in clips}
         table = self._table("prints", PRINTS)
         run_pending_questions(
@@ -115,7 +111,7 @@ class TrainingClipCache:
             on_progress=lambda progress: self.on_step("fingerprints", progress),
         )
         prints: list[tuple[str, ClipFingerprint]] = []
-        unlooked: dict[str, int] = {}
+        n_undecoded: Counter[str] = Counter()
         keys = sorted(locations)
         for chunk in iter_chunks(keys):
             for row in table.get(chunk):
@@ -123,9 +119,9 @@ class TrainingClipCache:
                 if reason is None:
                     prints.append((row["key"], _PRINT.validate_json(row["print"])))
                 else:
-                    unlooked[reason] = unlooked.get(reason, 0) + 1
-        matches = find_near_duplicates(InMemoryFingerprints(sorted(prints)), all_pairs=True)
-        return DuplicateSearchResult(matches=tuple(matches), unlooked=unlooked)
+                    n_undecoded[reason] += 1
+        pairs = find_near_duplicates(InMemoryFingerprints(sorted(prints)), all_pairs=True)
+        return tuple(pairs), dict(n_undecoded)
 
     def _table(self, name: str, schema: TableSchema) -> LanceTable:
         OutputDirectory(self.folder).make()
@@ -184,13 +180,14 @@ def find_training_leaks(
             "near-duplicate": alike.get(clip.clip.id),
             "same source": by_source.get(clip.source),
         }
-        tie = next((tie for tie, name in ties.items() if name is not None), None)
-        if tie is not None:
-            leaks.append(
-                TrainingLeak(
-                    trained=ties[tie] or "", unseen=clip.name, benchmark=clip.benchmark, why=tie
+        for kind, trained_name in ties.items():
+            if trained_name is not None:
+                leaks.append(
+                    TrainingLeak(
+                        trained=trained_name, unseen=clip.name, benchmark=clip.benchmark, why=kind
+                    )
                 )
-            )
+                break
     return tuple(leaks)
 
 
@@ -220,7 +217,11 @@ def group_related_examples(
     pairs of ids of clips with the same content. A group has the name of one of its sources; added clips
     do not change the name unless they connect the group with other sources.
     """
-    ties = [_list_group_keys(example) for example in examples]
+    # A clip without a scene is its own scene; a twin made from it has its name as the source.
+    ties = [
+        [_SOURCE + (example.source or example.name), *(_CLIP + clip.id for clip in example.clips)]
+        for example in examples
+    ]
     names = sorted({tie for keys in ties for tie in keys})
     known = set(names)
     pairs = [(keys[0], key) for keys in ties for key in keys[1:]]
@@ -229,11 +230,12 @@ def group_related_examples(
         for first, second in kin
         if _CLIP + first in known and _CLIP + second in known
     ]
-    bundle = {
-        tie: _select_group_name(group)
-        for group in group_connected_names(names, pairs)
-        for tie in group
-    }
+    bundle: dict[str, str] = {}
+    for group in group_connected_names(names, pairs):
+        # The source of lowest hash, so that larger groups are not held out more often.
+        sources = (tie.removeprefix(_SOURCE) for tie in group if tie.startswith(_SOURCE))
+        name = min(sources, key=lambda source: digest("bundle", source))
+        bundle |= dict.fromkeys(group, name)
     return [bundle[keys[0]] for keys in ties]
 
 
@@ -257,18 +259,6 @@ def sample_held_out_groups(bundles: Iterable[str], *, share: float, seed: int) -
     n_held = sum(int(hashed[:13], 16) < share * 16**13 for hashed, _ in placed)
     n_held = min(max(n_held, 1), len(placed) - 1)
     return frozenset(name for _, name in placed[:n_held])
-
-
-def _list_group_keys(example: TrainingExample) -> list[str]:
-    ties = [_CLIP + clip.id for clip in example.clips]
-    # A clip without a scene is its own scene; a twin made from it has its name as the source.
-    return [_SOURCE + (example.source or example.name), *ties]
-
-
-def _select_group_name(group: Sequence[str]) -> str:
-    """Return the source of lowest hash, so that larger groups are not held out more often."""
-    sources = (tie.removeprefix(_SOURCE) for tie in group if tie.startswith(_SOURCE))
-    return min(sources, key=lambda source: digest("bundle", source))
 
 
 _ANY_SPACE = BoxSpace("permille", PERMILLE, PERMILLE)
@@ -320,11 +310,13 @@ class TrainingExampleSet:
     @property
     def digest(self) -> str:
         """Return the hash of all examples, truths, answers, weights and parts: other data, other hash."""
-        lines = (
-            f"{side} {example.data} {example.key} {_format_truth_json(example)} {example.answer or ''}".rstrip()
-            for side, examples in (("train", self.train), ("held out", self.held_out))
-            for example in examples
-        )
+        lines = []
+        for part, examples in (("train", self.train), ("held out", self.held_out)):
+            for example in examples:
+                kind = get_protocol(example.question.instrument.protocol).truths.kind
+                truth = TypeAdapter(kind).dump_json(example.truth).decode()
+                fields = (part, example.data, example.key, truth, example.answer or "")
+                lines.append(" ".join(map(str, fields)).rstrip())
         return digest("examples", *map(str, self.weights), *sorted(lines))
 
 
@@ -343,31 +335,34 @@ def read_training_examples(
     not named, nothing can be held out, or a training clip is also a test clip, or
     `UnreadableSourceError` if a benchmark gives no example.
     """
-    directory = TrainingClipCache(folder=folder, access=access, on_step=on_step)
-    gathering = _ExampleCollector(recipe, directory)
+    cache = TrainingClipCache(folder=folder, access=access, on_step=on_step)
+    collector = _ExampleCollector(recipe, cache)
     for i, section in enumerate(recipe.data):
-        gathering.take(i, section)
+        collector.take(i, section)
     unseen = [
         each
         for section in recipe.holdout.benchmarks
-        for each in _iter_unseen_test_clips(recipe, section, directory)
+        for each in _iter_unseen_test_clips(recipe, section, cache)
     ]
-    compared = DuplicateSearchResult(matches=(), unlooked={})
+    pairs: tuple[NearDuplicateClipPair, ...] = ()
+    not_compared: dict[str, int] = {}
     if recipe.holdout.near_duplicates:
-        clips = [clip for example in gathering.all for clip in example.clips]
-        compared = directory.compare([*clips, *(each.clip for each in unseen)])
-    train, held_out = gathering.part(compared)
-    leaks = find_training_leaks(train, unseen, compared.matches)
+        clips = [clip for example in collector.all for clip in example.clips]
+        pairs, not_compared = cache.compare([*clips, *(each.clip for each in unseen)])
+    train, held_out = collector.split(pairs)
+    leaks = find_training_leaks(train, unseen, pairs)
     if not accept_leak:
         require_no_training_leaks(leaks)
     return TrainingExampleSet(
         train=tuple(train),
         held_out=tuple(held_out),
         weights=tuple(section.weight for section in recipe.data),
-        data=tuple(gathering.data),
-        left_out=gathering.left_out(),
+        data=tuple(collector.data),
+        left_out=SkippedExampleCounts(
+            reasons=dict(+collector.reasons), first=tuple(collector.first)
+        ),
         leaks=leaks,
-        not_compared=compared.unlooked,
+        not_compared=not_compared,
     )
 
 
@@ -375,25 +370,23 @@ class _ExampleCollector:
     """Collector of the examples of all benchmarks, with counts of rows that give no example."""
 
     def __init__(self, recipe: TrainRecipe, cache: TrainingClipCache) -> None:
-        self._recipe, self._shelf = recipe, cache
+        self._recipe, self._cache = recipe, cache
         self._asked: dict[Question, PlannedQuestion[Clip]] = {}
-        self._reasons: Counter[str] = Counter()
-        self._first: list[Rejected] = []
-        self._taken: list[TrainingExample] = []
-        self._apart: list[TrainingExample] = []
+        self.reasons: Counter[str] = Counter()
+        self.first: list[Rejected] = []
+        self._train: list[TrainingExample] = []
+        self._held_out: list[TrainingExample] = []
         """Examples of the split that is held out."""
         self.data: list[TrainingDataSummary] = []
 
     @property
     def all(self) -> list[TrainingExample]:
-        return [*self._taken, *self._apart]
+        return [*self._train, *self._held_out]
 
     def take(self, index: int, section: TrainingDataSection) -> None:
         """Read the examples of the benchmark in `section`, the recipe's `[[data]]` at `index`."""
-        benchmark, reading = (
-            _open_section_benchmark(section, self._shelf.access, section.path),
-            BenchmarkStats(),
-        )
+        benchmark = _open_section_benchmark(section, self._cache.access, section.path)
+        reading = BenchmarkStats()
         entries = list(reading.watch(benchmark))
         split_name = self._recipe.holdout.split
         split = section.split if reading.splits - {""} else None
@@ -402,21 +395,20 @@ class _ExampleCollector:
             raise reading.nothing(str(section.path), section.split)
         for rejected in reading.rejected:
             self._leave(rejected)
-        self._reasons["row that cannot be used"] += reading.n_rejected - len(reading.rejected)
+        self.reasons["row that cannot be used"] += reading.n_rejected - len(reading.rejected)
         n_before = len(self.all)
-        self._taken += self._ask(index, section, benchmark, own)
+        self._train += self._ask(index, section, benchmark, own)
         if len(self.all) == n_before:
-            source = str(section.path)
             raise UnreadableSourceError(
-                source,
+                str(section.path),
                 f"none of its {len(own):,} clips gives an example",
-                f"The first is {self._first[0]}" if self._first else "Check its truth",
+                f"The first is {self.first[0]}" if self.first else "Check its truth",
             )
         if split_name is not None:
-            apart = [entry for entry in entries if entry.split == split_name]
-            if not apart:
+            held_out = [entry for entry in entries if entry.split == split_name]
+            if not held_out:
                 raise reading.nothing(str(section.path), split_name)
-            self._apart += self._ask(index, section, benchmark, apart)
+            self._held_out += self._ask(index, section, benchmark, held_out)
         self.data.append(
             TrainingDataSummary(
                 benchmark=str(section.path),
@@ -427,37 +419,35 @@ class _ExampleCollector:
             )
         )
 
-    def part(
-        self, result: DuplicateSearchResult
+    def split(
+        self, pairs: Iterable[NearDuplicateClipPair]
     ) -> tuple[list[TrainingExample], list[TrainingExample]]:
         """Return the training examples and the held-out examples; no scene is in both."""
-        bundles = group_related_examples(
-            self.all, [(match.first, match.second) for match in result.matches]
-        )
-        bound = list(zip(self.all, bundles, strict=True))
-        if self._recipe.holdout.split is None:
-            groups = sample_held_out_groups(
-                bundles, share=self._recipe.holdout.share, seed=self._recipe.seed
+        groups = group_related_examples(self.all, [(pair.first, pair.second) for pair in pairs])
+        grouped = list(zip(self.all, groups, strict=True))
+        holdout = self._recipe.holdout
+        if holdout.split is None:
+            sampled = sample_held_out_groups(groups, share=holdout.share, seed=self._recipe.seed)
+            return (
+                [example for example, group in grouped if group not in sampled],
+                [example for example, group in grouped if group in sampled],
             )
-            return [e for e, b in bound if b not in groups], [e for e, b in bound if b in groups]
-        trained, apart = bound[: len(self._taken)], bound[len(self._taken) :]
-        learned = {bundle for _, bundle in trained}
-        for example, bundle in apart:
-            if bundle in learned:
-                reason = "it is of the split that is held out, and shows a scene that is trained on"
+        n_train = len(self._train)
+        trained = set(groups[:n_train])
+        held_out = []
+        for example, group in grouped[n_train:]:
+            if group in trained:
+                reason = "a clip of the held-out split that shows a scene that is trained on"
                 self._leave(Rejected(example.name, reason))
-        apart_examples = [example for example, bundle in apart if bundle not in learned]
-        if not apart_examples:
+            else:
+                held_out.append(example)
+        if not held_out:
             raise InvalidSettingError(
                 "holdout.split",
                 "every clip of it shows a scene that is trained on",
                 "Name another split, or leave it out: holdout.share draws whole scenes",
             )
-        return [example for example, _ in trained], apart_examples
-
-    def left_out(self) -> SkippedExampleCounts:
-        """Return the counts of clips without an example."""
-        return SkippedExampleCounts(reasons=dict(+self._reasons), first=tuple(self._first))
+        return self._train, held_out
 
     def _ask(
         self,
@@ -471,7 +461,7 @@ class _ExampleCollector:
             conditions=(section.asked,),
             seed=self._recipe.seed,
         )
-        probed = self._shelf.find(benchmark, entries, cleaned=scope.shows_cleaned)
+        probed = self._cache.find(benchmark, entries, cleaned=scope.shows_cleaned)
         examples: list[TrainingExample] = []
         for planned in plan_questions(probed, scope):
             match planned:
@@ -516,10 +506,10 @@ class _ExampleCollector:
     def _leave(self, rejected: Rejected, reason: str = "") -> None:
         """Count the skipped row `rejected` under `reason`, or under the first sentence of its own reason."""
         reason = reason or rejected.why.partition(". ")[0]
-        known = reason in self._reasons or len(self._reasons) < _REASONS
-        self._reasons[reason if known else "other reasons"] += 1
-        if len(self._first) < REASONS_SHOWN:
-            self._first.append(rejected)
+        known = reason in self.reasons or len(self.reasons) < _REASONS
+        self.reasons[reason if known else "other reasons"] += 1
+        if len(self.first) < REASONS_SHOWN:
+            self.first.append(rejected)
 
 
 def _open_section_benchmark(
@@ -534,34 +524,22 @@ def _iter_unseen_test_clips(
 ) -> Iterator[UnseenTestClip]:
     """Yield every test clip of `section`: of its benchmark, or of a split of the training data."""
     if section.benchmark is None:
-        for data in {data.path: data for data in recipe.data}.values():
-            yield from _iter_benchmark_clips(
-                _open_section_benchmark(data, cache.access, data.path), section.split, cache
-            )
-        return
-    yield from _iter_benchmark_clips(
-        _open_section_benchmark(section, cache.access, Path(section.benchmark)),
-        section.split,
-        cache,
-    )
-
-
-def _iter_benchmark_clips(
-    benchmark: Benchmark, split: str | None, cache: TrainingClipCache
-) -> Iterator[UnseenTestClip]:
-    reading = BenchmarkStats()
-    entries = [entry for entry in reading.watch(benchmark) if split in {None, entry.split}]
-    if not entries:
-        raise reading.nothing(str(benchmark.root), split)
-    for probed in cache.find(benchmark, entries, cleaned=any(e.cleaned for e in entries)):
-        for clip in (probed.clip, probed.cleaned):
-            if isinstance(clip, Clip):
-                entry = probed.entry
-                yield UnseenTestClip(
-                    name=entry.name, benchmark=str(benchmark.root), source=entry.group, clip=clip
-                )
-
-
-def _format_truth_json(example: TrainingExample) -> str:
-    kind = get_protocol(example.question.instrument.protocol).truths.kind
-    return TypeAdapter(kind).dump_json(example.truth).decode()
+        benchmarks = [
+            _open_section_benchmark(data, cache.access, data.path)
+            for data in {data.path: data for data in recipe.data}.values()
+        ]
+    else:
+        path = Path(section.benchmark)
+        benchmarks = [_open_section_benchmark(section, cache.access, path)]
+    for benchmark in benchmarks:
+        stats, split = BenchmarkStats(), section.split
+        entries = [entry for entry in stats.watch(benchmark) if split in {None, entry.split}]
+        if not entries:
+            raise stats.nothing(str(benchmark.root), split)
+        for probed in cache.find(benchmark, entries, cleaned=any(e.cleaned for e in entries)):
+            entry, root = probed.entry, str(benchmark.root)
+            for clip in (probed.clip, probed.cleaned):
+                if isinstance(clip, Clip):
+                    yield UnseenTestClip(
+                        name=entry.name, benchmark=root, source=entry.group, clip=clip
+                    )

@@ -76,38 +76,32 @@ def _compute_reward_for_truth(
             takes_back = verdict.label is Label.REAL and not isinstance(verdict.box, Unparsed)
             formed = not has_malformed_evidence(verdict) and not takes_back
             parts = [("format", settings.format, float(formed))]
+            evidence = settings.box
             if truth.box is not None:
                 closeness = compute_box_closeness(verdict.box, truth)
-                parts.append(
-                    ("box", settings.box, _scale_closeness_above_bar(closeness, settings.box_bar))
-                )
-            evidence = settings.box + (
-                settings.onset + settings.span if asks_onset_time(prompt) else 0.0
-            )
-            if truth.start_us is not None and asks_onset_time(prompt):
-                closeness = compute_onset_closeness(
-                    verdict.start_us, truth, within=settings.onset_within
-                )
-                parts.append(
-                    (
-                        "onset",
-                        settings.onset,
-                        _scale_closeness_above_bar(closeness, settings.onset_bar),
-                    )
-                )
-                closeness = compute_span_closeness(verdict.start_us, truth)
-                parts.append(
-                    (
-                        "span",
-                        settings.span,
-                        _scale_closeness_above_bar(closeness, settings.span_bar),
-                    )
-                )
+                value = _scale_closeness_above_bar(closeness, settings.box_bar)
+                parts.append(("box", settings.box, value))
+            if asks_onset_time(prompt):
+                evidence += settings.onset + settings.span
+                if truth.start_us is not None:
+                    start_us, within = verdict.start_us, settings.onset_within
+                    closeness = compute_onset_closeness(start_us, truth, within=within)
+                    value = _scale_closeness_above_bar(closeness, settings.onset_bar)
+                    parts.append(("onset", settings.onset, value))
+                    closeness = compute_span_closeness(start_us, truth)
+                    value = _scale_closeness_above_bar(closeness, settings.span_bar)
+                    parts.append(("span", settings.span, value))
             return _compute_label_reward(
                 verdict.label, truth.label, parts, settings, evidence=evidence
             )
         case RealismVerdict():
-            return _compute_realism_reward(verdict, truth.score, settings)
+            if isinstance(verdict.score, Unparsed):
+                return NOTHING
+            closeness = 1 - abs(verdict.score - truth.score) / _WIDEST
+            form = float(not is_malformed_answer_part(verdict.family))
+            earned = settings.label * closeness + settings.format * form
+            total = earned / (settings.label + settings.format)
+            return AnswerReward(total, {"label": closeness, "format": form})
         case RealityVerdict():
             label = Label.REAL if isinstance(truth, Real) else Label.GENERATED
             formed = not is_malformed_answer_part(verdict.confidence)
@@ -142,12 +136,9 @@ def _compute_label_reward(
         return NOTHING
     scale = settings.real_scale if true_label is Label.REAL else settings.generated_scale
     if label is not true_label:
-        missed = label is Label.REAL
-        return (
-            AnswerReward(scale * (1 - 1 / settings.false_alarm), {"label": 0.0})
-            if missed
-            else NOTHING
-        )
+        if label is not Label.REAL:
+            return NOTHING
+        return AnswerReward(scale * (1 - 1 / settings.false_alarm), {"label": 0.0})
     base = settings.label + settings.format
     steepness = min(1.0, base / evidence) if evidence else 1.0  # so that no reward falls below 0
     earned = settings.label + sum(
@@ -156,19 +147,6 @@ def _compute_label_reward(
     worth = min(1.0, max(0.0, earned / (base + evidence)))
     parts = {"label": 1.0, **{name: part for name, _, part in others}}
     return AnswerReward(scale * (1 - (1 - worth) / settings.false_alarm), parts)
-
-
-def _compute_realism_reward(
-    verdict: RealismVerdict, true: int, settings: AnswerRewardSettings
-) -> AnswerReward:
-    if isinstance(verdict.score, Unparsed):
-        return NOTHING
-    closeness = 1 - abs(verdict.score - true) / _WIDEST
-    formed = float(not is_malformed_answer_part(verdict.family))
-    total = (settings.label * closeness + settings.format * formed) / (
-        settings.label + settings.format
-    )
-    return AnswerReward(total, {"label": closeness, "format": formed})
 
 
 LONGEST = 20_000

@@ -1,6 +1,6 @@
 """Settings of the reward: closeness of evidence, scores of constant answers, weights of the parts."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import mean, median, stdev
 from typing import Annotated, Any, Generic, TypeVar
@@ -117,39 +117,26 @@ def score_constant_answers(
     def span(onset: _ConstantOnset, truth: TraceTruth) -> float | None:
         return compute_span_closeness(onset.of(truth), truth)
 
-    moments = list(_iter_constant_onsets(clips))
+    edges = [(1 - side) / 2 for side in _SIDES]
+    boxes = [_ConstantAnswer(Box(edge, edge, 1 - edge, 1 - edge)) for edge in edges]
+    known = [(i, truth.box) for i, truths in enumerate(clips) for truth in truths if truth.box]
+    if known:
+        columns = zip(*((box.x0, box.y0, box.x1, box.y1) for _, box in known), strict=True)
+        x0, y0, x1, y1 = map(median, columns)
+        if x0 < x1 and y0 < y1:
+            boxes.append(_ConstantAnswer(Box(x0, y0, x1, y1)))
+    boxes += [_ConstantAnswer(box, i) for i, box in _sample_evenly(known, _MOST_TRIED)]
+    moments = [_ConstantAnswer(_ConstantOnset(part=part)) for part in _PARTS]
+    for i, truths in _sample_evenly(list(enumerate(clips)), _MOST_TRIED // 2):
+        start_us = truths[0].start_us or 0
+        moments.append(_ConstantAnswer(_ConstantOnset(start_us), i))
+        part = start_us / truths[0].duration_us
+        moments.append(_ConstantAnswer(_ConstantOnset(part=part), i))
     return ConstantAnswerScores(
-        box=_compute_best_closeness(
-            list(_iter_constant_boxes(clips)), clips, compute_box_closeness
-        ),
+        box=_compute_best_closeness(boxes, clips, compute_box_closeness),
         onset=_compute_best_closeness(moments, clips, onset),
         span=_compute_best_closeness(moments, clips, span),
     )
-
-
-def _iter_constant_boxes(clips: Sequence[Sequence[TraceTruth]]) -> Iterator[_ConstantAnswer[Box]]:
-    for side in _SIDES:
-        edge = (1 - side) / 2
-        yield _ConstantAnswer(Box(edge, edge, 1 - edge, 1 - edge))
-    boxes = [(i, truth.box) for i, truths in enumerate(clips) for truth in truths if truth.box]
-    if boxes:
-        sides = zip(*((b.x0, b.y0, b.x1, b.y1) for _, b in boxes), strict=True)
-        x0, y0, x1, y1 = (median(side) for side in sides)
-        if x0 < x1 and y0 < y1:
-            yield _ConstantAnswer(Box(x0, y0, x1, y1))
-    for i, box in _sample_evenly(boxes, _MOST_TRIED):
-        yield _ConstantAnswer(box, i)
-
-
-def _iter_constant_onsets(
-    clips: Sequence[Sequence[TraceTruth]],
-) -> Iterator[_ConstantAnswer[_ConstantOnset]]:
-    for part in _PARTS:
-        yield _ConstantAnswer(_ConstantOnset(part=part))
-    for i, truths in _sample_evenly(list(enumerate(clips)), _MOST_TRIED // 2):
-        start_us = truths[0].start_us or 0
-        yield _ConstantAnswer(_ConstantOnset(start_us), i)
-        yield _ConstantAnswer(_ConstantOnset(part=start_us / truths[0].duration_us), i)
 
 
 def _compute_best_closeness(
@@ -213,8 +200,11 @@ def compute_answer_reward_settings(
     else:
         traced = [[t for t in truths if isinstance(t, TraceTruth)] for truths in questions]
         bars = score_constant_answers(traced, onset_within=section.onset_within)
-    labels = [_get_truth_label(truths[0]) for truths in questions if truths]
-    n_real, n_generated = labels.count(Label.REAL), labels.count(Label.GENERATED)
+    n_real = n_generated = 0
+    for truth in (truths[0] for truths in questions if truths):
+        label = truth.label if isinstance(truth, TraceTruth) else None
+        n_real += label is Label.REAL or isinstance(truth, Real)
+        n_generated += label is Label.GENERATED or isinstance(truth, Generated)
     fewest = min(n_real, n_generated)
     real_scale, generated_scale = (fewest / n_real, fewest / n_generated) if fewest else (1.0, 1.0)
     return AnswerRewardSettings(
@@ -225,15 +215,3 @@ def compute_answer_reward_settings(
         real_scale=real_scale,
         generated_scale=generated_scale,
     )
-
-
-def _get_truth_label(truth: Any) -> Label | None:
-    match truth:
-        case TraceTruth():
-            return truth.label
-        case Real():
-            return Label.REAL
-        case Generated():
-            return Label.GENERATED
-        case _:
-            return None
