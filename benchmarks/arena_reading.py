@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -26,8 +27,8 @@ from peak_memory import peak_mib
 from facts import FACTS as DRAWN
 from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
 from unreel.arena.run.question_plan import SeasonReviewer
-from unreel.arena.season.clip_set import CONTROLS, METADATA, open_season_clip_facts_table
 from unreel.arena.season.folder import SET, EnteredReviewer, SeasonEntrants, SeasonFolder
+from unreel.arena.season.scenes import CONTROLS, METADATA, open_season_clip_facts_table
 from unreel.benchmarks.questions import PlannedQuestion
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings
@@ -39,7 +40,7 @@ from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.recipe import validate_eval_recipe
-from unreel.evaluation.run_job import get_recipe_store
+from unreel.evaluation.run_job import write_run_recipe
 
 _CREATORS = 50
 _ROWS = 10_000
@@ -92,8 +93,9 @@ def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> N
 
 def _answer(reviewer: SeasonReviewer, folder: SeasonFolder, clips: list[Row]) -> None:
     """The run of a reviewer that has answered everything."""
-    run = reviewer.run(folder, ClipAccessSettings(settings=EnvironmentSettings(), trusted=True))
-    get_recipe_store(run).keep(reviewer.entered.name, None)
+    access = ClipAccessSettings(settings=EnvironmentSettings(), trusted=True)
+    run = reviewer.run(SimpleNamespace(folder=folder, access=access))
+    write_run_recipe(run, reviewer.entered.name, None)
     _store(run.clips, clips)
     _store(
         run.answers,

@@ -19,7 +19,12 @@ from typing import Final
 import numpy as np
 
 from opinions import UnstoredOpinion
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    AnnotatorClipCopy,
+    VoteAnswer,
+)
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     ConsensusMethod,
@@ -27,7 +32,6 @@ from unreel.annotation.consensus.outcome import (
     SettledTask,
     get_categorical_answer,
 )
-from unreel.annotation.judgements import VoteAnswer
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.judgement import Label

@@ -132,7 +132,7 @@ def compare_first_result(folder: Path, model: str, data: bytes, link_token: tupl
     for number in range(1 + N_FIRST):
         clip = folder / "clip.mp4"
         clip.write_bytes(padded(data, 10**6 + number))
-        desk_s.append(time_drop(*link_token, clip))
+        desk_s.append(time_drop(link_token[0], link_token[1], clip))
         if number:
             review_s.append(time_review(clip, model, folder / f"out-{number}"))
     print(f"first drop after the start: {desk_s.pop(0):.2f} s")

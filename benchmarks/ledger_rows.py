@@ -23,8 +23,8 @@ from peak_memory import peak_mib
 
 import postgres
 from campaigns import CAMPAIGN, record_of, task_of
+from unreel.annotation.campaign import AnnotationRecord, TraceAnswer
 from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign_records
-from unreel.annotation.judgements import AnnotationRecord, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.core.box import Box

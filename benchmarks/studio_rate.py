@@ -24,20 +24,23 @@ from unreel.annotation.campaign import (
     AnnotatorClipCopy,
     Campaign,
     TaskAssignment,
+    VoteAnswer,
 )
 from unreel.annotation.campaign_push import AssignmentPushRequest, push_assignments
 from unreel.annotation.interfaces.label_studio_tasks import (
     build_label_studio_results,
     build_label_studio_task_data,
+    get_annotation_screen,
 )
-from unreel.annotation.interfaces.screens import get_annotation_screen
-from unreel.annotation.judgements import VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import LabelStudioClient, find_studio_connection
+from unreel.annotation.studio.client import (
+    LabelStudioClient,
+    create_annotator_accounts,
+    find_studio_connection,
+)
 from unreel.annotation.studio.projects import open_annotator_project, read_stored_projects
 from unreel.annotation.studio.pull import pull_campaign_annotations
-from unreel.annotation.studio.server import create_annotator_accounts
 from unreel.core.content_ids import digest
 from unreel.core.judgement import Label
 from unreel.core.safe_names import read_clip_id

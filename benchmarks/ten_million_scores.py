@@ -42,7 +42,7 @@ from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.recipe import validate_eval_recipe
-from unreel.evaluation.run_job import EvalRun, build_reviewer_factory, get_recipe_store
+from unreel.evaluation.run_job import EvalRun, build_reviewer_factory, write_run_recipe
 from unreel.evaluation.run_lookup import build_eval_run
 
 BATCH = 50_000
@@ -133,10 +133,10 @@ def make(folder: Path, name: str, n: int, *, protocol: str, scenes: bool) -> Non
                 file.write(json.dumps(entry) + "\n")
     recipe = validate_eval_recipe({"benchmark": str(bench), "protocol": protocol, "model": MODEL})
     run = build_eval_run(recipe, folder / name, read_environment_settings(), trusted=True)
-    reviewer = build_reviewer_factory(recipe, access=run.access, learn_from=lambda: iter(())).name
+    reviewer = build_reviewer_factory(recipe, access=run.access, clips=()).name
     _write(run.clips, _clips(n))
     _write(run.answers, _answers(n, run, reviewer, protocol=protocol))
-    get_recipe_store(run).keep(reviewer, compute_benchmark_identity(open_benchmark(bench)))
+    write_run_recipe(run, reviewer, compute_benchmark_identity(open_benchmark(bench)))
 
 
 def _entry(number: int, *, protocol: str, scenes: bool) -> dict[str, Any]:

@@ -6,13 +6,16 @@ from typing import Any
 
 from unreel.annotation.campaign import (
     AnnotationInterface,
+    AnnotationRecord,
     AnnotationTask,
     Annotator,
     AnnotatorClipCopy,
     Campaign,
+    SubmissionQuarantine,
     TaskAssignment,
+    Value,
+    VoteAnswer,
 )
-from unreel.annotation.judgements import AnnotationRecord, SubmissionQuarantine, Value, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.judgement import Label

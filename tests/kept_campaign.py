@@ -8,17 +8,15 @@ from pathlib import Path
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import (
     AnnotationInterface,
+    AnnotationRecord,
     AnnotationTask,
     Annotator,
     AnnotatorClipCopy,
     Campaign,
     PrefillStudyArm,
-    TaskAssignment,
-)
-from unreel.annotation.judgements import (
-    AnnotationRecord,
     QuarantineReason,
     SubmissionQuarantine,
+    TaskAssignment,
     TraceAnswer,
 )
 from unreel.annotation.ledger.connection import open_ledger

@@ -6,8 +6,13 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy
-from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
+from unreel.annotation.campaign import (
+    AnnotationTask,
+    AnnotatorClipCopy,
+    AnyValue,
+    RatingAnswer,
+    TraceAnswer,
+)
 from unreel.core.box import Box
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.judgement import Label, Rating

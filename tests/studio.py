@@ -16,11 +16,11 @@ from postgres import Postgres
 from unreel.annotation.studio.client import (
     CLIPS,
     LabelStudioConnection,
+    LabelStudioServer,
     LabelStudioServerSettings,
     load_studio_secrets,
     store_studio_connection,
 )
-from unreel.annotation.studio.server import LabelStudioServer
 
 _BESIDE = Path(sys.prefix).parent / "studio" / "bin" / "label-studio"
 """Where .ci/run puts it: an environment of its own beside the one of the tests."""

@@ -18,28 +18,31 @@ from unreel.annotation.campaign import (
     Annotator,
     AnnotatorClipCopy,
     Campaign,
-    TaskAssignment,
-)
-from unreel.annotation.campaign_push import AssignmentPushRequest
-from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
-from unreel.annotation.interfaces.screens import AnnotationScreen, get_annotation_screen
-from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
     RatingAnswer,
     ScreeningAnswer,
+    TaskAssignment,
     TraceAnswer,
     Value,
     VoteAnswer,
+)
+from unreel.annotation.campaign_push import AssignmentPushRequest
+from unreel.annotation.interfaces.label_studio_tasks import (
+    TASK_KEY,
+    AnnotationScreen,
+    build_label_studio_results,
+    get_annotation_screen,
 )
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import (
     LabelStudioClient,
     LabelStudioConnection,
+    create_annotator_accounts,
     iter_studio_project_tasks,
+    read_account_passwords,
 )
 from unreel.annotation.studio.projects import read_stored_projects
-from unreel.annotation.studio.server import create_annotator_accounts, read_account_passwords
 from unreel.core.box import Box
 from unreel.core.content_ids import digest
 from unreel.core.judgement import Label, Rating
@@ -139,7 +142,7 @@ def opinion(interface: AnnotationInterface, seed: str) -> Value:
     match interface:
         case AnnotationInterface.SCREENING:
             return ScreeningAnswer(keep=good)
-        case AnnotationInterface.TRACE:
+        case AnnotationInterface.TRACE | AnnotationInterface.LOCATE:
             return _traced(chance) if good else TraceAnswer(traces=(), label=Label.REAL)
         case AnnotationInterface.REALISM:
             rating = Rating(score=chance.randint(1, 5), problem="it melts", adherence="as asked")
@@ -206,7 +209,10 @@ def answer_all(
             value = opinion(prepared.campaign.interface, f"{room.annotator} {ours}")
             said[room.annotator, ours] = value
             result = build_label_studio_results(
-                value, tasks[ours], swapped=swapped[room.annotator, ours]
+                value,
+                tasks[ours],
+                swapped=swapped[room.annotator, ours],
+                interface=prepared.campaign.interface,
             )
             waiting.append((own, int(found["id"]), result))
     with held, ThreadPoolExecutor(threads) as pool:

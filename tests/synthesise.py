@@ -17,7 +17,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.media.decode import Rgb
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, VideoTrackSettings
 
 Container = Literal["mp4", "mkv", "webm", "gif", "ts"]
 SceneName = Literal["ball", "room", "street"]
@@ -125,11 +125,14 @@ def synthesise(recipe: ClipRecipe) -> bytes:
 def encode_scene(recipe: ClipRecipe) -> bytes:
     """Draw and encode the file of `synthesise`, without its cache."""
     way = _WAYS[recipe.container]
-    sound = None
-    if recipe.tone_hz is not None and way.sound_codec is not None:
-        sound = SoundTrackSettings(codec=way.sound_codec, channels=1)
+    has_sound = recipe.tone_hz is not None and way.sound_codec is not None
     draw = _painter(recipe)
-    with ClipWriter(way.muxer, _video_track(recipe, way), sound=sound) as writer:
+    with ClipWriter(
+        way.muxer,
+        _video_track(recipe, way),
+        n_channels=int(has_sound),
+        sound_codec=way.sound_codec or "",
+    ) as writer:
         for index, tick in enumerate(_ticks(recipe)):
             upright = draw(index)
             # np.rot90 turns anticlockwise: the player's turn undoes it.

@@ -19,16 +19,17 @@ from playwright.sync_api import sync_playwright
 
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.interfaces.screens import get_annotation_screen
+from unreel.annotation.interfaces.label_studio_tasks import get_annotation_screen
 from unreel.annotation.studio.client import (
     CLIPS,
     LEAD,
     LabelStudioClient,
     LabelStudioConnection,
     LabelStudioServerSettings,
+    find_label_studio_program,
     load_studio_secrets,
+    start_label_studio,
 )
-from unreel.annotation.studio.server import find_label_studio_program, start_label_studio
 from unreel.media.render import NormalisedClipFormat, normalise_clip
 
 HERE: Final = Path(__file__).parent

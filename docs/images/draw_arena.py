@@ -63,7 +63,7 @@ def make_lineup(n_scenes: int) -> SeasonClips:
     makers += [(name, NOBODY, number) for number, name in enumerate(CONTROLS)]
     rows = [(scene, *maker) for scene in range(n_scenes) for maker in makers]
     return SeasonClips(
-        clips=tuple(f"{name}/street-{scene:02}" for scene, name, _, _ in rows),
+        names=tuple(f"{name}/street-{scene:02}" for scene, name, _, _ in rows),
         creators=creators,
         scenes=tuple(f"street-{scene:02}" for scene in range(n_scenes)),
         creator=np.array([creator for _, _, creator, _ in rows], dtype=np.int32),
@@ -111,7 +111,7 @@ def make_season(name: str, *, n_scenes: int, seed: int) -> SeasonPageData:
         for play in plays
         for reviewer in play.reviewers
         if reviewer not in FLOORS
-        for number, clip in enumerate(lineup.clips)
+        for number, clip in enumerate(lineup.names)
     }
     return SeasonPageData(
         name=name,

@@ -17,20 +17,18 @@ from playwright.sync_api import sync_playwright
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import (
     AnnotationInterface,
+    AnnotationRecord,
     AnnotationTask,
     AnnotatorClipCopy,
     Campaign,
+    QuarantineReason,
+    SubmissionQuarantine,
     TaskAssignment,
+    TraceAnswer,
 )
 from unreel.annotation.campaign_page import CampaignPageSettings, write_campaign_page
 from unreel.annotation.campaign_state import CampaignRecords
 from unreel.annotation.consensus.outcome import ConsensusRule
-from unreel.annotation.judgements import (
-    AnnotationRecord,
-    QuarantineReason,
-    SubmissionQuarantine,
-    TraceAnswer,
-)
 from unreel.annotation.publishing.publishable_campaign import (
     build_annotator_scoring_input,
     build_publishable_campaign,

@@ -12,18 +12,17 @@ from pathlib import Path
 
 import httpx2
 
-from unreel.annotation.campaign import AnnotationTask
+from unreel.annotation.campaign import AnnotationTask, TraceAnswer
 from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
-from unreel.annotation.judgements import TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.studio.client import (
     LabelStudioClient,
     LabelStudioConnection,
     find_studio_connection,
     iter_studio_project_tasks,
+    read_account_passwords,
 )
 from unreel.annotation.studio.projects import read_stored_projects
-from unreel.annotation.studio.server import read_account_passwords
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.box import Box

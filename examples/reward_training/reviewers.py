@@ -118,9 +118,9 @@ def show_clip(path: Path) -> ClipInput:
     """Return the clip as the reviewers see it."""
     facts = READER.probe(path)
     if isinstance(facts, Failure):
-        raise MediaError(facts)
+        raise MediaError(facts.reason, facts.detail)
     clip = Clip(id=compute_clip_id(path), location=str(path), facts=facts)
     exhibit = build_clip_input(clip, path, reader=READER, condition=CONDITION, wants=WANTS)
     if isinstance(exhibit, Failure):
-        raise MediaError(exhibit)
+        raise MediaError(exhibit.reason, exhibit.detail)
     return exhibit

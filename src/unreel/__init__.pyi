@@ -1,10 +1,10 @@
 """Public names of unreel and their modules; `__init__.py` imports each at its first use."""
 
-from unreel.annotation.agreement import CampaignAgreement as CampaignAgreement
 from unreel.annotation.campaign_state import CampaignProgress as CampaignProgress
 from unreel.annotation.consensus.outcome import CampaignConsensus as CampaignConsensus
 from unreel.annotation.pairs import ClipRanking as ClipRanking
 from unreel.annotation.publishing.publish import PublicationResult as PublicationResult
+from unreel.annotation.quality import CampaignAgreement as CampaignAgreement
 from unreel.annotation.quality import CampaignQuality as CampaignQuality
 from unreel.api.annotation import StoredCampaign as StoredCampaign
 from unreel.api.annotation import open_campaign as open_campaign

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from opinions import UnstoredOpinion, rated, said, task, trace, traced
-from unreel.annotation.agreement import (
+from unreel.annotation.campaign import AnnotationInterface, VoteAnswer
+from unreel.annotation.quality import (
     AgreementMetric,
     measure_annotator_agreement,
     measure_unanimity,
 )
-from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.judgements import VoteAnswer
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.judgement import Label
 from unreel.core.trace import Category

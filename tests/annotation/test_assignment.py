@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from campaigns import task_of, tasks_of
 from pace import slowness
-from unreel.annotation.campaign import AnnotationTask, PrefillStudyArm, TaskAssignment
-from unreel.annotation.judgements import VoteAnswer
+from unreel.annotation.campaign import AnnotationTask, PrefillStudyArm, TaskAssignment, VoteAnswer
 from unreel.annotation.tasks import assign_tasks_to_annotators, list_task_scenes
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.judgement import Label

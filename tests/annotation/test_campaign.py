@@ -7,15 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.annotation.campaign import (
+    VALUES,
     AnnotationInterface,
+    AnnotationRecord,
     AnnotationTask,
     Annotator,
     AnnotatorClipCopy,
     Campaign,
-)
-from unreel.annotation.judgements import (
-    VALUES,
-    AnnotationRecord,
     PassFailAnswer,
     RatingAnswer,
     ScreeningAnswer,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from footage import film, write_clip
-from unreel.arena.season.recipe import Season, read_season
+from unreel.arena.season.folder import Season, read_season
 from unreel.arena.season.scenes import open_season_benchmark
 
 N_SCENES = 4

@@ -9,8 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from unreel.arena.run.job import SeasonJob, run_season
-from unreel.arena.season.folder import resolve_season_folder
-from unreel.arena.season.recipe import read_season
+from unreel.arena.season.folder import read_season, resolve_season_folder
 from unreel.core.settings import read_environment_settings
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.storage_access import ClipAccessSettings

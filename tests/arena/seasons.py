@@ -9,8 +9,7 @@ from typing import Any
 from synthesise import ClipRecipe, synthesise
 from unreel.arena.run.job import SeasonJob, run_season
 from unreel.arena.run.outcome import SeasonOutcome
-from unreel.arena.season.folder import SeasonFolder, resolve_season_folder
-from unreel.arena.season.recipe import read_season
+from unreel.arena.season.folder import SeasonFolder, read_season, resolve_season_folder
 from unreel.arena.season.scenes import open_season_benchmark
 from unreel.asking.answer_table import ANSWERS
 from unreel.core.settings import read_environment_settings

@@ -18,7 +18,7 @@ from unreel.arena.entry_check import (
     EntryAudit,
     audit_entry_clips,
 )
-from unreel.arena.season.recipe import Season
+from unreel.arena.season.folder import Season
 from unreel.arena.season.scenes import open_season_benchmark
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_environment_settings

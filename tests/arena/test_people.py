@@ -16,8 +16,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from arena.plays import lineup, play
 from arena.seasons import Stadium, write_benchmark
 from campaigns import CAMPAIGN, in_order, record_of, task_of
-from unreel.annotation.campaign import Annotator
-from unreel.annotation.judgements import VoteAnswer
+from unreel.annotation.campaign import Annotator, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.arena.answers.answer_table import SAID_GENERATED, SAID_REAL, SILENT, SeasonAnswerTable
 from unreel.arena.answers.season_answers import MAJORITY, PERSON, HumanClipVote, add_human_reviewers

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from arena.plays import lineup
 from unreel.arena.answers.answer_table import SILENT, SeasonAnswerTable
-from unreel.arena.run.question_plan import choose_informative_questions, count_stored_answers
-from unreel.arena.run.reviewers import SeasonQuestion
+from unreel.arena.run.question_plan import (
+    SeasonQuestion,
+    choose_informative_questions,
+    count_stored_answers,
+)
 
 
 def ask(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from unreel.arena.season.recipe import read_season, write_season_template
+from unreel.arena.season.folder import read_season, write_season_template
 from unreel.cli.main import unreel
 from unreel.core.errors import InvalidSettingError
 

@@ -16,8 +16,7 @@ from click.testing import CliRunner
 from arena.seasons import Stadium, write_benchmark, write_clips
 from unreel.arena.answers.season_answers import read_season_answers
 from unreel.arena.boards.ranking import rank_season_entrants
-from unreel.arena.season.folder import SeasonFolder
-from unreel.arena.season.recipe import read_season
+from unreel.arena.season.folder import SeasonFolder, read_season
 from unreel.arena.season.scenes import open_season_benchmark
 from unreel.asking.answer_table import ANSWERS
 from unreel.cli.main import unreel

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="needs the extra annotate: pip install 'unreel[annotate]'")
 
 from campaigns import ANN, BEN, CAMPAIGN, CAT, in_order, record_of, task_of
-from unreel.annotation.judgements import VoteAnswer
+from unreel.annotation.campaign import VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.core.judgement import Label
 

@@ -15,12 +15,13 @@ pytest.importorskip("sqlalchemy")
 from chat import Reply, refuses, says, serve_chat
 from unreel.annotation.campaign import (
     AnnotationInterface,
+    AnnotationRecord,
     AnnotationTask,
     Annotator,
     AnnotatorClipCopy,
     Campaign,
+    RatingAnswer,
 )
-from unreel.annotation.judgements import AnnotationRecord, RatingAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.core.content_ids import compute_bytes_clip_id
 from unreel.core.judgement import Rating

@@ -17,8 +17,7 @@ from unreel.curation.freeze.media import BenchmarkMedia, copy_benchmark_media
 from unreel.curation.freeze.step import run_freeze_step
 from unreel.curation.hub_dataset import AcceptedPublishingRisks, write_hub_dataset
 from unreel.curation.recipe import FreezeRecipeSection
-from unreel.curation.segment import SortedRunWriter
-from unreel.curation.segment_table import CurationJob, SegmentWorkDirectory
+from unreel.curation.segment import CurationJob, SegmentWorkDirectory, SortedRunWriter
 from unreel.curation.step_execution import CurationContext
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import ClipAccessSettings

@@ -17,8 +17,14 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.curation.freeze.step import assign_segment_splits
-from unreel.curation.segment import CONTRADICTION, ClipSegment, FileToPublish, MeasuredShot
-from unreel.curation.segment_table import SegmentWorkDirectory, deduplicate_segments
+from unreel.curation.segment import (
+    CONTRADICTION,
+    ClipSegment,
+    FileToPublish,
+    MeasuredShot,
+    SegmentWorkDirectory,
+    deduplicate_segments,
+)
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, BorderWidths, ClipFingerprint
 from unreel.media.messages import N_PICKED
 from unreel.media.render import CroppedFrameRange, PixelCrop

@@ -74,7 +74,7 @@ def test_two_clips_whose_instants_differ_cannot_go_in_one_request() -> None:
         QWEN3, shown([0, 1]), shown([0, 2], seed=5), instrument="preference", prompt="paper"
     )
     assert isinstance(refused, Failure)
-    assert "one set of instants" in refused.detail
+    assert "one set of timestamps" in refused.detail
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,7 @@ import pytest
 from unreel.core.failure import Failure
 from unreel.core.question import Condition, Instrument
 from unreel.reviewers.contract import ReviewRequest, WholeClip
-from unreel.reviewers.message_parts import (
-    AudioPart,
-    ClipFilePart,
-    TextPart,
-    VideoPart,
-    build_message_parts,
-)
+from unreel.reviewers.message_parts import build_message_parts
 from unreel.testing.reviewers import sample_exhibit
 
 
@@ -28,12 +22,12 @@ def test_the_frames_of_a_clip_are_one_video_without_marks_of_ours() -> None:
     sheet = ask(inputs=(sample_exhibit("a"), sample_exhibit("b")))
     first, second = (exhibit.frames for exhibit in sheet.inputs)
     assert build_message_parts(sheet, form="video", times="seconds") == (
-        TextPart("Look: "),
-        TextPart("Video 1:"),
-        VideoPart(first),
-        TextPart("Video 2:"),
-        VideoPart(second),
-        TextPart("Real?"),
+        "Look: ",
+        "Video 1:",
+        first,
+        "Video 2:",
+        second,
+        "Real?",
     )
 
 
@@ -42,10 +36,10 @@ def test_a_file_goes_as_it_is_with_its_sound_behind_it() -> None:
     exhibit = replace(sample_exhibit("a"), whole=whole, sound_wav=b"wav")
     sheet = ask(inputs=(exhibit,), condition=Condition(audio="on"))
     assert build_message_parts(sheet, form="clip", times="seconds") == (
-        TextPart("Look: "),
-        ClipFilePart(whole),
-        AudioPart(b"wav"),
-        TextPart("Real?"),
+        "Look: ",
+        whole,
+        b"wav",
+        "Real?",
     )
 
 

@@ -284,7 +284,7 @@ def test_keys_of_the_environment_are_not_shown_to_a_program(
         ({"model": "http:x"}, "needs it"),
         ({"model": "coin", "command": ("a",)}, "command:NAME"),
         ({"model": "coin", "url": "http://127.0.0.1/"}, "http:NAME"),
-        ({"model": "command:../x", "command": ("a",)}, "no name"),
+        ({"model": "command:../x", "command": ("a",)}, "not a valid name"),
         ({"model": "http:x", "url": "http://u:p@127.0.0.1/"}, "plain letters"),
         ({"model": "http:x", "url": "file:///etc/passwd"}, "plain letters"),
         ({"model": "command:x", "command": ("a",), "threshold": 1.0}, "less than 1"),

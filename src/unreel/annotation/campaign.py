@@ -1,18 +1,171 @@
-"""Types of an annotation campaign: settings, annotators, clip copies, tasks and assignments."""
+"""Types of an annotation campaign: settings, annotators, tasks, assignments, answers and records."""
 
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
+from typing import Annotated, Literal
 
-from unreel.annotation.judgements import Value
+from pydantic import Discriminator, TypeAdapter
+
 from unreel.core.clip import ClipId
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, InvalidValueError
+from unreel.core.judgement import Label, Rating
 from unreel.core.span import convert_to_microseconds
+from unreel.core.trace import Trace
+from unreel.core.verdict import Position
 
-MOST_ANNOTATORS = 1000
+EXCLUSION = "exclusion"
+"""Kind of a notice after which an annotator's judgements no longer count."""
+INCLUSION = "inclusion"
+"""Kind of a notice after which an annotator's judgements count again."""
+REVIEW = "review"
+"""Kind of a notice with a review of a task's consensus."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerNotice:
+    """Decision of a person in the ledger, for example an exclusion; a later decision is a new notice."""
+
+    seq: int
+    """Sequence number in order of arrival."""
+    campaign: str
+    kind: str
+    subject: str
+    """Name of the annotator or id of the task that the notice is about."""
+    by: str
+    said: str
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningAnswer:
+    """Answer to `screening`: whether the clip belongs in the data set."""
+
+    keep: bool
+    kind: Literal["screened"] = "screened"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceAnswer:
+    """Answer to `trace`: traces of a clip, and its label, which is generated if there are traces."""
+
+    traces: tuple[Trace, ...]
+    label: Label | None
+    """Label of the clip; `None` if the annotator was undecided."""
+    kind: Literal["traced"] = "traced"
+
+    def __post_init__(self) -> None:
+        if self.traces and self.label is not Label.GENERATED:
+            raise InvalidValueError(
+                "a clip with traces looks generated. Take the traces away, or say so"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingAnswer:
+    """Answer to `realism`: a score with its reasons, or the decision to discard the clip."""
+
+    rating: Rating | None
+    """Score with its reasons; `None` for a clip that should be discarded."""
+    kind: Literal["rated"] = "rated"
+
+    @property
+    def discard(self) -> bool:
+        """Return whether the annotator discards the clip because its quality is too low."""
+        return self.rating is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferenceAnswer:
+    """Answer to `preference`: which clip of the pair is more realistic."""
+
+    better: Position
+    """Position of the better clip in the task's names, regardless of the side on which it was shown."""
+    kind: Literal["preferred"] = "preferred"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteAnswer:
+    """Answer to `reality`: real or generated."""
+
+    label: Label
+    kind: Literal["voted"] = "voted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassFailAnswer:
+    """Answer to `pass-fail`: whether the clip passes the campaign's question."""
+
+    passed: bool
+    kind: Literal["passed"] = "passed"
+
+
+AnyValue = (
+    ScreeningAnswer | TraceAnswer | RatingAnswer | PreferenceAnswer | VoteAnswer | PassFailAnswer
+)
+Value = Annotated[AnyValue, Discriminator("kind")]
+VALUES: TypeAdapter[Value] = TypeAdapter(Value)
+"""Pydantic adapter that validates answers and converts them to JSON."""
+
+
+class QuarantineReason(StrEnum):
+    """Reason why a submission does not count as a judgement. The values are stored: add, never rename."""
+
+    MALFORMED = "malformed"
+    MISSING = "missing"
+    """Required question without an answer, or skipped task."""
+    CONTRADICTORY = "contradictory"
+    OUT_OF_RANGE = "out-of-range"
+    UNKNOWN_WORD = "unknown-word"
+    TOO_LARGE = "too-large"
+    NOT_ASSIGNED = "not-assigned"
+    """Task that was never assigned to the annotator, or that the campaign does not have."""
+    NOT_THEIRS = "not-theirs"
+    """Annotation by another account in the annotator's project."""
+    TAMPERED = "tampered"
+    """Answer to a screen or task that was changed since the last unchanged pull."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionQuarantine:
+    """Reason and detail of a submission that is stored and counted, but invalid as a judgement."""
+
+    reason: QuarantineReason
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason.value}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationRecord:
+    """Annotation pulled from Label Studio: annotator, task, time, versions, and answer or quarantine."""
+
+    campaign: str
+    annotator: str
+    task: str
+    origin: str
+    """Identifier of the annotation on its server; edits of the annotation keep it."""
+    guidelines_version: str
+    interface_version: str
+    submitted_us: int
+    """Time of the last save by the server's clock, in microseconds since 1970."""
+    lead_us: int | None
+    """Time spent on the task in microseconds; `None` if the server does not report it."""
+    raw: str
+    """Stored fields of the annotation as sent by the server, as JSON with sorted keys."""
+    outcome: AnyValue | SubmissionQuarantine
+
+    @property
+    def key(self) -> str:
+        """Return a hash of the annotation and its content; pulling the same content gives the same key."""
+        return digest("record", self.campaign, self.origin, self.raw)
+
+
+MAX_ANNOTATORS = 1000
 _WORD = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
@@ -21,6 +174,7 @@ class AnnotationInterface(StrEnum):
 
     SCREENING = "screening"
     TRACE = "trace"
+    LOCATE = "locate"
     REALISM = "realism"
     PREFERENCE = "preference"
     REALITY = "reality"
@@ -53,7 +207,9 @@ class Annotator:
         require_safe_name("annotator", self.name)
         if "@" not in self.email or any(letter.isspace() for letter in self.email):
             raise InvalidSettingError(
-                "annotator", f"{self.email!r} is no address", "Write NAME=ADDRESS, or an address"
+                "annotator",
+                f"{self.email!r} is not an address",
+                "Write NAME=ADDRESS, or an address",
             )
 
 
@@ -75,11 +231,11 @@ class Campaign:
 
     def __post_init__(self) -> None:
         require_safe_name("campaign", self.name)
-        if not 1 <= self.overlap <= MOST_ANNOTATORS:
+        if not 1 <= self.overlap <= MAX_ANNOTATORS:
             raise InvalidSettingError(
                 "overlap",
                 f"{self.overlap} people cannot judge a task",
-                f"Give 1 to {MOST_ANNOTATORS}",
+                f"Give 1 to {MAX_ANNOTATORS}",
             )
 
     @property
@@ -175,15 +331,22 @@ def _compute_task_id(names: tuple[str, ...], clips: tuple[ClipId, ...]) -> str:
 
 
 def require_safe_name(what: str, name: str) -> None:
-    """Check that `name` is safe in URLs, file names and tables.
-
-    Args:
-        what: Setting that the error message names.
-        name: Name to check.
-    """
+    """Check that `name` is safe in URLs, file names and tables."""
     if not _WORD.fullmatch(name):
         raise InvalidSettingError(
             what,
             f"cannot use the name {name!a}",
             "Use lower-case letters, digits, '.', '_' and '-', 63 at most",
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorJudgement:
+    """Valid judgement of one annotator about one task."""
+
+    annotator: str
+    task: AnnotationTask
+    value: AnyValue
+    lead_us: int | None
+    submitted_us: int
+    arm: PrefillStudyArm

@@ -25,19 +25,22 @@ from unreel.annotation.campaign import (
     AnnotatorClipCopy,
     Campaign,
     PrefillStudyArm,
+    ScreeningAnswer,
     TaskAssignment,
+    Value,
 )
 from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign_records
 from unreel.annotation.interfaces.label_studio_tasks import (
     TASK_KEY,
+    AnnotationScreen,
     build_label_studio_task_data,
     build_prefilled_results,
+    get_annotation_screen,
 )
-from unreel.annotation.interfaces.screens import AnnotationScreen, get_annotation_screen
-from unreel.annotation.judgements import ScreeningAnswer, Value
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import (
     LabelStudioClient,
+    create_annotator_accounts,
     iter_studio_project_tasks,
     read_copy_name_key,
 )
@@ -58,7 +61,6 @@ from unreel.annotation.studio.pull import (
     compare_project_state,
     pull_project_annotations,
 )
-from unreel.annotation.studio.server import create_annotator_accounts
 from unreel.annotation.tasks import (
     TaskClip,
     assign_tasks_to_annotators,
@@ -126,7 +128,9 @@ def push_assignments(
         urls = request.find_urls(task)
         data = build_label_studio_task_data(request.screen, task, assignment, urls)
         if assignment.arm is PrefillStudyArm.PREFILLED:
-            results = build_prefilled_results(task, swapped=assignment.swapped)
+            results = build_prefilled_results(
+                task, request.screen.interface, swapped=assignment.swapped
+            )
             if results:
                 predictions = [{"model_version": PREFILLED, "result": results}]
                 return {"data": data, "predictions": predictions}
@@ -294,7 +298,7 @@ class CampaignPushReport:
     tasks: int
     new_tasks: int
     batch: int
-    """Number of the batch of new tasks; of the last batch if there are no new tasks."""
+    """Number of the batch of new tasks; of the last batch without new tasks."""
     pushed: AssignmentPushResult
     failures: Mapping[str, Failure]
     """Failure of each clip without a browser copy, by clip name."""

@@ -1,4 +1,4 @@
-"""State of a campaign: its tasks and answers from the ledger, its consensus, and its progress."""
+"""State of a campaign: tasks and answers from the ledger, consensus, and progress."""
 
 import difflib
 from collections import Counter
@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import bdtr
 
-from unreel.annotation.agreement import measure_agreement_by_annotator
 from unreel.annotation.campaign import (
+    EXCLUSION,
+    INCLUSION,
+    REVIEW,
+    AnnotationRecord,
     AnnotationTask,
+    AnnotatorJudgement,
     Campaign,
+    LedgerNotice,
     PrefillStudyArm,
+    QuarantineReason,
+    SubmissionQuarantine,
     TaskAssignment,
     require_safe_name,
 )
@@ -28,16 +35,7 @@ from unreel.annotation.consensus.outcome import (
     hash_answer,
     parse_consensus_review,
 )
-from unreel.annotation.judgements import (
-    EXCLUSION,
-    INCLUSION,
-    REVIEW,
-    AnnotationRecord,
-    AnyValue,
-    LedgerNotice,
-    QuarantineReason,
-    SubmissionQuarantine,
-)
+from unreel.annotation.quality import measure_agreement_by_annotator
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.span import MICROSECONDS
@@ -74,18 +72,6 @@ class CampaignRecords:
     """Notices with reviews of the consensus, in order of arrival."""
     n_records: int
     """Number of all stored records, including later edits."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotatorJudgement:
-    """Valid judgement of one annotator about one task."""
-
-    annotator: str
-    task: AnnotationTask
-    value: AnyValue
-    lead_us: int | None
-    submitted_us: int
-    arm: PrefillStudyArm
 
 
 def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
@@ -335,7 +321,7 @@ class AnnotatorProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignProgress:
-    """Progress of a campaign: its tasks, and the progress of each annotator."""
+    """Progress of a campaign: tasks, and the progress of each annotator."""
 
     campaign: str
     interface: str

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unreel.annotation.campaign_state import AnnotatorJudgement
-from unreel.annotation.judgements import PassFailAnswer, PreferenceAnswer
+from unreel.annotation.campaign import AnnotatorJudgement, PassFailAnswer, PreferenceAnswer
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.input_files import read_limited_bytes
@@ -108,7 +107,7 @@ def estimate_clip_strengths(names: Sequence[str], wins: Sequence[Win]) -> Streng
 
 
 COLUMNS = ("first", "second")
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 _REMEDY = "Write two columns, first and second, with the names of two clips in each line"
 
 
@@ -122,7 +121,7 @@ def write_pair_file(path: Path, pairs: Iterable[NamePair]) -> None:
 
 def read_pair_file(path: Path) -> list[NamePair]:
     """Read the pairs of a file, deduplicated, with both names in alphabetical order."""
-    data = read_limited_bytes(path, most=_MOST_BYTES)
+    data = read_limited_bytes(path, most=_MAX_BYTES)
     try:
         sheet = csv.DictReader(io.StringIO(data.decode("utf-8-sig")), strict=True)
         rows = list(sheet)

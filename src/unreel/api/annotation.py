@@ -17,21 +17,23 @@ from unreel.core.safe_text import sanitise_line
 from unreel.core.settings import read_environment_settings
 
 if TYPE_CHECKING:
-    from unreel.annotation.agreement import CampaignAgreement
-    from unreel.annotation.campaign import AnnotationTask
+    from unreel.annotation.campaign import (
+        AnnotationTask,
+        AnnotatorJudgement,
+        AnyValue,
+        LedgerNotice,
+    )
     from unreel.annotation.campaign_page import CampaignPageResult
     from unreel.annotation.campaign_state import (
         AnnotatorExclusionEffect,
-        AnnotatorJudgement,
         CampaignProgress,
         CampaignRecords,
     )
     from unreel.annotation.consensus.outcome import CampaignConsensus, ConsensusRule, Outcome
-    from unreel.annotation.judgements import AnyValue, LedgerNotice
     from unreel.annotation.ledger.ledger import Ledger
     from unreel.annotation.pairs import ClipRanking, NamePair
     from unreel.annotation.publishing.publish import PublicationResult
-    from unreel.annotation.quality import CampaignQuality
+    from unreel.annotation.quality import CampaignAgreement, CampaignQuality
     from unreel.annotation.rationale_polishing import (
         OriginalRationales,
         PolishedText,
@@ -94,7 +96,7 @@ class StoredCampaign:
 
     def agreement(self, *, seed: int = 0) -> "CampaignAgreement":
         """Return the agreement of the annotators, with intervals."""
-        from unreel.annotation.agreement import measure_annotator_agreement
+        from unreel.annotation.quality import measure_annotator_agreement
 
         interface = self.records.campaign.interface
         return measure_annotator_agreement(self._judgements(), interface=interface, seed=seed)

@@ -110,8 +110,7 @@ def open_season_job(settings: PlanSettings) -> "SeasonJob":
     """
     with needs_extra("eval"):
         from unreel.arena.run.job import SeasonJob
-        from unreel.arena.season.folder import resolve_season_folder
-        from unreel.arena.season.recipe import read_season
+        from unreel.arena.season.folder import read_season, resolve_season_folder
         from unreel.engine.run import ALL_FAILURES
         from unreel.engine.storage_access import build_clip_access_settings
 
@@ -330,8 +329,8 @@ def store_votes(settings: PeopleSettings) -> dict[str, Any]:
             read_campaign_votes,
             write_season_votes,
         )
-        from unreel.arena.season.clip_set import open_season_clip_set
         from unreel.arena.season.folder import find_season_folder
+        from unreel.arena.season.scenes import open_season_clip_set
         from unreel.benchmarks.entry import Entry
         from unreel.benchmarks.votes import join_votes_with_entries
 
@@ -389,7 +388,7 @@ def audit_entry(settings: CheckSettings) -> "tuple[EntryAudit, int]":
     """Audit the clips of an entry; return the audit and the number of scenes."""
     with needs_extra("curate"):
         from unreel.arena.entry_check import audit_entry_clips
-        from unreel.arena.season.recipe import read_season
+        from unreel.arena.season.folder import read_season
         from unreel.arena.season.scenes import open_season_benchmark, require_benchmark_digest
         from unreel.engine.storage_access import build_clip_access_settings
         from unreel.media.access import require_sandbox_protection
@@ -448,6 +447,6 @@ class InitSettings:
 
 def write_template(settings: InitSettings) -> Sequence[str]:
     """Write a commented season file for a benchmark; return the creators of its clips."""
-    from unreel.arena.season.recipe import write_season_template
+    from unreel.arena.season.folder import write_season_template
 
     return write_season_template(settings.benchmark, settings.out)

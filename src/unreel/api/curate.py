@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from unreel.curation.hub_dataset import HubDatasetFolder
     from unreel.curation.inject.clip_injection import UnsuitableClip
     from unreel.curation.recipe_template import RecipeSourceGuess
-    from unreel.curation.segment_table import CurationState
+    from unreel.curation.segment import CurationState
     from unreel.recipes.documentation import RecipeSectionDescription
 
 

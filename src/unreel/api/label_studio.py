@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from unreel.annotation.campaign import Annotator
     from unreel.annotation.campaign_push import CampaignPushReport
     from unreel.annotation.ledger.ledger import Ledger
-    from unreel.annotation.studio.client import LabelStudioClient
+    from unreel.annotation.studio.client import LabelStudioClient, LabelStudioServer
     from unreel.annotation.studio.pull import CampaignPullResult
-    from unreel.annotation.studio.server import LabelStudioServer
     from unreel.engine.progress import JobCallbacks
 
 
@@ -63,11 +62,9 @@ def start_studio(
         from unreel.annotation.ledger.connection import resolve_ledger_url
         from unreel.annotation.studio.client import (
             LabelStudioServerSettings,
-            find_studio_connection,
-        )
-        from unreel.annotation.studio.server import (
             create_studio_database,
             find_label_studio_program,
+            find_studio_connection,
             start_label_studio,
         )
 
@@ -94,7 +91,7 @@ class PushSettings(StudioSettings):
     campaign: Annotated[str, Option(metavar="NAME")]
     """Name of the new or existing campaign."""
     interface: Annotated[str, Option(metavar="WORD")]
-    """Annotation interface: screening, trace, realism, preference, reality or pass-fail."""
+    """Annotation interface: screening, trace, locate, realism, preference, reality or pass-fail."""
     question: str = ""
     """Question that annotators answer with pass or fail. Only for --interface pass-fail."""
     annotators: Annotated[str, Option(metavar="LIST|FILE")]
@@ -218,8 +215,8 @@ class LinksSettings(StudioSettings, CampaignSettings):
 def list_annotator_links(settings: LinksSettings) -> list[dict[str, Any]]:
     """Return the links of a campaign, one row for each annotator and batch."""
     with needs_extra("annotate"):
+        from unreel.annotation.studio.client import read_account_passwords
         from unreel.annotation.studio.projects import list_annotator_project_links
-        from unreel.annotation.studio.server import read_account_passwords
 
     with settings.open_studio() as (client, ledger):
         links = list_annotator_project_links(ledger, settings.campaign, address=client.address)

@@ -18,7 +18,7 @@ from unreel.core.trace import Trace
 
 if TYPE_CHECKING:
     from unreel.curation.curation_run import CurationForecast, CurationRecipeJob
-    from unreel.curation.segment_table import CurationState
+    from unreel.curation.segment import CurationState
 
 _RECIPE = Path("curate.toml")
 

@@ -13,7 +13,6 @@ from unreel.core.errors import InvalidValueError
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Peer = tuple[str, int]
-"""IP address and port."""
 
 _METADATA = frozenset(
     ipaddress.ip_address(address)

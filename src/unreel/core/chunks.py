@@ -7,11 +7,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 LOOKUP_ROWS = 2_048
-"""Number of keys per lookup in a table."""
 SCAN_ROWS = 1_024
-"""Number of rows per batch of a table that is read from its beginning."""
 READ_BYTES = 1 << 20
-"""Number of bytes per read of a file or a download."""
 
 
 def iter_chunks(items: Iterable[T], size: int = LOOKUP_ROWS) -> Iterator[list[T]]:

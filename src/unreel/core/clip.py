@@ -61,7 +61,6 @@ class ClipFacts:
     video: VideoFacts
     audio: tuple[AudioFacts, ...] = ()
     tags: tuple[FileTag, ...] = ()
-    """Tags in alphabetical order."""
 
 
 ClipId = NewType("ClipId", str)

@@ -230,7 +230,6 @@ def format_library_error(error: object) -> str:
 
 
 def _iter_error_chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and all errors that caused it."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:

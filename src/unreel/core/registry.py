@@ -75,10 +75,10 @@ class NamedObjectRegistry(Generic[T]):
 
     def names(self) -> list[str]:
         """Return all names, sorted."""
-        return sorted({*self.entries, *self._brought()})
+        return sorted({*self.entries, *_read_entry_points(self.group)})
 
     def __contains__(self, name: str) -> bool:
-        return name in self.entries or name in self._brought()
+        return name in self.entries or name in _read_entry_points(self.group)
 
     def load(self, name: str) -> T:
         """Load the object named `name`.
@@ -89,10 +89,10 @@ class NamedObjectRegistry(Generic[T]):
         """
         if name in self.entries:
             return self.entries[name].load()  # type: ignore[no-any-return]
-        brought = self._brought()
-        if name not in brought:
+        points = _read_entry_points(self.group)
+        if name not in points:
             raise UnknownNameError(self.kind, name, self.names())
-        point = brought[name]
+        point = points[name]
         try:
             return point.load()  # type: ignore[no-any-return]
         except Exception as error:
@@ -103,12 +103,11 @@ class NamedObjectRegistry(Generic[T]):
                 f"Fix {point.value}, or uninstall the package",
             ) from error
 
-    def _brought(self) -> "Mapping[str, EntryPoint]":
-        return {} if self.group is None else _read_entry_points(self.group)
-
 
 @cache
-def _read_entry_points(group: str) -> "Mapping[str, EntryPoint]":
+def _read_entry_points(group: str | None) -> "Mapping[str, EntryPoint]":
+    if group is None:
+        return {}
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=group)}

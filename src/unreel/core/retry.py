@@ -16,7 +16,6 @@ MAX_ATTEMPTS = 8
 SHARE_AGAIN = 0.5
 """Number of retries that each question adds to the budget; 0.43 are needed if 30 % of requests fail."""
 RESERVE = 10
-"""Number of retries in the budget at the start."""
 SAVINGS = 100
 """Maximum number of retries in the budget, so that an outage after a long quiet time causes no flood of requests."""
 TRICKLE_PER_S = 0.2

@@ -19,19 +19,16 @@ def build_html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence
         f'<th scope="col" style="{_CELL}">{escape(sanitise_line(name))}</th>' for name in columns
     )
     first = "td" if columns else 'th scope="row"'
-    body = "".join(f"<tr>{_format_html_cells(row, first)}</tr>" for row in rows)
+    body = ""
+    for row in rows:
+        cells = "".join(
+            f'<{tag} style="{_CELL}">{escape(sanitise_lines(str(cell)))}</{tag.partition(" ")[0]}>'
+            for tag, cell in zip([first, *["td"] * (len(row) - 1)], row, strict=True)
+        )
+        body += f"<tr>{cells}</tr>"
     caption = f'<caption style="{_TITLE}">{escape(sanitise_line(title))}</caption>'
     heading = f"<thead><tr>{head}</tr></thead>" if columns else ""
     return f"<table>{caption}{heading}<tbody>{body}</tbody></table>"
-
-
-def _format_html_cells(row: Sequence[object], first: str) -> str:
-    tags = [first, *["td"] * (len(row) - 1)]
-    pairs = zip(tags, row, strict=True)
-    return "".join(
-        f'<{tag} style="{_CELL}">{escape(sanitise_lines(str(cell)))}</{tag.partition(" ")[0]}>'
-        for tag, cell in pairs
-    )
 
 
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
@@ -75,9 +72,10 @@ def build_latex_table(
 ) -> str:
     """Build a LaTeX table with booktabs rules; number columns are right-aligned."""
     cells = [[sanitise_line(str(row[column])) for column in columns] for row in rows]
-    aligned = "".join(
-        "r" if _is_number_column(column) else "l" for column in zip(*cells, strict=True)
-    )
+    aligned = ""
+    for column in zip(*cells, strict=True):
+        filled = [cell for cell in column if cell]
+        aligned += "r" if filled and all(map(_NUMBER.fullmatch, filled)) else "l"
     return "\n".join(
         (
             r"% needs \usepackage{booktabs}",
@@ -105,11 +103,6 @@ def build_markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]
 def _escape_formula(text: str) -> str:
     acts = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
     return f"'{text}" if acts else text
-
-
-def _is_number_column(cells: Iterable[str]) -> bool:
-    filled = [cell for cell in cells if cell]
-    return bool(filled) and all(_NUMBER.fullmatch(cell) for cell in filled)
 
 
 def _format_latex_row(cells: Sequence[str]) -> str:

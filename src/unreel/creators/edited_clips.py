@@ -11,7 +11,6 @@ from typing import Annotated, ClassVar, Literal, assert_never
 
 from pydantic import Field, field_serializer, model_validator
 
-from unreel.core.clip import ClipFacts
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, suggest_names
 from unreel.core.failure import Failure, FailureReason
@@ -35,13 +34,13 @@ from unreel.media.perturb import (
     choose_random_crop,
 )
 from unreel.media.reader import MediaReader
-from unreel.media.render import OWN_SPEED, WHOLE, CroppedFrameRange, NormalisedClipFormat
+from unreel.media.render import OWN_SPEED, WHOLE, CroppedFrameRange
 from unreel.recipes.validation import Exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipEditRequest:
-    """Request to edit one real clip: its brief, its file, the output file and the media reader."""
+    """Request to edit one real clip: brief, file, output file and media reader."""
 
     brief: ClipBrief
     source: Path
@@ -143,54 +142,34 @@ class DegradeCreatorConfig(CreatorKeys):
         facts = request.reader.probe(request.source)
         if isinstance(facts, Failure):
             return facts
-        change = _build_clip_degradation(self, facts, request.brief)
-        data = request.reader.render(
-            request.source, change.cut, form=change.form, speed=change.speed
-        )
+        cut, form, speed = WHOLE, None, OWN_SPEED
+        parameters: dict[str, str | int]
+        match self.way:
+            case "recompressed":
+                form, parameters = build_clip_format(facts, crf=self.crf), {"crf": self.crf}
+            case "scaled":
+                form = build_clip_format(facts, scale=self.scale)
+                parameters = {"width": form.width, "height": form.height}
+            case "cropped":
+                brief, size = request.brief, (facts.video.width, facts.video.height)
+                seed = int(digest("crop", brief.id, str(brief.seed))[:_SEED_DIGITS], 16)
+                crop = choose_random_crop(size, seed, fraction=self.kept)
+                cut, parameters = CroppedFrameRange(crop=crop), asdict(crop)
+            case "retimed" if self.rate is not None:
+                form = build_clip_format(facts, rate=self.rate)
+                parameters = {"rate": str(self.rate)}
+            case "retimed":
+                speed = self.speed or _QUICK
+                parameters = {"speed": str(speed)}
+            case _ as never:
+                assert_never(never)
+        data = request.reader.render(request.source, cut, form=form, speed=speed)
         if isinstance(data, Failure):
             return data
         into = request.into
         return GeneratedClip(
             file=OutputDirectory(into.parent).write(into.name, data),
             model=f"unreel {self.way}",
-            parameters=change.told,
+            parameters=parameters,
             cost_usd=Decimal(0),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ClipDegradationPlan:
-    """Plan to degrade one clip by a crop, a format or a speed, with its parameters for the record."""
-
-    cut: CroppedFrameRange = WHOLE
-    form: NormalisedClipFormat | None = None
-    speed: Fraction = OWN_SPEED
-    told: dict[str, str | int]
-
-
-def _build_clip_degradation(
-    config: DegradeCreatorConfig, facts: ClipFacts, brief: ClipBrief
-) -> _ClipDegradationPlan:
-    match config.way:
-        case "recompressed":
-            return _ClipDegradationPlan(
-                form=build_clip_format(facts, crf=config.crf), told={"crf": config.crf}
-            )
-        case "scaled":
-            fmt = build_clip_format(facts, scale=config.scale)
-            return _ClipDegradationPlan(form=fmt, told={"width": fmt.width, "height": fmt.height})
-        case "cropped":
-            seed = int(digest("crop", brief.id, str(brief.seed))[:_SEED_DIGITS], 16)
-            crop = choose_random_crop(
-                (facts.video.width, facts.video.height), seed, fraction=config.kept
-            )
-            return _ClipDegradationPlan(cut=CroppedFrameRange(crop=crop), told=asdict(crop))
-        case "retimed" if config.rate is not None:
-            return _ClipDegradationPlan(
-                form=build_clip_format(facts, rate=config.rate), told={"rate": str(config.rate)}
-            )
-        case "retimed":
-            speed = config.speed or _QUICK
-            return _ClipDegradationPlan(speed=speed, told={"speed": str(speed)})
-        case _ as never:
-            assert_never(never)

@@ -135,17 +135,16 @@ class FolderCreator:
     def find_missing(self, briefs: Iterable[ClipBrief]) -> list[str]:
         """Return the names of the files that `briefs` require and that are not in the folder."""
         folder = OutputDirectory(Path(self.keys.folder))
-        return [self._expected_file(brief) for brief in briefs if not self._holds(brief, folder)]
-
-    def _holds(self, brief: ClipBrief, directory: OutputDirectory) -> bool:
-        try:
-            return any(True for _ in self._find(brief, directory))
-        except (InvalidValueError, UnsafeTargetError, OSError):
-            return False
-
-    def _expected_file(self, brief: ClipBrief) -> str:
-        name = brief.file_stem or brief.id
-        return f"{name}.mp4" if self.plain_names else f"{name}-{brief.setting.value}.mp4"
+        missing = []
+        for brief in briefs:
+            is_found = False
+            with suppress(InvalidValueError, UnsafeTargetError, OSError):
+                is_found = any(True for _ in self._find(brief, folder))
+            if not is_found:
+                name = brief.file_stem or brief.id
+                name = name if self.plain_names else f"{name}-{brief.setting.value}"
+                missing.append(f"{name}.mp4")
+        return missing
 
     def _stems(self, brief: ClipBrief) -> tuple[str, ...]:
         """Return the possible file names of the brief's clip, without suffix: by file stem or scene id."""

@@ -5,8 +5,7 @@ Where to look:
     `curation_run.py`: the steps in their order, and the forecast of a recipe.
     `step_execution.py`: execution of one step, and its table of results.
     `source_clips.py`: input files.
-    `duplicates.py`: near-duplicates.
-    `shots.py`: measurements, fingerprint and cuts of each file, division of clips into shots, removal of filled borders,
+    `shots.py`: measurements, fingerprint and cuts of each file, near-duplicates, division of clips into shots, removal of filled borders,
         and equal lengths of real and generated clips.
     `clip_screens.py`: selection by measurements and by human decisions.
     `describe.py`: descriptions by a model, and even sampling by meaning.
@@ -15,8 +14,7 @@ Where to look:
     `watermark/`: overlays.
     `audit/`: label leaks.
     `freeze/`: splits, manifest, card, checksums.
-    `segment.py`: clips during a curation, and excluded clips with reasons.
-    `segment_table.py`: tables of these clips between two steps, and the state of the curation.
+    `segment.py`: clips during a curation, their tables between two steps, and excluded clips with reasons.
     `contact_sheet.py`: a page of thumbnails.
     `hub_dataset.py`: a folder for a dataset hub.
     `benchmark_diff.py`: differences between two versions of a benchmark.

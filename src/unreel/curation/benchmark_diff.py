@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.loader import Benchmark, open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.benchmarks.table_entries import convert_entry_to_record
 from unreel.benchmarks.tables import read_table_rows
 from unreel.benchmarks.video_folder import find_metadata_tables
@@ -32,7 +32,7 @@ BYTES = "bytes"
 
 @dataclass(frozen=True, slots=True)
 class ClipFieldChange:
-    """Changed field of a clip: its value in the old and in the new version of a benchmark."""
+    """Changed field of a clip: value in the old and in the new version of a benchmark."""
 
     name: str
     field: str
@@ -91,22 +91,17 @@ def _read_entry_fields(path: Path) -> dict[str, Mapping[str, str]]:
         for row in rows
         if {"name", "sha256"} <= set(row)
     }
-    return {
-        entry.name: _format_entry_fields(entry)
-        | {BYTES: sums.get(entry.name) or _compute_clip_hash(benchmark, entry)}
-        for entry in benchmark
-        if isinstance(entry, Entry)
-    }
-
-
-def _format_entry_fields(entry: Entry) -> dict[str, str]:
-    record = convert_entry_to_record(entry, file_name="")
-    return {
-        field: value if isinstance(value := record[field], str) else format_canonical_json(value)
-        for field in COMPARED
-    }
-
-
-def _compute_clip_hash(benchmark: Benchmark, entry: Entry) -> str:
-    file = Path(benchmark.find(entry))
-    return compute_clip_id(file) if file.is_file() else ""
+    fields: dict[str, Mapping[str, str]] = {}
+    for entry in benchmark:
+        if not isinstance(entry, Entry):
+            continue
+        record = convert_entry_to_record(entry, file_name="")
+        values = {
+            field: value if isinstance(value, str) else format_canonical_json(value)
+            for field, value in ((field, record[field]) for field in COMPARED)
+        }
+        if not (sha256 := sums.get(entry.name, "")):
+            file = Path(benchmark.find(entry))
+            sha256 = compute_clip_id(file) if file.is_file() else ""
+        fields[entry.name] = values | {BYTES: sha256}
+    return fields

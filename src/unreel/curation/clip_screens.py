@@ -17,8 +17,7 @@ from unreel.benchmarks.tables import read_table_rows
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.registry import LazyImport, NamedObjectRegistry
 from unreel.curation.recipe import ScreeningRecipeSection
-from unreel.curation.segment import ClipSegment, ExcludedSegment
-from unreel.curation.segment_table import CurationJob, CurationState
+from unreel.curation.segment import ClipSegment, CurationJob, CurationState, ExcludedSegment
 from unreel.media.scan import ClipScan
 from unreel.recipes.validation import RecipeNumberUnit
 

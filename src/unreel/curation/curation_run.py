@@ -9,7 +9,7 @@ from functools import partial
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Rejected
@@ -22,7 +22,6 @@ from unreel.curation.clip_screens import build_clip_screen, read_screen_decision
 from unreel.curation.clip_screens import run_screen_step as run_screen
 from unreel.curation.describe import run_cluster_step as run_cluster
 from unreel.curation.describe import run_describe_step as run_describe
-from unreel.curation.duplicates import run_duplicates_step as run_duplicates
 from unreel.curation.freeze.media import run_first_frames_step as run_first_frames
 from unreel.curation.freeze.step import (
     SplitCandidate,
@@ -35,10 +34,18 @@ from unreel.curation.inject.clip_injection import run_inject_step as run_inject
 from unreel.curation.normalise import SegmentRenderSettings
 from unreel.curation.normalise import run_render_step as run_render
 from unreel.curation.recipe import SPLITS, CurationRecipe, FreezeRecipeSection, SourceRecipeSection
-from unreel.curation.segment import GIVE_LICENCE, NO_LICENCE, QUARANTINE, REJECTED
-from unreel.curation.segment_table import CurationJob, CurationState, SegmentWorkDirectory
+from unreel.curation.segment import (
+    GIVE_LICENCE,
+    NO_LICENCE,
+    QUARANTINE,
+    REJECTED,
+    CurationJob,
+    CurationState,
+    SegmentWorkDirectory,
+)
 from unreel.curation.shots import FileScanSettings, ShotDetectorSettings
 from unreel.curation.shots import run_crop_step as run_crop
+from unreel.curation.shots import run_duplicates_step as run_duplicates
 from unreel.curation.shots import run_lengths_step as run_lengths
 from unreel.curation.shots import run_scan_step as run_scan
 from unreel.curation.shots import run_split_step as run_split
@@ -61,7 +68,7 @@ Settings = TypeVar("Settings")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationRecipeJob(CurationJob):
-    """Curation to run: its complete recipe, and the context that each step gets."""
+    """Curation to run: complete recipe, and the context that each step gets."""
 
     recipe: CurationRecipe
 
@@ -76,15 +83,6 @@ def open_curation_context(
     )
     ledgers = get_local_state_folder(location, access.settings) / "ledgers"
     return CurationContext(place=location, access=access, ledgers=ledgers, engine=engine)
-
-
-@dataclass(frozen=True, slots=True)
-class CurationStep(Generic[Settings]):
-    """Step of a curation: its name, the getter of its settings (`None` if unused), and its function."""
-
-    name: str
-    settings: Callable[[CurationRecipe], Settings | None]
-    take: Callable[[Settings, CurationJob, CurationState], CurationState]
 
 
 def _build_scan_settings(recipe: CurationRecipe) -> FileScanSettings | None:
@@ -119,30 +117,37 @@ def _get_first_frame_settings(recipe: CurationRecipe) -> FreezeRecipeSection | N
     return recipe.freeze if recipe.freeze is not None and recipe.freeze.first_frames else None
 
 
-STEPS: tuple[CurationStep[Any], ...] = (
-    CurationStep("ingest", attrgetter("source"), run_source),
-    CurationStep("scan", _build_scan_settings, run_scan),
-    CurationStep("duplicates", attrgetter("duplicates"), run_duplicates),
-    CurationStep("split", attrgetter("split"), run_split),
-    CurationStep("crop", attrgetter("crop"), run_crop),
-    CurationStep("screen", attrgetter("screen"), run_screen),
-    CurationStep("lengths", attrgetter("lengths"), run_lengths),
-    CurationStep("cut", _build_cut_settings, run_render),
-    CurationStep("watermark", attrgetter("watermark"), run_watermark),
-    CurationStep("inject", attrgetter("inject"), run_inject),
-    CurationStep("render", _build_render_settings, run_render),
-    CurationStep("first_frames", _get_first_frame_settings, run_first_frames),
-    CurationStep("describe", attrgetter("describe"), run_describe),
-    CurationStep("cluster", attrgetter("cluster"), run_cluster),
-    CurationStep("audit", attrgetter("audit"), run_audit),
-    CurationStep("freeze", attrgetter("freeze"), run_freeze),
+STEPS: tuple[
+    tuple[
+        str,
+        Callable[[CurationRecipe], Any],
+        Callable[[Any, CurationJob, CurationState], CurationState],
+    ],
+    ...,
+] = (
+    ("ingest", attrgetter("source"), run_source),
+    ("scan", _build_scan_settings, run_scan),
+    ("duplicates", attrgetter("duplicates"), run_duplicates),
+    ("split", attrgetter("split"), run_split),
+    ("crop", attrgetter("crop"), run_crop),
+    ("screen", attrgetter("screen"), run_screen),
+    ("lengths", attrgetter("lengths"), run_lengths),
+    ("cut", _build_cut_settings, run_render),
+    ("watermark", attrgetter("watermark"), run_watermark),
+    ("inject", attrgetter("inject"), run_inject),
+    ("render", _build_render_settings, run_render),
+    ("first_frames", _get_first_frame_settings, run_first_frames),
+    ("describe", attrgetter("describe"), run_describe),
+    ("cluster", attrgetter("cluster"), run_cluster),
+    ("audit", attrgetter("audit"), run_audit),
+    ("freeze", attrgetter("freeze"), run_freeze),
 )
-"""All steps, in the order of execution."""
+"""All steps in the order of execution: name, getter of the settings (`None` if unused), and function."""
 
 
 def list_recipe_steps(recipe: CurationRecipe) -> list[str]:
     """Return the names of the steps that `recipe` runs, in order."""
-    return [step.name for step in STEPS if step.settings(recipe) is not None]
+    return [name for name, get_settings, _ in STEPS if get_settings(recipe) is not None]
 
 
 @translate_store_errors()
@@ -158,42 +163,38 @@ def run_curation(curation: CurationRecipeJob, *, until: str | None = None) -> Cu
     directory = SegmentWorkDirectory.of(context)
     with directory.lock():
         directory.clear()
-        return _run_curation_steps(curation, until=until)
+        return _run_curation_steps(curation, directory, until=until)
 
 
-def _run_curation_steps(curation: CurationRecipeJob, *, until: str | None) -> CurationState:
-    context, state = curation.context, CurationState()
+def _run_curation_steps(
+    curation: CurationRecipeJob, directory: SegmentWorkDirectory, *, until: str | None
+) -> CurationState:
+    context, state, recipe = curation.context, CurationState(), curation.recipe
+    # The stores of the sources and of the curation are allowed.
+    stores = [get_source_store(section) for section in recipe.source]
+    stores += [] if context.place.is_local else [context.place.uri]
+    named = (*context.access.named, *(store for store in stores if store))
     try:
         with open_shared_runner(context.engine) as runner:
-            ready = replace(context, access=_allow_recipe_stores(curation), engine=runner)
-            work = replace(curation, context=ready)
-            for step in STEPS:
-                settings = step.settings(curation.recipe)
+            access = replace(context.access, named=named)
+            job = replace(curation, context=replace(context, access=access, engine=runner))
+            for name, get_settings, run_step in STEPS:
+                settings = get_settings(recipe)
                 if settings is None:
                     continue
-                state = step.take(settings, work, state)
-                state = replace(state, steps=(*state.steps, step.name))
-                SegmentWorkDirectory.of(context).clear(
-                    kept_segments=state.segments, excluded=state.left_out
-                )
-                context.on_taken(step.name, len(state.segments))
-                if step.name == until:
+                state = run_step(settings, job, state)
+                state = replace(state, steps=(*state.steps, name))
+                directory.clear(kept_segments=state.segments, excluded=state.left_out)
+                context.on_taken(name, len(state.segments))
+                if name == until:
                     break
     finally:
-        directory = SegmentWorkDirectory.of(context)
         with directory.folder.create_text(QUARANTINE) as file:
             for left in state.left_out.read(directory.folder):
                 file.write(json.dumps(asdict(left), ensure_ascii=False) + "\n")
         context.place.put(QUARANTINE, directory.folder.root / QUARANTINE)
         directory.folder.remove(QUARANTINE)
     return state
-
-
-def _allow_recipe_stores(curation: CurationRecipeJob) -> ClipAccessSettings:
-    access, location = curation.context.access, curation.context.place
-    stores = [get_source_store(section) for section in curation.recipe.source]
-    stores += [] if location.is_local else [location.uri]
-    return replace(access, named=(*access.named, *(store for store in stores if store)))
 
 
 _MAX_EXAMPLES = 3
@@ -216,7 +217,7 @@ class SourceClipCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationForecast:
-    """Sources, steps, splits and problems of a curation; it can run if there are no problems."""
+    """Sources, steps, splits and problems of a curation; the curation can run without problems."""
 
     name: str
     sources: tuple[SourceClipCounts, ...]
@@ -250,7 +251,7 @@ def forecast_curation(
         left: Counter[str] = Counter()
         for count in sources:
             left.update(count.left_out)
-        why = "Check source.path: it contains no video"
+        why = "Check source.path: the folder contains no video"
         if left:
             remedy = GIVE_LICENCE if left[NO_LICENCE] else "Correct the rows"
             why = f"Excluded: {', '.join(f'{n} {reason}' for reason, n in left.items())}. {remedy}"
@@ -305,9 +306,9 @@ def _count_source_clips(
             elif not names.add(name):
                 reason, detail = REJECTED, NAMED_BEFORE
             elif recipe.require_licence and not row.entry.licence:
-                reason, detail = NO_LICENCE, f"it has no licence. {GIVE_LICENCE}"
+                reason, detail = NO_LICENCE, f"the clip has no licence. {GIVE_LICENCE}"
             elif not is_url(row.location) and not _is_regular_file(row.location):
-                reason, detail = "no-file", "there is no regular file. Check its path"
+                reason, detail = "no-file", "the path does not name a regular file. Check the path"
             else:
                 group = f"group {row.entry.group}" if row.entry.group else f"file {row.location}"
                 label = row.entry.label.value

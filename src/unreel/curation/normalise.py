@@ -16,13 +16,15 @@ from unreel.core.failure import Failure
 from unreel.core.safe_names import read_clip_id
 from unreel.core.span import TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Trace
-from unreel.curation.segment import ClipSegment, ExcludedSegment, build_hashed_path
-from unreel.curation.segment_table import (
+from unreel.curation.segment import (
+    ClipSegment,
     CurationJob,
     CurationState,
     CurationStepResult,
+    ExcludedSegment,
     ReiterableStream,
     SegmentTable,
+    build_hashed_path,
     deduplicate_segments,
 )
 from unreel.curation.step_execution import (

@@ -15,7 +15,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.input_files import read_toml_file
 from unreel.core.judgement import Label
 from unreel.core.trace import Category
-from unreel.curation.segment_table import CurationGlobalSettings
+from unreel.curation.segment import CurationGlobalSettings
 from unreel.media.render import NormalisedClipFormat
 from unreel.recipes.validation import (
     MAX_PARTS,
@@ -271,7 +271,7 @@ class CurationRecipe(CurationGlobalSettings):
     def _stories_come_before_groups(self) -> "CurationRecipe":
         if self.cluster is not None and self.describe is None:
             raise InvalidSettingError(
-                "cluster", "there are no stories to group", "Add [describe] with a model"
+                "cluster", "needs descriptions to group", "Add [describe] with a model"
             )
         return self
 

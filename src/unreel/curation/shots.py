@@ -1,4 +1,4 @@
-"""Shots of clips: scan, split and crop steps, and the lengths step."""
+"""Shots of clips: scan, near-duplicates, split, crop and lengths steps."""
 
 import random
 from array import array
@@ -8,33 +8,186 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 from pydantic import TypeAdapter
 
+from unreel.core.chunks import SCAN_ROWS
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.registry import LazyImport
 from unreel.curation.clip_screens import build_scan_screen_input
-from unreel.curation.recipe import CropRecipeSection, LengthsRecipeSection, ShotSplitRecipeSection
+from unreel.curation.recipe import (
+    CropRecipeSection,
+    DuplicatesRecipeSection,
+    LengthsRecipeSection,
+    ShotSplitRecipeSection,
+)
 from unreel.curation.segment import (
     ClipSegment,
+    CurationJob,
+    CurationState,
+    CurationStepResult,
     ExcludedSegment,
     MeasuredShot,
     ScannedFile,
     ScannedFileWithFingerprint,
+    SegmentTable,
     filter_segments,
+    format_digest_hex,
 )
-from unreel.curation.segment_table import CurationJob, CurationState, SegmentTable
-from unreel.curation.step_execution import Given, VersionedCurationStep
+from unreel.curation.step_execution import Given, VersionedCurationStep, to_json_values
 from unreel.engine.stage import Row
-from unreel.media.fingerprint import compute_clip_fingerprint, find_frame_borders
+from unreel.media.fingerprint import (
+    HASH_WORDS,
+    SKETCH_SIDE,
+    WAYS,
+    ClipFingerprint,
+    Places,
+    Words,
+    compute_clip_fingerprint,
+    find_frame_borders,
+)
+from unreel.media.near_duplicates import find_near_duplicates
 from unreel.media.reader import MediaReader
 from unreel.media.render import CroppedFrameRange, PixelCrop
 from unreel.media.scan import FULL, ClipScan
+from unreel.stats.clusters import group_connected_names
+
+
+class StoredFingerprints:
+    """Fingerprints of all segments, sorted by clip id; the hashes are read from disk on access."""
+
+    def __init__(self, segments: SegmentTable) -> None:
+        clips = segments.rows.digests("clip")
+        order = np.argsort(clips, kind="stable")
+        self._table_rows = segments.rows
+        self._rows = segments.rows.reordered(order)
+        self._rank_of_row = np.argsort(order)
+        self.names = ClipIdSequence(clips[order])
+        self.sketches = np.empty((len(clips), SKETCH_SIDE**2), np.uint8)
+        for indices, sketches in self._iter_column("sketch"):
+            packed = np.frombuffer(b"".join(sketches.to_pylist()), np.uint8)
+            self.sketches[indices] = packed.reshape(-1, SKETCH_SIDE**2)
+
+    def words(self, indices: Places) -> Words:
+        return _unpack_fingerprint_hashes(self._rows.take(indices, ["hashes"]).column(0))
+
+    def blocks(self) -> Iterator[tuple[Places, Words]]:
+        """Yield the indices and fingerprint hashes of all clips, in the order of the segment table."""
+        for indices, hashes in self._iter_column("hashes"):
+            yield indices, _unpack_fingerprint_hashes(hashes)
+
+    def _iter_column(self, column: str) -> Iterator[tuple[Places, Any]]:
+        start = 0
+        for batch in self._table_rows.batches([column]):
+            stop = start + batch.num_rows
+            yield self._rank_of_row[start:stop], batch.column(0)
+            start = stop
+
+
+def _unpack_fingerprint_hashes(hashes: Any) -> Words:
+    packed = b"".join(hashes.to_pylist())
+    return np.frombuffer(packed, "<u8").reshape(len(hashes), len(WAYS), -1, HASH_WORDS)
+
+
+class ClipIdSequence(Sequence[str]):
+    """Sequence of clip ids that are stored as bytes and formatted as text on access."""
+
+    def __init__(self, packed: NDArray[np.bytes_]) -> None:
+        self._packed = packed
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(format_digest_hex, self._packed)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return ClipIdSequence(self._packed[index])
+        return format_digest_hex(self._packed[index])
+
+
+DUPLICATES = "duplicates"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateFamilyId:
+    """Id of a clip's near-duplicate family: the first clip of the family; "" without a duplicate."""
+
+    family: str
+
+
+def run_duplicates_step(
+    section: DuplicatesRecipeSection, job: CurationJob, state: CurationState
+) -> CurationState:
+    """Add near-duplicates' family ids; with `drop`, keep the largest picture of each label and family."""
+    named = assign_duplicate_families(job, state.segments)
+    if section.near == "keep":
+        return state.after(CurationStepResult(segments=named))
+    families, labels = named.strings("family"), named.strings("label")
+    members = np.flatnonzero(families != "")
+    related = named.rows.reordered(members)
+    worths = zip(
+        related.column("pixels").to_pylist(),
+        related.column("size_bytes").to_pylist(),
+        related.digests("clip").tolist(),
+        strict=True,
+    )
+    best: dict[tuple[str, str], tuple[tuple[int, int, bytes], int]] = {}
+    for index, worth in zip(members.tolist(), worths, strict=True):
+        group = families[index], labels[index]
+        best[group] = max(best.get(group, (worth, index)), (worth, index))
+    keep = families == ""
+    keep[[index for _, index in best.values()]] = True
+    worse = np.flatnonzero(~keep)
+    better = np.array([best[families[i], labels[i]][1] for i in worse], np.intp)
+
+    def iter_worse() -> Iterator[ExcludedSegment]:
+        for start in range(0, len(worse), SCAN_ROWS):
+            chunk = slice(start, start + SCAN_ROWS)
+            names = named.rows.take(better[chunk], ["name"]).column("name").to_pylist()
+            gone = SegmentTable(rows=named.rows.reordered(worse[chunk]))
+            for segment, name in zip(gone, names, strict=True):
+                detail = f"shows the same as {name}"
+                yield segment.left_out(DUPLICATES, "near-duplicate", detail)
+
+    excluded = job.directory.write_exclusions("duplicates-worse", iter_worse())
+    return state.after(CurationStepResult(segments=named.where(keep), left_out=excluded))
+
+
+def assign_duplicate_families(job: CurationJob, segments: SegmentTable) -> SegmentTable:
+    """Return every segment with the id of its near-duplicate family, and without its fingerprint."""
+    step = VersionedCurationStep(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamilyId))
+
+    def build_input(row: Row) -> Given:
+        fingerprint = ClipFingerprint(sketch=row["sketch"], hashes=row["hashes"])
+        return {"fingerprint": to_json_values(fingerprint), "pixels": row["pixels"]}
+
+    def find_families() -> Callable[[int], DuplicateFamilyId]:
+        root = job.directory.folder.root
+        matches = find_near_duplicates(StoredFingerprints(segments), inside=root)
+        pairs = [(match.first, match.second) for match in matches]
+        groups = group_connected_names(sorted({name for pair in pairs for name in pair}), pairs)
+        family = {member: group[0] for group in groups for member in group}
+        clips = segments.rows.digests("clip")
+        return lambda i: DuplicateFamilyId(family=family.get(format_digest_hex(clips[i]), ""))
+
+    requests = segments.subjects(build_input, ("sketch", "hashes", "pixels"))
+    decisions = job.context.run_cached(step, requests, find_families)
+    named = (
+        replace(segment, family=decision.family, fingerprint=None)
+        for segment, decision in zip(segments, decisions, strict=True)
+    )
+    return job.directory.write(DUPLICATES, named).segments
 
 
 def run_split_step(
@@ -323,7 +476,9 @@ def draw_target_lengths(
     rank[by_rank] = np.arange(len(by_rank))
     ranks = rank[real_lengths.own]
     by_length = np.lexsort((real_lengths.names, ranks))
-    targets = _compute_quantiles(np.sort(rank[wanted]), len(ranks))
+    # The quantiles of the wanted lengths: the middle of each of equal parts.
+    n, n_wanted = len(ranks), len(wanted)
+    targets = np.sort(rank[wanted])[(2 * np.arange(n) + 1) * n_wanted // (2 * n or 1)]
     enough = np.searchsorted(ranks[by_length], targets)
     draw = random.Random(seed)  # noqa: S311  a repeatable draw, no secret
     lengths = np.full(len(ranks), TOO_SHORT)
@@ -340,12 +495,6 @@ def draw_target_lengths(
             free[chosen], free[-1] = free[-1], free[chosen]
             lengths[free.pop()] = by_rank[targets[index]]
     return lengths
-
-
-def _compute_quantiles(ordered: NDArray[np.integer], n: int) -> NDArray[np.integer]:
-    """Return `n` quantiles of the sorted values: the middle of each of `n` equal parts."""
-    middles: NDArray[np.integer] = ordered[(2 * np.arange(n) + 1) * len(ordered) // (2 * n or 1)]
-    return middles
 
 
 LENGTHS = "lengths"
@@ -370,51 +519,42 @@ def run_lengths_step(
         name=LENGTHS, version=1, settings={"seed": seed}, finds=TypeAdapter(SegmentTargetLength)
     )
     segments = state.segments
-    subjects = segments.subjects(_build_length_step_input, ("id", "label", "length_s"))
-    lengths = job.context.run_cached(
-        step, subjects, lambda: _build_target_length_lookup(segments, seed=seed)
+
+    def decide() -> Callable[[int], SegmentTargetLength]:
+        real = segments.strings("label") == Label.REAL.value
+        codes, spelled = segments.codes("length_s")
+        lengths_s = [Fraction(text) for text in spelled.to_pylist()]
+        if real.all() or not real.any():
+            return lambda _: SegmentTargetLength()
+        ids = segments.rows.digests("id")
+        real_lengths = ClipLengths(lengths_s=lengths_s, own=codes[real], names=ids[real])
+        targets = np.full(len(segments), _STAYS)
+        targets[real] = draw_target_lengths(real_lengths, codes[~real], seed=seed)
+
+        def get_length(index: int) -> SegmentTargetLength:
+            target = targets[index]
+            if target in {_STAYS, TOO_SHORT}:
+                return SegmentTargetLength(too_short=bool(target == TOO_SHORT))
+            return SegmentTargetLength(length_s=lengths_s[target])
+
+        return get_length
+
+    def trim(segment: ClipSegment, target: SegmentTargetLength) -> ClipSegment | ExcludedSegment:
+        if target.too_short:
+            detail = f"{float(segment.length_s):.2f} s; the shortest remaining length is longer"
+            return segment.left_out(LENGTHS, "too-short", detail)
+        if target.length_s is None:
+            return segment
+        cut = segment.cut
+        if target.length_s < segment.length_s:
+            cut = replace(cut, length_s=target.length_s)
+        return replace(segment, cut=cut, length_s=target.length_s)
+
+    requests = segments.subjects(
+        lambda row: {"piece": row["id"].hex(), "label": row["label"], "length_s": row["length_s"]},
+        ("id", "label", "length_s"),
     )
+    lengths = job.context.run_cached(step, requests, decide)
     return state.after(
-        job.directory.write(LENGTHS, filter_segments(LENGTHS, segments, lengths, _trim_segment))
+        job.directory.write(LENGTHS, filter_segments(LENGTHS, segments, lengths, trim))
     )
-
-
-def _build_length_step_input(row: Row) -> Given:
-    return {"piece": row["id"].hex(), "label": row["label"], "length_s": row["length_s"]}
-
-
-def _build_target_length_lookup(
-    segments: SegmentTable, *, seed: int
-) -> Callable[[int], SegmentTargetLength]:
-    real = segments.strings("label") == Label.REAL.value
-    codes, spelled = segments.codes("length_s")
-    lengths_s = [Fraction(text) for text in spelled.to_pylist()]
-    if real.all() or not real.any():
-        return lambda _: SegmentTargetLength()
-    ids = segments.rows.digests("id")
-    lasting = ClipLengths(lengths_s=lengths_s, own=codes[real], names=ids[real])
-    targets = np.full(len(segments), _STAYS)
-    targets[real] = draw_target_lengths(lasting, codes[~real], seed=seed)
-
-    def lookup(index: int) -> SegmentTargetLength:
-        if targets[index] == _STAYS:
-            return SegmentTargetLength()
-        too_short = bool(targets[index] == TOO_SHORT)
-        return SegmentTargetLength(
-            length_s=None if too_short else lengths_s[targets[index]], too_short=too_short
-        )
-
-    return lookup
-
-
-def _trim_segment(
-    segment: ClipSegment, length: SegmentTargetLength
-) -> ClipSegment | ExcludedSegment:
-    if length.too_short:
-        detail = f"{float(segment.length_s):.2f} s; the shortest remaining length is longer"
-        return segment.left_out(LENGTHS, "too-short", detail)
-    if length.length_s is None:
-        return segment
-    shorter = length.length_s < segment.length_s
-    cut = replace(segment.cut, length_s=length.length_s) if shorter else segment.cut
-    return replace(segment, cut=cut, length_s=length.length_s)

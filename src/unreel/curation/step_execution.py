@@ -268,7 +268,19 @@ class CurationContext:
             )
             self.callbacks.on_due(step.name, len(order))
             self._run(table, step.name, rows, _PassThroughStage(), engine="local")
-        return _iter_set_decisions(set_step, table, keys, decide)
+
+        stored = _iter_stored_results(set_step, table, keys)
+
+        def iter_decisions() -> Iterator[Found]:
+            decided: Callable[[int], Found] | None = None
+            for index, result in enumerate(stored):
+                if isinstance(result, Failure):  # a damaged or missing row
+                    decided = decided or decide()
+                    yield decided(index)
+                else:
+                    yield result
+
+        return iter_decisions()
 
     def conclude(
         self,
@@ -296,9 +308,8 @@ class CurationContext:
         """Run `rows` through `stage` without a table; the callback `take` gets finished rows, from any thread."""
         OutputDirectory(self.ledgers.parent).make(self.ledgers.name)
         with open_shared_runner(self.engine) as runner:
-            runner.run(
-                rows, [stage], sink=_RowCallbackSink(take), ledger=self.ledgers / f"{name}.ledger"
-            )
+            ledger = self.ledgers / f"{name}.ledger"
+            runner.run(rows, [stage], sink=_RowCallbackSink(take), ledger=ledger)
 
     def _due(self, table: LanceTable, keys: CurationRequestKeys) -> NDArray[np.bool_]:
         """Return a mask of the keys without a row or with a failure to retry; duplicates count once."""
@@ -346,23 +357,6 @@ def _iter_stored_results(
             yield step.read(rows[key]) if key in rows else _NO_ROW
 
 
-def _iter_set_decisions(
-    step: VersionedCurationStep[Found],
-    table: LanceTable,
-    keys: CurationRequestKeys,
-    decide: Decide[Found],
-) -> Iterator[Found]:
-    """Yield the stored decision for each request; call `decide` again for a damaged or missing row."""
-    decided: Callable[[int], Found] | None = None
-    rows = _iter_stored_results(step, table, keys)
-    for index, result in enumerate(rows):
-        if isinstance(result, Failure):
-            decided = decided or decide()
-            yield decided(index)
-        else:
-            yield result
-
-
 class ClipReaderStage(MediaStage):
     """Stage that calls a function on each clip file, with a media reader, and returns its result."""
 
@@ -390,14 +384,11 @@ class _RowCallbackSink:
     """Sink that passes finished rows to a callback and does not store them."""
 
     def __init__(self, take: Callable[[Row], None]) -> None:
-        self._take = take
+        self.add = take
 
     def offer(self, row: Row) -> bool:
         self.add(row)
         return True
-
-    def add(self, row: Row) -> None:
-        self._take(row)
 
     def require_ready(self) -> None:
         """Do nothing: this sink stores no rows and is always ready."""

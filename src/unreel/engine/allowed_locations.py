@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit
 
 from unreel.core.address_check import (
@@ -31,11 +31,8 @@ class AllowedLocation:
 
     def covers(self, other: "AllowedLocation") -> bool:
         """Return whether `other` is this location or inside it."""
-        return (self.scheme, self.host, self.port) == (
-            other.scheme,
-            other.host,
-            other.port,
-        ) and other.parts[: len(self.parts)] == self.parts
+        is_same_host = replace(self, parts=()) == replace(other, parts=())
+        return is_same_host and other.parts[: len(self.parts)] == self.parts
 
 
 def parse_allowed_locations(text: str) -> tuple[str, ...]:

@@ -82,8 +82,6 @@ class ClipProbeStage(MediaStage):
 
 
 class _BenchmarkFile(NamedTuple):
-    """A file of a benchmark: name in the benchmark, and current location."""
-
     words: str
     place: str
 

@@ -151,7 +151,16 @@ class TableCommitter:
                 self._change.notify_all()
             self._thread.join()
             if self._error is not None and (error is None or isinstance(error, Exception)):
-                raise self._with_loss(self._error) from error
+                n_lost = self._n_offered - self.progress.done - self.progress.failed
+                try:
+                    raise_if_machine_error(self._error)
+                except MachineError as refusal:
+                    if n_lost:
+                        problem = (
+                            f"{refusal.problem}; {n_lost} results came and could not be stored"
+                        )
+                        raise MachineError(problem, refusal.remedy) from error
+                raise self._error from error
 
     def offer(self, row: Row) -> bool:
         """Add a row to the next commit, or return `False` if full; raise `UnreelError` after a failed one."""
@@ -226,7 +235,10 @@ class TableCommitter:
                     self._commit()
                 self._keep_pace()
             self._commit()
-            self._rest()
+            if self._commits >= COMPACT_EVERY // 4:
+                self._writer.compact()
+            elif self._commits:
+                self._writer.join(at_least=COMPACT_EVERY)
         except BaseException as error:  # noqa: BLE001  handed to the thread that offers rows
             with self._change:
                 self._error = error
@@ -282,20 +294,3 @@ class TableCommitter:
             if time.monotonic() > self._cleaned_s + _CLEAN_EVERY_S:
                 self._writer.let_go()
                 self._cleaned_s = time.monotonic()
-
-    def _with_loss(self, error: BaseException) -> BaseException:
-        """Return the error of a commit, with the number of finished rows that were lost."""
-        n_lost = self._n_offered - self.progress.done - self.progress.failed
-        try:
-            raise_if_machine_error(error)
-        except MachineError as refusal:
-            if n_lost:
-                problem = f"{refusal.problem}; {n_lost} results came and could not be stored"
-                return MachineError(problem, refusal.remedy)
-        return error
-
-    def _rest(self) -> None:
-        if self._commits >= COMPACT_EVERY // 4:
-            self._writer.compact()
-        elif self._commits:
-            self._writer.join(at_least=COMPACT_EVERY)

@@ -29,7 +29,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import connection
 from typing import Any
 
@@ -51,19 +51,15 @@ class WorkerCrash:
     """Whether the row was started; a worker that ends before that says nothing about the row."""
 
 
-@dataclass(frozen=True, slots=True)
-class CrashSuspectRow:
-    """Row that may crash its worker, and the number of its consecutive crashes in isolation."""
-
-    row: Row
-    deaths: int = 0
+CrashSuspect = tuple[Row, int]
+"""Row that may crash its worker, and the number of its consecutive crashes in isolation."""
 
 
 class CrashSuspectQueue:
     """Queue of rows that wait to run in isolation, with their crash counts."""
 
     def __init__(self) -> None:
-        self._waiting: deque[CrashSuspectRow] = deque()
+        self._waiting: deque[CrashSuspect] = deque()
         self._false_starts = 0
 
     def __len__(self) -> int:
@@ -71,13 +67,13 @@ class CrashSuspectQueue:
 
     def add(self, row: Row) -> None:
         """Add a row to the end of the queue."""
-        self._waiting.append(CrashSuspectRow(row))
+        self._waiting.append((row, 0))
 
-    def take(self) -> CrashSuspectRow:
+    def take(self) -> CrashSuspect:
         """Remove and return the next suspect row from the queue."""
         return self._waiting.popleft()
 
-    def judge(self, suspect: CrashSuspectRow, outcome: Row | WorkerCrash) -> Row | None:
+    def judge(self, suspect: CrashSuspect, outcome: Row | WorkerCrash) -> Row | None:
         """Return the finished or quarantined row; `None` if the row must run in isolation again.
 
         Raise `InvalidSettingError` if ten workers in sequence ended before they began a row.
@@ -95,11 +91,11 @@ class CrashSuspectQueue:
         self._false_starts = 0
         if not isinstance(outcome, WorkerCrash):
             return outcome
-        suspect = replace(suspect, deaths=suspect.deaths + 1)
-        if suspect.deaths >= DEATHS_ALONE:
-            detail = f"{suspect.deaths} workers that ran nothing else died of it, the last by {outcome.how}"
-            return convert_to_failed_row(suspect.row, Failure(FailureReason.QUARANTINED, detail))
-        self._waiting.append(suspect)
+        row, deaths = suspect[0], suspect[1] + 1
+        if deaths >= DEATHS_ALONE:
+            detail = f"{deaths} workers that ran nothing else died of it, the last by {outcome.how}"
+            return convert_to_failed_row(row, Failure(FailureReason.QUARANTINED, detail))
+        self._waiting.append((row, deaths))
         return None
 
 
@@ -143,7 +139,9 @@ class IsolatedProcess:
             pipe.close()
         if done is not None:
             return done
-        return WorkerCrash(_format_exit_status(process.exitcode), began=messages == [_BEGAN])
+        code = process.exitcode
+        how = f"exit code {code}" if code is None or code >= 0 else signal.Signals(-code).name
+        return WorkerCrash(how, began=messages == [_BEGAN])
 
 
 def _receive_child_messages(pipe: Any) -> tuple[list[str], Row | None]:
@@ -173,9 +171,3 @@ def _exit_when_driver_ends() -> None:
     if driver is not None:
         connection.wait([driver.sentinel])
         os._exit(1)
-
-
-def _format_exit_status(code: int | None) -> str:
-    if code is not None and code < 0:
-        return signal.Signals(-code).name
-    return f"exit code {code}"

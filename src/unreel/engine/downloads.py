@@ -5,10 +5,10 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Self, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from unreel.core.address_check import Peer
@@ -50,7 +50,7 @@ def download_public_file(location: str, into: IO[bytes], *, max_bytes: int, seco
         named = (get_url_origin(location),)
     except InvalidValueError as error:
         url = location.partition("?")[0][:_READABLE]
-        raise _build_download_error(FailureReason.NOT_NAMED, f"{url}: {error}") from error
+        raise MediaError(FailureReason.NOT_NAMED, f"{url}: {error}") from error
     policy = DownloadPolicy(named=named, max_bytes=max_bytes, seconds=seconds, public=True)
     download_file(location, into, policy=policy, storage={})
 
@@ -65,36 +65,27 @@ def download_file(
     until_s = time.monotonic() + policy.seconds
     try:
         require_allowed_location(location, policy.named)
-        with closing(_iter_download_pieces(location, policy, storage)) as pieces:
-            _write_within_limits(pieces, into, policy)
+        is_s3 = location.startswith("s3://")
+        with closing(
+            _iter_s3_pieces(location, policy, storage)
+            if is_s3
+            else _iter_http_pieces(location, policy)
+        ) as pieces:
+            n_bytes = 0
+            for piece in pieces:
+                n_bytes += len(piece)
+                if n_bytes > policy.max_bytes:
+                    detail = f"more than {policy.max_bytes} bytes"
+                    raise MediaError(FailureReason.TOO_LARGE, detail)
+                if time.monotonic() > until_s:
+                    raise TimeoutError
+                into.write(piece)
         into.flush()
         if time.monotonic() > until_s:
             raise TimeoutError  # a connection that was shut down looks like the end of the file
     except (MediaError, InvalidValueError, OSError, http.client.HTTPException) as error:
         late = time.monotonic() > until_s
         raise _convert_to_download_error(error, location, late=late, policy=policy) from error
-
-
-def _write_within_limits(pieces: Iterable[Any], file: IO[bytes], policy: DownloadPolicy) -> None:
-    until_s = time.monotonic() + policy.seconds
-    left = policy.max_bytes
-    for piece in pieces:
-        left -= len(piece)
-        if left < 0:
-            raise _build_download_error(
-                FailureReason.TOO_LARGE, f"more than {policy.max_bytes} bytes"
-            )
-        if time.monotonic() > until_s:
-            raise TimeoutError
-        file.write(piece)
-
-
-def _iter_download_pieces(
-    location: str, policy: DownloadPolicy, storage: Mapping[str, str]
-) -> Generator[Any, None, None]:
-    if location.startswith("s3://"):
-        return _iter_s3_pieces(location, policy, storage)
-    return _iter_http_pieces(location, policy)
 
 
 def _iter_s3_pieces(
@@ -110,7 +101,7 @@ def _iter_s3_pieces(
         store = StorageLocation(f"s3://{bucket}", options).objects(patience_s=policy.seconds)
         result = store.get(key)
         if result.meta["size"] > policy.max_bytes:
-            raise _build_download_error(FailureReason.TOO_LARGE, f"{result.meta['size']} bytes")
+            raise MediaError(FailureReason.TOO_LARGE, f"{result.meta['size']} bytes")
         yield from result.stream(min_chunk_size=READ_BYTES)
     except BaseError as error:
         raise_if_store_unavailable(error, location)
@@ -118,7 +109,7 @@ def _iter_s3_pieces(
 
 
 def _iter_http_pieces(location: str, policy: DownloadPolicy) -> Generator[bytes, None, None]:
-    with _open_timed_connection(policy) as line:
+    with _CancellableConnection(policy) as line:
         reply = line.ask(urlsplit(location))
         for _ in range(_REDIRECTS):
             if reply.status not in _MOVED:
@@ -135,7 +126,7 @@ def _iter_http_pieces(location: str, policy: DownloadPolicy) -> Generator[bytes,
         if reply.status != _FOUND:
             raise OSError(f"the server answers with status {reply.status}")
         if (reply.length or 0) > policy.max_bytes:
-            raise _build_download_error(FailureReason.TOO_LARGE, f"{reply.length} bytes")
+            raise MediaError(FailureReason.TOO_LARGE, f"{reply.length} bytes")
         while piece := reply.read1(READ_BYTES):
             yield piece
         if reply.length:
@@ -143,13 +134,23 @@ def _iter_http_pieces(location: str, policy: DownloadPolicy) -> Generator[bytes,
 
 
 class _CancellableConnection:
-    """Successive HTTP connections of one download, which another thread can shut down."""
+    """Successive HTTP connections of one download, which a timer shuts down."""
 
     def __init__(self, policy: DownloadPolicy) -> None:
         self._until_s = time.monotonic() + policy.seconds
         self._public = policy.public
         self._socket: socket.socket | None = None
         self._open = ExitStack()
+        self._timer = threading.Timer(policy.seconds, self._shut_down)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self._open.close()
 
     @property
     def left_s(self) -> float:
@@ -175,34 +176,17 @@ class _CancellableConnection:
         connection.request("GET", target, headers={"Accept-Encoding": "identity"})
         return self._open.enter_context(connection.getresponse())
 
-    def cut(self) -> None:
-        """Shut down the socket, so that a read in any thread ends, even from a slowly sending server."""
+    def _shut_down(self) -> None:
+        # A read in any thread then ends, even from a slowly sending server.
         if self._socket is not None:
             with suppress(OSError):
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        """Close all responses and sockets of the download."""
-        self._open.close()
 
     def _hold(self, sock: _Socket) -> _Socket:
         self._open.enter_context(sock)
         sock.settimeout(self.left_s)
         self._socket = sock
         return sock
-
-
-@contextmanager
-def _open_timed_connection(policy: DownloadPolicy) -> Iterator[_CancellableConnection]:
-    line = _CancellableConnection(policy)
-    watch = threading.Timer(policy.seconds, line.cut)
-    watch.daemon = True
-    watch.start()
-    try:
-        yield line
-    finally:
-        watch.cancel()
-        line.close()
 
 
 def _connect_first_reachable(peers: Iterable[Peer], seconds: float) -> socket.socket:
@@ -215,20 +199,16 @@ def _connect_first_reachable(peers: Iterable[Peer], seconds: float) -> socket.so
     raise lost or OSError("the host has no address")
 
 
-def _build_download_error(reason: FailureReason, detail: str) -> MediaError:
-    return MediaError(reason, detail)
-
-
 def _convert_to_download_error(
     error: Exception, location: str, *, late: bool, policy: DownloadPolicy
 ) -> MediaError:
     url = location.partition("?")[0]  # the query may contain a signature
     if isinstance(error, MediaError):
         failure = error.failure
-        return _build_download_error(failure.reason, f"{url}: {failure.detail}")
+        return MediaError(failure.reason, f"{url}: {failure.detail}")
     if isinstance(error, InvalidValueError):
-        return _build_download_error(FailureReason.NOT_NAMED, f"{url}: {error}")
+        return MediaError(FailureReason.NOT_NAMED, f"{url}: {error}")
     if late or isinstance(error, TimeoutError):
         detail = f"{url} took longer than {policy.seconds:g} s"
-        return _build_download_error(FailureReason.OUT_OF_TIME, detail)
-    return _build_download_error(FailureReason.NOT_A_FILE, f"cannot fetch {url}: {error}")
+        return MediaError(FailureReason.OUT_OF_TIME, detail)
+    return MediaError(FailureReason.NOT_A_FILE, f"cannot fetch {url}: {error}")

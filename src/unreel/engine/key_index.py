@@ -207,7 +207,6 @@ class KeyIndex:
         return index.extended(dataset, new)
 
     def _without(self, present: Any) -> "KeyIndex":
-        """Return the index without the rows of fragments that are not `present`."""
         faces = tuple(face if face in present else () for face in self.faces)
         if faces == self.faces:
             return self

@@ -108,11 +108,11 @@ class _LocalJob:
             raise self._source_error
         if self._alone is not None:
             while self._suspects:
-                trial = self._suspects.take()
-                outcome = await self._alone(trial.row)
-                row = self._suspects.judge(trial, outcome)
+                suspect = self._suspects.take()
+                outcome = await self._alone(suspect[0])
+                row = self._suspects.judge(suspect, outcome)
                 if row is outcome:
-                    self._ledger.finish(format_start_log_item(trial.row))
+                    self._ledger.finish(format_start_log_item(suspect[0]))
                 if row is not None:
                     await self._deliver(row)
 
@@ -137,14 +137,11 @@ class _LocalJob:
             except UnreelError as error:
                 self._source_error, self._rows = error, iter(())
                 return
-            self._dispatch(row, group)
-
-    def _dispatch(self, row: Row, group: asyncio.TaskGroup) -> None:
-        if self._ledger.is_suspect(format_start_log_item(row)):
-            self._suspects.add(row)
-            self._workers[0].leave()
-            return
-        group.create_task(self._walk(row))
+            if self._ledger.is_suspect(format_start_log_item(row)):
+                self._suspects.add(row)
+                self._workers[0].leave()
+            else:
+                group.create_task(self._walk(row))
 
     async def _walk(self, row: Row) -> None:
         """Run `row` through all stages into the sink; the caller holds a permit of the first worker."""

@@ -261,9 +261,12 @@ def require_conditional_puts(location: StorageLocation) -> None:
 
 def _enforces_conditional_writes(store: Any) -> bool:
     name = f".unreel-probe-{uuid.uuid4().hex}"
-    first = store.put(name, b"1", mode="create")
+    first = {"e_tag": store.put(name, b"1", mode="create")["e_tag"]}
     try:
-        return _rejects_write(store, name, "create") and _rejects_stale_write(store, name, first)
+        if not _rejects_write(store, name, "create"):
+            return False
+        store.put(name, b"3", mode=first)
+        return _rejects_write(store, name, first)
     finally:
         store.delete(name)
 
@@ -274,11 +277,6 @@ def _rejects_write(store: Any, name: str, mode: Any) -> bool:
     except (AlreadyExistsError, PreconditionError):
         return True
     return False
-
-
-def _rejects_stale_write(store: Any, name: str, first: Any) -> bool:
-    store.put(name, b"3", mode={"e_tag": first["e_tag"]})
-    return _rejects_write(store, name, {"e_tag": first["e_tag"]})
 
 
 S3 = "s3://"

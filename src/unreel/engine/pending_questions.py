@@ -82,8 +82,6 @@ class _IssuedQuestionKeys:
 
 
 class _StoredKeys:
-    """Keys, attempts and failures of a table's rows at the start of the run."""
-
     def __init__(self, table: LanceTable, retry: Collection[str]) -> None:
         dataset = table.open() if table.exists() else None
         index = KeyIndex() if dataset is None else table.key_index(dataset)

@@ -30,7 +30,7 @@ import ray.data
 import ray.exceptions
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from unreel.engine.crash_suspects import CrashSuspectQueue, CrashSuspectRow, WorkerCrash
+from unreel.engine.crash_suspects import CrashSuspect, CrashSuspectQueue, WorkerCrash
 from unreel.engine.private_ray import connect_to_ray
 from unreel.engine.stage import (
     Row,
@@ -139,8 +139,6 @@ class RayRunner:
 
 @dataclass(frozen=True, slots=True)
 class _StagePool:
-    """A stage and the size of its worker pool."""
-
     stage: Stage
     pool_size: WorkerPoolSize
 
@@ -210,9 +208,9 @@ def _iter_isolated_retries(
             (done,), _ = ray.wait(list(at_work))
             alone = at_work.pop(done)
             outcome = alone.outcome()
-            row = suspects.judge(alone.trial, outcome)
+            row = suspects.judge(alone.suspect, outcome)
             if row is outcome:
-                log_actor.finish.remote([_format_stage_log_item(alone.trial.row, alone.number)])
+                log_actor.finish.remote([_format_stage_log_item(alone.suspect[0], alone.number)])
             if row is not None:
                 yield row
     finally:
@@ -221,11 +219,9 @@ def _iter_isolated_retries(
 
 
 class _IsolatedActor:
-    """Ray actor that is started for one suspect row and killed after it."""
-
-    def __init__(self, suspect: CrashSuspectRow, pool: Sequence[_StagePool]) -> None:
-        self.trial = suspect
-        self.number: int = suspect.row[_SUSPECT_AT]
+    def __init__(self, suspect: CrashSuspect, pool: Sequence[_StagePool]) -> None:
+        self.suspect = suspect
+        self.number: int = suspect[0][_SUSPECT_AT]
         posts = pool[self.number :]
         actor: Any = ray.remote(StageChain).options(
             num_cpus=max(post.pool_size.cpus for post in posts),
@@ -235,7 +231,7 @@ class _IsolatedActor:
         )
         self._actor = actor.remote([post.stage for post in posts])
         self._ready = self._actor.ready.remote()
-        self.done = self._actor.take.remote(suspect.row)
+        self.done = self._actor.take.remote(suspect[0])
 
     def outcome(self) -> Row | WorkerCrash:
         """Return the finished row, or the crash of its worker; call it when `done` is ready."""
@@ -244,10 +240,13 @@ class _IsolatedActor:
         except ray.exceptions.RayTaskError:
             raise  # The worker is alive: the error is a bug, or an error of a stage's `setup`.
         except ray.exceptions.RayError as error:
-            return WorkerCrash(
-                (f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"),
-                began=self._began(),
-            )
+            began = True
+            try:
+                ray.get(self._ready)
+            except ray.exceptions.RayError:
+                began = False
+            line = str(error).strip().partition("\n")[0]
+            return WorkerCrash(f"{type(error).__name__}: {line}", began=began)
         else:
             return row
         finally:
@@ -255,13 +254,6 @@ class _IsolatedActor:
 
     def end(self) -> None:
         ray.kill(self._actor)
-
-    def _began(self) -> bool:
-        try:
-            ray.get(self._ready)
-        except ray.exceptions.RayError:
-            return False
-        return True
 
 
 class _StartLogActor:

@@ -53,7 +53,6 @@ def compute_row_seals(columns: Mapping[str, Sequence[Any]]) -> list[int]:
 
 
 def _format_json_cells(name: str, values: Sequence[Any]) -> Sequence[str]:
-    """Return the JSON of the name and each value; "" for an empty cell."""
     before = f"[{_QUOTE(name)},"
     kinds = {*map(type, values)}
     if kinds <= {str, NoneType}:

@@ -2,9 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import lance
@@ -36,15 +35,6 @@ _IDS = ("clip", "second")
 
 _FILE = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
 """Pattern of the files of a commit; a transaction file without them belongs to an incomplete commit."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredKeyState:
-    """State of a key's row in a table: attempt number, and failure reason if it failed."""
-
-    attempt: int
-    reason: str | None
-    """Failure reason; `None` for an answer."""
 
 
 def convert_arrow_to_list(column: Any) -> list[Any]:
@@ -121,10 +111,10 @@ class LanceTable:
             for row in self._whole_rows(batch):
                 yield row if columns is None else {name: row[name] for name in columns}
 
-    def held(self, keys: Sequence[str]) -> Mapping[str, StoredKeyState]:
-        """Return the attempt and failure reason of the stored row of each key; missing keys are omitted."""
-        rows = self._look_up(keys, columns=["key", "attempt", "failure_reason"])
-        return {row["key"]: StoredKeyState(row["attempt"], row["failure_reason"]) for row in rows}
+    def held(self, keys: Sequence[str]) -> Mapping[str, str | None]:
+        """Return the failure reason of the stored row of each key, `None` for a success; omit missing keys."""
+        rows = self._look_up(keys, columns=["key", "failure_reason"])
+        return {row["key"]: row["failure_reason"] for row in rows}
 
     def get(self, keys: Sequence[str]) -> list[Row]:
         """Return the complete rows of `keys`, in any order; keys without a row are omitted."""
@@ -190,19 +180,14 @@ class LanceTable:
         slots = index.candidates(list(wanted))
         with self.reading():
             for batch in index.take(dataset, slots, columns):
-                matching = self._own_rows(batch, wanted)
+                own = [key in wanted for key in self._columns_of(batch.select(["key"]))["key"]]
+                # Without hash collisions.
+                matching = batch if all(own) else batch.filter(pa.array(own))
                 yield from (
                     _iter_column_rows(self._columns_of(matching))
                     if columns is not None
                     else self._whole_rows(matching)
                 )
-
-    def _own_rows(self, batch: Any, wanted: Collection[str]) -> Any:
-        """Return the rows of `batch` whose key is in `wanted`, without hash collisions."""
-        keys = self._columns_of(batch.select(["key"]))["key"]
-        if all(key in wanted for key in keys):
-            return batch
-        return batch.filter(pa.array([key in wanted for key in keys]))
 
     def key_index(self, dataset: Any) -> KeyIndex:
         """Return the key index of `dataset`, a version of this table; only new parts are read."""

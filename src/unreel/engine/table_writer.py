@@ -172,7 +172,6 @@ class TableWriter:
         self._dataset.checkout_latest()
 
     def _plan(self, fragments: list[TableFragment]) -> list[Any]:
-        """Return the compaction tasks that join neighbouring fragments into one."""
         ids = {fragment.id for fragment in fragments}
         others = [number for number in self._dataset.fragment_ids() if number not in ids]
         options = CompactionOptions(

@@ -118,7 +118,10 @@ class _LeaseLock:
                 try:
                     self._take_over()
                 except FileNotFoundError:
-                    self._tag = self._take_what_was_let_go()
+                    try:
+                        self._tag = self._put("create")
+                    except (AlreadyExistsError, PreconditionError) as error:
+                        raise _build_busy_error(self._uri, "which came first") from error
         self._pulse.start()
         return self
 
@@ -179,12 +182,6 @@ class _LeaseLock:
             self._tag = self._put({"e_tag": tag})
         except PreconditionError as error:
             raise _build_busy_error(self._uri, name) from error
-
-    def _take_what_was_let_go(self) -> Any:
-        try:
-            return self._put("create")
-        except (AlreadyExistsError, PreconditionError) as error:
-            raise _build_busy_error(self._uri, "which came first") from error
 
     def _read_holder(self, lease: Any) -> tuple[str, bool]:
         """Return the owner of a lease, and whether it is a process of this machine that has ended."""

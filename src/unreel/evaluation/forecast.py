@@ -88,7 +88,7 @@ def iter_question_states(
         keys = [planned.question.key(reviewer) for planned in chunk]
         stored = run.answers.held(keys)
         for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
-            yield planned, None if is_due else stored[key].reason or ""
+            yield planned, None if is_due else stored[key] or ""
 
 
 @translate_store_errors()

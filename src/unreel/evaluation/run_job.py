@@ -342,7 +342,7 @@ def evaluate(
         name = None if factory is None else factory.name
         before = require_resumable(run, benchmark, stats, reviewer=name, on_note=callbacks.on_note)
         if before is None:  # `--out RUN` alone continues also if the reading of clips is stopped
-            _write_run_recipe(run, name or recipe.reviewer.model, None)
+            write_run_recipe(run, name or recipe.reviewer.model, None)
 
         # The properties of the clips, and a baseline that learns from them.
         files = iter_clip_file_rows(benchmark, entries, run.access, cleaned=scope.shows_cleaned)
@@ -363,7 +363,7 @@ def evaluate(
             factory = build_reviewer_factory(recipe, access=run.access, clips=training_clips)
         if before is not None:
             require_same_reviewer(run, before, factory.name)
-        _write_run_recipe(run, factory.name, stats.identity)
+        write_run_recipe(run, factory.name, stats.identity)
 
         # The plan, its unanswered questions, their answers.
         callbacks.on_phase("counting the questions")
@@ -506,7 +506,8 @@ def require_same_reviewer(run: EvalRun, before: StoredRecipe, reviewer: str) -> 
     raise InvalidSettingError(_OUT, problem, remedy)
 
 
-def _write_run_recipe(run: EvalRun, reviewer: str, identity: BenchmarkIdentity | None) -> None:
+def write_run_recipe(run: EvalRun, reviewer: str, identity: BenchmarkIdentity | None) -> None:
+    """Write the recipe of a run, with its reviewer and the identity of its benchmark."""
     reference = build_benchmark_reference(Path(run.recipe.benchmark), run.place, identity)
     document: dict[str, Any] = {
         "reviewer": reviewer,

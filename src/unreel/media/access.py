@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,24 +63,16 @@ def open_media_reader(
             sandbox.wake()
         from unreel.media.reader import MediaReader, run_trusted_task  # takes 0.3 s
 
-        run = run_trusted_task if trusted else _TimeLimitedSandbox(sandbox, settings.annotate_pace)
+        def run_in_sandbox(
+            task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
+        ) -> TaskReplyPayload | Failure:
+            # Each kind of task has a time limit of its own.
+            seconds = sandbox.limits.seconds * TIME_FACTORS.get(task, 1)
+            if task == "annotate":
+                duration_s = request["commentary"]["duration_us"] / MICROSECONDS
+                seconds = min(_LONGEST_S, seconds + settings.annotate_pace * duration_s)
+            limits = replace(sandbox.limits, seconds=seconds)
+            return sandbox.run(task, path, request=request, limits=limits, on_part=on_part)[0]
+
+        run = run_trusted_task if trusted else run_in_sandbox
         yield MediaReader(run, settings.media_pixels)
-
-
-@dataclass(frozen=True, slots=True)
-class _TimeLimitedSandbox:
-    """Task runner in the sandbox that gives each kind of task its own time limit."""
-
-    sandbox: FileSandbox
-    annotate_pace: int
-
-    def __call__(
-        self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
-    ) -> TaskReplyPayload | Failure:
-        limits = self.sandbox.limits
-        seconds = limits.seconds * TIME_FACTORS.get(task, 1)
-        if task == "annotate":
-            grows_s = self.annotate_pace * request["commentary"]["duration_us"] / MICROSECONDS
-            seconds = min(_LONGEST_S, seconds + grows_s)
-        longer = replace(limits, seconds=seconds)
-        return self.sandbox.run(task, path, request=request, limits=longer, on_part=on_part)[0]

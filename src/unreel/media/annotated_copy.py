@@ -18,7 +18,7 @@ from unreel.core.failure import FailureReason
 from unreel.core.span import convert_to_microseconds
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, VideoTrackSettings
 from unreel.media.messages import MAX_PIXELS, Parts, TaskReplyPayload
 from unreel.media.overlay import OverlayCommentary, OverlayPainter
 from unreel.media.probe import get_clockwise_rotation
@@ -28,7 +28,6 @@ from unreel.media.timeline import FrameTimeline, read_frame_timeline
 
 _PIECE_BYTES = 1 << 20
 _PIECE_FRAMES = 12
-"""Maximum number of frames between two progress reports."""
 _MAX_ASPECT = 8
 _MUTE = "The sound of the clip cannot be read: this copy has none."
 OPTIONS = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
@@ -52,7 +51,7 @@ def iter_annotated_copy(
     aspect = _read_pixel_aspect(file, max_pixels=max_pixels)
     sound = _SoundReader(file, from_s=timeline.first_at_s, max_pixels=max_pixels)
     pictures = _iter_visible_frames(
-        _open_independent_reader(file), timeline, aspect=aspect, max_pixels=max_pixels
+        cast("BinaryIO", _SharedFileReader(file)), timeline, aspect=aspect, max_pixels=max_pixels
     )
     first = next(pictures)
     height, width, _ = first[1].shape
@@ -60,7 +59,7 @@ def iter_annotated_copy(
         commentary = replace(commentary, notes=(*commentary.notes, _MUTE))
     annotator = OverlayPainter(commentary, width=width, height=height)
     outlet = _MuxerBuffer()
-    track = SoundTrackSettings(codec="aac", channels=CHANNELS) if sound.is_there else None
+    n_channels = CHANNELS if sound.is_there else 0
     rate = timeline.n_frames / timeline.duration_s
     video = VideoTrackSettings(
         codec="libx264",
@@ -70,7 +69,7 @@ def iter_annotated_copy(
         time_base=timeline.time_base,
         options=OPTIONS,
     )
-    with ClipWriter("mp4", video, sound=track, sink=outlet) as writer:
+    with ClipWriter("mp4", video, n_channels=n_channels, sink=outlet) as writer:
         for n_frames, (index, rgb) in enumerate(chain([first], pictures), start=1):
             picture = annotator.draw(
                 _resize_frame(rgb, width, height), convert_to_microseconds(timeline.at_s(index))
@@ -88,8 +87,6 @@ def iter_annotated_copy(
 
 
 class _MuxerBuffer:
-    """Output file of a muxer that buffers the written bytes until `take` is called."""
-
     def __init__(self) -> None:
         self._at = self.size = self.n_bytes = 0
         self._held: list[tuple[int, bytearray]] = []
@@ -139,21 +136,16 @@ class _SharedFileReader:
         return self._at
 
 
-def _open_independent_reader(file: BinaryIO) -> BinaryIO:
-    return cast("BinaryIO", _SharedFileReader(file))
-
-
 class _SoundReader:
     """Reader of a clip's stereo sound from the time `from_s`; it stops at the first damaged part."""
 
     def __init__(self, file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> None:
         self._parts = _iter_stereo_samples(
-            _open_independent_reader(file), from_s=from_s, max_pixels=max_pixels
+            cast("BinaryIO", _SharedFileReader(file)), from_s=from_s, max_pixels=max_pixels
         )
         self._left = np.empty((0, CHANNELS), np.int16)
         self._done = 0
         self.is_lost = False
-        """Whether the clip has sound that cannot be read."""
         self.is_there = self._refill()
 
     def until(self, end_s: Fraction) -> Iterator[NDArray[np.int16]]:
@@ -178,17 +170,17 @@ def _iter_stereo_samples(
     """Yield blocks of a clip's stereo samples; silence comes first if its sound begins after `from_s`."""
     late: int | None = None
     with open_clip(file, max_pixels=max_pixels) as clip:
-        for part in iter_sound_blocks(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
+        for block, start_s in iter_sound_blocks(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
             if late is None:
-                late = round((part.start_s - from_s) * SOUND_RATE_HZ)
+                late = round((start_s - from_s) * SOUND_RATE_HZ)
                 while late > 0:
                     silence = min(late, SOUND_RATE_HZ)
                     yield np.zeros((silence, CHANNELS), np.int16)
                     late -= silence
-            early = min(-late, len(part.samples))
+            early = min(-late, len(block))
             late += early
-            if early < len(part.samples):
-                yield part.samples[early:]
+            if early < len(block):
+                yield block[early:]
 
 
 def _iter_visible_frames(

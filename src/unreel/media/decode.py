@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import BinaryIO
 
@@ -26,11 +26,7 @@ class DecodedFrame:
 
     index: int
     at_s: Fraction
-    rgb: Rgb
-
-    def __repr__(self) -> str:
-        height, width, _ = self.rgb.shape
-        return f"Frame({self.index} at {self.at_s} s, {width} x {height})"
+    rgb: Rgb = field(repr=False)
 
 
 def decode_frames(
@@ -80,8 +76,6 @@ def read_rotated_pixels(frame: VideoFrame) -> Rgb:
 
 
 class _VerifyingDecoder:
-    """Decoder of one clip that checks that each frame is the next one of the timeline."""
-
     def __init__(self, clip: OpenClip, timeline: FrameTimeline, *, may_jump: bool) -> None:
         self._clip = clip
         self._timeline = timeline
@@ -113,7 +107,6 @@ class _VerifyingDecoder:
         self.position, self.jumped, self._landing = key, True, True
 
     def _step(self) -> VideoFrame:
-        """Decode the next frame, check that it is the next one of the timeline, and return it."""
         planned_s = self._timeline.presented_s(self.position)
         for frame in self._frames:
             if frame.pts is None or frame.time_base is None:

@@ -9,13 +9,12 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol, Self, cast
+from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import av
 import av.logging
 import numpy as np
 from av.audio.frame import AudioFrame
-from av.audio.stream import AudioStream
 from av.bitstream import BitStreamFilterContext
 from av.codec.context import Flags
 from av.video.frame import VideoFrame
@@ -26,6 +25,9 @@ from numpy.typing import NDArray
 from unreel.core.errors import MediaError
 from unreel.core.failure import FailureReason
 from unreel.media.decode import Rgb
+
+if TYPE_CHECKING:
+    from av.audio.stream import AudioStream
 
 _HOLDERS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl"})
 _OFFSETS = {b"stco": (">I", 4), b"co64": (">Q", 8)}
@@ -53,7 +55,6 @@ def move_mp4_index_first(mp4: bytes) -> bytes:
 def _iter_mp4_boxes(
     data: bytes | bytearray, start: int, end: int
 ) -> Iterator[tuple[bytes, int, int]]:
-    """Yield kind, start and end of each mp4 box between the offsets `start` and `end`."""
     while start + _HEAD <= end:
         size, kind = struct.unpack_from(">I4s", data, start)
         if size == 1 and start + _LONG_HEAD <= end:
@@ -67,7 +68,6 @@ def _iter_mp4_boxes(
 
 
 def _shift_sample_offsets(index: bytearray, start: int, end: int, *, by: int) -> None:
-    """Add `by` to every sample offset in the mp4 index, in place."""
     for kind, first, last in list(_iter_mp4_boxes(index, start, end)):
         if kind in _HOLDERS:
             _shift_sample_offsets(index, first + _HEAD, last, by=by)
@@ -102,14 +102,6 @@ class VideoTrackSettings:
     """Clockwise rotation in degrees, stored in the container for players to apply."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SoundTrackSettings:
-    """Encoder settings of a sound track with 48 kHz and `channels` channels."""
-
-    codec: str
-    channels: int
-
-
 class SeekableByteSink(Protocol):
     """Interface of an encoder's output file; it must support seeking back to overwrite bytes."""
 
@@ -119,14 +111,15 @@ class SeekableByteSink(Protocol):
 
 
 class ClipWriter:
-    """Encoder of a clip from pictures and sound, in memory or into the file `sink`."""
+    """Encoder of a clip from pictures and 48 kHz sound, if any, in memory or into the file `sink`."""
 
     def __init__(
         self,
         container: str,
         video: VideoTrackSettings,
         *,
-        sound: SoundTrackSettings | None = None,
+        n_channels: int = 0,
+        sound_codec: str = "aac",
         sink: SeekableByteSink | None = None,
     ) -> None:
         av.logging.set_level(None)
@@ -136,7 +129,12 @@ class ClipWriter:
         )
         self._track = video
         self._video = self._add_video(video)
-        self._sound = self._add_sound(sound) if sound else None
+        self._sound: AudioStream | None = None
+        if n_channels:
+            stream = self._output.add_stream(sound_codec, rate=SOUND_RATE_HZ)
+            self._sound = cast("AudioStream", stream)
+            self._sound.codec_context.layout = "mono" if n_channels == 1 else "stereo"
+            self._sound.codec_context.flags |= Flags.bitexact
         self._n_samples = 0
         signs = video.codec == "libx264"
         self._unsign = BitStreamFilterContext(_UNSIGNED, self._video) if signs else None
@@ -200,10 +198,4 @@ class ClipWriter:
             context.color_primaries, context.color_trc = ColorPrimaries.BT709, ColorTrc.BT709
         if track.stored_turn_deg:
             stream.set_display_rotation(-track.stored_turn_deg)
-        return stream
-
-    def _add_sound(self, track: SoundTrackSettings) -> AudioStream:
-        stream = cast("AudioStream", self._output.add_stream(track.codec, rate=SOUND_RATE_HZ))
-        stream.codec_context.layout = "mono" if track.channels == 1 else "stereo"
-        stream.codec_context.flags |= Flags.bitexact
         return stream

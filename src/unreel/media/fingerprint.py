@@ -25,7 +25,6 @@ from unreel.media.scan import FULL, ClipScan, FrameSide, PickedFrame
 THINNEST_PX = 2
 """Minimum width of a bar in pixels; encoders leave thinner ones at an edge."""
 STEADY = 4
-"""Maximum change of a bar over time, in grey levels."""
 EMPTY_SHARE = 0.01
 """Maximum fraction of a line inside a bar that may differ from the bar, because of compression."""
 EDGE_SHARE = 0.3

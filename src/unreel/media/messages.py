@@ -24,7 +24,6 @@ MAX_PACKETS = 10 * 3600 * (60 + 50)
 MAX_S = 1 << 33
 """Maximum time in seconds: 272 years. Live streams count from 1970, QuickTime from 1904; more is damage or attack."""
 FASTEST = 1_000_000
-"""Maximum frames per second: those of the fastest cameras."""
 
 MAX_TAGS = 64
 MAX_NAME = 64
@@ -35,19 +34,15 @@ MAX_SAMPLES = SAMPLE_RATE_HZ * 3600
 """Maximum number of sound samples: one hour, 115 MB, more than a model accepts and less than a child may hold."""
 
 N_PICKED = 8
-"""Number of frames that a scan keeps as pictures."""
 
 JPEG_QUALITY = 90
 LONGEST_SIDE = 65_500
 """Maximum side of a frame in pixels; neither JPEG nor any video codec supports more."""
 MAX_INSTANTS = 64
-"""Maximum number of timestamps in one request of the task `instants`."""
 INCOMPLETE = "the file is incomplete"
 """Beginning of the failure of a file that was cut off."""
 MP4_START = slice(4, 8)
-"""Position of `ftyp` in an mp4 file."""
 INSTANTS = "instants"
-"""Name of the sampling for frames requested by timestamp."""
 
 
 def format_fraction(value: Fraction) -> str:

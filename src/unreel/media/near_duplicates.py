@@ -92,7 +92,6 @@ class FrameHashMatcher:
 
     sides: tuple[Hashes, ...]
     known: int
-    """Number of first clips that are not compared with each other."""
     max_bits: int
 
     def meet(self, band: HashBand) -> tuple[ClipIndexPairs, Hashes]:
@@ -182,7 +181,6 @@ def _split_by_key_count(entries: Hashes) -> tuple[Hashes, Hashes]:
 
 
 def _pair_entries_by_key(entries: Hashes) -> tuple[Hashes, Hashes]:
-    """Return all pairs of sorted entries with the same key."""
     keys = entries >> _HALF
     left, right = [entries[:0]], [entries[:0]]
     for step in range(1, CROWD):
@@ -271,13 +269,10 @@ MAX_BITS = 38
 NEAR_BITS = 64
 """Maximum distance in bits, with one clip untrimmed or both without logo areas, to compare all trimmings."""
 MIN_CORRELATION = 0.75
-"""Minimum correlation of the sketches of two clips to compare their hashes."""
 FEW = 16_384
-"""Maximum number of clips of which all pairs are compared."""
 _FRAMES = (1, 3, 4, 6)
 """Indices of the frames whose bands are compared. A match needs four of the eight frames; the outer are often black."""
 _BANDS = 4
-"""Number of bands for each of these frames and each way of hashing it."""
 _THREADS = 2
 _CODES_AT_ONCE = 1 << 16
 _COMPARED_AT_ONCE = 1 << 22
@@ -323,8 +318,6 @@ def find_near_duplicates(
 
 
 class _ClipPairMatcher:
-    """Matcher that compares candidate pairs of clips by their frame hashes, and stores the matches."""
-
     def __init__(self, fingerprints: FingerprintSet, known: int, *, crowd: int) -> None:
         self._prints = fingerprints
         self._crowd = crowd
@@ -441,7 +434,6 @@ def _compare_band_pairs(hash_file: FrameHashFile, matcher: _ClipPairMatcher, see
 
 
 def _iter_trimmed_hashes(hash_file: FrameHashFile) -> Iterator[tuple[Hashes, ...]]:
-    """Yield, for each frame and trimming, the hashes of all clips that are compared with each other."""
     for frame in _FRAMES:
         plain = hash_file.read(frame, 0)
         yield (plain,)

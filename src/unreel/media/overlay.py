@@ -84,7 +84,6 @@ class OverlayCommentary:
     lanes: tuple[ReviewerOverlayLane, ...]
     duration_us: int
     notes: tuple[str, ...] = ()
-    """Sentences at the bottom of the panel."""
 
 
 class OverlayPainter:
@@ -118,14 +117,11 @@ class OverlayPainter:
                     )
         below = self._output[height : height + len(self._panel.rgb)]
         below[:] = self._panel.rgb
-        self._draw_playhead(below, at_us)
-        return self._output
-
-    def _draw_playhead(self, panel: Rgb, at_us: int) -> None:
+        # The playhead, above and below the bars and not across the text between them.
         bar, pen, scale = self._panel.bar, self._pen, self._panel.scale
         column, half = bar.column(at_us), max(1, pen.line // 2)
-        for top, bottom in self._panel.grooves:  # and not across the text between them
-            panel[top - pen.line : bottom + pen.line, column - half : column + half] = _PAPER
+        for start, end in self._panel.grooves:
+            below[start - pen.line : end + pen.line, column - half : column + half] = _PAPER
         clock = pen.stamp(format_clock(at_us))
         rows, columns, _ = clock.shape
         # Between the labels at both ends of the scale, without overlap.
@@ -133,7 +129,8 @@ class OverlayPainter:
         low, high = bar.left + ends, bar.right - ends - columns
         if low <= high:
             left = min(max(column - columns // 2, low), high)
-            panel[scale : scale + rows, left : left + columns] = clock
+            below[scale : scale + rows, left : left + columns] = clock
+        return self._output
 
 
 def draw_box_outline(
@@ -193,8 +190,6 @@ def add_caption_panel(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
 
 @dataclass(frozen=True, slots=True)
 class _TimeAxis:
-    """Horizontal time axis of the panel, which maps times in the clip to pixel columns."""
-
     left: int
     right: int
     duration_us: int
@@ -206,8 +201,6 @@ class _TimeAxis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CaptionPanel:
-    """Panel below the picture, drawn once, with the text and time bar of every lane."""
-
     rgb: Rgb
     bar: _TimeAxis
     grooves: tuple[tuple[int, int], ...]
@@ -276,7 +269,10 @@ def _draw_caption_panel(
     commentary: OverlayCommentary, pen: OverlayPen, *, width: int
 ) -> _CaptionPanel:
     pad, groove = pen.size, max(6, pen.size // 2)
-    captions = [_truncate_lines(pen.wrap(lane.says, width - 4 * pad)) for lane in commentary.lanes]
+    captions = [pen.wrap(lane.says, width - 4 * pad) for lane in commentary.lanes]
+    for lines in captions:
+        if len(lines) > _MAX_LINES:
+            lines[_MAX_LINES - 1 :] = [lines[_MAX_LINES - 1].rstrip(".,;") + " ..."]
     dashed = any(not mark.ends for lane in commentary.lanes for mark in lane.marks)
     notes = [*([_DASHED] if dashed else []), *commentary.notes]
     last = [line for note in notes for line in pen.wrap(note, width - 2 * pad)]
@@ -323,12 +319,6 @@ def _draw_lane_spans(
             left, right, line=max(2, deep // 2), dashed=not mark.ends
         ):
             brush.rectangle((start, top, end, top + deep), fill=get_palette_colour(lane.colour))
-
-
-def _truncate_lines(lines: list[str]) -> list[str]:
-    if len(lines) <= _MAX_LINES:
-        return lines
-    return [*lines[: _MAX_LINES - 1], lines[_MAX_LINES - 1].rstrip(".,;") + " ..."]
 
 
 def _round_up_to_even(side: int) -> int:

@@ -30,10 +30,8 @@ class ClipVariant:
 
     name: VariantName
     size: tuple[int, int]
-    """Width and height of the original clip's frames in pixels."""
     way: NormalisedClipFormat | PixelCrop
     seed: int | None = None
-    """Seed of the crop's random position; `None` without a crop."""
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self.parameters.items())

@@ -7,7 +7,7 @@ process that read it.
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
@@ -57,11 +57,10 @@ if TYPE_CHECKING:
     from unreel.media.overlay import OverlayCommentary
     from unreel.media.render import CroppedFrameRange, NormalisedClipFormat
     from unreel.media.scan import ClipScan
-    from unreel.media.sound import ClipSound, NoSound
+    from unreel.media.sound import ClipSound
 
 
 OnFrames = Callable[[int], None]
-"""Callback that receives the number of frames drawn so far."""
 
 _MIN_BYTES = 64 << 20
 _BYTES_PER_S = 16 << 20
@@ -112,7 +111,6 @@ Value = TypeVar("Value")
 
 Encoding = Literal["jpeg", "rgb24"]
 MAX_FRAMES_BYTES = 256 << 20
-"""Maximum total size of the frames of one clip after encoding, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +123,7 @@ class SampledFrame:
     width: int
     height: int
     encoding: Encoding
-    data: bytes
+    data: bytes = field(repr=False)
 
     def rgb(self) -> "Rgb":
         """Return the pixels of the frame."""
@@ -136,10 +134,6 @@ class SampledFrame:
         if self.encoding == "jpeg":
             return decode_jpeg(self.data)
         return np.frombuffer(self.data, np.uint8).reshape(self.height, self.width, 3)
-
-    def __repr__(self) -> str:
-        size = f"{self.width} x {self.height}, {len(self.data)} bytes of {self.encoding}"
-        return f"SampledFrame({self.index} at {self.at_s} s, {size})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -278,8 +272,8 @@ class MediaReader:
         request = {"at_us": list(at_us)}
         return self._ask("instants", path, request, collector.finish, on_part=collector.add)
 
-    def sound(self, path: str | Path) -> "ClipSound | NoSound | Failure":
-        """Return the clip's sound at 16 kHz in one channel, or the failure."""
+    def sound(self, path: str | Path) -> "ClipSound | Failure | None":
+        """Return the clip's sound at 16 kHz in one channel, `None` without sound, or the failure."""
         return self._ask("sound", path, {}, _parse_sound_reply)
 
     def normalise(self, path: str | Path, form: "NormalisedClipFormat") -> bytes | Failure:
@@ -397,15 +391,15 @@ def _parse_facts_reply(payload: TaskReplyPayload, path: Path) -> ClipFacts:
     return facts
 
 
-def _parse_sound_reply(payload: TaskReplyPayload) -> "ClipSound | NoSound":
+def _parse_sound_reply(payload: TaskReplyPayload) -> "ClipSound | None":
     import numpy as np
 
-    from unreel.media.sound import ClipSound, NoSound
+    from unreel.media.sound import ClipSound
 
     sound = SoundReplyHeader.model_validate(payload.header).sound
     if sound is None:
         require_valid_reply(not payload.blobs, "a mute clip comes without blobs")
-        return NoSound()
+        return None
     require_valid_reply(sound.rate_hz == SAMPLE_RATE_HZ, "the sound is not at 16 kHz")
     require_valid_reply(
         [len(blob) for blob in payload.blobs] == [2 * sound.n_samples], "samples are missing"

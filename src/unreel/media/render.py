@@ -18,7 +18,7 @@ from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import FailureReason
 from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, VideoTrackSettings
 from unreel.media.messages import MAX_PIXELS
 from unreel.media.sound import iter_sound_blocks
 from unreel.media.timeline import FrameTimeline, read_frame_timeline
@@ -28,7 +28,6 @@ LONGEST_WITH_SOUND_S = 900
 MAX_FRAMES = 200_000
 """Maximum number of output frames, two hours at 24 frames a second: a limit for files that declare no end."""
 CHANNELS = 2
-"""Number of sound channels: sound is written in stereo."""
 _LENGTHS = range(16, 4097, 2)
 _MAX_CRF = 51
 _MAX_RATE = 240
@@ -186,9 +185,8 @@ def render_clip_segment(
         time_base=time_base,
         options={"crf": str(crf), "preset": "veryfast", "bf": "0", "g": "48"},
     )
-    track = None if sound is None else SoundTrackSettings(codec="aac", channels=CHANNELS)
     done = 0
-    with ClipWriter("mp4", video, sound=track) as writer:
+    with ClipWriter("mp4", video, n_channels=CHANNELS if with_sound else 0) as writer:
         for showing, rgb in zip(schedule, chain([first_picture], pictures), strict=True):
             writer.add_picture(rgb, tick=showing.tick)
             if sound is not None:
@@ -251,7 +249,6 @@ def _iter_output_pictures(
     form: NormalisedClipFormat | None,
     max_pixels: int,
 ) -> Iterator[Rgb]:
-    """Yield the picture of each tick of the output; a frame shown for several ticks is decoded once."""
     runs = [list(run) for _, run in groupby(schedule, key=lambda showing: showing.index)]
     indices = [run[0].index for run in runs]
     frames = decode_frames(file, timeline, indices=indices, max_pixels=max_pixels)
@@ -298,11 +295,11 @@ def _read_stereo_samples(
     samples = np.zeros((n_samples, CHANNELS), np.int16)
     n_read = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
-        for part in iter_sound_blocks(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
-            offset = round((part.start_s - from_s) * SOUND_RATE_HZ)
+        for block, start_s in iter_sound_blocks(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
+            offset = round((start_s - from_s) * SOUND_RATE_HZ)
             index = offset + n_read
-            first, last = max(0, index), min(n_samples, index + len(part.samples))
+            first, last = max(0, index), min(n_samples, index + len(block))
             if first < last:  # samples outside the array are dropped
-                samples[first:last] = part.samples[first - index : last - index]
-            n_read += len(part.samples)
+                samples[first:last] = block[first - index : last - index]
+            n_read += len(block)
     return samples

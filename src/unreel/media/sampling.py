@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,9 @@ from unreel.core.question import SAMPLING_PATTERNS
 
 if TYPE_CHECKING:
     from unreel.media.timeline import FrameTimeline
+
+
+_MAX_FRAMES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,6 @@ class UniformSampling:
         return f"uniform-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the sampled frames, possibly with repeats."""
         half_share_s = timeline.duration_s / (2 * self.n)
         middles = ((2 * i + 1) * half_share_s for i in range(self.n))
         return (timeline.shown_at(middle) for middle in middles)
@@ -69,7 +71,6 @@ class WindowSampling:
         return f"window-{_format_seconds(self.start_s)}-{_format_seconds(self.end_s)}-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the sampled frames, possibly with repeats."""
         half_share_s = (self.end_s - self.start_s) / (2 * self.n)
         middles = (self.start_s + (2 * i + 1) * half_share_s for i in range(self.n))
         return (timeline.shown_at(middle) for middle in middles)
@@ -91,7 +92,6 @@ class PerSecondSampling:
         return f"fps-{self.fps}{cap}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the sampled frames, possibly with repeats."""
         chosen = list(self._on_the_beat(timeline))
         if self.at_most is not None and len(chosen) > self.at_most:
             return UniformSampling(self.at_most).choose(timeline)
@@ -117,7 +117,6 @@ class VideoRealityTestSampling:
         return f"paper-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the sampled frames."""
         step = timeline.n_frames // self.n
         return range(0, self.n * step, step) if step else range(timeline.n_frames)
 
@@ -137,7 +136,6 @@ class VlmEvalKitCountSampling:
         return f"vlmevalkit-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the sampled frames, possibly with repeats."""
         step = timeline.n_frames / (self.n + 1)
         return (int(i * step) for i in range(1, self.n + 1))
 
@@ -157,7 +155,6 @@ class VlmEvalKitRateSampling:
         return f"vlmevalkit-fps-{self.fps}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the sampled frames, possibly with repeats."""
         clip_fps, fps = float(timeline.declared_rate), float(self.fps)
         n = max(1, int(timeline.n_frames / clip_fps * fps))
         step = clip_fps / fps
@@ -182,7 +179,6 @@ class VideoLlavaSampling:
         return f"video-llava-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the sampled frames, possibly with repeats."""
         return map(int, np.linspace(0, timeline.n_frames - 1, self.n, dtype=int))
 
 
@@ -201,7 +197,6 @@ class VideoLlavaHfSampling:
         return f"video-llava-hf-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the sampled frames, possibly with repeats."""
         claimed = timeline.declared_frames or timeline.n_frames
         return _iter_existing_frame_indices(np.arange(0, claimed, claimed / self.n), timeline)
 
@@ -227,7 +222,6 @@ class LlamaFactorySampling:
         return f"llamafactory-{self.fps}-max-{self.at_most}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Return the indices of the sampled frames."""
         claimed = timeline.declared_frames
         if not claimed:
             return range(min(self.at_most, timeline.n_frames))
@@ -253,7 +247,6 @@ Sampling = (
 def _iter_existing_frame_indices(
     positions: NDArray[np.float64], timeline: "FrameTimeline"
 ) -> Iterable[int]:
-    """Yield the integer frame indices of `positions` that the clip has."""
     return (int(position) for position in positions if position < timeline.n_frames)
 
 
@@ -268,35 +261,18 @@ class FramePlan:
     def __post_init__(self) -> None:
         rising = all(before < after for before, after in pairwise(self.indices))
         if not self.indices or not rising or len(self.indices) != len(self.at_s):
-            raise InvalidValueError(
-                "a plan needs rising indices, each with its instant. Sort them and drop repeats"
-            )
-
-    def __str__(self) -> str:
-        frames = zip(self.indices, self.at_s, strict=True)
-        listed = ", ".join(f"{index} at {float(at):.3f} s" for index, at in frames)
-        return f"{self.sampling}: {listed}"
+            raise InvalidValueError("a plan must have rising indices, each with its time")
 
 
 def get_max_sampled_frames(sampling: Sampling) -> int:
     """Return the maximum number of frames that `sampling` selects from any clip."""
     match sampling:
-        case (
-            UniformSampling(n)
-            | VideoRealityTestSampling(n)
-            | VlmEvalKitCountSampling(n)
-            | VideoLlavaSampling(n)
-            | VideoLlavaHfSampling(n)
-        ):
-            return n
-        case WindowSampling(n=n):
-            return n
-        case PerSecondSampling(at_most=most) | LlamaFactorySampling(at_most=most):
-            return _MAX_FRAMES if most is None else most
+        case PerSecondSampling(at_most=limit) | LlamaFactorySampling(at_most=limit):
+            return _MAX_FRAMES if limit is None else limit
         case VlmEvalKitRateSampling():
             return _MAX_FRAMES
-        case _ as never:
-            assert_never(never)
+        case _:
+            return sampling.n
 
 
 def parse_sampling(name: str) -> Sampling:
@@ -322,7 +298,7 @@ def _parse_frame_count(text: str) -> int:
     count = int(text)
     if not 1 <= count <= _MAX_FRAMES:
         raise InvalidSettingError(
-            _SETTING, f"cannot take {text} frames", f"Give a whole number from 1 to {_MAX_FRAMES}"
+            "sampling", f"cannot take {text} frames", f"Give a whole number from 1 to {_MAX_FRAMES}"
         )
     return count
 
@@ -330,7 +306,7 @@ def _parse_frame_count(text: str) -> int:
 def _build_window_sampling(start: str, end: str, n: str) -> WindowSampling:
     if not Fraction(start) < Fraction(end):
         raise InvalidSettingError(
-            _SETTING,
+            "sampling",
             f"a window from {start} to {end} s holds no time",
             "Give its start before its end",
         )
@@ -343,15 +319,13 @@ def _parse_frame_rate(text: str) -> Fraction:
     rate = Fraction(above) / divisor if divisor else Fraction(0)
     if not 0 < rate <= _FASTEST:
         raise InvalidSettingError(
-            _SETTING,
+            "sampling",
             f"cannot take {text} frames a second",
             f"Give a rate above 0 and up to {_FASTEST}",
         )
     return rate
 
 
-_SETTING = "sampling"
-_MAX_FRAMES = 100_000
 _FASTEST = 1_000
 _N = r"([0-9]{1,6})"
 _F = r"([0-9]{1,6}(?:/[0-9]{1,6}|\.[0-9]{1,6})?)"

@@ -44,9 +44,7 @@ Floats = NDArray[np.float32]
 
 PICKED_PLAN = f"uniform-{N_PICKED}"
 PICKED_SIDE = 448
-"""Longest side of a picked frame in pixels."""
 LEVELS = 8
-"""Number of levels of red, of green and of blue in a histogram."""
 HISTOGRAM_BINS = LEVELS**3
 FULL = 255
 """Integer that represents a fraction of 1 in a histogram or a side's profile."""
@@ -83,7 +81,6 @@ class FrameSideProfile:
     """Profile of one flat side of a frame: how much content each line has, for border detection."""
 
     level: int
-    """Grey level of the outermost line."""
     content: NDArray[np.uint8]
     """Fraction of each line's pixels that differ from `level` by more than `STANDS_OUT`, times `FULL`."""
 
@@ -95,7 +92,6 @@ class PickedFrame:
     index: int
     at_s: Fraction
     rgb: Rgb
-    """Pixels of the small picture, at most `PICKED_SIDE` wide and high."""
     sharpness: float
     """Root mean square of second differences along rows, in grey levels; lower for a blurred frame."""
     noise: float
@@ -127,7 +123,6 @@ class ClipScan:
     histograms: NDArray[np.uint8]
     """Histograms, one row per frame: square roots of the fractions of `HISTOGRAM_BINS` colours, times `FULL`."""
     lightness: Floats
-    """Mean grey level of each frame, 0 to 255."""
     changes: Floats
     """Mean grey-level difference of each frame from the previous one, at a small size; 0 for the first."""
     stirs: Floats
@@ -273,7 +268,6 @@ def compute_side_profile(lines: Luma) -> FrameSideProfile | None:
 
 
 def _orient_lines_inwards(picture: Luma, side: FrameSide) -> Luma:
-    """Return the lines of `picture`, ordered from `side` inwards."""
     match side:
         case FrameSide.LEFT:
             return picture.T

@@ -3,7 +3,7 @@
 import io
 import wave
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
 from typing import BinaryIO, Literal
@@ -24,7 +24,7 @@ from unreel.media.timeline import read_frame_timeline
 class ClipSound:
     """Sound of a clip: one channel of 16-bit samples at `rate_hz`."""
 
-    samples: NDArray[np.int16]
+    samples: NDArray[np.int16] = field(repr=False)
     start_s: Fraction
     """Time of the first sample, in seconds after the clip's first frame; negative if it is earlier."""
     rate_hz: int = SAMPLE_RATE_HZ
@@ -48,52 +48,43 @@ class ClipSound:
             file.writeframes(self.samples.astype("<i2").tobytes())
         return out.getvalue()
 
-    def __repr__(self) -> str:
-        return f"Sound({float(self.duration_s):.3f} s from {self.start_s} s, {self.rate_hz} Hz)"
 
-
-@dataclass(frozen=True, slots=True)
-class NoSound:
-    """Marker for a clip without sound: it has no sound stream, or an empty one."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SoundSampleBlock:
-    """Block of a clip's sound samples, one row per sample, which follows the previous block."""
-
-    samples: NDArray[np.int16]
-    start_s: Fraction
-    """Time of the first sample of the first block, in seconds on the container's clock."""
-
-
-def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | NoSound:
-    """Read the first sound stream of the clip in `file`, as one channel at 16 kHz.
+def read_mono_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | None:
+    """Read the first sound stream of the clip in `file`, as one channel at 16 kHz; `None` without sound.
 
     Raise `MediaError` if the sound cannot be decoded, or it is longer than an hour.
     """
-    parts: list[SoundSampleBlock] = []
+    parts: list[NDArray[np.int16]] = []
+    first_s = Fraction(0)
     n_samples = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
-        for part in iter_sound_blocks(clip, rate_hz=SAMPLE_RATE_HZ, layout="mono"):
-            n_samples += len(part.samples)
+        for samples, stream_start_s in iter_sound_blocks(
+            clip, rate_hz=SAMPLE_RATE_HZ, layout="mono"
+        ):
+            n_samples += len(samples)
+            first_s = stream_start_s
             if n_samples > MAX_SAMPLES:
                 raise MediaError(
                     FailureReason.TOO_LONG,
                     f"the sound is longer than {MAX_SAMPLES // SAMPLE_RATE_HZ} s",
                 )
-            parts.append(part)
+            parts.append(samples[:, 0])
     if not n_samples:
-        return NoSound()
-    start_s = parts[0].start_s - read_frame_timeline(file, max_pixels=max_pixels).first_at_s
+        return None
+    start_s = first_s - read_frame_timeline(file, max_pixels=max_pixels).first_at_s
     if abs(start_s) > MAX_S:
         raise MediaError(FailureReason.UNDECODABLE, "the start of the sound is out of range")
-    return ClipSound(np.concatenate([part.samples[:, 0] for part in parts]), start_s)
+    return ClipSound(np.concatenate(parts), start_s)
 
 
 def iter_sound_blocks(
     clip: OpenClip, *, rate_hz: int, layout: Literal["mono", "stereo"]
-) -> Iterator[SoundSampleBlock]:
-    """Yield the first sound stream of `clip` at `rate_hz` in blocks; nothing if there is no sound."""
+) -> Iterator[tuple[NDArray[np.int16], Fraction]]:
+    """Yield the first sound stream of `clip` at `rate_hz` in blocks; nothing without sound.
+
+    A block has one row per sample, and with it comes the time of the stream's first sample in seconds on
+    the container's clock.
+    """
     start_s: Fraction | None = None
     resampler = AudioResampler(format="s16", layout=layout, rate=rate_hz)
     for frame in chain(_iter_audio_frames(clip), (None,)):
@@ -103,7 +94,7 @@ def iter_sound_blocks(
             start_s = (frame.pts or 0) * (frame.time_base or Fraction(0))
         for piece in resampler.resample(frame):
             flat = piece.to_ndarray().astype(np.int16, copy=False)
-            yield SoundSampleBlock(flat.reshape(piece.samples, -1), start_s)
+            yield flat.reshape(piece.samples, -1), start_s
 
 
 def _iter_audio_frames(clip: OpenClip) -> Iterator[AudioFrame]:

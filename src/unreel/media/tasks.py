@@ -97,11 +97,11 @@ def _build_frame_payload(frame: "DecodedFrame", rgb: "Rgb") -> TaskReplyPayload:
 
 def run_sound_task(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """Return the clip's samples as 16-bit little-endian numbers; no blob without sound."""
-    from unreel.media.sound import NoSound, read_mono_sound
+    from unreel.media.sound import read_mono_sound
 
     args = parse_task_request(ClipReadRequest, request)
     sound = read_mono_sound(file, max_pixels=args.max_pixels)
-    if isinstance(sound, NoSound):
+    if sound is None:
         return TaskReplyPayload({"sound": None})
     start_s, n_samples = format_fraction(sound.start_s), len(sound.samples)
     header = {"rate_hz": sound.rate_hz, "start_s": start_s, "n_samples": n_samples}
@@ -173,7 +173,6 @@ def is_cut_off(file: BinaryIO) -> bool:
 
 @contextmanager
 def _describe_cut_off_file(file: BinaryIO, request: Mapping[str, Any]) -> Iterator[None]:
-    """Raise another error for a file that cannot be decoded because it is cut off."""
     try:
         yield
     except MediaError as error:

@@ -38,11 +38,8 @@ class FrameTimeline:
     """
 
     time_base: Fraction
-    """Duration of a tick in seconds."""
     ticks: tuple[int, ...]
-    """Display time of each frame in ticks, on the container's clock."""
     last_ticks: int
-    """Duration of the last frame in ticks."""
     keys: tuple[int, ...]
     """Indices of the frames from which decoding can begin."""
     declared_frames: int

@@ -94,7 +94,6 @@ def find_proxy(server: ServerAddress) -> str | None:
 
 
 REPLY_BYTES = 2 << 20
-"""Maximum size of a JSON reply; usual replies have a few kilobytes, and a longer one is invalid."""
 
 
 @dataclass(frozen=True, slots=True)

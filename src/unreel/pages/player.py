@@ -54,7 +54,6 @@ class PlayerTraceSpec:
     end_us: int | None
     boxes: tuple[PlayerBoxSpec, ...]
     label: str
-    """Short text on the timeline and on the picture."""
     text: str
     """Description that is shown when the fault is selected."""
 
@@ -77,7 +76,6 @@ class PlayerSpec:
     """Configuration of the player, as `player.js` reads it; timestamps count from the first frame."""
 
     src: str
-    """`data:` URL, or path of a file relative to the page."""
     width: int
     height: int
     duration_us: int

@@ -32,7 +32,6 @@ class RealismCalibrationTable:
     leniency: Measured
     """Mean difference of the reviewer's and people's scores; above 0, the reviewer finds clips more realistic."""
     rungs: tuple[RealismCalibrationBin, ...]
-    """Bins of the scores that the reviewer gave, in ascending order."""
 
 
 def measure_label_calibration(

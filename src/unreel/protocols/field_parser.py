@@ -118,8 +118,10 @@ def parse_answer_fields(text: str) -> tuple[AnswerField, ...]:
     lines = "\n".join("" if _is_table_row(line) else line for line in text.splitlines())
     return (
         *(_iter_table_fields(rows) if rows else ()),
-        *_iter_line_fields(_TAG.sub(_format_tag_as_line, lines)),
-        *_iter_question_fields(lines),
+        *_iter_line_fields(
+            _TAG.sub(lambda tag: "\n" if tag["closes"] else f"\n{tag['name']}: ", lines)
+        ),
+        *(AnswerField(m["name"], None, m["value"]) for m in _YES_NO_LINE.finditer(lines)),
     )
 
 
@@ -170,10 +172,6 @@ def _is_table_row(line: str) -> bool:
     return line.count("|") >= _N_COLUMNS
 
 
-def _format_tag_as_line(tag: re.Match[str]) -> str:
-    return "\n" if tag["closes"] else f"\n{tag['name']}: "
-
-
 def get_field_kind(name: str) -> Kind | None:
     """Return the kind of answer field, such as "label", that a field name means; `None` if unknown."""
     head = _HEAD.match(f"{_strip_decoration(name.replace('_', ' ')).strip()}:")
@@ -204,31 +202,21 @@ def _iter_table_fields(rows: Sequence[Sequence[str]]) -> Iterator[AnswerField]:
                 yield AnswerField(row[0], get_field_kind(row[0]), row[1])
 
 
-def _iter_question_fields(text: str) -> Iterator[AnswerField]:
-    for line in _YES_NO_LINE.finditer(text):
-        yield AnswerField(line["name"], None, line["value"])
-
-
 def _iter_line_fields(text: str) -> Iterator[AnswerField]:
-    heads = [head for head in _HEAD.finditer(text) if _is_field_heading(head)]
+    # Followed by a colon or sign, or a heading or bold.
+    heads = [
+        head
+        for head in _HEAD.finditer(text)
+        if head["sign"].strip() or any(mark in head["marks"] for mark in ("#", "**", "【"))
+    ]
     ends = [*(head.start() for head in heads[1:]), len(text)]
     for head, end in zip(heads, ends, strict=False):
         kind = _find_field_kind(head["name"])
         value = text[head.end() : end].strip()
         if kind != "reason":
             value = value.partition("\n")[0]
-        yield AnswerField(
-            f"{head['qualified']}{head['name']}{head['ending'] or ''}",
-            kind,
-            _strip_decoration(value),
-        )
-
-
-def _is_field_heading(head: re.Match[str]) -> bool:
-    """Return whether a match is a field's name: followed by a colon or sign, or a heading or bold."""
-    if head["sign"].strip():
-        return True
-    return "#" in head["marks"] or "**" in head["marks"] or "【" in head["marks"]
+        name = f"{head['qualified']}{head['name']}{head['ending'] or ''}"
+        yield AnswerField(name, kind, _strip_decoration(value))
 
 
 def _find_field_kind(name: str) -> Kind | None:

@@ -18,7 +18,6 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 PARTS = ("difficulty=", "family=")
-"""Prefixes of the names of a benchmark's parts."""
 _MAX_PARTS = 20
 """Maximum number of parts; metrics are not computed for the parts of a benchmark with more."""
 _NO_ANSWER = Unmeasured("no question was answered")
@@ -55,8 +54,10 @@ def add_benchmark_part_metrics(
                 return replace(card, metrics=tuple(metrics))
             parts: dict[str, array[int]] = {}
             for i, row in enumerate(rows):
-                for part in _iter_row_parts(row):
-                    parts.setdefault(part, array("q")).append(i)
+                family = row.truth.family if isinstance(row.truth, Rating) else None
+                for kind, name in zip(PARTS, (row.difficulty, family), strict=True):
+                    if name:
+                        parts.setdefault(f"{kind}{name}", array("q")).append(i)
                 if len(parts) > _MAX_PARTS:
                     return card
             part_metrics = [
@@ -96,13 +97,6 @@ class SelectedRows(Sequence[ScoredQuestion[T, V]]):
         if np.array_equal(self._indexes, np.arange(len(self._rows))):
             return iter(self._rows)  # sequential access is faster for columns
         return map(self._rows.__getitem__, self._indexes.tolist())
-
-
-def _iter_row_parts(row: ScoredQuestion[Any, Any]) -> Iterator[str]:
-    family = row.truth.family if isinstance(row.truth, Rating) else None
-    for kind, name in zip(PARTS, (row.difficulty, family), strict=True):
-        if name:
-            yield f"{kind}{name}"
 
 
 def get_trace_categories(row: ScoredQuestion[Any, Any]) -> tuple[str, ...]:

@@ -33,7 +33,6 @@ class MetricDefinition:
     """Definition of one metric: name, meaning, unit, range and polarity."""
 
     metric: str
-    """Name on a scorecard."""
     title: str
     meaning: str
     group: str
@@ -44,7 +43,6 @@ class MetricDefinition:
     """Smallest and largest possible value."""
     places: int = 1
     formula: str = ""
-    """Formula, as text for a terminal."""
     unreadable: Unreadable = "left out"
 
     @property
@@ -69,9 +67,7 @@ class ProtocolMetrics:
 
     declared: tuple[MetricDefinition, ...]
     leading: tuple[str, ...]
-    """Metrics that are columns of the leaderboard."""
     ranking: str
-    """Metric that ranks the leaderboard."""
     ranking_unjudged: str | None = None
     """Metric that ranks a leaderboard without scored explanations; `None` if `ranking` needs no judge."""
     exported: tuple[str, ...]
@@ -81,11 +77,8 @@ class ProtocolMetrics:
     sides: tuple[str, ...] = ()
     """Accuracies of the two possible truths, and the metric of the habit that shifts one against the other."""
     per_creator: str | None = None
-    """Metric that its scorecard has for each creator, as `METRIC: CREATOR`."""
     by_creator: tuple[str, ...] = ()
-    """Metrics that are also computed for the clips of each creator."""
     by_category: tuple[str, ...] = ()
-    """Metrics that are also computed for each kind of trace."""
     variants: tuple[tuple[str, str], ...] = ()
     """Endings of metric names on the scorecard, each with a description of the difference."""
     by_part: tuple[str, ...] = ()

@@ -127,7 +127,12 @@ def measure_weighted_sum_percent(
         return convert_to_percent(sum_weighted_proportions(_group_into_strata(means)))
     present = {ties.names[number] for number in np.unique(ties.creator) if number != NOBODY}
     creators = sorted({part.creator for part in means} & present)
-    sample = RowSample.of(_iter_part_columns(means, ties, creators), ties)
+    # Values and mask of each term, then creator masks.
+    columns = [
+        column for part in means for column in (np.where(part.held, part.values, 0.0), part.held)
+    ]
+    columns += [ties.creator == ties.names.index(name) for name in creators]
+    sample = RowSample.of(columns, ties)
     limits = StatisticLimits(
         sum(min(0.0, part.factor) for part in means),
         sum(max(0.0, part.factor) for part in means),
@@ -138,7 +143,6 @@ def measure_weighted_sum_percent(
 
 
 def _are_all_binary(values: Array) -> bool:
-    """Return whether each value is 0 or 1."""
     return bool(((values == 0) | (values == 1)).all())
 
 
@@ -176,17 +180,6 @@ def _group_into_strata(means: Sequence[WeightedMean]) -> list[WeightedProportion
     ]
 
 
-def _iter_part_columns(
-    means: Sequence[WeightedMean], cluster_ids: ClusterIds, creators: Sequence[str]
-) -> Iterator[AnyArray]:
-    """Yield the columns of a bootstrap sample: values and mask of each term, then creator masks."""
-    for part in means:
-        yield np.where(part.held, part.values, 0.0)
-        yield part.held
-    for name in creators:
-        yield cluster_ids.creator == cluster_ids.names.index(name)
-
-
 def _build_sum_statistic(
     sample: RowSample, parts: Sequence[WeightedMean], creators: Sequence[str]
 ) -> Statistic:
@@ -220,19 +213,15 @@ def _build_sum_statistic(
 def count_failure_reasons(rows: Iterable[ScoredQuestion[Any, Any]]) -> Mapping[str, int]:
     """Count the failed questions by failure reason."""
     outcomes = (row.outcome for row in rows)
-    return _sort_counts_by_name(Counter(o.reason.value for o in outcomes if isinstance(o, Failure)))
+    counts = Counter(o.reason.value for o in outcomes if isinstance(o, Failure))
+    return dict(sorted(counts.items()))
 
 
 def count_unparsed_parts(parts: Iterable[tuple[str, object]]) -> Mapping[str, int]:
     """Count the parts of answers that could not be parsed, by `part: reason`."""
-    return _sort_counts_by_name(
-        Counter(
-            f"{name}: {part.reason.value}" for name, part in parts if isinstance(part, Unparsed)
-        )
+    counts = Counter(
+        f"{name}: {part.reason.value}" for name, part in parts if isinstance(part, Unparsed)
     )
-
-
-def _sort_counts_by_name(counts: Mapping[str, int]) -> Mapping[str, int]:
     return dict(sorted(counts.items()))
 
 
@@ -248,7 +237,6 @@ class LabelPredictions:
     clips: Clusters
     generated: BoolArray
     said: Said
-    """Answered labels as codes of `CALLS`."""
 
     @classmethod
     def of(
@@ -271,10 +259,10 @@ def measure_label_f1(predictions: LabelPredictions, *, seed: int) -> Measured:
 
 def count_confusion_matrix(predictions: LabelPredictions) -> Mapping[str, int]:
     """Count clips by true and answered label, such as `generated called real` or `real unread`."""
-    sides = [Label.GENERATED, Label.REAL]
-    counts = {f"{label} called {said}": 0 for label in sides for said in sides}
+    labels = [Label.GENERATED, Label.REAL]
+    counts = {f"{label} called {said}": 0 for label in labels for said in labels}
     counted = {}
-    for label in sides:
+    for label in labels:
         for said, number in CALLS.items():
             of_label = predictions.generated == (label is Label.GENERATED)
             n = int(np.count_nonzero(of_label & (predictions.said == number)))
@@ -283,27 +271,25 @@ def count_confusion_matrix(predictions: LabelPredictions) -> Mapping[str, int]:
     return counts | dict(sorted(counted.items()))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoredClips:
-    """True labels and scores of clips; a higher score means more likely generated."""
-
-    clips: Clusters
-    generated: BoolArray
-    scores: Array
-
-
 def iter_detection_metrics(
-    scored: ScoredClips, *, coverage: Coverage, why_none: str, seed: int
+    clips: Clusters,
+    generated: BoolArray,
+    scores: Array,
+    *,
+    coverage: Coverage,
+    why_none: str,
+    seed: int,
 ) -> Iterator[Metric]:
-    """Yield AUC, and TPR in percent at two false positive rates; `why_none` explains absent scores."""
-    truth, scores, clips = scored.generated, scored.scores, scored.clips
+    """Yield AUC, and TPR in percent at two false positive rates; `why_none` explains absent scores.
+
+    A higher score means more likely generated.
+    """
     value: Measured = Unmeasured(why_none)
     if len(scores):
-        value = auc(truth, scores, seed=seed, clusters=clips)
+        value = auc(generated, scores, seed=seed, clusters=clips)
     yield Metric(name="auc", value=value, coverage=coverage)
     for name, rate in FALSE_ALARMS.items():
         if len(scores):
-            value = convert_to_percent(
-                tpr_at_fpr(truth, scores, fpr=rate, seed=seed, clusters=clips)
-            )
+            rates = tpr_at_fpr(generated, scores, fpr=rate, seed=seed, clusters=clips)
+            value = convert_to_percent(rates)
         yield Metric(name=name, value=value, coverage=coverage)

@@ -72,6 +72,14 @@ EVEN = 0.5
 """Probability of generated above which an answer is that the clip is generated."""
 
 
+def _return_no_details(_verdict: object) -> tuple[tuple[str, str], ...]:
+    return ()
+
+
+def _return_no_answer(_truth: object, _prompt: str, _space: BoxSpace | None) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolTexts(Generic[TruthT, VerdictT]):
     """Functions of a protocol that format verdicts for display, and answers to its prompts."""
@@ -79,17 +87,16 @@ class ProtocolTexts(Generic[TruthT, VerdictT]):
     decides: str
     """Name of the main part of a verdict; there is no verdict if this part cannot be read."""
     say: Callable[[Any], str]
-    """Function that formats the main part as a short text."""
     right: Callable[[TruthT], str]
     """Function that returns the correct answer for a ground truth, in the requested form."""
     phrase: Callable[[Sequence[float], str], str]
     """Function that writes an answer in the form that a named prompt requests, from the probability of
     generated of each shown clip."""
-    details: Callable[[VerdictT], Iterable[tuple[str, str]]] = lambda _verdict: ()
+    details: Callable[[VerdictT], Iterable[tuple[str, str]]] = _return_no_details
     """Function that yields the further parts of a verdict as name and text, also unreadable parts."""
     teaches: frozenset[str] = frozenset()
     """Names of the prompts whose answers follow from a ground truth; the others ask for parts that it lacks."""
-    write: Callable[[TruthT, str, BoxSpace | None], str] = lambda _truth, _prompt, _space: ""
+    write: Callable[[TruthT, str, BoxSpace | None], str] = _return_no_answer
     """Function that writes the complete training answer to a named prompt, for `teach`."""
 
     def teach(self, truth: TruthT, prompt: str, space: BoxSpace | None) -> str:
@@ -144,7 +151,6 @@ V = TypeVar("V")
 Mode = Literal["strict", "lenient"]
 """Mode of a parser: `strict` accepts only the requested form, `lenient` also its usual variations."""
 Subject = Literal["clip", "pair"]
-"""Subject of a question: one clip, or a pair of clips."""
 
 
 def asks_to_think(prompt: str) -> bool:
@@ -177,7 +183,6 @@ class AnswerContext:
     prompt: str = "paper"
     """Name of the prompt variant that was sent, which defines the requested form of the answer."""
     space: BoxSpace | None = None
-    """Coordinate space of the boxes, for a protocol that asks for one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +201,6 @@ class ScoredQuestion(Generic[T, V]):
     creator: str = ""
     """Creator of the clip, or of the generated one of a pair; "" for a real clip, or if unknown."""
     setting: str = ""
-    """Setting of the creator."""
     difficulty: str = ""
     """Difficulty of the clip as the benchmark names it; "" if it names none."""
 
@@ -225,7 +229,6 @@ class Protocol(Generic[T, V]):
 
     instrument: Instrument
     title: str
-    """Short form of the question, for headings."""
     prompts: Mapping[str, ProtocolPrompt]
     parse: Callable[[str, AnswerContext], V]
     """Function that parses any text without raising; parts that the text lacks are `Unparsed`."""
@@ -241,7 +244,6 @@ class Protocol(Generic[T, V]):
     shows_times: bool = False
     """Whether the protocol asks for a time, so that each frame has its timestamp by default."""
     sampling: str = "uniform-8"
-    """Default sampling plan."""
     packed: Callable[[], tuple[Any, Any]] | None = None
     """Function that creates compact columns of ground truths and of outcomes, without texts that `score` does
     not need, to save memory; `None`: objects are stored. See `unreel.evaluation.scored_columns`."""
@@ -286,9 +288,7 @@ PROTOCOLS: NamedObjectRegistry[Protocol[Any, Any]] = NamedObjectRegistry(
     group="unreel.protocols",
 )
 REVIEWED = ("trace", "realism")
-"""Default protocols of a review."""
 TASKED = "reality"
-"""Default protocol of an inspect_ai task."""
 VOTED = "reality"
 """Protocol of the questions that people's votes answer."""
 

@@ -15,7 +15,7 @@ as follows:
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 from itertools import pairwise
 
@@ -73,11 +73,12 @@ def measure_trace_coverage(traces: Sequence[Trace], *, duration_us: int) -> Trac
 
 def measure_box_union_area(boxes: Iterable[Box]) -> Fraction:
     """Compute the fraction of the frame under `boxes`; corners are rounded to a billionth of a side."""
-    rectangles = sorted({_convert_box_to_grid(box) for box in boxes}, key=lambda r: r[1])
-    edges = sorted({x for (x0, x1), _ in rectangles for x in (x0, x1)})
+    corners = {tuple(round(part * _GRID) for part in astuple(box)) for box in boxes}
+    rectangles = sorted(corners, key=lambda corner: (corner[1], corner[3]))
+    edges = sorted({x for x0, _, x1, _ in rectangles for x in (x0, x1)})
     area = 0
     for left, right in pairwise(edges):
-        column = (y for (x0, x1), y in rectangles if x0 <= left and right <= x1)
+        column = ((y0, y1) for x0, y0, x1, y1 in rectangles if x0 <= left and right <= x1)
         area += (right - left) * _measure_covered_length(column)
     return Fraction(area, _GRID**2)
 
@@ -86,11 +87,6 @@ def measure_span_union_us(spans: Iterable[TimeSpan], *, duration_us: int) -> int
     """Compute the time in microseconds that the union of `spans` covers within a clip."""
     inside = ((span.start_us, min(span.end_us, duration_us)) for span in spans)
     return _measure_covered_length(sorted(part for part in inside if part[0] < part[1]))
-
-
-def _convert_box_to_grid(box: Box) -> tuple[Interval, Interval]:
-    x0, y0, x1, y1 = (round(part * _GRID) for part in (box.x0, box.y0, box.x1, box.y1))
-    return (x0, x1), (y0, y1)
 
 
 def _measure_covered_length(intervals: Iterable[Interval]) -> int:

@@ -8,10 +8,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic.fields import FieldInfo
-
 from unreel.core.command_options import read_field_docstrings
-from unreel.recipes.validation import LARGEST, RecipeNumberUnit, RecipeSection
+from unreel.recipes.validation import (
+    LARGEST,
+    RecipeNumberUnit,
+    RecipeSection,
+    list_annotated_sections,
+)
 
 _KINDS = {
     bool: "true or false",
@@ -55,7 +58,9 @@ def iter_recipe_section_descriptions(
     """Yield the description of the section `shape`, then of its nested sections, in field order."""
     notes = read_field_docstrings(shape)
     inner = {
-        key: sub for key, field in shape.model_fields.items() if (sub := _find_field_section(field))
+        key: sub
+        for key, field in shape.model_fields.items()
+        if (sub := next(iter(list_annotated_sections(field.annotation)), None))
     }
     keys = tuple(
         build_recipe_key_description(
@@ -122,11 +127,6 @@ def _format_section_summary(shape: type[RecipeSection]) -> str:
     return summary[:1].upper() + summary[1:]
 
 
-def _find_field_section(field: FieldInfo) -> type[RecipeSection] | None:
-    types = (part for part in _iter_annotation_parts(field.annotation) if isinstance(part, type))
-    return next((part for part in types if issubclass(part, RecipeSection)), None)
-
-
 def _iter_annotation_parts(annotation: Any) -> Iterator[Any]:
     yield annotation
     for part in get_args(annotation):
@@ -134,7 +134,6 @@ def _iter_annotation_parts(annotation: Any) -> Iterator[Any]:
 
 
 def _format_allowed_values(annotation: Any) -> str:
-    """Return the values that a recipe key allows, as text."""
     args = get_args(annotation)
     match get_origin(annotation):
         case None if annotation in _KINDS:

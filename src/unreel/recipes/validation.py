@@ -166,19 +166,15 @@ def drop_unset_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _get_section_at(shape: type[RecipeSection], path: tuple[int | str, ...]) -> type[RecipeSection]:
-    """Return the section class that contains the key at the path `path` of `shape`."""
     for part in path[:-1]:
-        field = shape.model_fields.get(str(part))
-        shape = (
-            shape
-            if field is None
-            else next(iter(_list_annotated_sections(field.annotation)), shape)
-        )
+        if field := shape.model_fields.get(str(part)):
+            shape = next(iter(list_annotated_sections(field.annotation)), shape)
     return shape
 
 
-def _list_annotated_sections(annotation: Any) -> list[type[RecipeSection]]:
+def list_annotated_sections(annotation: Any) -> list[type[RecipeSection]]:
+    """Return the sections that a type contains, such as `S` of `tuple[S, ...]`."""
     if isinstance(annotation, type) and issubclass(annotation, RecipeSection):
         return [annotation]
     parts = getattr(annotation, "__args__", ())
-    return [section for part in parts for section in _list_annotated_sections(part)]
+    return [section for part in parts for section in list_annotated_sections(part)]

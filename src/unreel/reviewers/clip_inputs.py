@@ -9,7 +9,6 @@ from unreel.core.clip import Clip, ClipId
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition, Question
 from unreel.media.reader import MediaReader
-from unreel.media.sound import NoSound
 from unreel.protocols.presentation import sample_shown_frames
 from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest, ShownFrame, WholeClip
@@ -30,8 +29,12 @@ def build_clip_input(
     Return a failure if the file cannot be decoded, or if `condition` cannot be satisfied. The
     clip's bytes are read from `file`.
     """
-    if reason := _explain_unsupported_condition(condition, wants):
-        return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {reason}")
+    if condition.audio == "on" and InputKind.SOUND not in wants:
+        detail = "not asked: the reviewer takes no sound"
+        return Failure(FailureReason.REQUEST_REJECTED, detail)
+    if condition.max_pixels is not None and InputKind.CLIP in wants:
+        detail = "not asked: the frames of a whole file cannot be scaled down"
+        return Failure(FailureReason.REQUEST_REJECTED, detail)
     frames: tuple[ShownFrame, ...] = ()
     if InputKind.FRAMES in wants:
         sampled = sample_shown_frames(
@@ -48,7 +51,7 @@ def build_clip_input(
         sound = reader.sound(file)
         if isinstance(sound, Failure):
             return sound
-        if isinstance(sound, NoSound):
+        if sound is None:
             return Failure(FailureReason.REQUEST_REJECTED, "not asked: the clip has no sound")
         sound_wav = sound.as_wav()
     file_bytes = None
@@ -58,17 +61,7 @@ def build_clip_input(
     return ClipInput(clip=clip, frames=frames, sound_wav=sound_wav, whole=file_bytes)
 
 
-def _explain_unsupported_condition(condition: Condition, wants: frozenset[InputKind]) -> str:
-    """Return why a reviewer that takes the input kinds `wants` cannot answer under `condition`; "" if it can."""
-    if condition.audio == "on" and InputKind.SOUND not in wants:
-        return "the reviewer takes no sound"
-    if condition.max_pixels is not None and InputKind.CLIP in wants:
-        return "the frames of a whole file cannot be scaled down"
-    return ""
-
-
 OpenFile = Callable[[str], AbstractContextManager[Path]]
-"""Function that provides a clip as a local file, within a context."""
 FindChange = Callable[[ClipId, Path], Failure | None]
 """Function that returns a failure if a file, after it was loaded, no longer has the bytes of the clip's id."""
 
@@ -90,9 +83,7 @@ class ClipInputLoader:
 
     reader: MediaReader
     open_file: OpenFile = provide_local_path
-    """Function that converts a clip's location to a file."""
     find_change: FindChange = report_no_clip_change
-    """Function that checks a file again after it was loaded."""
 
     def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]

@@ -1,7 +1,7 @@
 """Config section `[reviewer]`: model, server, timeouts, cost limits, and the reviewer's factory."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import partial
@@ -14,7 +14,11 @@ from unreel.catalogue.entries import find_named_checkpoint, list_model_names
 from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.question import Instrument
 from unreel.core.registry import LazyImport, require_extra
-from unreel.core.server_keys import parse_server_url
+from unreel.core.server_keys import (
+    find_server_key_variable,
+    parse_server_url,
+    require_encrypted_connection,
+)
 from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import Mode, Protocol, get_protocol
 from unreel.recipes.validation import (
@@ -41,16 +45,17 @@ from unreel.reviewers.endpoint.model_families import (
     match_model_family,
 )
 from unreel.reviewers.endpoint.servers import ModelEndpoint, find_model_endpoint
+from unreel.reviewers.external.detector_program import (
+    DetectorProgramReviewer,
+    resolve_external_program,
+)
 from unreel.reviewers.external.detector_scores import (
+    COMMAND,
+    HTTP,
     DetectorScoreInterpretation,
     ExternalServiceConfig,
     ScoreMeans,
-)
-from unreel.reviewers.external.factory import (
-    COMMAND,
-    HTTP,
-    build_program_factory,
-    build_service_factory,
+    format_external_reviewer_name,
     require_external_reviewer_name,
 )
 from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
@@ -67,6 +72,7 @@ if TYPE_CHECKING:  # the client of an endpoint is slow to import
     from unreel.reviewers.endpoint.reviewer import ModelIOFormat
 
 _LOCAL_REVIEWER = LazyImport("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
+_SERVICE_REVIEWER = LazyImport("unreel.reviewers.external.detector_service:DetectorServiceReviewer")
 _UNKNOWN = "unknown"
 OBJECT = "python:"
 """Prefix of the name of a reviewer object that a Python program passed."""
@@ -306,14 +312,22 @@ class ReviewerSection(RecipeSection):
             score_means=self.score_means, threshold=self.threshold
         )
         if self.url is None:
-            return build_program_factory(
-                self.model,
-                self.command,
+            command, identity = resolve_external_program(self.command)
+            name = format_external_reviewer_name(self.model, interpretation, *identity)
+            build = partial(
+                DetectorProgramReviewer,
+                name,
+                command,
                 interpretation,
                 seconds=self.deadline_s,
                 max_concurrent=self.max_connections,
-                gpus=self.gpus,
+                graphics=self.gpus > 0,
             )
+            return ReviewerFactory(name=name, build=build, gpus=self.gpus)
+        server = parse_server_url(self.url)
+        variable = find_server_key_variable(server, key_hosts)
+        if variable is not None:
+            require_encrypted_connection(server, variable)
         config = ExternalServiceConfig(
             url=self.url,
             show="clip" if self.show == "clip" else "frames",
@@ -321,10 +335,11 @@ class ReviewerSection(RecipeSection):
             max_requests=self.max_requests,
             retry_policy=self.patience,
         )
-        factory = build_service_factory(
-            self.model, config, interpretation, key_hosts=key_hosts, seed=seed
+        name = format_external_reviewer_name(self.model, interpretation, config.show)
+        service = partial(
+            _SERVICE_REVIEWER, name, config, interpretation, key_variable=variable, seed=seed
         )
-        return replace(factory, is_metered=self._is_metered)
+        return ReviewerFactory(name=name, build=service, is_metered=self._is_metered)
 
     def _local(self) -> ReviewerFactory:
         require_extra(("torch", "torchvision", "transformers", "peft"), "local")

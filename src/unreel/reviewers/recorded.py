@@ -2,11 +2,10 @@
 
 import itertools
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +33,6 @@ _AND = "\n"
 _HELD = (".csv", ".tsv", ".parquet")
 
 
-class RecordedOutcomeLookup(Protocol):
-    """Interface that looks up recorded replies and failures by key: a dict, or an indexed file."""
-
-    def get(self, handle: str, /) -> Reply | Failure | None:
-        """Return the recorded outcome of the key `handle`; `None` if it is missing."""
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedReviewer:
     """Reviewer that replays recorded outcomes, found by question key, clip name, clip id or path.
@@ -51,7 +43,7 @@ class RecordedReviewer:
     """
 
     name: str
-    outcomes: RecordedOutcomeLookup = field(repr=False)
+    outcomes: "Mapping[str, Reply | Failure] | RecordedAnswersFile" = field(repr=False)
     declared_space: str = "pixel"
     """Coordinate space of the boxes in the recorded texts."""
 
@@ -121,7 +113,15 @@ def open_recorded_reviewer(path: Path, *, name: str) -> RecordedReviewer:
     the file cannot be read, a row has no answer, or a question has two answers.
     """
     if path.suffix.lower() in _HELD:
-        return RecordedReviewer(name, _load_recorded_outcomes(path))
+        # The rows of these files have no offset to read by.
+        outcomes: dict[str, Reply | Failure] = {}
+        for answer in read_answer_file(path):
+            if isinstance(answer, Rejected):
+                raise UnreadableSourceError(str(path), f"no recorded answer in {answer}", FORM)
+            if (handle := _get_recorded_answer_key(answer)) in outcomes:
+                raise _build_duplicate_answer_error(path, handle)
+            outcomes[handle] = answer.outcome
+        return RecordedReviewer(name, outcomes)
     hashes, offsets = array("Q"), array("Q")
     try:
         for offset, handle in _iter_line_keys(path):
@@ -137,18 +137,6 @@ def open_recorded_reviewer(path: Path, *, name: str) -> RecordedReviewer:
     recording = RecordedAnswersFile(path, unsorted[order], sorted_offsets[order])
     recording.require_once()
     return RecordedReviewer(name, recording)
-
-
-def _load_recorded_outcomes(path: Path) -> dict[str, Reply | Failure]:
-    """Load all outcomes of a CSV, TSV or Parquet file, whose rows have no offset to read by."""
-    outcomes: dict[str, Reply | Failure] = {}
-    for answer in read_answer_file(path):
-        if isinstance(answer, Rejected):
-            raise UnreadableSourceError(str(path), f"no recorded answer in {answer}", FORM)
-        if (handle := _get_recorded_answer_key(answer)) in outcomes:
-            raise _build_duplicate_answer_error(path, handle)
-        outcomes[handle] = answer.outcome
-    return outcomes
 
 
 def _build_duplicate_answer_error(path: Path, handle: str) -> UnreadableSourceError:
@@ -170,14 +158,11 @@ def _iter_line_keys(path: Path) -> Iterator[tuple[int, str]]:
                 )
             if line.strip():
                 try:
-                    yield (
-                        offset,
-                        _get_recorded_answer_key(parse_imported_answer(parse_json_object(line))),
-                    )
+                    answer = parse_imported_answer(parse_json_object(line))
                 except InvalidValueError as error:
-                    raise UnreadableSourceError(
-                        str(path), f"line {number} contains no recorded answer ({error})", FORM
-                    ) from error
+                    problem = f"line {number} contains no recorded answer ({error})"
+                    raise UnreadableSourceError(str(path), problem, FORM) from error
+                yield offset, _get_recorded_answer_key(answer)
             offset += len(line)
 
 
@@ -189,18 +174,14 @@ def _iter_request_keys(request: ReviewRequest) -> Iterator[str]:
     """Yield all keys under which an answer to `request` may be recorded, the most specific first."""
     yield request.key
     clips = [clip_input.clip for clip_input in request.inputs]
-    tails = zip(*(_list_path_suffixes(clip.location) for clip in clips), strict=True)
-    named: list[Sequence[str]] = [[request.name], [clip.id for clip in clips], *tails]
+    paths = [clip.location.split("/") for clip in clips]
+    # The ends of the paths, longest first: `a/b.mp4`, `b.mp4`.
+    ends = [["/".join(filter(None, parts[-n:])) for parts in paths] for n in range(_DEEPEST, 0, -1)]
+    named: list[list[str]] = [[request.name], [clip.id for clip in clips], *ends]
     joined = [between.join(names) for names in named for between in (BETWEEN, "+")]
     for protocol in (request.instrument.protocol, ""):
         for name in dict.fromkeys(joined):
             yield _format_clip_key(name, protocol)
-
-
-def _list_path_suffixes(location: str) -> list[str]:
-    """Return a path's ends, longest first (`a/b.mp4`, `b.mp4`), as many for every location."""
-    parts = [""] * _DEEPEST + location.split("/")
-    return ["/".join(filter(None, parts[-n:])) for n in range(_DEEPEST, 0, -1)]
 
 
 def _format_clip_key(clip: str, protocol: str) -> str:

@@ -218,7 +218,6 @@ def _digest_creator_result(outcome: GeneratedClip | Failure) -> str:
 
 
 def _digest_files(folder: Path) -> dict[tuple[str, ...], str]:
-    """Return the content of every file below a folder, by the parts of its path."""
     return {
         path.relative_to(folder).parts: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))

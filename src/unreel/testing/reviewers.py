@@ -89,7 +89,6 @@ class ReviewerKit:
     secrets: ClassVar[tuple[str, ...]] = ()
     """Keys that the fixture passes to the reviewer, and that no output may contain."""
     repeatable: ClassVar[bool] = True
-    """Whether the same request always gets the same text."""
 
     def test_its_name_is_stable_and_fits_on_a_line(self, reviewer: Reviewer) -> None:
         name = reviewer.name

@@ -20,21 +20,26 @@ from unreel.annotation.browser_copies import (
 )
 from unreel.annotation.campaign import (
     AnnotationInterface,
+    AnnotationRecord,
     AnnotationTask,
     Annotator,
     AnnotatorClipCopy,
     Campaign,
     TaskAssignment,
+    TraceAnswer,
 )
 from unreel.annotation.campaign_push import AssignmentPushRequest, push_assignments
-from unreel.annotation.interfaces.screens import get_annotation_screen
-from unreel.annotation.judgements import AnnotationRecord, TraceAnswer
+from unreel.annotation.interfaces.label_studio_tasks import get_annotation_screen
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import LabelStudioClient, read_copy_name_key
+from unreel.annotation.studio.client import (
+    LabelStudioClient,
+    create_annotator_accounts,
+    read_account_passwords,
+    read_copy_name_key,
+)
 from unreel.annotation.studio.projects import list_annotator_project_links
 from unreel.annotation.studio.pull import pull_campaign_annotations
-from unreel.annotation.studio.server import create_annotator_accounts, read_account_passwords
 from unreel.core.box import Box
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label

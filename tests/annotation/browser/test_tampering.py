@@ -17,15 +17,21 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     PrefillStudyArm,
+    QuarantineReason,
+    SubmissionQuarantine,
     TaskAssignment,
+    VoteAnswer,
 )
 from unreel.annotation.campaign_push import AssignmentPushRequest, push_assignments
 from unreel.annotation.campaign_state import read_campaign_records
 from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
-from unreel.annotation.judgements import QuarantineReason, SubmissionQuarantine, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
+from unreel.annotation.studio.client import (
+    LabelStudioClient,
+    iter_studio_project_tasks,
+    read_account_passwords,
+)
 from unreel.annotation.studio.projects import (
     LabelStudioProject,
     ProjectAlteration,
@@ -36,7 +42,6 @@ from unreel.annotation.studio.projects import (
     read_stored_projects,
 )
 from unreel.annotation.studio.pull import CampaignPullResult, pull_campaign_annotations
-from unreel.annotation.studio.server import read_account_passwords
 from unreel.core.judgement import Label
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("studio"), pytest.mark.timeout(600)]

@@ -8,8 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opinions import UnstoredOpinion, rated, rated_values, said, task, traced_values
-from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.consensus import compute_consensus
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnyValue,
+    PassFailAnswer,
+    PreferenceAnswer,
+    RatingAnswer,
+    ScreeningAnswer,
+    TraceAnswer,
+    VoteAnswer,
+)
+from unreel.annotation.consensus.consensus import compute_consensus, get_trace_sort_key
 from unreel.annotation.consensus.outcome import (
     CampaignConsensus,
     ConsensusMethod,
@@ -18,16 +27,6 @@ from unreel.annotation.consensus.outcome import (
     OpenTask,
     SettledTask,
     TaskSettlementMethod,
-)
-from unreel.annotation.consensus.trace_consensus import get_trace_sort_key
-from unreel.annotation.judgements import (
-    AnyValue,
-    PassFailAnswer,
-    PreferenceAnswer,
-    RatingAnswer,
-    ScreeningAnswer,
-    TraceAnswer,
-    VoteAnswer,
 )
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.judgement import Label

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from opinions import UnstoredOpinion, rated, said, task, trace, traced
-from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.campaign import AnnotationInterface, AnyValue
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     ConsensusReview,
@@ -19,7 +19,6 @@ from unreel.annotation.consensus.outcome import (
     hash_answer,
     parse_consensus_review,
 )
-from unreel.annotation.judgements import AnyValue
 from unreel.core.errors import InvalidValueError
 
 ID = task().id

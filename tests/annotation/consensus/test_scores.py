@@ -3,7 +3,7 @@
 import pytest
 
 from opinions import rated, said
-from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.campaign import AnnotationInterface, RatingAnswer
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     ConsensusRule,
@@ -13,7 +13,6 @@ from unreel.annotation.consensus.outcome import (
     SettledTask,
     TaskSettlementMethod,
 )
-from unreel.annotation.judgements import RatingAnswer
 
 
 def _decide(*scores: int | None, rule: ConsensusRule | None = None) -> Outcome:

@@ -3,8 +3,8 @@
 import pytest
 
 from opinions import said, task, trace, traced
-from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.consensus import compute_consensus
+from unreel.annotation.campaign import AnnotationInterface, TraceAnswer
+from unreel.annotation.consensus.consensus import cluster_annotator_traces, compute_consensus
 from unreel.annotation.consensus.outcome import (
     ConsensusRule,
     NoConsensusReason,
@@ -12,8 +12,6 @@ from unreel.annotation.consensus.outcome import (
     Outcome,
     SettledTask,
 )
-from unreel.annotation.consensus.trace_consensus import cluster_annotator_traces
-from unreel.annotation.judgements import TraceAnswer
 from unreel.core.box import Box
 from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan

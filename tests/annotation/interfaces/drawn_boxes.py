@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from unreel.annotation.interfaces.screens import ScreenKeyFrame
+from unreel.annotation.interfaces.label_studio_tasks import ScreenKeyFrame
 from unreel.core.box import Box
 
 

@@ -4,9 +4,16 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
-from unreel.annotation.interfaces.screens import ScreenKeyFrame, convert_key_frames_to_traces
-from unreel.annotation.judgements import TraceAnswer
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    AnnotatorClipCopy,
+    TraceAnswer,
+)
+from unreel.annotation.interfaces.label_studio_tasks import (
+    ScreenKeyFrame,
+    convert_key_frames_to_traces,
+)
 from unreel.core.box import Box
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.judgement import ErrorFamily, Label, Rating

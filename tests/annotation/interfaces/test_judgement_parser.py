@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,20 +13,23 @@ from hypothesis import strategies as st
 from annotation.interfaces.drawn_boxes import box_on
 from annotation.interfaces.examples import copies, pair, single, task_for, traced
 from pace import slowness
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, AnnotatorClipCopy
-from unreel.annotation.interfaces.label_studio_tasks import (
-    build_label_studio_results,
-    parse_judgement,
-)
-from unreel.annotation.interfaces.screens import convert_trace_to_key_frames, get_screen_controls
-from unreel.annotation.judgements import (
+from unreel.annotation.campaign import (
     VALUES,
+    AnnotationInterface,
+    AnnotationTask,
+    AnnotatorClipCopy,
     PreferenceAnswer,
     QuarantineReason,
     RatingAnswer,
     SubmissionQuarantine,
     TraceAnswer,
     Value,
+)
+from unreel.annotation.interfaces.label_studio_tasks import (
+    build_label_studio_results,
+    convert_trace_to_key_frames,
+    get_screen_controls,
+    parse_judgement,
 )
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
@@ -354,3 +358,74 @@ UNSAYABLE = {
 def test_what_no_screen_would_take_is_not_written(name: str) -> None:
     with pytest.raises(InvalidValueError):
         build_label_studio_results(UNSAYABLE[name], TASK, swapped=False)
+
+
+LOCATE = AnnotationInterface.LOCATE
+
+
+def segment(start: object, end: object, region: str = "s", **value: object) -> list[dict[str, Any]]:
+    """A segment on the timeline, of the category `other`."""
+    place = {"ranges": [{"start": start, "end": end}], "timelinelabels": ["generated"]} | value
+    own = {"id": region, "from_name": "segment", "to_name": "video", "type": "timelinelabels"}
+    return [{**own, "value": place}, said("category", "other", region=region)]
+
+
+def located(*regions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A clip with these regions, marked as having generated parts."""
+    return [said("verdict", "traces", region="v"), *(result for one in regions for result in one)]
+
+
+def test_a_segment_on_the_timeline_is_a_trace_without_a_box() -> None:
+    results = [*located(segment(3, 20)), written("explanation", ["The sky flows."], region="s")]
+    found = read(results, LOCATE)
+    span = TimeSpan(COPY.at_us(2), COPY.at_us(20))
+    trace = Trace(span=span, categories=frozenset({Category.OTHER}), explanation="The sky flows.")
+    assert found == TraceAnswer(traces=(trace,), label=Label.GENERATED)
+
+
+def test_a_box_belongs_to_the_segment_in_which_it_begins() -> None:
+    mark = [box(entry(5), entry(30, x=20, enabled=False)), said("category", "object-merging")]
+    found = read(located(segment(40, 50, region="t"), segment(3, 20), mark), LOCATE)
+    assert isinstance(found, TraceAnswer)
+    first, second = found.traces
+    assert [at.at_us for at in first.track] == [COPY.at_us(4)]
+    assert first.categories == {Category.OTHER, Category.OBJECT_MERGING}
+    assert (first.span, second.track) == (TimeSpan(COPY.at_us(2), COPY.at_us(20)), ())
+
+
+@pytest.mark.parametrize(
+    ("results", "why"),
+    [
+        (located(segment(0, 5)), QuarantineReason.OUT_OF_RANGE),
+        (located(segment(9, 5)), QuarantineReason.OUT_OF_RANGE),
+        (located(segment(1, 62)), QuarantineReason.OUT_OF_RANGE),
+        (located(segment(1.5, 5)), QuarantineReason.MALFORMED),
+        (located(segment("1", 5)), QuarantineReason.MALFORMED),
+        (located(segment(1, 5, ranges=[])), QuarantineReason.MALFORMED),
+        (located(segment(1, 5, timelinelabels=["cow"])), QuarantineReason.UNKNOWN_WORD),
+        (located(segment(1, 5)[:1]), QuarantineReason.MISSING),
+        (located(), QuarantineReason.CONTRADICTORY),
+        (
+            located(segment(1, 5), [box(entry(9)), said("category", "other")]),
+            QuarantineReason.CONTRADICTORY,
+        ),
+    ],
+)
+def test_a_segment_that_cannot_be_is_quarantined(
+    results: list[dict[str, Any]], why: QuarantineReason
+) -> None:
+    assert reason(results, LOCATE) is why
+
+
+@given(copies.flatmap(lambda copy: st.tuples(st.just(copy), traced(copy))))
+def test_segments_read_back_as_they_were_written(
+    drawn: tuple[AnnotatorClipCopy, TraceAnswer],
+) -> None:
+    copy, answer = drawn
+    task = AnnotationTask(names=("one",), copies=(copy,))
+    segments = tuple(replace(trace, track=()) for trace in answer.traces)
+    value = replace(answer, traces=tuple(sorted(segments, key=lambda trace: trace.span)))
+    sent = build_label_studio_results(value, task, swapped=False, interface=LOCATE)
+    back = parse_judgement(LOCATE, json.loads(json.dumps(sent)), task, swapped=False)
+    assert isinstance(back, TraceAnswer)
+    assert [trace.span for trace in back.traces] == [trace.span for trace in value.traces]

@@ -7,18 +7,21 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from annotation.interfaces.examples import copy_of, pair, single, task_for
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, TaskAssignment
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    TaskAssignment,
+    TraceAnswer,
+    VoteAnswer,
+)
 from unreel.annotation.interfaces.label_studio_tasks import (
+    AnnotationScreen,
     build_label_studio_task_data,
     build_prefilled_results,
-    parse_judgement,
-)
-from unreel.annotation.interfaces.screens import (
-    AnnotationScreen,
     get_annotation_screen,
     get_screen_controls,
+    parse_judgement,
 )
-from unreel.annotation.judgements import TraceAnswer, VoteAnswer
 from unreel.core.box import Box
 from unreel.core.errors import InvalidSettingError
 from unreel.core.judgement import Label
@@ -83,10 +86,12 @@ def test_a_screen_shows_the_printed_words_and_no_others(
 @pytest.mark.parametrize("interface", AnnotationInterface)
 def test_every_choice_has_a_key_of_its_own(interface: AnnotationInterface) -> None:
     one = screen(interface)
-    choices = list(ET.fromstring(one.config).iter("Choice"))
+    tree = ET.fromstring(one.config)
+    choices = [*tree.iter("Choice"), *(tag for tag in tree.iter("Label") if "hotkey" in tag.attrib)]
     assert len(one.hotkeys) == len(choices) >= 2
     words = {word for control in get_screen_controls(interface).values() for word in control.words}
-    assert set(one.hotkeys.values()) == words
+    marks = {tag.attrib["value"] for tag in tree.iter("Label") if "hotkey" in tag.attrib}
+    assert set(one.hotkeys.values()) == words | marks
 
 
 @pytest.mark.parametrize("interface", AnnotationInterface)
@@ -172,7 +177,10 @@ def test_marks_made_before_stand_on_the_screen_as_they_were_made() -> None:
     value = TraceAnswer(traces=(TRACE,), label=Label.GENERATED)
     task = single(prefill=value)
     back = parse_judgement(
-        AnnotationInterface.TRACE, build_prefilled_results(task, swapped=False), task, swapped=False
+        AnnotationInterface.TRACE,
+        build_prefilled_results(task, AnnotationInterface.TRACE, swapped=False),
+        task,
+        swapped=False,
     )
     assert isinstance(back, TraceAnswer)
     assert back.traces[0].categories == TRACE.categories
@@ -182,6 +190,8 @@ def test_a_mark_without_a_place_is_left_out_and_the_rest_is_shown() -> None:
     nowhere = Trace(span=TimeSpan(0, 1000))
     task = single(prefill=TraceAnswer(traces=(nowhere, TRACE), label=Label.GENERATED))
     boxes = [
-        one for one in build_prefilled_results(task, swapped=False) if one["from_name"] == "box"
+        one
+        for one in build_prefilled_results(task, AnnotationInterface.TRACE, swapped=False)
+        if one["from_name"] == "box"
     ]
     assert len(boxes) == 1

@@ -11,15 +11,13 @@ from sqlalchemy.exc import DBAPIError
 from campaigns import ANN, BEN, CAMPAIGN, CAT, append_some, in_order, record_of, task_of, tasks_of
 from unreel.annotation.campaign import (
     AnnotationInterface,
+    AnnotationRecord,
     Annotator,
     PrefillStudyArm,
-    TaskAssignment,
-)
-from unreel.annotation.judgements import (
-    AnnotationRecord,
     QuarantineReason,
     RatingAnswer,
     SubmissionQuarantine,
+    TaskAssignment,
     TraceAnswer,
     VoteAnswer,
 )

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from campaigns import ANN, BEN, CAMPAIGN, in_order, record_of, task_of, tasks_of
+from unreel.annotation.campaign import QuarantineReason, SubmissionQuarantine, VoteAnswer
 from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign_records
-from unreel.annotation.judgements import QuarantineReason, SubmissionQuarantine, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.core.judgement import Label

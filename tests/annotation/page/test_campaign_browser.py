@@ -11,10 +11,10 @@ pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[
 
 from kept_campaign import CAMPAIGN, keep_campaign
 from report.reported import HOSTILE
+from unreel.annotation.campaign import QuarantineReason, SubmissionQuarantine, TraceAnswer
 from unreel.annotation.campaign_page import CampaignPageSettings, write_campaign_page
 from unreel.annotation.campaign_state import CampaignRecords, read_campaign_records
 from unreel.annotation.consensus.outcome import ConsensusRule
-from unreel.annotation.judgements import QuarantineReason, SubmissionQuarantine, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.publishing.publishable_campaign import build_publishable_campaign
 

@@ -5,11 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opinions import rated, said, task, trace, traced
-from unreel.annotation.campaign import AnnotationInterface, Campaign
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnyValue,
+    Campaign,
+    PassFailAnswer,
+    TraceAnswer,
+    VoteAnswer,
+)
 from unreel.annotation.campaign_page import measure_disagreement, rank_task_disagreements
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusRule
-from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
 from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.core.judgement import Label
 

@@ -14,13 +14,13 @@ pytest.importorskip("jinja2", reason="needs the extra eval: pip install 'unreel[
 
 from kept_campaign import CAMPAIGN, Kept, keep_campaign
 from pages.specs import read_spec
-from unreel.annotation.agreement import CampaignAgreement
+from unreel.annotation.campaign import EXCLUSION, LedgerNotice
 from unreel.annotation.campaign_page import CampaignPageSettings, write_campaign_page
 from unreel.annotation.campaign_state import CampaignRecords, read_campaign_records
 from unreel.annotation.consensus.outcome import ConsensusRule
-from unreel.annotation.judgements import EXCLUSION, LedgerNotice
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.publishing.publishable_campaign import build_publishable_campaign
+from unreel.annotation.quality import CampaignAgreement
 from unreel.core.estimate import Estimate
 
 RULE = ConsensusRule(quorum=2, min_overlap=2)

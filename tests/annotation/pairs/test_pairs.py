@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from unreel.annotation.campaign import AnnotationTask, AnnotatorClipCopy, PrefillStudyArm
-from unreel.annotation.campaign_state import AnnotatorJudgement
-from unreel.annotation.judgements import PassFailAnswer, PreferenceAnswer, VoteAnswer
+from unreel.annotation.campaign import (
+    AnnotationTask,
+    AnnotatorClipCopy,
+    AnnotatorJudgement,
+    PassFailAnswer,
+    PreferenceAnswer,
+    PrefillStudyArm,
+    VoteAnswer,
+)
 from unreel.annotation.pairs import (
     VRB_CLIPS,
     choose_informative_pairs,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unreel.annotation.judgements import RatingAnswer, VoteAnswer
+from unreel.annotation.campaign import RatingAnswer, VoteAnswer
 from unreel.annotation.rationale_polishing import PolishedRationale, parse_polished_rationale
 from unreel.core.judgement import ErrorFamily, Label, Rating
 

@@ -11,11 +11,11 @@ from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     AnnotatorClipCopy,
+    AnyValue,
     Campaign,
 )
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusRule
-from unreel.annotation.judgements import AnyValue
 from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
 from unreel.core.content_ids import compute_clip_id
 

@@ -6,10 +6,16 @@ from dataclasses import replace
 import pytest
 
 from opinions import UnstoredOpinion, said, task, trace, traced
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    AnyValue,
+    PreferenceAnswer,
+    RatingAnswer,
+    VoteAnswer,
+)
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusRule
-from unreel.annotation.judgements import AnyValue, PreferenceAnswer, RatingAnswer, VoteAnswer
 from unreel.annotation.publishing.publishable_campaign import (
     AnnotatorScoringInput,
     compute_consensus_of_others,

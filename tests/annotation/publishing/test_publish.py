@@ -8,11 +8,15 @@ import pytest
 
 from annotation.publishing.published import edition_of, lay_out, task_of
 from opinions import rated, trace, traced
-from unreel.annotation.agreement import CampaignAgreement
-from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.judgements import PreferenceAnswer, ScreeningAnswer, VoteAnswer
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    PreferenceAnswer,
+    ScreeningAnswer,
+    VoteAnswer,
+)
 from unreel.annotation.publishing.publish import publish_campaign_as_benchmark
 from unreel.annotation.publishing.publishable_campaign import PublishableCampaign
+from unreel.annotation.quality import CampaignAgreement
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import read_human_scores
 from unreel.benchmarks.loader import open_benchmark

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.annotation.judgements import RatingAnswer, ScreeningAnswer, TraceAnswer, VoteAnswer
+from unreel.annotation.campaign import RatingAnswer, ScreeningAnswer, TraceAnswer, VoteAnswer
 from unreel.annotation.publishing.publishable_campaign import (
     build_consensus_entry,
     has_traces_on_real_clip,

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from opinions import UnstoredOpinion, rated, said, task, trace, traced
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, PrefillStudyArm
-from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    AnyValue,
+    PassFailAnswer,
+    PrefillStudyArm,
+    TraceAnswer,
+    VoteAnswer,
+)
 from unreel.annotation.quality import (
     ALARM,
     AnswerDrift,

@@ -19,15 +19,17 @@ from studio_campaigns import (
     prepare,
     sign_in,
 )
-from unreel.annotation.campaign import AnnotationInterface, PrefillStudyArm, TaskAssignment
-from unreel.annotation.campaign_push import push_assignments
-from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
-from unreel.annotation.judgements import (
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    PrefillStudyArm,
     QuarantineReason,
     ScreeningAnswer,
     SubmissionQuarantine,
+    TaskAssignment,
     VoteAnswer,
 )
+from unreel.annotation.campaign_push import push_assignments
+from unreel.annotation.interfaces.label_studio_tasks import build_label_studio_results
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
@@ -71,21 +73,23 @@ def hear(_told: object) -> None:
     pass
 
 
+@pytest.mark.parametrize("interface", [AnnotationInterface.TRACE, AnnotationInterface.LOCATE])
 def test_everything_said_arrives_once_and_a_second_push_and_pull_change_nothing(
-    studio: Studio, client: LabelStudioClient, ledger: Ledger
+    studio: Studio, client: LabelStudioClient, ledger: Ledger, interface: AnnotationInterface
 ) -> None:
-    prepared = prepare(ledger, AnnotationInterface.TRACE, 6, name="once")
+    name = f"once-{interface.value}"
+    prepared = prepare(ledger, interface, 6, name=name)
     accounts = invite_people(studio, client)
     delivery = prepared.delivery(client, ledger, accounts)
     assert push_assignments(delivery, on_sent=hear).sent == 18
     again = push_assignments(delivery, on_sent=hear)
     assert (again.sent, again.there, again.altered) == (0, 18, ())
     said = answer_all(studio, ledger, prepared)
-    assert pull_campaign_annotations(client, ledger, "once", on_project=hear).new == 18
-    assert pull_campaign_annotations(client, ledger, "once", on_project=hear).new == 0
-    kept = {(r.annotator, r.task): r.outcome for _, r in ledger.records("once")}
+    assert pull_campaign_annotations(client, ledger, name, on_project=hear).new == 18
+    assert pull_campaign_annotations(client, ledger, name, on_project=hear).new == 0
+    kept = {(r.annotator, r.task): r.outcome for _, r in ledger.records(name)}
     assert kept == said
-    assert all(record.lead_us == 12_500_000 for _, record in ledger.records("once"))
+    assert all(record.lead_us == 12_500_000 for _, record in ledger.records(name))
 
 
 def test_a_room_that_was_made_and_never_remembered_is_found_and_filled(

@@ -13,12 +13,11 @@ from postgres import Postgres
 from studio import Studio, free_port, studio_program
 from studio_campaigns import post, sign_in
 from synthesise import ClipRecipe, synthesise
+from unreel.annotation.campaign import ScreeningAnswer, VoteAnswer
 from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
-from unreel.annotation.judgements import ScreeningAnswer, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.studio.client import iter_studio_project_tasks
+from unreel.annotation.studio.client import iter_studio_project_tasks, read_account_passwords
 from unreel.annotation.studio.projects import read_stored_projects
-from unreel.annotation.studio.server import read_account_passwords
 from unreel.core.judgement import Label
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]

@@ -16,10 +16,9 @@ import pytest
 from postgres import Postgres
 from studio import Studio
 from studio_campaigns import PEOPLE, Prepared, answer_all, invite_people, prepare
-from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.campaign import AnnotationInterface, Value
 from unreel.annotation.campaign_push import push_assignments
 from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY
-from unreel.annotation.judgements import Value
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import (

@@ -14,9 +14,8 @@ from chaos.day.services import UNREEL
 from chaos.harness import await_gone, descendants
 from reward_process import padded
 from studio_campaigns import opinion, post, sign_in_at
-from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.campaign import AnnotationInterface, Value
 from unreel.annotation.interfaces.label_studio_tasks import TASK_KEY, build_label_studio_results
-from unreel.annotation.judgements import Value
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.studio.client import LabelStudioClient, iter_studio_project_tasks
 from unreel.annotation.studio.projects import read_stored_projects

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol, TypeVar, assert_never
 
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
-from unreel.annotation.judgements import (
+from unreel.annotation.campaign import (
     VALUES,
+    AnnotationInterface,
+    AnnotationTask,
     AnyValue,
     PassFailAnswer,
     PreferenceAnswer,
@@ -301,7 +302,7 @@ def parse_consensus_review(notice: ConsensusReviewNotice) -> ConsensusReview:
         )
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidValueError(
-            f"the notice about {notice.subject!a} is no review. Review the task again"
+            f"the notice about {notice.subject!a} is not a review. Review the task again"
         ) from error
     why, of, annotator = map(str, texts)
     return ConsensusReview(

@@ -1,46 +1,226 @@
-"""Tasks of Label Studio for the screens of a campaign, and parsers of the submitted results."""
+"""Annotation screens, the tasks of Label Studio for them, and parsers of the submitted results."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, NoReturn, assert_never
+from xml.etree import ElementTree as ET
+from xml.sax.saxutils import quoteattr
 
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
     AnnotatorClipCopy,
-    TaskAssignment,
-)
-from unreel.annotation.interfaces.screens import (
-    AnnotationScreen,
-    ScreenControl,
-    ScreenKeyFrame,
-    convert_key_frames_to_traces,
-    convert_trace_to_key_frames,
-    get_box_labels,
-    get_screen_controls,
-)
-from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
     QuarantineReason,
     RatingAnswer,
     ScreeningAnswer,
     SubmissionQuarantine,
+    TaskAssignment,
     TraceAnswer,
     Value,
     VoteAnswer,
 )
 from unreel.core.box import Box
-from unreel.core.errors import InvalidValueError
+from unreel.core.content_ids import digest
+from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.judgement import ErrorFamily, Label, Rating
-from unreel.core.safe_text import sanitise_lines
-from unreel.core.span import MICROSECONDS
-from unreel.core.trace import Category, Trace
+from unreel.core.safe_text import sanitise_line, sanitise_lines
+from unreel.core.span import MICROSECONDS, TimeSpan
+from unreel.core.trace import BoxAt, Category, Trace
 from unreel.core.verdict import Position
 
-MOST_RESULTS = 2_000
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenKeyFrame:
+    """Key frame of a moving box on an annotation screen of Label Studio."""
+
+    frame: int
+    """Number of the frame, from 1."""
+    box: Box
+    enabled: bool
+    """Whether the box is visible on the frame after this one."""
+
+
+def convert_key_frames_to_traces(
+    keys: Sequence[ScreenKeyFrame],
+    copy: AnnotatorClipCopy,
+    *,
+    categories: frozenset[Category] = frozenset(),
+    explanation: str = "",
+) -> tuple[Trace, ...]:
+    """Return the traces that a moving box means: one for each range of frames that show the box."""
+    runs: list[list[ScreenKeyFrame]] = []
+    for key in keys:
+        if not runs or not runs[-1][-1].enabled:
+            runs.append([])
+        runs[-1].append(key)
+    traces = []
+    for run in runs:
+        last = copy.n_frames if run[-1].enabled else run[-1].frame  # from 1
+        traces.append(
+            Trace(
+                span=TimeSpan(copy.at_us(run[0].frame - 1), copy.at_us(last)),
+                track=tuple(BoxAt(copy.at_us(key.frame - 1), key.box) for key in run),
+                categories=categories,
+                explanation=explanation,
+            )
+        )
+    return tuple(traces)
+
+
+def convert_trace_to_key_frames(
+    trace: Trace, copy: AnnotatorClipCopy
+) -> tuple[ScreenKeyFrame, ...]:
+    """Return the key frames of a box that shows a trace on every frame of its span and on no other."""
+    if not trace.track:
+        raise InvalidValueError(
+            "a trace without a box cannot be shown on a screen. Leave it out, or mark its place"
+        )
+    boxes: dict[int, Box] = {}
+    for mark in trace.track:
+        boxes.setdefault(copy.frame_at(mark.at_us) + 1, mark.box)
+    first = copy.frame_at(trace.span.start_us) + 1
+    last = max(copy.frame_at(trace.span.end_us - 1) + 1, *boxes)
+    boxes.setdefault(first, trace.track[0].box)
+    if last < copy.n_frames:
+        boxes.setdefault(last, boxes[max(boxes)])
+    return tuple(
+        ScreenKeyFrame(
+            frame=frame, box=boxes[frame], enabled=frame != last or last == copy.n_frames
+        )
+        for frame in sorted(boxes)
+    )
+
+
+LONGEST_QUESTION = 300
+_QUESTION = '"QUESTION"'
+_KINDS = {
+    "Choices": "choices",
+    "TextArea": "textarea",
+    "TimelineLabels": "timelinelabels",
+    "VideoRectangle": "videorectangle",
+}
+_REGIONS = ("TimelineLabels", "VideoRectangle")
+"""Elements whose results are regions: segments on the timeline, and boxes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenControl:
+    """Input element of an annotation screen: a choice, a text field, a segment or a box."""
+
+    name: str
+    about: str
+    """Name of the video element to which the control belongs."""
+    kind: str
+    """Type of the control's results: `choices`, `textarea`, `timelinelabels` or `videorectangle`."""
+    per_region: bool
+    several: bool
+    """Whether more than one choice may be selected."""
+    words: frozenset[str]
+    """Allowed choices; empty for texts and boxes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationScreen:
+    """Annotation screen of one question: Label Studio configuration, guidelines and hotkeys."""
+
+    interface: AnnotationInterface
+    config: str
+    """Label configuration of Label Studio, in XML."""
+    guidelines: str
+    """Default guidelines, shown before the first task: HTML without external images."""
+    hotkeys: Mapping[str, str]
+    """Choice that each key selects, by key."""
+
+    @property
+    def version(self) -> str:
+        """Return a hash of the label configuration; any change of the text changes the version."""
+        return digest("screen", self.config)[:12]
+
+
+def get_annotation_screen(
+    interface: AnnotationInterface, *, question: str = ""
+) -> AnnotationScreen:
+    """Return the annotation screen of an interface; only `pass-fail` takes a `question`."""
+    if interface is AnnotationInterface.PASS_FAIL:
+        if not question.strip() or len(question) > LONGEST_QUESTION:
+            raise InvalidSettingError(
+                "question",
+                f"pass-fail asks one question, got {len(question)} characters",
+                f"Give a question of up to {LONGEST_QUESTION} characters that yes answers",
+            )
+        # Label Studio replaces a word after `$` with the value of that name in the task's data.
+        if "$" in question or sanitise_line(question) != question:
+            raise InvalidSettingError(
+                "question",
+                f"a screen cannot show {question!a}",
+                "Write plain words on one line, without `$`",
+            )
+    elif question:
+        raise InvalidSettingError(
+            "question",
+            f"the screen {interface.value} asks its own question",
+            "Leave it out, or use pass-fail",
+        )
+    config = _read_package_file("configs", f"{interface.value}.xml").replace(
+        _QUESTION, quoteattr(question)
+    )
+    hotkeys = {
+        tag.attrib["hotkey"]: tag.get("alias", tag.attrib["value"])
+        for tag in _parse_screen_config(config).iter()
+        if "hotkey" in tag.attrib
+    }
+    return AnnotationScreen(
+        interface=interface,
+        config=config,
+        guidelines=_read_package_file("guidelines", f"{interface.value}.html"),
+        hotkeys=MappingProxyType(hotkeys),
+    )
+
+
+@cache
+def get_screen_controls(interface: AnnotationInterface) -> Mapping[str, ScreenControl]:
+    """Return the input controls of the annotation screen of an interface, by name."""
+    tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
+    controls = {}
+    for tag in tree.iter():
+        if tag.tag in _KINDS:
+            choices = (choice.get("alias", choice.attrib["value"]) for choice in tag.iter("Choice"))
+            controls[tag.attrib["name"]] = ScreenControl(
+                name=tag.attrib["name"],
+                about=tag.attrib["toName"],
+                kind=_KINDS[tag.tag],
+                per_region=tag.tag in _REGIONS or tag.get("perRegion") == "true",
+                several=tag.get("choice") == "multiple",
+                words=frozenset(choices),
+            )
+    return MappingProxyType(controls)
+
+
+@cache
+def get_box_labels(interface: AnnotationInterface) -> frozenset[str]:
+    """Return the labels that a box or segment may have on the annotation screen of an interface."""
+    tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
+    return frozenset(tag.attrib["value"] for tag in tree.iter("Label"))
+
+
+def _parse_screen_config(config: str) -> ET.Element:
+    return ET.fromstring(config)  # noqa: S314  a file of ours
+
+
+@cache
+def _read_package_file(folder: str, name: str) -> str:
+    return files("unreel.annotation.interfaces").joinpath(folder, name).read_text(encoding="utf-8")
+
+
+MAX_RESULTS = 2_000
 LONGEST_TEXT = 20_000
-MOST_LINES = 200
+MAX_LINES = 200
 _LONGEST_DETAIL = 80
 _RELATION = "relation"
 _LONGEST_ID = 200
@@ -77,8 +257,8 @@ def _parse_results_by_control(
     """
     if not isinstance(results, list):
         _reject(QuarantineReason.MALFORMED, f"no list of results but {_shorten(results)}")
-    if len(results) > MOST_RESULTS:
-        _reject(QuarantineReason.TOO_LARGE, f"{len(results)} results, more than {MOST_RESULTS}")
+    if len(results) > MAX_RESULTS:
+        _reject(QuarantineReason.TOO_LARGE, f"{len(results)} results, more than {MAX_RESULTS}")
     answers: dict[str, dict[str, Any]] = {}
     regions: dict[str, dict[str, dict[str, Any]]] = {}
     for result in results:
@@ -117,7 +297,7 @@ def get_entered_text(answers: Answers, control: ScreenControl) -> str:
     """Return the text entered in a control without control characters; "" if there is none."""
     text = answers.get(control.name, {}).get("text", [])
     lines = [text] if isinstance(text, str) else text
-    if isinstance(lines, list) and len(lines) > MOST_LINES:
+    if isinstance(lines, list) and len(lines) > MAX_LINES:
         _reject(QuarantineReason.TOO_LARGE, f"{control.name} has {len(lines)} texts")
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         _reject(QuarantineReason.MALFORMED, f"{control.name} holds no text")
@@ -145,7 +325,7 @@ def _parse_control_value(
 
 
 MOST_BOXES = 200
-MOST_KEY_FRAMES = 20_000
+MAX_KEY_FRAMES = 20_000
 """Maximum number of key frames of all boxes together."""
 _FARTHEST = 1_000.0
 """Maximum absolute coordinate or side of a box in percent of the picture; a box may extend over the edge."""
@@ -157,11 +337,7 @@ def parse_judgement(
 ) -> Value | SubmissionQuarantine:
     """Parse a judgement from the results of a Label Studio annotation; quarantine invalid results.
 
-    Args:
-        interface: Question that the annotator answered.
-        results: The field `result` of the annotation, as sent by the server.
-        task: Judged clip or pair.
-        swapped: Whether a pair's second clip was on the left.
+    `swapped` means that a pair's second clip was on the left.
     """
     controls = get_screen_controls(interface)
     try:
@@ -188,9 +364,9 @@ def parse_judgement(
                 if get_selected_choices(answers, controls["discard"]):
                     return RatingAnswer(rating=None)
                 return _parse_rating_answer(int(choose("score")), answers, controls)
-            case AnnotationInterface.TRACE:
+            case AnnotationInterface.TRACE | AnnotationInterface.LOCATE:
                 label = _VERDICTS[choose("verdict")]
-                return _parse_trace_answer(label, regions, controls, task.copies[0])
+                return _parse_trace_answer(interface, label, regions, controls, task.copies[0])
             case _ as never:
                 assert_never(never)
     except InvalidSubmissionError as error:
@@ -217,6 +393,7 @@ _VERDICTS: Mapping[str, Label | None] = {
 
 
 def _parse_trace_answer(
+    interface: AnnotationInterface,
     label: Label | None,
     regions: Mapping[str, Answers],
     controls: Mapping[str, ScreenControl],
@@ -226,35 +403,72 @@ def _parse_trace_answer(
         _reject(QuarantineReason.TOO_LARGE, f"{len(regions)} boxes, more than {MOST_BOXES}")
     sequences = [answers.get("box", {}).get("sequence") for answers in regions.values()]
     n_keys = sum(len(sequence) for sequence in sequences if isinstance(sequence, list))
-    if n_keys > MOST_KEY_FRAMES:
-        _reject(QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MOST_KEY_FRAMES}")
-    known = get_box_labels(AnnotationInterface.TRACE)
-    traces: list[Trace] = []
+    if n_keys > MAX_KEY_FRAMES:
+        _reject(QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MAX_KEY_FRAMES}")
+    known = get_box_labels(interface)
+    boxes: list[Trace] = []
+    segments: list[Trace] = []
     for answers in regions.values():
-        if "box" not in answers:
+        region = answers.get("segment", answers.get("box"))
+        if region is None or {"segment", "box"} <= answers.keys():
             detail = f"{_shorten(next(iter(answers)))} is about a box that is not there"
             _reject(QuarantineReason.MALFORMED, detail)
-        words = answers["box"].get("labels", [])
+        words = region.get("timelinelabels" if "segment" in answers else "labels", [])
         if not isinstance(words, list) or len(words) > len(known):
-            _reject(QuarantineReason.MALFORMED, "a box's labels are no list of words")
+            _reject(QuarantineReason.MALFORMED, "labels of a box must be a list of words")
         for word in words:
             if not isinstance(word, str) or word not in known:
                 _reject(QuarantineReason.UNKNOWN_WORD, f"a box is called {_shorten(word)}")
-        keys = _parse_key_frames(answers["box"].get("sequence"), copy)
-        categories = get_selected_choices(answers, controls["category"])
-        if not categories:
-            _reject(QuarantineReason.MISSING, "a box has no category")
-        traces += convert_key_frames_to_traces(
-            keys,
-            copy,
-            categories=frozenset(map(Category, categories)),
-            explanation=get_entered_text(answers, controls["explanation"]),
-        )
+        choices = get_selected_choices(answers, controls["category"])
+        if not choices:
+            _reject(QuarantineReason.MISSING, "a box or a segment has no category")
+        categories = frozenset(map(Category, choices))
+        explanation = get_entered_text(answers, controls["explanation"])
+        if "segment" in answers:
+            span = _parse_segment(region.get("ranges"), copy)
+            segments.append(Trace(span=span, categories=categories, explanation=explanation))
+        else:
+            keys = _parse_key_frames(region.get("sequence"), copy)
+            boxes += convert_key_frames_to_traces(
+                keys, copy, categories=categories, explanation=explanation
+            )
+    traces = boxes if interface is AnnotationInterface.TRACE else _add_boxes(segments, boxes)
     if bool(traces) is not (label is Label.GENERATED):
         claim = "some" if label is Label.GENERATED else "none"
         detail = f"{len(traces)} traces in a clip marked as having {claim}"
         _reject(QuarantineReason.CONTRADICTORY, detail)
     return TraceAnswer(traces=tuple(traces), label=label)
+
+
+def _parse_segment(ranges: object, copy: AnnotatorClipCopy) -> TimeSpan:
+    """Return the time span of a segment on the timeline: frames count from 1, the last one included."""
+    frames = ranges[0] if isinstance(ranges, list) and len(ranges) == 1 else None
+    if not isinstance(frames, dict):
+        _reject(QuarantineReason.MALFORMED, "a segment must have one range of frames")
+    start, end = frames.get("start"), frames.get("end")
+    if type(start) is not int or type(end) is not int:
+        _reject(QuarantineReason.MALFORMED, "a segment has no first or last frame")
+    if not 1 <= start <= end <= copy.n_frames:
+        detail = f"a segment of frames {start} to {end} in a clip of {copy.n_frames} frames"
+        _reject(QuarantineReason.OUT_OF_RANGE, detail)
+    return TimeSpan(copy.at_us(start - 1), copy.at_us(end))
+
+
+def _add_boxes(segments: Sequence[Trace], boxes: Sequence[Trace]) -> list[Trace]:
+    """Return the segments with the boxes that begin in them; a box outside every segment is rejected."""
+    located = list(segments)
+    for box in sorted(boxes, key=lambda box: box.span):
+        begins_us = box.span.start_us
+        for number, segment in enumerate(located):
+            if segment.span.start_us <= begins_us < segment.span.end_us and not segment.track:
+                track = tuple(mark for mark in box.track if mark.at_us < segment.span.end_us)
+                located[number] = replace(
+                    segment, track=track, categories=segment.categories | box.categories
+                )
+                break
+        else:
+            _reject(QuarantineReason.CONTRADICTORY, "a box begins in no segment without a box")
+    return sorted(located, key=lambda trace: trace.span)
 
 
 def _parse_key_frames(sequence: object, copy: AnnotatorClipCopy) -> list[ScreenKeyFrame]:
@@ -316,11 +530,19 @@ _VERDICT_OF_LABEL = {label: verdict for verdict, label in _VERDICTS.items()}
 
 
 def build_label_studio_results(
-    value: Value, task: AnnotationTask, *, swapped: bool
+    value: Value,
+    task: AnnotationTask,
+    *,
+    swapped: bool,
+    interface: AnnotationInterface | None = None,
 ) -> list[Result]:
-    """Return a judgement as Label Studio results; `parse_judgement` is the inverse."""
-    results = list(iter_label_studio_results(value, task, swapped=swapped))
-    back = parse_judgement(INTERFACE_OF[value.kind], results, task, swapped=swapped)
+    """Return a judgement as Label Studio results; `parse_judgement` is the inverse.
+
+    The `interface` decides between `trace`, the default, and `locate`, whose answers are of one type.
+    """
+    interface = interface or INTERFACE_OF[value.kind]
+    results = list(iter_label_studio_results(value, task, swapped=swapped, interface=interface))
+    back = parse_judgement(interface, results, task, swapped=swapped)
     if isinstance(back, SubmissionQuarantine):
         raise InvalidValueError(
             f"no annotator could send this ({back}). Give an answer that the screen allows"
@@ -329,10 +551,10 @@ def build_label_studio_results(
 
 
 def iter_label_studio_results(
-    value: Value, task: AnnotationTask, *, swapped: bool
+    value: Value, task: AnnotationTask, *, swapped: bool, interface: AnnotationInterface
 ) -> Iterator[Result]:
     """Yield an annotator's answer as Label Studio results, even if required answers are missing."""
-    trace_screen, realism = AnnotationInterface.TRACE, AnnotationInterface.REALISM
+    realism = AnnotationInterface.REALISM
     match value:
         case ScreeningAnswer():
             word = "keep" if value.keep else "remove"
@@ -357,28 +579,45 @@ def iter_label_studio_results(
             if rating.family is not None:
                 yield _build_choice_result(realism, "family", rating.family.value)
         case TraceAnswer():
-            verdict = _VERDICT_OF_LABEL[value.label]
-            yield _build_choice_result(trace_screen, "verdict", verdict)
+            verdict, copy = _VERDICT_OF_LABEL[value.label], task.copies[0]
+            yield _build_choice_result(interface, "verdict", verdict)
             for number, trace in enumerate(value.traces, 1):
-                copy, region = task.copies[0], f"trace-{number}"
-                keys = convert_trace_to_key_frames(trace, copy)
-                region_value = {
-                    "framesCount": copy.n_frames,
-                    "duration": copy.duration_us / MICROSECONDS,
-                    "sequence": [_build_key_frame_entry(key, copy) for key in keys],
-                }
-                entries: dict[str, dict[str, Any]] = {
-                    "box": {"labels": sorted(get_box_labels(trace_screen))}
-                }
-                if trace.categories:
-                    choices = sorted(category.value for category in trace.categories)
-                    entries["category"] = {"choices": choices}
-                if trace.explanation:
-                    entries["explanation"] = {"text": [trace.explanation]}
-                for name, entry in entries.items():
-                    yield _build_result(trace_screen, name, region_value | entry, region)
+                regions = {f"trace-{number}": "box"}
+                if interface is AnnotationInterface.LOCATE:
+                    regions = {f"segment-{number}": "segment"}
+                    regions |= {f"trace-{number}": "box"} if trace.track else {}
+                for region, control in regions.items():
+                    yield from _iter_region_results(interface, trace, copy, region, control)
         case _:
             assert_never(value)
+
+
+def _iter_region_results(
+    interface: AnnotationInterface, trace: Trace, copy: AnnotatorClipCopy, region: str, control: str
+) -> Iterator[Result]:
+    """Yield the results of a trace as a region of the screen, drawn with `control`."""
+    labels = sorted(get_box_labels(interface))
+    entries: dict[str, dict[str, Any]] = {}
+    if control == "segment":
+        first = copy.frame_at(trace.span.start_us) + 1
+        last = copy.frame_at(trace.span.end_us - 1) + 1
+        place: dict[str, Any] = {"ranges": [{"start": first, "end": last}]}
+        entries[control] = {"timelinelabels": labels}
+    else:
+        keys = convert_trace_to_key_frames(trace, copy)
+        place = {
+            "framesCount": copy.n_frames,
+            "duration": copy.duration_us / MICROSECONDS,
+            "sequence": [_build_key_frame_entry(key, copy) for key in keys],
+        }
+        entries[control] = {"labels": labels}
+    if trace.categories:
+        choices = sorted(category.value for category in trace.categories)
+        entries["category"] = {"choices": choices}
+    if trace.explanation:
+        entries["explanation"] = {"text": [trace.explanation]}
+    for name, entry in entries.items():
+        yield _build_result(interface, name, place | entry, region)
 
 
 def _build_key_frame_entry(key: ScreenKeyFrame, copy: AnnotatorClipCopy) -> dict[str, float]:
@@ -413,15 +652,20 @@ def _build_result(
     }
 
 
-def build_prefilled_results(task: AnnotationTask, *, swapped: bool) -> list[Result]:
-    """Return the earlier annotation as Label Studio results that prefill the screen, without boxless traces."""
+def build_prefilled_results(
+    task: AnnotationTask, interface: AnnotationInterface, *, swapped: bool
+) -> list[Result]:
+    """Return the earlier annotation as Label Studio results that prefill the screen.
+
+    The screen `trace` shows no trace without a box.
+    """
     value = task.prefill
     if value is None:
         return []
-    if isinstance(value, TraceAnswer):
+    if isinstance(value, TraceAnswer) and interface is AnnotationInterface.TRACE:
         placed = tuple(trace for trace in value.traces if trace.track)
         value = TraceAnswer(traces=placed, label=value.label)
-    return list(iter_label_studio_results(value, task, swapped=swapped))
+    return list(iter_label_studio_results(value, task, swapped=swapped, interface=interface))
 
 
 TASK_KEY = "unreel_task"
@@ -436,14 +680,7 @@ _PLACES: Mapping[int, tuple[tuple[str, str], ...]] = {
 def build_label_studio_task_data(
     screen: AnnotationScreen, task: AnnotationTask, assignment: TaskAssignment, urls: Sequence[str]
 ) -> dict[str, str | int]:
-    """Return the field `data` of a Label Studio task: clip URLs, frame rates, task id and position.
-
-    Args:
-        screen: Screen of the task.
-        task: Clip or pair to judge.
-        assignment: Annotator, and the order of the clips of a pair.
-        urls: URLs of the task's copies for the browser, in the order of the task.
-    """
+    """Return the field `data` of a Label Studio task: clip URLs, frame rates, task id and position."""
     if not screen.interface.n_clips == len(task.copies) == len(urls):
         raise InvalidValueError(
             f"the screen {screen.interface.value} shows {screen.interface.n_clips} clip(s), "

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from unreel.annotation.agreement import CampaignAgreement
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SettledTask
 from unreel.annotation.publishing.publishable_campaign import (
@@ -22,6 +21,7 @@ from unreel.annotation.publishing.publishable_campaign import (
     score_annotators,
     write_consensus_and_answers,
 )
+from unreel.annotation.quality import CampaignAgreement
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.human_scores import (
@@ -39,6 +39,7 @@ from unreel.core.errors import MediaError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
 from unreel.core.output_files import PART, OutputDirectory
 from unreel.core.table_formats import build_markdown_table
+from unreel.protocols.locate import LOCATE
 from unreel.protocols.protocol import get_protocol
 from unreel.protocols.realism import REALISM
 from unreel.protocols.reality import REALITY
@@ -180,6 +181,7 @@ UNDECIDED = "undecided"
 _DRAFT = f"{PART}publishing"
 _PROTOCOLS = {
     AnnotationInterface.TRACE: TRACE.instrument,
+    AnnotationInterface.LOCATE: LOCATE.instrument,
     AnnotationInterface.REALISM: REALISM.instrument,
 }
 """Protocol of each interface whose consensus is ground truth; the others confirm only the label (`reality`)."""
@@ -209,12 +211,9 @@ def publish_campaign_as_benchmark(
 ) -> PublicationResult:
     """Write a campaign as a benchmark to the new folder `out`, atomically.
 
-    Args:
-        campaign: Content to publish.
-        out: A missing or empty folder.
-        media: `copy`, or `link` for hard links if the file system supports them.
-        named: Whether to publish the annotators' own names instead of random numbers.
-        seed: Seed of the random numbers, and of every interval.
+    `out` is a missing or empty folder. `media` is `copy`, or `link` for hard links if the file
+    system supports them. With `named`, annotators' own names are published instead of random
+    numbers.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
@@ -325,8 +324,8 @@ def _find_task_of_entry(
     try:
         current = compute_clip_id(Path(benchmark.find(entry)))
     except (OSError, MediaError):
-        return Rejected(entry.name, "its file cannot be read. Put it back")
+        return Rejected(entry.name, "the file cannot be read. Put it back")
     for task in tasks:
         if any(copy.clip == current for copy in task.copies):
             return task
-    return Rejected(entry.name, "its file is not the one that people judged. Put that one back")
+    return Rejected(entry.name, "the file is not the one that people judged. Put that one back")

@@ -10,8 +10,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from unreel.annotation.agreement import CampaignAgreement, measure_annotator_agreement
-from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Campaign
+from unreel.annotation.campaign import (
+    VALUES,
+    AnnotationInterface,
+    AnnotationTask,
+    AnyValue,
+    Campaign,
+    LedgerNotice,
+    PassFailAnswer,
+    PreferenceAnswer,
+    RatingAnswer,
+    ScreeningAnswer,
+    TraceAnswer,
+    Value,
+    VoteAnswer,
+)
 from unreel.annotation.campaign_state import (
     CampaignRecords,
     compute_campaign_consensus,
@@ -24,18 +37,7 @@ from unreel.annotation.consensus.outcome import (
     ConsensusRule,
     SettledTask,
 )
-from unreel.annotation.judgements import (
-    VALUES,
-    AnyValue,
-    LedgerNotice,
-    PassFailAnswer,
-    PreferenceAnswer,
-    RatingAnswer,
-    ScreeningAnswer,
-    TraceAnswer,
-    Value,
-    VoteAnswer,
-)
+from unreel.annotation.quality import CampaignAgreement, measure_annotator_agreement
 from unreel.annotation.rationale_polishing import PolishedRationale, read_confirmed_rationales
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.human_scores import Against, AnnotatorScoreRow, build_human_score_row
@@ -397,6 +399,7 @@ _INSTRUMENTS: Mapping[
     AnnotationInterface.REALITY: (_iter_reality_scores,),
     AnnotationInterface.PREFERENCE: (_iter_preference_scores,),
     AnnotationInterface.TRACE: (_iter_trace_scores, _iter_reality_scores, _iter_realism_scores),
+    AnnotationInterface.LOCATE: (_iter_reality_scores,),
     AnnotationInterface.REALISM: (_iter_realism_scores,),
 }
 

@@ -1,20 +1,29 @@
-"""Settings, secrets and address of Label Studio, and HTTP requests to it.
+"""Label Studio: settings and secrets, the local server process, HTTP requests, and accounts of annotators.
 
 Sign-up needs the organisation's link, telemetry is off, requests to the local network are blocked,
-and files are served only from the folder of clip copies.
+and files are served only from the folder of clip copies. The call of Label Studio for new users creates
+an account without an organisation, so the sign-up form is used. A password is stored before its account
+is created: a kill between the two loses no login.
 """
 
 import json
 import secrets
+import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
+import httpx2
+
+from unreel.annotation.campaign import Annotator
 from unreel.core.errors import (
     GO_ON,
     InvalidSettingError,
@@ -23,9 +32,10 @@ from unreel.core.errors import (
     UnreadableSourceError,
     raise_if_machine_error,
 )
+from unreel.core.managed_server import ManagedServer, require_free_port
 from unreel.core.output_files import OutputDirectory
 from unreel.core.server_keys import parse_server_url
-from unreel.core.settings import EnvironmentSettings, read_secret_variable
+from unreel.core.settings import EnvironmentSettings, build_child_environment, read_secret_variable
 from unreel.network.http_client import open_blocking_http_client, read_blocking_http_body
 
 TOKEN = "LABEL_STUDIO_API_KEY"  # noqa: S105  the variable's name
@@ -107,7 +117,9 @@ def load_studio_secrets(folder: Path) -> LabelStudioSecrets:
     try:
         return LabelStudioSecrets(str(stored["password"]), str(stored["token"]))
     except KeyError as error:
-        raise UnreadableSourceError(str(folder / _SECRETS), f"it has no {error}", _UP) from None
+        raise UnreadableSourceError(
+            str(folder / _SECRETS), f"the file has no {error}", _UP
+        ) from None
 
 
 def read_copy_name_key(folder: Path) -> bytes:
@@ -208,7 +220,7 @@ def _read_json_object(folder: Path, name: str) -> dict[str, object] | None:
     if not isinstance(document, dict):
         raise UnreadableSourceError(
             str(folder / name),
-            "it is no JSON object",
+            "the file must contain a JSON object",
             "Take it away and start Label Studio again with `unreel annotate up`",
         )
     return document
@@ -437,13 +449,7 @@ def iter_studio_project_tasks(
 
     A page begins after the last number of the previous one, so concurrent changes do not shift
     pages. A page above the size limit is requested in smaller parts; a single task above it has
-    only its `id`.
-
-    Args:
-        client: Label Studio.
-        project: Number of the project.
-        fields: Task fields to return in addition to `id`.
-        numbers: Numbers of the tasks to return; None for all.
+    only its `id`. `numbers` are those of the tasks to return; `None` means all.
     """
 
     def request_page(fields: Sequence[str], size: int) -> LabelStudioReply:
@@ -479,3 +485,194 @@ def iter_studio_project_tasks(
         if len(tasks) < size:
             return
         last = int(tasks[-1]["id"])
+
+
+UP_S = 900.0
+"""Start timeout in seconds; the first start creates 300 tables, which takes minutes on a busy machine."""
+_LOG = "studio.log"
+_INSTALL = (
+    "Install it in an environment of its own, `python -m venv env && env/bin/pip install "
+    "label-studio==1.23.2`, and name it: --program env/bin/label-studio"
+)
+_OURS = frozenset({"LABEL_STUDIO_USER_TOKEN", "LABEL_STUDIO_PASSWORD", "POSTGRE_PASSWORD"})
+
+
+def find_label_studio_program(named: Path | None) -> Path:
+    """Return the program `named`, or `label-studio` in `PATH`; raise `InvalidSettingError` if missing."""
+    program = shutil.which(str(named or "label-studio"))
+    if program is None:
+        raise InvalidSettingError(
+            "--program",
+            f"{named} is not a program" if named else "there is no `label-studio` on the path",
+            _INSTALL,
+        )
+    return Path(program).absolute()
+
+
+def create_studio_database(ledger: str) -> str:
+    """Create Label Studio's database on the ledger's database server if missing; return its URL.
+
+    Return "" if the ledger is a file.
+    """
+    if not (address := build_studio_database_url(ledger)):
+        return ""
+    import psycopg
+    from psycopg import sql
+
+    name = urlsplit(address).path.lstrip("/")
+    try:
+        with psycopg.connect(ledger.replace("+psycopg", "", 1), autocommit=True) as connection:
+            query = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(query, [name]).fetchone() is None:
+                make = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+                connection.execute(make)
+    except psycopg.Error as error:
+        raise MachineError(
+            f"the database {name!a} cannot be made ({type(error).__name__})",
+            f"Make it yourself, `createdb {name}`, with the ledger's user as its owner",
+        ) from None
+    return address
+
+
+@contextmanager
+def start_label_studio(
+    settings: LabelStudioServerSettings, *, tell: Callable[[str], None]
+) -> Iterator["LabelStudioServer"]:
+    """Start a Label Studio server, yield it once it responds, and stop it when the context ends.
+
+    `settings` contains the settings of the server; `tell` is called with its output.
+    """
+    server = LabelStudioServer(settings)
+    try:
+        server.wait_until_up(tell)
+        server.require_own_token()
+        store_studio_connection(settings.folder, settings.address)
+        yield server
+    finally:
+        server.end()
+        delete_studio_connection(settings.folder)
+
+
+class LabelStudioServer(ManagedServer):
+    """Running Label Studio process; call `end` to stop it."""
+
+    def __init__(self, settings: LabelStudioServerSettings) -> None:
+        require_free_port(settings.host, settings.port)
+        self._plan = settings
+        state = OutputDirectory(settings.folder)
+        state.make("data")
+        state.make(CLIPS)
+        own = load_studio_secrets(settings.folder)
+        command = [str(settings.program), "start", "--no-browser", "--enable-legacy-api-token"]
+        command += ["--internal-host", settings.host, "-p", str(settings.port)]
+        environment = build_child_environment(
+            build_studio_environment(settings, own), {}, keep=_OURS
+        )
+        super().__init__(
+            "Label Studio", command, folder=settings.folder, log=_LOG, environment=environment
+        )
+
+    def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
+        """Wait until Label Studio responds; call `tell` with its output meanwhile."""
+        self.wait_until(lambda: self._ask("/health") == HTTPStatus.OK, tell, seconds=seconds)
+
+    def require_own_token(self) -> None:
+        """Check that the server accepts the token in its state folder."""
+        token = load_studio_secrets(self._plan.folder).token
+        if self._ask("/api/current-user/whoami", token) == HTTPStatus.UNAUTHORIZED:
+            raise MachineError(
+                f"Label Studio's database does not know the token of {self._plan.folder}",
+                "Give --state the folder that it was first started with, or another database",
+            )
+
+    def _ask(self, path: str, token: str = "") -> int:
+        """Send a GET request and return the status of the reply; 0 if there is no reply."""
+        address = urlsplit(self._plan.address)
+        connection = HTTPConnection(address.hostname or "", address.port, timeout=30)
+        headers = {"Authorization": f"Token {token}"} if token else {}
+        try:
+            connection.request("GET", path, headers=headers)
+            reply = connection.getresponse()
+            reply.read(1 << 16)
+        except (OSError, HTTPException):
+            return 0
+        else:
+            return reply.status
+        finally:
+            connection.close()
+
+
+_KEPT = "accounts.json"
+_SIGN_UP = "/user/signup/"
+_FORM_PAGE = range(200, 300)
+_DONE = range(300, 400)
+
+
+def create_annotator_accounts(
+    client: LabelStudioClient, annotators: Iterable[Annotator], *, folder: Path
+) -> dict[str, int]:
+    """Create the missing Label Studio accounts; return the account ids by the annotators' names.
+
+    Generated passwords are stored in the state `folder`.
+    """
+    ids, numbers = _read_account_ids(client), {}
+    for annotator in annotators:
+        login = annotator.email.lower()
+        if login not in ids:
+            passwords = dict(read_account_passwords(folder))
+            if login not in passwords:
+                passwords[login] = secrets.token_urlsafe(12)
+                OutputDirectory(folder).write(_KEPT, json.dumps(passwords, indent=2).encode())
+            _sign_up_account(client, login, password=passwords[login])
+            ids = _read_account_ids(client)
+        if login not in ids:
+            raise MachineError(
+                f"Label Studio made no account for {annotator.email}",
+                "Give an address that it takes, such as name@example.org",
+            )
+        numbers[annotator.name] = ids[login]
+    return numbers
+
+
+def read_account_passwords(folder: Path) -> Mapping[str, str]:
+    """Return by login the passwords of the Label Studio accounts that unreel created."""
+    try:
+        with OutputDirectory(folder).read(_KEPT) as file:
+            document = json.loads(file.read(1 << 22))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _read_account_ids(client: LabelStudioClient) -> dict[str, int]:
+    listed: Any = client.get("/api/users/")
+    return {
+        str(user["email"]).lower(): int(user["id"])
+        for user in listed
+        if isinstance(user, dict) and "email" in user and "id" in user
+    }
+
+
+def _sign_up_account(client: LabelStudioClient, login: str, *, password: str) -> None:
+    link = str(client.get("/api/invite").get("invite_url", ""))
+    token = parse_qs(urlsplit(link).query).get("token", [""])[0]
+    with open_blocking_http_client(
+        client.server, base_url=client.address, timeout_s=DEADLINE_S, keeps_cookies=True
+    ) as browser:
+        try:
+            page = browser.get(_SIGN_UP, params={"token": token})
+            fields = {"email": login, "password": password, "allow_newsletters": "false"}
+            fields["csrfmiddlewaretoken"] = browser.cookies.get("csrftoken") or ""
+            origin = {"Referer": f"{client.address}{_SIGN_UP}"}
+            reply = browser.post(_SIGN_UP, params={"token": token}, data=fields, headers=origin)
+        except httpx2.HTTPError as error:
+            raise MachineError(
+                f"the account of {login} was not made ({type(error).__name__})",
+                "Run the same command again",
+            ) from None
+    if page.status_code in _FORM_PAGE and reply.status_code in {*_DONE, *_FORM_PAGE}:
+        return  # if it was the form again, the caller finds that the account is missing
+    raise MachineError(
+        f"Label Studio answers {reply.status_code} to the sign-up of {login}",
+        "Make the account there by its invite link, then run this again",
+    )

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field, ValidationError
 
+from unreel.annotation.campaign import TraceAnswer, VoteAnswer
 from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
-from unreel.annotation.judgements import TraceAnswer, VoteAnswer
 from unreel.annotation.publishing.publishable_campaign import assign_annotator_aliases
 from unreel.arena.answers.answer_table import (
     NOBODY,
@@ -24,13 +24,13 @@ from unreel.arena.answers.answer_table import (
     SeasonAnswerTable,
     SeasonClips,
 )
-from unreel.arena.season.clip_set import (
+from unreel.arena.season.folder import EnteredReviewer, SeasonFolder
+from unreel.arena.season.scenes import (
     open_season_clip_facts_table,
     open_season_clip_set,
     read_clip_controls,
     read_current_clip_names,
 )
-from unreel.arena.season.folder import EnteredReviewer, SeasonFolder
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.questions import PlannedQuestion
 from unreel.core.clip import Clip, format_creator_with_setting
@@ -220,7 +220,7 @@ FILE = "people.json"
 PERSON = "person: "
 """Prefix of each person's name, to distinguish people from models."""
 MAJORITY = "people: majority"
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ def write_season_votes(folder: "SeasonFolder", source: str, votes: Sequence[Huma
 def read_season_votes(folder: "SeasonFolder") -> tuple[str, tuple[HumanClipVote, ...]]:
     """Return the source of a season's human votes, and the votes; both are empty if none are stored."""
     try:
-        stored = StoredSeasonVotes.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
+        stored = StoredSeasonVotes.model_validate_json(folder.place.read(FILE, most=_MAX_BYTES))
     except FileNotFoundError:
         return "", ()
     except (ValidationError, InvalidValueError) as error:

@@ -129,9 +129,7 @@ class LeaderboardRates:
 def measure_leaderboard_rates(answers: ResampledAnswerTable, used: BoolArray) -> LeaderboardRates:
     """Compute all rates of both leaderboards from the answer table `answers`.
 
-    Args:
-        answers: The answers with their bootstrap resamples.
-        used: Mask of the reviewers (rows) that count for each clip source (columns).
+    `used` is a mask of the reviewers (rows) that count for each clip source (columns).
     """
     sources = answers.sources
     made, changed = sources.made, sources.changed

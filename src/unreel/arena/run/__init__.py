@@ -2,7 +2,6 @@
 
 Where to look:
     `job.py`: the complete run, and its dry run.
-    `question_plan.py`: the remaining budget, and the order of questions under it.
+    `question_plan.py`: reviewers, the remaining budget, and the order of questions under it.
     `creators.py`: the missing clips of each creator, and the requests for them.
-    `reviewers.py`: reviewers and their evaluation runs.
 """

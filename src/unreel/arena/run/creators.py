@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from unreel.arena.run.reviewers import SeasonRunContext
+from unreel.arena.run.question_plan import SeasonRunContext
 from unreel.arena.season.folder import (
     BENCH,
     MADE_FOLDER,
@@ -47,7 +47,7 @@ from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_
 from unreel.evaluation.run_job import add_row_costs
 
 _NOTES = "notes.json"
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +97,13 @@ class SeasonCreatorContext:
         except MediaError as error:
             return error.failure
         except ValueError:
-            return Failure(FailureReason.NOT_A_FILE, "its target is outside the workplace")
+            return Failure(FailureReason.NOT_A_FILE, "the target is outside the workplace")
         return None
 
     def _noted(self) -> dict[str, str]:
         try:
             with OutputDirectory(self.root).read(f"{NOTES}/{self.key}/{_NOTES}") as file:
-                notes = parse_json_object(file.read(_MOST_BYTES))
+                notes = parse_json_object(file.read(_MAX_BYTES))
         except (FileNotFoundError, InvalidValueError):
             return {}
         return {word: note for word, note in notes.items() if isinstance(note, str)}
@@ -115,14 +115,7 @@ _SUFFIX = ".mp4"
 
 
 class ClipGenerationStage(MediaStage):
-    """Stage that sends a row's brief to the creator and stores the clip in the season's directory.
-
-    Args:
-        opener: factory of the creator, called once in each worker.
-        access: storage access for opening clips.
-        folder: directory of the season.
-        left_usd: remaining budget.
-    """
+    """Stage that sends a row's brief to the creator and stores the clip in the season's directory."""
 
     opened = MediaStage.opened | {"_creator"}
 
@@ -272,7 +265,7 @@ def count_pending_clips(factory: CreatorFactory, context: SeasonRunContext) -> t
     keys = [row["key"] for row in _iter_creator_rows(factory, context)]
     due = PendingQuestionFilter(table, UNPAID.union(context.retry_failed)).are_due(keys)
     states = table.held([key for key, is_due in zip(keys, due, strict=True) if not is_due])
-    return sum(due), sum(state.reason is not None for state in states.values())
+    return sum(due), sum(reason is not None for reason in states.values())
 
 
 def find_missing_creator_files(
@@ -297,7 +290,7 @@ def find_missing_creator_files(
 def find_first_clip_failure(factory: CreatorFactory, context: SeasonRunContext) -> str:
     """Return the reason and detail of a stored failed clip of the creator; "" if no clip failed."""
     keys = [row["key"] for row in _iter_creator_rows(factory, context)]
-    failed = {key for key, state in context.folder.made.held(keys).items() if state.reason}
+    failed = {key for key, reason in context.folder.made.held(keys).items() if reason}
     columns = ["key", "failure_reason", "failure_detail"]
     rows = context.folder.made.rows(columns, where="failure_reason IS NOT NULL") if failed else ()
     failures = (row for row in rows if row["key"] in failed)

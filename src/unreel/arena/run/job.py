@@ -15,25 +15,23 @@ from unreel.arena.run.creators import (
 from unreel.arena.run.outcome import EntrantRunSummary, QuestionPlan, SeasonOutcome
 from unreel.arena.run.question_plan import (
     SENT,
-    compute_remaining_budget_usd,
-    limit_reviewer_cost,
-    plan_budgeted_questions,
-    sum_season_cost_usd,
-)
-from unreel.arena.run.reviewers import (
     SeasonReviewer,
     SeasonRunContext,
     ask_season_reviewer,
     build_season_reviewers,
+    compute_remaining_budget_usd,
     iter_reviewer_questions,
+    limit_reviewer_cost,
+    plan_budgeted_questions,
+    sum_season_cost_usd,
 )
-from unreel.arena.season.clip_set import read_current_clip_names, rebuild_season_clip_set
-from unreel.arena.season.folder import RECIPE, EnteredReviewer, SeasonEntrants, SeasonFolder
-from unreel.arena.season.recipe import Season
+from unreel.arena.season.folder import RECIPE, EnteredReviewer, Season, SeasonEntrants, SeasonFolder
 from unreel.arena.season.scenes import (
     SeasonBenchmark,
     assign_scene_file_names,
     open_season_benchmark,
+    read_current_clip_names,
+    rebuild_season_clip_set,
     require_benchmark_digest,
 )
 from unreel.benchmarks.pairing import BETWEEN
@@ -237,7 +235,7 @@ def _check_creator_clips(
     except _OF_ONE as error:
         return EntrantRunSummary(title=title, problem=str(error))
     n_all = len(context.benchmark.scenes) * len(factory.settings)
-    problem = f"its folder contains none of the {n_all} expected files"
+    problem = f"the folder contains none of the {n_all} expected files"
     return EntrantRunSummary(
         title=title,
         already=n_all - n_due - n_failed,

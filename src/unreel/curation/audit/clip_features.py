@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +13,7 @@ from scipy import ndimage
 
 from unreel.core.clip import ClipFacts
 from unreel.core.failure import Failure
-from unreel.curation.watermark.detection import ReadText, WatermarkRegion, WatermarkSearchResult
+from unreel.curation.watermark.detection import ReadText, WatermarkSearchResult
 from unreel.media.decode import Rgb
 from unreel.media.reader import MediaReader
 from unreel.reviewers.baselines.fitting import Features
@@ -36,50 +36,58 @@ def compute_frame_features(rgb: Rgb) -> Features:
     planes = rgb.astype(np.float32)
     red, green, blue = planes[..., 0], planes[..., 1], planes[..., 2]
     grey = 0.299 * red + 0.587 * green + 0.114 * blue
-    return (
-        _measure_noise(_crop_middle(grey))
-        | _measure_colour_noise(_crop_middle(red - grey), _crop_middle(blue - grey))
-        | _measure_blockiness(grey)
-        | _measure_spectrum(_crop_middle(grey))
-        | _measure_sharpness(grey)
-        | _measure_colour(planes, grey)
-        | _measure_borders(grey)
+
+    def crop(plane: Floats) -> Floats:
+        height, width = plane.shape
+        top, left = max(0, (height - SIDE) // 2), max(0, (width - SIDE) // 2)
+        return plane[top : top + SIDE, left : left + SIDE]
+
+    middle = crop(grey)
+    noise = middle - ndimage.median_filter(middle, size=3)
+    colours = [crop(red - grey), crop(blue - grey)]
+    colour_noise = [(plane - ndimage.uniform_filter(plane, size=3)).std() for plane in colours]
+    half = ndimage.zoom(grey, 0.5, order=1)
+    full_edges, half_edges = (
+        np.hypot(ndimage.sobel(plane, 0), ndimage.sobel(plane, 1)).mean() for plane in (grey, half)
     )
-
-
-def _crop_middle(plane: Floats) -> Floats:
-    height, width = plane.shape
-    top, left = max(0, (height - SIDE) // 2), max(0, (width - SIDE) // 2)
-    return plane[top : top + SIDE, left : left + SIDE]
+    # The kurtosis is computed here because scipy.stats loads slowly.
+    squares = (noise - noise.mean()) ** 2
+    tails = _compute_floored_log((squares**2).mean() / squares.mean() ** 2) if noise.any() else 0.0
+    features = {
+        "noise": _compute_floored_log(noise.std()),
+        "noise tails": tails,
+        "noise across": _compute_correlation(noise[:, 1:], noise[:, :-1]),
+        "noise down": _compute_correlation(noise[1:], noise[:-1]),
+        "colour noise": _compute_floored_log(np.mean(colour_noise)),
+    }
+    features |= _measure_blockiness(grey) | _measure_spectrum(middle)
+    features["sharpness"] = _compute_floored_log(full_edges)
+    features["sharpness lost"] = features["sharpness"] - _compute_floored_log(half_edges)
+    means, brightest = planes.mean(axis=(0, 1)), planes.max(axis=2)
+    saturation = (brightest - planes.min(axis=2)) / (brightest + 1)
+    features |= {
+        "brightness": float(grey.mean()),
+        "contrast": float(grey.std()),
+        "saturation": float(saturation.mean()),
+        "cast red": float(means[0] - means[1]),
+        "cast blue": float(means[2] - means[1]),
+        "black share": float((grey < _DARK / 4).mean()),
+        "white share": float((grey > _BRIGHT).mean()),
+    }
+    for name, lines in (("across", grey.max(axis=0)), ("down", grey.max(axis=1))):
+        # The fraction of lines before the first and after the last bright line.
+        bright = np.flatnonzero(lines > _DARK)
+        share = 1 - (bright[-1] - bright[0] + 1) / len(lines) if bright.size else 1.0
+        features[f"border {name}"] = share
+    return features
 
 
 def _compute_floored_log(value: float | np.floating) -> float:
     return math.log(max(float(value), 0.0) + _FLOOR)
 
 
-def _measure_noise(grey: Floats) -> dict[str, float]:
-    noise = grey - ndimage.median_filter(grey, size=3)
-    return {
-        "noise": _compute_floored_log(noise.std()),
-        "noise tails": _compute_floored_log(_compute_kurtosis(noise)) if noise.any() else 0.0,
-        "noise across": _compute_correlation(noise[:, 1:], noise[:, :-1]),
-        "noise down": _compute_correlation(noise[1:], noise[:-1]),
-    }
-
-
-def _compute_kurtosis(noise: Floats) -> float:
-    """Return the kurtosis of the noise. It is computed here because scipy.stats loads slowly."""
-    squares = (noise - noise.mean()) ** 2
-    return float((squares**2).mean() / squares.mean() ** 2)
-
-
 def _compute_correlation(some: Floats, others: Floats) -> float:
     return float((some * others).mean() / ((some**2).mean() + _FLOOR))
-
-
-def _measure_colour_noise(red: Floats, blue: Floats) -> dict[str, float]:
-    spread = [(plane - ndimage.uniform_filter(plane, size=3)).std() for plane in (red, blue)]
-    return {"colour noise": _compute_floored_log(np.mean(spread))}
 
 
 def _measure_blockiness(grey: Floats) -> dict[str, float]:
@@ -108,50 +116,10 @@ def _measure_spectrum(grey: Floats) -> dict[str, float]:
         inside = (away <= 0.5 / 2**octave) & (away > 0.25 / 2**octave)
         found[f"spectrum {octave}"] = _compute_floored_log(power[inside].sum() / total * 1e3)
     fine = power[(away <= 0.5) & (away > 0.2)]  # noqa: PLR2004  where pictures hold little
-    peak = (
-        _compute_floored_log(fine.max()) - _compute_floored_log(np.median(fine))
-        if fine.size
-        else 0.0
-    )
+    peak = 0.0
+    if fine.size:
+        peak = _compute_floored_log(fine.max()) - _compute_floored_log(np.median(fine))
     return found | {"spectrum peak": peak}
-
-
-def _measure_sharpness(grey: Floats) -> dict[str, float]:
-    half = ndimage.zoom(grey, 0.5, order=1)
-    full_edges, half_edges = (
-        np.hypot(ndimage.sobel(plane, 0), ndimage.sobel(plane, 1)).mean() for plane in (grey, half)
-    )
-    return {
-        "sharpness": _compute_floored_log(full_edges),
-        "sharpness lost": _compute_floored_log(full_edges) - _compute_floored_log(half_edges),
-    }
-
-
-def _measure_colour(planes: Floats, grey: Floats) -> dict[str, float]:
-    means = planes.mean(axis=(0, 1))
-    top = planes.max(axis=2)
-    return {
-        "brightness": float(grey.mean()),
-        "contrast": float(grey.std()),
-        "saturation": float(((top - planes.min(axis=2)) / (top + 1)).mean()),
-        "cast red": float(means[0] - means[1]),
-        "cast blue": float(means[2] - means[1]),
-        "black share": float((grey < _DARK / 4).mean()),
-        "white share": float((grey > _BRIGHT).mean()),
-    }
-
-
-def _measure_borders(grey: Floats) -> dict[str, float]:
-    return {
-        "border across": _compute_dark_border_share(grey.max(axis=0)),
-        "border down": _compute_dark_border_share(grey.max(axis=1)),
-    }
-
-
-def _compute_dark_border_share(lines: Floats) -> float:
-    """Return the fraction of lines before the first and after the last bright line; 1 if all are dark."""
-    bright = np.flatnonzero(lines > _DARK)
-    return 1 - (bright[-1] - bright[0] + 1) / len(lines) if bright.size else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +167,7 @@ def read_clip_audit_data(
 
 
 N_BINS = 5
-LEAST_HOLDERS = 3
+MIN_HOLDERS = 3
 """Minimum number of clips with a nonzero value of a feature; rarer features are omitted."""
 
 
@@ -237,23 +205,20 @@ def build_feature_table(clips: Sequence[Features]) -> FeatureTable:
     real clips last less or more.
     """
     holders = Counter(name for features in clips for name, value in features.items() if value)
-    common = sorted(name for name, n in holders.items() if n >= LEAST_HOLDERS)
+    common = sorted(name for name, n in holders.items() if n >= MIN_HOLDERS)
     columns = [np.array([features.get(name, 0.0) for features in clips]) for name in common]
     known = [(n, c) for n, c in zip(common, columns, strict=True) if len(np.unique(c)) > 1]
-    fifths = [(name, own) for name, column in known for own in _build_quintile_columns(column)]
+    fifths = []
+    for name, column in known:
+        if len(np.unique(column)) > N_BINS:
+            borders = np.unique(np.quantile(column, np.arange(1, N_BINS) / N_BINS))
+            bins = np.searchsorted(borders, column, side="right")
+            fifths += [(name, (bins == i).astype(np.float64)) for i in np.unique(bins)]
     both = [*known, *fifths]
     raw = np.array([column for _, column in both]).reshape(len(both), len(clips)).T
     return FeatureTable(
         tuple(n for n, _ in both), raw, (False,) * len(known) + (True,) * len(fifths)
     )
-
-
-def _build_quintile_columns(column: Array) -> list[Array]:
-    if len(np.unique(column)) <= N_BINS:
-        return []
-    borders = np.unique(np.quantile(column, np.arange(1, N_BINS) / N_BINS))
-    own = np.searchsorted(borders, column, side="right")
-    return [(own == i).astype(np.float64) for i in np.unique(own)]
 
 
 class AuditFeatureSet(StrEnum):
@@ -307,7 +272,24 @@ def get_audit_features(
             return clip_data.frame
         case AuditFeatureSet.WATERMARK:
             marks = clip_data.watermarks
-            return marks if isinstance(marks, Failure) else dict(_iter_watermark_features(marks))
+            if isinstance(marks, Failure):
+                return marks
+            features = {
+                "marks": float(bool(marks.found)),
+                "marked texts": float(any(mark.text for mark in marks.found)),
+                "suspected texts": float(bool(marks.suspected)),
+                "roaming texts": float(bool(marks.roaming)),
+                "any overlay": float(bool(marks.found or marks.suspected or marks.roaming)),
+            }
+            for mark in (*marks.found, *marks.suspected):
+                box = mark.box
+                x, y = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+                column = ("left", "middle", "right")[min(2, int(x * 3))]
+                row = ("top", "middle", "bottom")[min(2, int(y * 3))]
+                features[f"place={'centre' if row == column else f'{row} {column}'}"] = 1.0
+                if mark.text:
+                    features[f"says={mark.text.casefold()}"] = 1.0
+            return features
 
 
 def compute_audit_metadata_features(facts: ClipFacts) -> Features:
@@ -323,67 +305,31 @@ def compute_audit_metadata_features(facts: ClipFacts) -> Features:
     return {**compute_metadata_features(facts), **exact, **tags, **words}
 
 
-def _iter_watermark_features(watermarks: WatermarkSearchResult) -> Iterator[tuple[str, float]]:
-    yield "marks", float(bool(watermarks.found))
-    yield "marked texts", float(any(mark.text for mark in watermarks.found))
-    yield "suspected texts", float(bool(watermarks.suspected))
-    yield "roaming texts", float(bool(watermarks.roaming))
-    yield "any overlay", float(bool(watermarks.found or watermarks.suspected or watermarks.roaming))
-    for mark in (*watermarks.found, *watermarks.suspected):
-        yield f"place={_format_watermark_position(mark)}", 1.0
-        if mark.text:
-            yield f"says={mark.text.casefold()}", 1.0
-
-
-def _format_watermark_position(region: WatermarkRegion) -> str:
-    box = region.box
-    across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
-    column = ("left", "middle", "right")[min(2, int(across * 3))]
-    row = ("top", "middle", "bottom")[min(2, int(down * 3))]
-    return "centre" if row == column else f"{row} {column}"
-
-
 _LOG = "log "
 
 
-@dataclass(frozen=True, slots=True)
-class PropertyTextByLabel:
-    """Text that describes one property for generated clips, and one for real clips."""
-
-    generated: str
-    real: str
-
-
-def describe_property_by_label(table: FeatureTable, made: Mask) -> PropertyTextByLabel:
+def describe_property_by_label(table: FeatureTable, made: Mask) -> tuple[str, str]:
     """Describe the feature of `table` that differs most between generated (`made`) and real clips.
 
-    The texts give the percentage of clips that have the feature, or its median, for each label.
+    The texts, for generated and for real clips, give the percentage of clips that have the feature,
+    or its median.
     """
     measured = [i for i, is_bin in enumerate(table.is_bin) if not is_bin]
-    best = max(measured, key=lambda i: _compute_rank_gap(table.raw[made, i], table.raw[~made, i]))
-    column = table.raw[:, best]
-    tell = (
-        _describe_feature_share
-        if set(np.unique(column)) <= {0.0, 1.0}
-        else _describe_feature_median
-    )
-    return PropertyTextByLabel(
-        tell(table.names[best], column[made]), tell(table.names[best], column[~made])
-    )
 
+    def compute_rank_gap(i: int) -> float:
+        generated, real = table.raw[made, i], table.raw[~made, i]
+        return abs(float(np.sign(generated[:, None] - real[None]).mean())) / 2
 
-def _compute_rank_gap(some: Array, others: Array) -> float:
-    """Return half of |P(some > others) - P(some < others)|: how far two samples differ in rank."""
-    larger = np.sign(some[:, None] - others[None]).mean()
-    return abs(float(larger)) / 2
+    best = max(measured, key=compute_rank_gap)
+    name, column = table.names[best], table.raw[:, best]
+    is_share = set(np.unique(column)) <= {0.0, 1.0}
 
+    def describe(values: Array) -> str:
+        if is_share:
+            return f"{values.mean():.0%} {name}"
+        median = float(np.median(values))
+        if name.startswith(_LOG):
+            return f"median {math.exp(median):.3g} {name.removeprefix(_LOG)}"
+        return f"median {median:.3g} {name}"
 
-def _describe_feature_share(name: str, column: Array) -> str:
-    return f"{column.mean():.0%} {name}"
-
-
-def _describe_feature_median(name: str, column: Array) -> str:
-    middle = float(np.median(column))
-    if name.startswith(_LOG):
-        return f"median {math.exp(middle):.3g} {name.removeprefix(_LOG)}"
-    return f"median {middle:.3g} {name}"
+    return describe(column[made]), describe(column[~made])

@@ -57,27 +57,19 @@ def permute_labels_by_scene(
         for scene in mixed:
             donors[scene] = rng.permutation(scene)
         for exchanged in by_fold:
-            _exchange_labels_between_scenes(exchanged, donors, rng)
+            if len({len(own) for own in exchanged}) == 1:
+                block = np.stack(exchanged)
+                donors[block] = rng.permuted(rng.permutation(block), axis=1)
+                continue
+            # If the sizes of two scenes differ, labels are repeated or omitted.
+            others = rng.permutation(len(exchanged)).tolist()
+            for scene, other in zip(exchanged, others, strict=True):
+                donor = rng.permutation(exchanged[other])
+                donors[scene] = donor[np.arange(len(scene)) % len(donor)]
     return labels
 
 
-def _exchange_labels_between_scenes(
-    scenes: Sequence[Numbers], donors: Numbers, rng: np.random.Generator
-) -> None:
-    """Give each scene the labels of another scene at random, by writing into `donors`.
-
-    If the sizes of two scenes differ, labels are repeated or omitted.
-    """
-    if len({len(own) for own in scenes}) == 1:
-        block = np.stack(scenes)
-        donors[block] = rng.permuted(rng.permutation(block), axis=1)
-        return
-    for own, other in zip(scenes, rng.permutation(len(scenes)).tolist(), strict=True):
-        labels = rng.permutation(scenes[other])
-        donors[own] = labels[np.arange(len(own)) % len(labels)]
-
-
-LEAST_CREATORS = 6
+MIN_CREATORS = 6
 """Minimum number of creators to estimate their variance; with fewer, the interval uses scenes alone."""
 _LEVEL = 0.95
 _CHANCE = 0.5
@@ -139,19 +131,12 @@ class CrossFitPairWins:
         judged = self.met > 0
         if not judged.any():
             return Unmeasured("without the scene of a clip, no clips are left for fitting")
-        n_trials = min(
-            self._trials(creators_and_scenes), self._trials_by_null(null, creators_and_scenes)
-        )
-        low, high = mid_p_interval(self.value, n_trials, level=_LEVEL)
-        return Estimate(value=self.value, low=low, high=high, n=int(judged.sum()))
-
-    def _trials(self, creators_and_scenes: Sequence[ClipCreatorAndScene]) -> float:
         share = self.value
         influence = 2 * (self.won - share * self.met) / self.met.sum()
         scenes = [own.scene for own in creators_and_scenes]
         variance = _estimate_cluster_variance(influence, scenes)
         n_creators = len({own.creator for own in creators_and_scenes} - {None})
-        if self.creators_held_out and n_creators >= LEAST_CREATORS:
+        if self.creators_held_out and n_creators >= MIN_CREATORS:
             creators = [own.creator or f"\0{own.scene}" for own in creators_and_scenes]
             both = [f"{own.creator}\0{own.scene}" for own in creators_and_scenes]
             variance = max(
@@ -160,19 +145,19 @@ class CrossFitPairWins:
                 + _estimate_cluster_variance(influence, creators)
                 - _estimate_cluster_variance(influence, both),
             )
-        return share * (1 - share) / variance if variance > 0 else np.inf
-
-    def _trials_by_null(
-        self, null: Array | None, creators_and_scenes: Sequence[ClipCreatorAndScene]
-    ) -> float:
+        n_trials = share * (1 - share) / variance if variance > 0 else np.inf
         spread = 0.0 if null is None else float(np.mean((null - _CHANCE) ** 2))
         if spread > 0:
-            return _CHANCE**2 / spread
-        made, real = (
-            len({own.scene for own in creators_and_scenes if (own.creator is None) is real})
-            for real in (False, True)
-        )
-        return 3 * made * real / (made + real + 1)  # as in the rank test, under chance
+            n_trials_by_null = _CHANCE**2 / spread
+        else:
+            made, real = (
+                len({own.scene for own in creators_and_scenes if (own.creator is None) is is_real})
+                for is_real in (False, True)
+            )
+            # As in the rank test, under chance.
+            n_trials_by_null = 3 * made * real / (made + real + 1)
+        low, high = mid_p_interval(share, min(n_trials, n_trials_by_null), level=_LEVEL)
+        return Estimate(value=share, low=low, high=high, n=int(judged.sum()))
 
 
 def _estimate_cluster_variance(influence: Array, clusters: Sequence[str]) -> float:
@@ -285,14 +270,14 @@ ALARM_RATE = 0.05
 CLEAN_BELOW = 0.70
 """Upper bound of the confidence interval of a clean set."""
 CHANCE = 0.50
-LEAST_PER_SIDE = 20
+MIN_PER_SIDE = 20
 """Minimum number of clips of each label; with fewer the finding is inconclusive."""
 TOLD_FROM = 0.95
 """Minimum fraction of the other label's clips from which a revealing clip is separated."""
-MOST_LEAKS = 8
-MOST_GIVEAWAYS = 10
-MOST_REASONS = 3
-MOST_PER_SIDE = 1_000
+MAX_LEAKS = 8
+MAX_GIVEAWAYS = 10
+MAX_REASONS = 3
+MAX_PER_SIDE = 1_000
 """Maximum number of clips of each label: the interval is then 0.03 wide, and the cost is bounded."""
 
 
@@ -306,7 +291,7 @@ class LabelLeakFinding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyLeak:
-    """Clip property that predicts the label: its AUC alone, and its typical values for both labels."""
+    """Clip property that predicts the label: AUC alone, and typical values for both labels."""
 
     feature: str
     auc: Measured
@@ -375,22 +360,44 @@ def audit_label_leaks(clips_data: Iterable[ClipAuditData], *, seed: int) -> Labe
 
     The same observations and seed give the same audit.
     """
-    chosen = _sample_clips_by_label(clips_data, seed=seed)
+    # At most `MAX_PER_SIDE` clips of each label, chosen by a hash of the seed and the name.
+    heaps: dict[bool, list[tuple[int, int, ClipAuditData]]] = {True: [], False: []}
+    for number, seen in enumerate(clips_data):
+        heap = heaps[seen.creator is None]
+        # The heap's root is the largest kept digest, so only the chosen clips are kept in memory.
+        item = (-int(digest("audit", str(seed), seen.clip), 16), -number, seen)
+        keep = heapq.heappush if len(heap) < MAX_PER_SIDE else heapq.heappushpop
+        keep(heap, item)
+    chosen = sorted(
+        (seen for heap in heaps.values() for _, _, seen in heap), key=lambda seen: seen.clip
+    )
     owners = [
         ClipCreatorAndScene.of(seen.clip, creator=seen.creator, group=seen.group) for seen in chosen
     ]
     folding = assign_clip_folds(owners, seed=seed)
-    sights = [_build_feature_set_table(chosen, view) for view in AuditFeatureSet]
+    tables = [_build_feature_set_table(chosen, view) for view in AuditFeatureSet]
     if isinstance(folding, Unmeasured):
         counted = tuple(
-            replace(_build_inconclusive_audit(sight, folding), transfer=folding) for sight in sights
+            replace(_build_inconclusive_audit(table, folding), transfer=folding) for table in tables
         )
         return LabelLeakAudit(finding=LabelLeakFinding.INCONCLUSIVE, views=counted, seed=seed)
     labels = permute_labels_by_scene(owners, folding, seed=seed)
     deciding = folding.without_parts()
-    fits = [_FeatureSetFit.of(sight, owners, deciding) for sight in sights]
+    fits = []
+    for table in tables:
+        own_rows = tuple(owners[i] for i in table.rows)
+        scaled = table.table.scaled
+        wins = count_cross_fit_wins(scaled, deciding, table.rows)
+        fits.append(_FeatureSetFit(table, own_rows, deciding, scaled, wins))
     nulls = [compute_permuted_aucs(own.scaled, deciding, own.sight.rows, labels) for own in fits]
-    chances = _compute_joint_p_values(fits, nulls)
+    # Each p-value is corrected for the number of feature sets: the fraction of all labellings, including
+    # the true one, in which the largest standardised AUC of any feature set reaches this one. Mean and
+    # standard deviation include the true labels, so p-values are uniform if the labels are random.
+    aucs = np.array([[own.judged.value, *null] for own, null in zip(fits, nulls, strict=True)])
+    spread = aucs.std(axis=1, keepdims=True)
+    surprise = (aucs - aucs.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    largest = surprise.max(axis=0)
+    chances = [float((largest >= own[0] - ROUNDING).mean()) for own in surprise]
     judged = tuple(
         replace(_audit_feature_set(own, null, chance), transfer=own.transfer(folding))
         for own, null, chance in zip(fits, nulls, chances, strict=True)
@@ -418,32 +425,13 @@ def judge_label_leak(
     such as size is balanced over the set, its imbalance in the training scenes is opposite to its
     imbalance in the test scenes. A set with clips that no model could judge is not clean.
     """
-    if isinstance(auc, Unmeasured) or n_least < LEAST_PER_SIDE:
+    if isinstance(auc, Unmeasured) or n_least < MIN_PER_SIDE:
         return LabelLeakFinding.INCONCLUSIVE
     if auc.value > LEAK_FROM and auc.low > CHANCE and p_value <= ALARM_RATE:
         return LabelLeakFinding.LEAKS
     if auc.value <= LEAK_FROM and auc.high < CLEAN_BELOW and not n_unjudged:
         return LabelLeakFinding.CLEAN
     return LabelLeakFinding.INCONCLUSIVE
-
-
-def _sample_clips_by_label(
-    clips_data: Iterable[ClipAuditData], *, seed: int
-) -> list[ClipAuditData]:
-    """Sample at most `MOST_PER_SIDE` clips of each label, sorted by name.
-
-    The sample is chosen by a hash of `seed` and name.
-    """
-    sides: dict[bool, list[tuple[int, int, ClipAuditData]]]
-    sides = {True: [], False: []}
-    for number, seen in enumerate(clips_data):
-        side = sides[seen.creator is None]
-        # The heap's root is the largest kept digest, so only the chosen clips are kept in memory.
-        item = (-int(digest("audit", str(seed), seen.clip), 16), -number, seen)
-        keep = heapq.heappush if len(side) < MOST_PER_SIDE else heapq.heappushpop
-        keep(side, item)
-    chosen = [seen for side in sides.values() for _, _, seen in side]
-    return sorted(chosen, key=lambda seen: seen.clip)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -481,17 +469,6 @@ class _FeatureSetFit:
     scaled: Array
     judged: CrossFitPairWins
 
-    @classmethod
-    def of(
-        cls,
-        table: _FeatureSetTable,
-        creators_and_scenes: Sequence[ClipCreatorAndScene],
-        folding: FoldAssignment,
-    ) -> "_FeatureSetFit":
-        scaled = table.table.scaled
-        own = tuple(creators_and_scenes[i] for i in table.rows)
-        return cls(table, own, folding, scaled, count_cross_fit_wins(scaled, folding, table.rows))
-
     def transfer(self, folding: FoldAssignment) -> Measured:
         """Return the AUC on unseen creators: a clip's model was fitted without its scene and its creator."""
         if folding.n_parts == 1:
@@ -508,20 +485,6 @@ class _FeatureSetFit:
         return towards
 
 
-def _compute_joint_p_values(fits: Sequence[_FeatureSetFit], nulls: Sequence[Array]) -> list[float]:
-    """Return the p-value of each feature set's AUC, corrected for the number of feature sets.
-
-    It is the fraction of all labellings, including the true one, in which the largest standardised
-    AUC of any feature set reaches this one. Mean and standard deviation include the true labels, so
-    the p-values are uniform if the true labels are random.
-    """
-    told = np.array([[own.judged.value, *null] for own, null in zip(fits, nulls, strict=True)])
-    spread = told.std(axis=1, keepdims=True)
-    surprise = (told - told.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
-    most = surprise.max(axis=0)
-    return [float((most >= own[0] - ROUNDING).mean()) for own in surprise]
-
-
 def _audit_feature_set(fit: _FeatureSetFit, null: Array, p_value: float) -> FeatureSetAudit:
     auc = fit.judged.auc(fit.owners, null=null)
     counted = _build_inconclusive_audit(fit.sight, auc)
@@ -536,9 +499,9 @@ def _audit_feature_set(fit: _FeatureSetFit, null: Array, p_value: float) -> Feat
         p_value=p_value,
         leaks=_measure_property_leaks(fit),
     )
-    return (
-        _add_revealing_clips(outcome, fit) if outcome.finding is LabelLeakFinding.LEAKS else outcome
-    )
+    if outcome.finding is LabelLeakFinding.LEAKS:
+        return _add_revealing_clips(outcome, fit)
+    return outcome
 
 
 def _build_inconclusive_audit(table: _FeatureSetTable, auc: Measured) -> FeatureSetAudit:
@@ -570,10 +533,11 @@ def _measure_property_leaks(fit: _FeatureSetFit) -> tuple[PropertyLeak, ...]:
         key=lambda own: (-alone[own].value, own),
     )
     leaks = []
-    for own in telling[:MOST_LEAKS]:
-        sides = describe_property_by_label(fit.sight.table.only(columns[own]), fit.judged.made)
+    for own in telling[:MAX_LEAKS]:
+        table = fit.sight.table.only(columns[own])
+        generated, real = describe_property_by_label(table, fit.judged.made)
         auc = alone[own].auc(fit.owners)
-        leaks.append(PropertyLeak(feature=own, auc=auc, generated=sides.generated, real=sides.real))
+        leaks.append(PropertyLeak(feature=own, auc=auc, generated=generated, real=real))
     return tuple(leaks)
 
 
@@ -582,22 +546,20 @@ def _add_revealing_clips(audit: FeatureSetAudit, fit: _FeatureSetFit) -> Feature
     shown = fit.sight.shown
     every = [i for i in range(len(shown)) if proportions[i] >= TOLD_FROM]
     every.sort(key=lambda i: (-proportions[i], shown[i].clip))
-    listed = tuple(
-        LabelRevealingClip(
-            clip=shown[i].clip,
-            label=Label.REAL if shown[i].creator is None else Label.GENERATED,
-            told_from=float(proportions[i]),
-            because=_list_revealing_properties(i, fit),
+    listed = []
+    for i in every[:MAX_GIVEAWAYS]:
+        # Properties that moved the score of the clip towards its own label, strongest first.
+        total: Counter[str] = Counter()
+        for name, push in zip(fit.sight.table.names, fit.pushes(i).tolist(), strict=True):
+            total[get_feature_property(name)] += push
+        largest = max(total.values(), default=0.0)
+        strongest = total.most_common(MAX_REASONS)
+        listed.append(
+            LabelRevealingClip(
+                clip=shown[i].clip,
+                label=Label.REAL if shown[i].creator is None else Label.GENERATED,
+                told_from=float(proportions[i]),
+                because=tuple(name for name, p in strongest if p > 0 and p >= largest / 4),
+            )
         )
-        for i in every[:MOST_GIVEAWAYS]
-    )
-    return replace(audit, giveaways=listed, n_giveaways=len(every))
-
-
-def _list_revealing_properties(row: int, fit: _FeatureSetFit) -> tuple[str, ...]:
-    """Return the properties that moved a clip's model score towards its own label, strongest first."""
-    total: Counter[str] = Counter()
-    for name, push in zip(fit.sight.table.names, fit.pushes(row).tolist(), strict=True):
-        total[get_feature_property(name)] += push
-    largest = max(total.values(), default=0.0)
-    return tuple(n for n, p in total.most_common(MOST_REASONS) if p > 0 and p >= largest / 4)
+    return replace(audit, giveaways=tuple(listed), n_giveaways=len(every))

@@ -22,16 +22,19 @@ from unreel.curation.audit.label_leaks import (
     ALARM_RATE,
     CHANCE,
     LEAK_FROM,
-    FeatureSetAudit,
     LabelLeakAudit,
     LabelLeakFinding,
     audit_label_leaks,
 )
 from unreel.curation.recipe import AuditRecipeSection
-from unreel.curation.segment import ClipSegment
-from unreel.curation.segment_table import AuditSummary, CurationJob, CurationState, ReiterableStream
+from unreel.curation.segment import (
+    AuditSummary,
+    ClipSegment,
+    CurationJob,
+    CurationState,
+    ReiterableStream,
+)
 from unreel.curation.step_execution import (
-    CurationStepRequest,
     Given,
     VersionedCurationStep,
     format_canonical_json,
@@ -203,7 +206,9 @@ def run_audit_step(
     step = VersionedCurationStep(
         name=AUDIT, version=1, settings={"texts": section.texts}, finds=_SEEN
     )
-    subjects = ReiterableStream(lambda: map(_build_audit_request, segments))
+    subjects = ReiterableStream(
+        lambda: (segment.subject(marked=WATERMARK in segment.notes) for segment in segments)
+    )
     look = partial(_read_audit_frame_features, texts=section.texts)
     context.ask(step, subjects, look)
 
@@ -211,44 +216,51 @@ def run_audit_step(
         seen = context.recall(step, subjects)
         for segment, found in zip(segments, seen, strict=True):
             origin = segment.entry.origin
-            yield (
-                segment,
-                ClipAuditData(
-                    clip=segment.entry.name,
-                    creator=origin.creator if isinstance(origin, Generated) else None,
-                    group=segment.entry.group or segment.family or segment.source,
-                    facts=segment.clip.facts,
-                    frame=found if isinstance(found, Failure) else found.frame,
-                    watermarks=found
-                    if isinstance(found, Failure)
-                    else _get_watermarks(segment, found),
-                ),
+            frame: Mapping[str, float] | Failure
+            marks: WatermarkSearchResult | Failure
+            if isinstance(found, Failure):
+                frame, marks = found, found
+            elif isinstance(found, AuditFrameFeaturesWithWatermarks):
+                frame, marks = found.frame, found.marks
+            else:
+                frame = found.frame
+                marks = _MARKS.validate_python(segment.notes[WATERMARK])
+            data = ClipAuditData(
+                clip=segment.entry.name,
+                creator=origin.creator if isinstance(origin, Generated) else None,
+                group=segment.entry.group or segment.family or segment.source,
+                facts=segment.clip.facts,
+                frame=frame,
+                watermarks=marks,
             )
+            yield segment, data
 
     whole = VersionedCurationStep(
         name=f"{AUDIT}-verdict", version=4, settings={"seed": seed}, finds=_SUMMARY
     )
     members = ReiterableStream(
         lambda: (
-            segment.subject(observed=_compute_audit_data_digest(seen))
-            for segment, seen in observed()
+            segment.subject(observed=digest(format_canonical_json(to_json_values(data))))
+            for segment, data in observed()
         )
     )
 
-    def judged() -> LabelLeakAudit:
-        return audit_label_leaks((seen for _, seen in observed()), seed=seed)
+    def summarise() -> AuditSummary:
+        return _build_audit_summary(audit_label_leaks((d for _, d in observed()), seed=seed))
 
-    return replace(
-        state, audit=context.conclude(whole, members, lambda: _build_audit_summary(judged()))
-    )
-
-
-def _build_audit_request(segment: ClipSegment) -> CurationStepRequest:
-    return segment.subject(marked=WATERMARK in segment.notes)
+    return replace(state, audit=context.conclude(whole, members, summarise))
 
 
 def _build_audit_summary(audit: LabelLeakAudit) -> AuditSummary:
-    rows = "\n".join(map(_format_feature_set_row, audit.views))
+    lines = []
+    for view in audit.views:
+        aucs = (
+            format_auc(a) if isinstance(a, Estimate) else "—" for a in (view.auc, view.transfer)
+        )
+        tells = ", ".join(leak.feature for leak in view.leaks[:3]) or "—"
+        cells = (view.view.value, view.finding.value, *aucs, format_p_value(view.p_value), tells)
+        lines.append(f"| {' | '.join(cells)} |")
+    rows = "\n".join(lines)
     remarks = " ".join(iter_audit_notes(audit))
     return AuditSummary(
         text=(
@@ -261,10 +273,6 @@ def _build_audit_summary(audit: LabelLeakAudit) -> AuditSummary:
     )
 
 
-def _compute_audit_data_digest(clip_data: ClipAuditData) -> str:
-    return digest(format_canonical_json(to_json_values(clip_data)))
-
-
 def _read_audit_frame_features(
     reader: MediaReader, file: Path, given: Given, *, texts: bool
 ) -> MiddleFrameAuditFeatures | Failure:
@@ -274,22 +282,11 @@ def _read_audit_frame_features(
     frame = _round_floats(dict(compute_frame_features(middle.frames[0].rgb())))
     if given["marked"]:
         return MiddleFrameAuditFeatures(frame=frame)
-    marks = find_clip_watermarks(
-        file, reader=reader, read_text=load_ocr_reader() if texts else None
-    )
-    return (
-        marks
-        if isinstance(marks, Failure)
-        else AuditFrameFeaturesWithWatermarks(frame=frame, marks=marks)
-    )
-
-
-def _get_watermarks(
-    segment: ClipSegment, features: MiddleFrameAuditFeatures
-) -> WatermarkSearchResult:
-    if isinstance(features, AuditFrameFeaturesWithWatermarks):
-        return features.marks
-    return _MARKS.validate_python(segment.notes[WATERMARK])
+    read_text = load_ocr_reader() if texts else None
+    marks = find_clip_watermarks(file, reader=reader, read_text=read_text)
+    if isinstance(marks, Failure):
+        return marks
+    return AuditFrameFeaturesWithWatermarks(frame=frame, marks=marks)
 
 
 def _round_floats(value: Any) -> Any:
@@ -309,11 +306,3 @@ _WORDS = {
     LabelLeakFinding.CLEAN: "No leak was found.",
     LabelLeakFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or clips of both labels.",
 }
-
-
-def _format_feature_set_row(audit: FeatureSetAudit) -> str:
-    cells = " | ".join(
-        format_auc(auc) if isinstance(auc, Estimate) else "—" for auc in (audit.auc, audit.transfer)
-    )
-    tells = ", ".join(leak.feature for leak in audit.leaks[:3]) or "—"
-    return f"| {audit.view.value} | {audit.finding.value} | {cells} | {format_p_value(audit.p_value)} | {tells} |"

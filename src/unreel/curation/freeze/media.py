@@ -20,12 +20,13 @@ from unreel.core.span import convert_to_microseconds
 from unreel.curation.recipe import FreezeRecipeSection
 from unreel.curation.segment import (
     ClipSegment,
+    CurationJob,
+    CurationState,
     FileToPublish,
     build_hashed_path,
     filter_segments,
     merge_sorted_runs,
 )
-from unreel.curation.segment_table import CurationJob, CurationState
 from unreel.curation.step_execution import (
     CurationContext,
     Given,

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from pydantic import SerializerFunctionWrapHandler, TypeAdapter, WrapSerializer
 from scipy import signal
 
-from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
 from unreel.core.clip import Generated
 from unreel.core.content_ids import digest
@@ -25,12 +24,7 @@ from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
 from unreel.core.span import MICROSECONDS, TimeSpan, convert_to_microseconds
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.curation.inject.effects import (
-    EFFECTS,
-    TraceEffect,
-    TraceEffectContext,
-    iter_trace_effects,
-)
+from unreel.curation.inject.effects import EFFECTS, TraceEffect, TraceEffectContext
 from unreel.curation.inject.shot_analysis import (
     AnalysedShot,
     Mask,
@@ -47,21 +41,22 @@ from unreel.curation.normalise import (
     store_clip_by_hash,
 )
 from unreel.curation.recipe import InjectRecipeSection
-from unreel.curation.segment import ClipSegment, ExcludedSegment, format_digest_hex
-from unreel.curation.segment_table import (
+from unreel.curation.segment import (
+    ClipSegment,
     CurationJob,
     CurationState,
     CurationStepResult,
+    ExcludedSegment,
     ReiterableStream,
-    SegmentTable,
     deduplicate_segments,
+    format_digest_hex,
 )
-from unreel.curation.step_execution import CurationStepRequest, Given, VersionedCurationStep
+from unreel.curation.step_execution import Given, VersionedCurationStep
 from unreel.engine.location import StorageLocation
 from unreel.media.decode import Rgb
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, VideoTrackSettings
 from unreel.media.reader import MediaReader, SampledFrame
-from unreel.media.sound import ClipSound, NoSound
+from unreel.media.sound import ClipSound
 
 _SENTENCES = {
     Category.SUDDEN_BLURRING: "{Thing} {place} turns blurred from one moment to the next while all around it stays sharp.",
@@ -93,33 +88,23 @@ _HUES = (
 def format_trace_explanation(
     category: Category, *, box: Box, noun: str, towards: tuple[int, int]
 ) -> str:
-    """Return one sentence that describes a trace of `category` in `box`."""
-    return _SENTENCES[category].format(
-        thing=noun,
-        Thing=noun.capitalize(),
-        place=format_box_position(box),
-        direction=format_direction(towards),
-    )
+    """Return one sentence that describes a trace of `category` in `box`.
 
-
-def format_box_position(box: Box) -> str:
-    """Return the name of the position of `box`: the ninth of the picture that contains its centre."""
-    across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
-    column = ("left", "middle", "right")[min(2, int(3 * across))]
-    row = ("top", "middle", "bottom")[min(2, int(3 * down))]
-    if (row, column) == ("middle", "middle"):
-        return "in the middle"
+    The position is the ninth of the picture that contains the centre of the box.
+    """
+    x, y = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    column = ("left", "middle", "right")[min(2, int(3 * x))]
+    row = ("top", "middle", "bottom")[min(2, int(3 * y))]
+    place = f"at the {row}" if column == "middle" else f"at the {row} {column}"
     if row == "middle":
-        return f"on the {column}"
-    return f"at the {row}" if column == "middle" else f"at the {row} {column}"
-
-
-def format_direction(towards: tuple[int, int]) -> str:
-    """Return a phrase for the direction of the offset `towards`: left, right, up or down."""
+        place = "in the middle" if column == "middle" else f"on the {column}"
     across, down = towards
+    direction = "down" if down > 0 else "up"
     if abs(across) >= abs(down):
-        return "to the right" if across > 0 else "to the left"
-    return "down" if down > 0 else "up"
+        direction = "to the right" if across > 0 else "to the left"
+    return _SENTENCES[category].format(
+        thing=noun, Thing=noun.capitalize(), place=place, direction=direction
+    )
 
 
 def name_median_colour(pixels: Rgb) -> str:
@@ -147,14 +132,14 @@ SMALLEST_SIDE = 64
 _SHORTEST_S = 0.4
 _LONGEST_S = (1.5, 1.5, 1.0, 0.7, 0.4)
 """Maximum length of the span in each attempt; if no effect suits a span, another one is tried, later a shorter one."""
-_LEAST_SHARE = 0.0006
+_MIN_SHARE = 0.0006
 """Minimum fraction of plainly changed pixels in a frame that shows the trace."""
-_LEAST_PIXELS = 30
-_LEAST_FILL = 0.05
+_MIN_PIXELS = 30
+_MIN_FILL = 0.05
 """Minimum plainly changed fraction of the box."""
 _CORE = 0.2
 """Squared radius of the inner part of an ellipse, which surely shows the object whose colour is named."""
-_LEAST_KEPT = 0.6
+_MIN_KEPT = 0.6
 """Minimum fraction of the planned frames that must show the trace."""
 
 
@@ -190,14 +175,8 @@ def inject_trace_into_frames(
     """Inject a trace of `category` into `frames`; the result is deterministic for the same `seed`.
 
     The box of each frame touches its outermost changed pixels; no pixel differs before and after
-    the span.
-
-    Args:
-        frames: Frames of a clip; they may decode on demand, because a few are read at a time.
-        instants_us: Timestamps of the frames.
-        category: Category of the trace.
-        seed: Seed of the random choices.
-        strength: Visibility of the trace, above 0 and at most 1.
+    the span. `frames` may decode on demand, because a few are read at a time. `strength` is above 0
+    and at most 1.
     """
     if category not in EFFECTS:
         raise InvalidValueError(
@@ -212,17 +191,25 @@ def inject_trace_into_frames(
             f"{len(instants_us)} instants for {len(frames)} frames. Give one for each"
         )
     if len(frames) < SHORTEST + 2:
-        return UnsuitableClip(category, f"it has {len(frames)} frames, fewer than {SHORTEST + 2}")
+        return UnsuitableClip(
+            category, f"the clip has {len(frames)} frames, fewer than {SHORTEST + 2}"
+        )
     if min(frames[0].shape[:2]) < SMALLEST_SIDE:
-        return UnsuitableClip(category, f"it is less than {SMALLEST_SIDE} pixels wide or high")
+        return UnsuitableClip(
+            category, f"the clip is less than {SMALLEST_SIDE} pixels wide or high"
+        )
     rng = np.random.default_rng([seed, int(digest(category.value)[:8], 16)])
     for longest_s in _LONGEST_S:
-        first, n = _choose_trace_span(instants_us, rng, longest_s=longest_s)
+        # A random span; one frame or more stays unchanged on both sides.
+        step_us = (instants_us[-1] - instants_us[0]) / (len(instants_us) - 1)
+        n_wanted = round(rng.uniform(_SHORTEST_S, longest_s) * MICROSECONDS / max(1.0, step_us))
+        n = int(min(max(SHORTEST, n_wanted), LONGEST, len(instants_us) - 2))
+        first = int(rng.integers(1, len(instants_us) - n))
         shot = analyse_shot(frames, first=first, n=n)
         if shot is None:
             continue
-        for idea in iter_trace_effects(category, TraceEffectContext(shot, rng, strength)):
-            injected = _render_trace_effect(idea, shot, category, instants_us)
+        for effect in EFFECTS[category](TraceEffectContext(shot, rng, strength)):
+            injected = _render_trace_effect(effect, shot, category, instants_us)
             if injected is not None:
                 return injected
     return UnsuitableClip(category, _WANTED[category])
@@ -257,17 +244,6 @@ def find_mask_bounds(changed: Mask) -> PixelWindow | None:
     return PixelWindow(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
 
 
-def _choose_trace_span(
-    instants_us: Sequence[int], rng: np.random.Generator, *, longest_s: float
-) -> tuple[int, int]:
-    """Choose a random first frame and number of frames; one frame or more stays unchanged on both sides."""
-    step_us = (instants_us[-1] - instants_us[0]) / (len(instants_us) - 1)
-    n_wanted = round(rng.uniform(_SHORTEST_S, longest_s) * MICROSECONDS / max(1.0, step_us))
-    n_most = min(LONGEST, len(instants_us) - 2)
-    n = int(min(max(SHORTEST, n_wanted), n_most))
-    return int(rng.integers(1, len(instants_us) - n)), n
-
-
 def _render_trace_effect(
     effect: TraceEffect, shot: AnalysedShot, category: Category, instants_us: Sequence[int]
 ) -> InjectedFrames | None:
@@ -277,33 +253,25 @@ def _render_trace_effect(
         return None
     changes = ((index, _render_visible_change(effect, shot, index)) for index in run)
     visible = {index: change for index, change in changes if change is not None}
-    if len(visible) < _LEAST_KEPT * len(run) or max(visible) - min(visible) >= len(visible):
+    if len(visible) < _MIN_KEPT * len(run) or max(visible) - min(visible) >= len(visible):
         return None
-    frames = {shot.first + index: change.frame for index, change in visible.items()}
-    changed = {shot.first + index: change.changed for index, change in visible.items()}
+    frames = {shot.first + index: frame for index, (frame, _) in visible.items()}
+    changed = {shot.first + index: mask for index, (_, mask) in visible.items()}
     trace = _build_injected_trace(effect, shot, category, changed=changed, instants_us=instants_us)
     return InjectedFrames(frames, changed, trace)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _ChangedFrame:
-    frame: Rgb
-    changed: Mask
-
-
 def _render_visible_change(
     effect: TraceEffect, shot: AnalysedShot, index: int
-) -> _ChangedFrame | None:
+) -> tuple[Rgb, Mask] | None:
     """Render the effect on one frame of the shot; `None` if too few pixels change visibly."""
     clean, frame = shot.picture(index), effect.paint(index)
     changed = find_changed_pixels(clean, frame)
-    box, n_plain = (
-        find_mask_bounds(changed),
-        int(find_changed_pixels(clean, frame, levels=PLAIN).sum()),
-    )
-    if box is None or n_plain < max(_LEAST_PIXELS, _LEAST_SHARE * changed.size):
+    box = find_mask_bounds(changed)
+    n_plain = int(find_changed_pixels(clean, frame, levels=PLAIN).sum())
+    if box is None or n_plain < max(_MIN_PIXELS, _MIN_SHARE * changed.size):
         return None
-    return _ChangedFrame(frame, changed) if n_plain >= _LEAST_FILL * box.area else None
+    return (frame, changed) if n_plain >= _MIN_FILL * box.area else None
 
 
 def _build_injected_trace(
@@ -328,22 +296,16 @@ def _build_injected_trace(
         solid = cut.patch[compute_squared_radius(cut.window) < _CORE].astype(np.uint8)
     else:
         solid = cut.patch[cut.alpha[..., 0] > 0.5].astype(np.uint8)  # noqa: PLR2004  more than half
+    colour = name_median_colour(solid if len(solid) else cut.patch.astype(np.uint8))
+    kind = "object" if effect.about.is_object else "part of the picture"
     return Trace(
         span=TimeSpan(instants_us[min(changed)], instants_us[max(changed) + 1]),
         track=tuple(track),
         categories=frozenset({category}),
         explanation=format_trace_explanation(
-            category,
-            box=track[middle].box,
-            noun=_format_region_name(effect, solid if len(solid) else cut.patch.astype(np.uint8)),
-            towards=effect.towards,
+            category, box=track[middle].box, noun=f"the {colour} {kind}", towards=effect.towards
         ),
     )
-
-
-def _format_region_name(effect: TraceEffect, pixels: Rgb) -> str:
-    kind = "object" if effect.about.is_object else "part of the picture"
-    return f"the {name_median_colour(pixels)} {kind}"
 
 
 LONGEST_SIDE = 1280
@@ -445,7 +407,7 @@ def write_clean_twin(path: Path, *, reader: MediaReader, into: Path) -> Failure 
 def load_clip_frames(
     path: Path, *, reader: MediaReader, longest_side: int = LONGEST_SIDE
 ) -> LoadedClip | Failure:
-    """Load the clip at `path` into memory: its frames, scaled down to `longest_side`, and its sound."""
+    """Load the clip at `path` into memory: frames, scaled down to `longest_side`, and sound."""
     facts = reader.probe(path)
     if isinstance(facts, Failure):
         return facts
@@ -454,7 +416,7 @@ def load_clip_frames(
     )
     if isinstance(frames, Failure):
         return frames
-    decoded = reader.sound(path) if facts.audio else NoSound()
+    decoded = reader.sound(path) if facts.audio else None
     if isinstance(decoded, Failure):
         return decoded
     rate = facts.video.average_rate
@@ -466,7 +428,7 @@ def load_clip_frames(
     end_s = (ticks[-1] + 1 / (rate * time_base)) * time_base
     if end_s > LONGEST_S:
         return Failure(FailureReason.TOO_LONG, f"a clip to inject into lasts {LONGEST_S} s at most")
-    sound = None if isinstance(decoded, NoSound) else align_clip_sound(decoded, end_s=end_s)
+    sound = None if decoded is None else align_clip_sound(decoded, end_s=end_s)
     return LoadedClip(JpegFrames(frames.frames), ticks, time_base, rate, sound)
 
 
@@ -481,9 +443,8 @@ def encode_loaded_clip(clip: LoadedClip, pictures: Iterator[Rgb]) -> bytes:
         time_base=clip.time_base,
         options=_CODING,
     )
-    sound = None if clip.sound is None else SoundTrackSettings(codec="aac", channels=1)
     done = 0
-    with ClipWriter("mp4", track, sound=sound) as writer:
+    with ClipWriter("mp4", track, n_channels=0 if clip.sound is None else 1) as writer:
         for tick, rgb in zip(clip.ticks, pictures, strict=True):
             writer.add_picture(rgb, tick=tick)
             if clip.sound is not None:
@@ -544,14 +505,6 @@ _FINDS: TypeAdapter[StoredInjectedTwin | UninjectedClip] = TypeAdapter(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InjectionSettings:
-    """Recipe section and seed of the injection step."""
-
-    section: InjectRecipeSection
-    seed: int
-
-
 def run_inject_step(
     section: InjectRecipeSection, job: CurationJob, state: CurationState
 ) -> CurationState:
@@ -560,20 +513,24 @@ def run_inject_step(
     A clip and its twin share a group, so that they stay in one split and can be shown as a pair.
     The clip itself is encoded again like its twin, so that only the trace distinguishes them.
     """
-    injection = InjectionSettings(section=section, seed=job.recipe.seed)
-    context, segments = job.context, state.segments
-    selected = _select_segments_to_inject(segments, injection)
+    context, segments, seed = job.context, state.segments, job.recipe.seed
+    # Real segments, sampled by content hash and seed.
+    selected: NDArray[np.bool_] = segments.strings("label") == Label.REAL.value
+    clips = segments.rows.digests("clip")
+    for index in np.flatnonzero(selected):
+        number = int(digest(INJECT, str(seed), format_digest_hex(clips[index]))[:8], 16)
+        selected[index] = number < section.share * _WHOLE
     cut = render_segments(
         job, segments.where(selected), SegmentRenderSettings(form=None, step="inject-cut")
     )
     settings = {
         "categories": [category.value for category in section.categories],
         "strength": section.strength,
-        "seed": injection.seed,
+        "seed": seed,
     }
     step = VersionedCurationStep(name=INJECT, version=1, settings=settings, finds=_FINDS)
-    look = partial(_inject_first_category, injection=injection, media_location=context.media)
-    requests = ReiterableStream(lambda: map(_build_inject_request, cut.segments))
+    look = partial(_inject_first_category, section=section, seed=seed, media_location=context.media)
+    requests = ReiterableStream(lambda: (s.subject(draw=s.clip.id) for s in cut.segments))
     results = context.ask(step, requests, look)
     unchanged: Iterable[ClipSegment] = segments.where(~selected)
     twinned = _iter_segments_with_twins(zip(cut.segments, results, strict=True), context.media)
@@ -584,23 +541,6 @@ def run_inject_step(
         cut.left_out + sifted.left_out + job.directory.write_exclusions(f"{INJECT}-same", doubled)
     )
     return state.after(CurationStepResult(segments=once, left_out=excluded))
-
-
-def _select_segments_to_inject(
-    segments: SegmentTable, injection: InjectionSettings
-) -> NDArray[np.bool_]:
-    """Return a mask of the real segments that get a twin, sampled by content hash and seed."""
-    selected: NDArray[np.bool_] = segments.strings("label") == Label.REAL.value
-    limit = injection.section.share * _WHOLE
-    clips = segments.rows.digests("clip")
-    for index in np.flatnonzero(selected):
-        number = int(digest(INJECT, str(injection.seed), format_digest_hex(clips[index]))[:8], 16)
-        selected[index] = number < limit
-    return selected
-
-
-def _build_inject_request(segment: ClipSegment) -> CurationStepRequest:
-    return segment.subject(draw=segment.clip.id)
 
 
 def _iter_segments_with_twins(
@@ -615,11 +555,13 @@ def _iter_segments_with_twins(
             case UninjectedClip():
                 yield segment
             case _:
+                group = segment.entry.group or segment.entry.name
+                grouped = replace(segment.entry, group=group)
                 clean = segment.remade(result.clean.below(media_location))
-                yield replace(clean, entry=_add_default_group(segment))
+                yield replace(clean, entry=grouped)
                 category = result.category.value
                 entry = replace(
-                    _add_default_group(segment),
+                    grouped,
                     name=f"{segment.entry.name}+{category}",
                     origin=Generated(creator=CREATOR, setting=category),
                     traces=(result.trace,),
@@ -637,12 +579,13 @@ def _inject_first_category(
     file: Path,
     inputs: Given,
     *,
-    injection: InjectionSettings,
+    section: InjectRecipeSection,
+    seed: int,
     media_location: StorageLocation,
 ) -> StoredInjectedTwin | UninjectedClip | Failure:
     """Inject a trace of the first suitable category, in a random order for the clip, and store it."""
-    draw = digest(str(injection.seed), inputs["draw"])
-    order = sorted(injection.section.categories, key=lambda category: digest(category.value, draw))
+    draw = digest(str(seed), inputs["draw"])
+    order = sorted(section.categories, key=lambda category: digest(category.value, draw))
     with TemporaryDirectory(prefix="unreel-") as folder:
         into = Path(folder) / "injected.mp4"
         for category in order:
@@ -652,7 +595,7 @@ def _inject_first_category(
                 category=category,
                 seed=int(draw[:8], 16),
                 into=into,
-                strength=injection.section.strength,
+                strength=section.strength,
             )
             if isinstance(trace, Failure):
                 return trace
@@ -674,7 +617,3 @@ def _inject_first_category(
                 clean=clean,
             )
     return UninjectedClip()
-
-
-def _add_default_group(segment: ClipSegment) -> Entry:
-    return replace(segment.entry, group=segment.entry.group or segment.entry.name)

@@ -95,55 +95,11 @@ def paste_cutout(
     return paste_patch(frame, window, blend_patches(below, cutout.patch[rows, columns], alpha))
 
 
-def build_swirl_field(turn: float, bulge: float, phase: float) -> Field:
-    """Return a warp field that turns the window by `turn` radians and bends it in waves."""
-
-    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
-        cos, sin = np.cos(turn), np.sin(turn)
-        bent = columns + bulge * np.sin(4 * rows + phase)
-        return cos * bent - sin * rows, sin * bent + cos * rows
-
-    return field
-
-
-def build_ripple_field(waves: Floats, pushes: Floats, phases: Floats) -> Field:
-    """Return a warp field that adds sine waves of the given directions, heights and phases."""
-
-    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
-        ridges = [
-            np.sin(wave[0] * columns + wave[1] * rows + phase)
-            for wave, phase in zip(waves, phases, strict=True)
-        ]
-        return (
-            columns + sum(push[0] * ridge for push, ridge in zip(pushes, ridges, strict=True)),
-            rows + sum(push[1] * ridge for push, ridge in zip(pushes, ridges, strict=True)),
-        )
-
-    return field
-
-
-def build_pinch_field(
-    window: PixelWindow, first_window: PixelWindow, second_window: PixelWindow, pull: float
-) -> Field:
-    """Return a warp field that pulls both ends of the line between two windows to its middle."""
-    axis = np.subtract(second_window.centre, first_window.centre) / (
-        window.width / 2,
-        window.height / 2,
-    )
-    axis = axis / np.linalg.norm(axis)
-
-    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
-        along = columns * axis[0] + rows * axis[1]
-        return columns + pull * along * axis[0], rows + pull * along * axis[1]
-
-    return field
-
-
 Offset = tuple[int, int]
 
-_MOST_OBJECTS = 4
+_MAX_OBJECTS = 4
 _DIRECTIONS = 16
-_LEAST_INSIDE = 0.7
+_MIN_INSIDE = 0.7
 """Minimum fraction of a moved region that stays in the picture."""
 _NEAREST = 0.6
 _FARTHEST = 1.5
@@ -174,23 +130,17 @@ class TraceEffectContext:
     strength: float
 
     def objects(self) -> list[TrackedRegion]:
-        """Return at most `_MOST_OBJECTS` moving objects of the shot, in an order that depends on the seed."""
-        regions = list(islice(iter_moving_objects(self.shot), _MOST_OBJECTS))
+        """Return at most `_MAX_OBJECTS` moving objects of the shot, in an order that depends on the seed."""
+        regions = list(islice(iter_moving_objects(self.shot), _MAX_OBJECTS))
         return [regions[index] for index in self.rng.permutation(len(regions))]
 
     def places(self, *, fraction: float, apart: bool = False) -> Iterator[TrackedRegion]:
         """Yield regions of the shot that are rich in detail, in an order that depends on the seed.
 
-        Args:
-            fraction: Width of a region as a fraction of the shorter side of the frame.
-            apart: Whether the regions must be away from everything that moves.
+        `fraction` is the width of a region relative to the shorter side of the frame. With `apart`,
+        regions are away from everything that moves.
         """
         return iter_textured_regions(self.shot, self.rng, fraction=fraction, apart=apart)
-
-
-def iter_trace_effects(category: Category, context: TraceEffectContext) -> Iterator[TraceEffect]:
-    """Yield effects that put a trace of `category` into the shot; none if the shot is unsuitable."""
-    return EFFECTS[category](context)
 
 
 def _iter_blur_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
@@ -228,8 +178,14 @@ def _iter_distortion_effects(context: TraceEffectContext) -> Iterator[TraceEffec
             wave: tuple[float, float, float] = (phase, speed, bulge),
         ) -> Rgb:
             much = compute_effect_strength(index, shot.n, rise=3)
-            field = build_swirl_field(turn * much, wave[2] * much, wave[0] + wave[1] * index)
-            return warp_ellipse(shot.picture(index), windows[index], field)
+            angle, phase = turn * much, wave[0] + wave[1] * index
+
+            def swirl(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+                cos, sin = np.cos(angle), np.sin(angle)
+                bent = columns + wave[2] * much * np.sin(4 * rows + phase)
+                return cos * bent - sin * rows, sin * bent + cos * rows
+
+            return warp_ellipse(shot.picture(index), windows[index], swirl)
 
         yield TraceEffect(paint, region)
 
@@ -250,9 +206,20 @@ def _iter_background_distortions(context: TraceEffectContext) -> Iterator[TraceE
             speed: float = speed,
         ) -> Rgb:
             much = amplitude * compute_effect_strength(index, shot.n, rise=3)
-            waves, pushes, phases = field
-            bent = build_ripple_field(2.2 * waves, much * pushes, phases + speed * index)
-            return warp_ellipse(shot.picture(index), windows[index], bent)
+            waves, pushes, phases = 2.2 * field[0], much * field[1], field[2] + speed * index
+
+            def ripple(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+                ridges = [
+                    np.sin(wave[0] * columns + wave[1] * rows + phase)
+                    for wave, phase in zip(waves, phases, strict=True)
+                ]
+                shift = [
+                    sum(push[axis] * ridge for push, ridge in zip(pushes, ridges, strict=True))
+                    for axis in (0, 1)
+                ]
+                return columns + shift[0], rows + shift[1]
+
+            return warp_ellipse(shot.picture(index), windows[index], ripple)
 
         yield TraceEffect(paint, region)
 
@@ -332,7 +299,14 @@ def _draw_squeeze_frame(
     window = pad_pixel_window(window, margin, frame=shot.size)
     much = compute_effect_strength(index - run.start, len(run), rise=max(3, len(run) // 3))
     pull = much * (0.7 + 0.5 * context.strength)
-    return warp_ellipse(shot.picture(index), window, build_pinch_field(window, first, second, pull))
+    axis = np.subtract(second.centre, first.centre) / (window.width / 2, window.height / 2)
+    axis = axis / np.linalg.norm(axis)
+
+    def pinch(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        along = columns * axis[0] + rows * axis[1]
+        return columns + pull * along * axis[0], rows + pull * along * axis[1]
+
+    return warp_ellipse(shot.picture(index), window, pinch)
 
 
 def _iter_split_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
@@ -358,15 +332,10 @@ def _iter_trajectory_effects(context: TraceEffectContext) -> Iterator[TraceEffec
     shot, rng = context.shot, context.rng
     part = 0.5 + 0.4 * context.strength
     for region in context.objects():
-        both_ways = (
-            (offset, -1.0)
-            for offset in _iter_valid_offsets(context, region, parts=(part,), signs=(1, -1))
-        )
-        one_way = (
-            (offset, 0.4)
-            for offset in _iter_valid_offsets(context, region, parts=(part,), signs=(1,))
-        )
-        for offset, other_end in islice(chain(both_ways, one_way), 1):
+        both_ways = _iter_valid_offsets(context, region, parts=(part,), signs=(1, -1))
+        one_way = _iter_valid_offsets(context, region, parts=(part,), signs=(1,))
+        choices = chain(((o, -1.0) for o in both_ways), ((o, 0.4) for o in one_way))
+        for offset, other_end in islice(choices, 1):
             path = _build_jump_path(shot.n, rng, other_end=other_end)
 
             def paint(
@@ -429,25 +398,24 @@ def _iter_valid_offsets(
     signs: Sequence[int],
 ) -> Iterator[Offset]:
     """Yield offsets of `parts` region sizes that, times each of `signs`, keep the region mostly in the picture."""
-    width = max(window.width for window in region.windows)
-    height = max(window.height for window in region.windows)
+    windows, size = region.windows, context.shot.size
+
+    def is_mostly_inside(window: PixelWindow, across: int, down: int) -> bool:
+        left, top = window.left + across, window.top + down
+        width = min(size[0], left + window.width) - max(0, left)
+        height = min(size[1], top + window.height) - max(0, top)
+        return min(width, height) > 0 and width * height >= _MIN_INSIDE * window.area
+
+    width = max(window.width for window in windows)
+    height = max(window.height for window in windows)
     start = context.rng.uniform(0, 2 * np.pi)
     for part in parts:
         for turn in np.linspace(start, start + 2 * np.pi, _DIRECTIONS, endpoint=False):
             offset = (round(part * width * np.cos(turn)), round(part * height * np.sin(turn)))
             if all(
-                _is_mostly_inside(window, (sign * offset[0], sign * offset[1]), context.shot.size)
-                for window in region.windows
-                for sign in signs
+                is_mostly_inside(w, s * offset[0], s * offset[1]) for w in windows for s in signs
             ):
                 yield offset
-
-
-def _is_mostly_inside(window: PixelWindow, offset: Offset, size: tuple[int, int]) -> bool:
-    left, top = window.left + offset[0], window.top + offset[1]
-    width = min(size[0], left + window.width) - max(0, left)
-    height = min(size[1], top + window.height) - max(0, top)
-    return min(width, height) > 0 and width * height >= _LEAST_INSIDE * window.area
 
 
 def _is_close_pair(
@@ -455,14 +423,10 @@ def _is_close_pair(
 ) -> bool:
     """Return whether two windows are close, do not overlap much and cover a small part of the picture."""
     distance = float(np.hypot(*np.subtract(first_window.centre, second_window.centre)))
-    sizes = (
-        max(first_window.width, first_window.height)
-        + max(second_window.width, second_window.height)
-    ) / 2
-    fraction = merge_pixel_windows((first_window, second_window)).area / (
-        shot.size[0] * shot.size[1]
-    )
-    return _NEAREST * sizes < distance < farthest * sizes and fraction < _LARGEST_PAIR
+    pair = (first_window, second_window)
+    size = sum(max(window.width, window.height) for window in pair) / 2
+    fraction = merge_pixel_windows(pair).area / (shot.size[0] * shot.size[1])
+    return _NEAREST * size < distance < farthest * size and fraction < _LARGEST_PAIR
 
 
 def _find_longest_true_run(holds: Sequence[bool]) -> range:

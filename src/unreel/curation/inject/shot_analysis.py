@@ -177,21 +177,17 @@ def shrink_frame(rgb: Rgb) -> Floats:
 
 def estimate_camera_shift(before: Floats, after: Floats) -> tuple[int, int]:
     """Return the best-correlated shift (rows, columns) of the picture from `before` to `after`."""
-    spectrum = np.fft.rfft2(_compute_fine_detail(after)) * np.conj(
-        np.fft.rfft2(_compute_fine_detail(before))
+    # The fine detail is faded towards the borders, which would match themselves.
+    fade = [np.hanning(length + 2)[1:-1] for length in before.shape]
+    window = np.sqrt(fade[0][:, None] * fade[1]).astype(np.float32)
+    first, second = (
+        np.fft.rfft2((grey - ndimage.gaussian_filter(grey, 4)) * window) for grey in (before, after)
     )
+    spectrum = second * np.conj(first)
     alike = np.fft.irfft2(spectrum, s=before.shape)
     row, column = (int(step) for step in np.unravel_index(int(alike.argmax()), alike.shape))
     rows, columns = before.shape
     return row - rows * (row > rows // 2), column - columns * (column > columns // 2)
-
-
-def _compute_fine_detail(grey: Floats) -> Floats:
-    """Return the picture's fine detail, faded towards the borders, which would match themselves."""
-    detail = grey - ndimage.gaussian_filter(grey, 4)
-    rows, columns = (np.hanning(length + 2)[1:-1] for length in grey.shape)
-    faded: Floats = detail * np.sqrt(rows[:, None] * columns).astype(np.float32)
-    return faded
 
 
 def _compute_motion_mask(small: Floats, shifts: Sequence[tuple[int, int]]) -> Mask:
@@ -201,13 +197,15 @@ def _compute_motion_mask(small: Floats, shifts: Sequence[tuple[int, int]]) -> Ma
         for frame, (down, across) in zip(small, shifts, strict=True)
     ]
     plate = np.nanmedian(aligned, axis=0).astype(np.float32)
-    away = np.stack(
-        [
-            _compute_background_difference(frame, _shift_picture(plate, shift))
-            for frame, shift in zip(small, shifts, strict=True)
-        ]
-    )
-    mask = _remove_specks_and_gaps(away > _DIFFERS)
+    distances = []
+    for frame, shift in zip(small, shifts, strict=True):
+        # Each pixel's largest distance from nearby background values; 0 if they are unknown.
+        behind = _shift_picture(plate, shift)
+        low = ndimage.minimum_filter(np.nan_to_num(behind, nan=np.inf), (3, 3, 1))
+        high = ndimage.maximum_filter(np.nan_to_num(behind, nan=-np.inf), (3, 3, 1))
+        away = np.maximum(np.maximum(frame - high, low - frame), 0)
+        distances.append(np.where(np.isnan(behind), np.float32(0), away).max(axis=2))
+    mask = _remove_specks_and_gaps(np.stack(distances) > _DIFFERS)
     if mask.mean(axis=(1, 2)).max() >= _STILL_SHARE:  # The camera does more than rotate.
         return np.zeros_like(mask)
     return mask
@@ -221,15 +219,6 @@ def _shift_picture(picture: Floats, by: tuple[int, int]) -> Floats:
             edge = slice(0, step) if step > 0 else slice(step, None)
             moved[(edge, slice(None)) if axis == 0 else (slice(None), edge)] = np.nan
     return moved
-
-
-def _compute_background_difference(frame: Floats, behind: Floats) -> Floats:
-    """Return each pixel's largest distance from nearby background values; 0 if they are unknown."""
-    low = ndimage.minimum_filter(np.nan_to_num(behind, nan=np.inf), (3, 3, 1))
-    high = ndimage.maximum_filter(np.nan_to_num(behind, nan=-np.inf), (3, 3, 1))
-    away: Floats = np.maximum(np.maximum(frame - high, low - frame), 0)
-    distance: Floats = np.where(np.isnan(behind), np.float32(0), away).max(axis=2)
-    return distance
 
 
 def _remove_specks_and_gaps(mask: Mask) -> Mask:
@@ -268,7 +257,7 @@ _ABOVE_NOISE = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackedRegion:
-    """Region of the picture that was tracked: its pixel window in each frame of a shot."""
+    """Region of the picture that was tracked: the pixel window in each frame of a shot."""
 
     windows: tuple[PixelWindow, ...]
     silhouettes: tuple[Mask, ...] | None = None
@@ -286,7 +275,7 @@ class TrackedRegion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionCutout:
-    """Region cut out of one frame: its pixels, its soft mask, and the background."""
+    """Region cut out of one frame: pixels, soft mask, and the background."""
 
     window: PixelWindow
     patch: Floats
@@ -318,7 +307,9 @@ def iter_textured_regions(
     """Yield tracked detailed regions of about `fraction` of the shorter side; `apart` from moving things."""
     rows, columns = shot.grey.shape[1:]
     half = max(3, round(fraction * min(rows, columns) / 2))
-    detail = _compute_local_spread(shot.grey[shot.n // 2], half)
+    grey = shot.grey[shot.n // 2]
+    mean, squares = (ndimage.uniform_filter(levels, 2 * half) for levels in (grey, grey * grey))
+    detail = np.sqrt(np.maximum(squares - mean * mean, 0))
     if apart:
         busy = ndimage.maximum_filter(shot.moving.any(axis=0), size=2 * half + 3)
         detail = np.where(busy, 0, detail)
@@ -348,8 +339,13 @@ def cut_out_region(shot: AnalysedShot, region: TrackedRegion, index: int) -> Reg
         alpha = build_ellipse_mask(window)
         return RegionCutout(window, patch, alpha, alpha, inpaint_patch(patch, alpha))
     behind = shot.plate[window.slices].astype(np.float32)
-    area = _enlarge_mask(region.silhouettes[index], shot, window)
-    solid = _compute_object_mask(patch, behind, area)
+    # The part of the scaled-down mask inside the window, slightly dilated, at full size.
+    shape = ndimage.binary_dilation(region.silhouettes[index], iterations=2)
+    rows = np.minimum(np.arange(window.top, window.bottom) / shot.scale, shape.shape[0] - 1)
+    columns = np.minimum(np.arange(window.left, window.right) / shot.scale, shape.shape[1] - 1)
+    area = shape[np.ix_(rows.astype(int), columns.astype(int))]
+    away = ndimage.gaussian_filter(np.abs(patch - behind).max(axis=2), 1)
+    solid = ndimage.binary_fill_holes((away > _ABOVE_NOISE) & area)
     inner = ndimage.binary_erosion(solid) if solid.sum() > _MIN_SIDE**2 else solid
     return RegionCutout(
         window, patch, _soften_mask(inner), _soften_mask(ndimage.binary_dilation(solid)), behind
@@ -422,8 +418,12 @@ def _track_silhouette(shot: AnalysedShot, seed: Mask) -> TrackedRegion | None:
     for steps in (range(middle + 1, shot.n), range(middle - 1, -1, -1)):
         before = seed
         for index in steps:
-            after = _find_overlap_component(shot.moving[index], before)
-            if after is None or not _is_suitable_shape(after):
+            labels, _ = ndimage.label(shot.moving[index])
+            shared = np.bincount(labels[ndimage.binary_dilation(before, iterations=2)])
+            if len(shared) < 2 or not shared[1:].any():  # noqa: PLR2004  label 0 is what stands still
+                return None
+            after: Mask = labels == 1 + int(shared[1:].argmax())
+            if not _is_suitable_shape(after):
                 return None
             if not 0.5 < after.sum() / before.sum() < 2:  # noqa: PLR2004  another object joined or left
                 return None
@@ -433,15 +433,6 @@ def _track_silhouette(shot: AnalysedShot, seed: Mask) -> TrackedRegion | None:
     if min(min(window.width, window.height) for window in windows) < _MIN_SIDE:
         return None
     return TrackedRegion(windows, ordered, is_object=True)
-
-
-def _find_overlap_component(moving: Mask, before: Mask) -> Mask | None:
-    labels, _ = ndimage.label(moving)
-    shared = np.bincount(labels[ndimage.binary_dilation(before, iterations=2)])
-    if len(shared) < 2 or not shared[1:].any():  # noqa: PLR2004  label 0 is what stands still
-        return None
-    component: Mask = labels == 1 + int(shared[1:].argmax())
-    return component
 
 
 def _track_object_ellipse(shot: AnalysedShot, seed: Mask) -> TrackedRegion | None:
@@ -454,7 +445,9 @@ def _track_object_ellipse(shot: AnalysedShot, seed: Mask) -> TrackedRegion | Non
     if followed is None:
         return None
     longest = max(max(window.width, window.height) for window in followed.windows)
-    if _measure_region_travel(shot, followed) < _CLEAR_OF_ITSELF * longest:
+    first, last = (np.array(followed.windows[end].centre) for end in (0, -1))
+    camera = np.subtract(shot.drift[-1], shot.drift[0]) * shot.scale
+    if np.linalg.norm(last - first - camera) < _CLEAR_OF_ITSELF * longest:
         return None
     width, height = (
         (1 + 2 * _ROOM) * max(getattr(window, name) for window in followed.windows)
@@ -469,13 +462,6 @@ def _track_object_ellipse(shot: AnalysedShot, seed: Mask) -> TrackedRegion | Non
     ]
     windows = tuple(window for window in placed if window is not None)
     return TrackedRegion(windows, is_object=True) if len(windows) == shot.n else None
-
-
-def _measure_region_travel(shot: AnalysedShot, region: TrackedRegion) -> float:
-    """Return how many pixels the region moves from the first to the last frame, without camera motion."""
-    first, last = (np.array(region.windows[end].centre) for end in (0, -1))
-    camera = np.subtract(shot.drift[-1], shot.drift[0]) * shot.scale
-    return float(np.linalg.norm(last - first - camera))
 
 
 def _track_patch(shot: AnalysedShot, window: PixelWindow) -> TrackedRegion | None:
@@ -537,14 +523,6 @@ def _compute_peak_offset(values: Floats, peak: int) -> float:
     return 0.0 if bend >= 0 else float(np.clip((below - above) / (2 * bend), -0.5, 0.5))
 
 
-def _compute_local_spread(grey: Floats, half: int) -> Floats:
-    """Return the standard deviation of the grey levels around each pixel."""
-    mean = ndimage.uniform_filter(grey, 2 * half)
-    squares = ndimage.uniform_filter(grey * grey, 2 * half)
-    spread: Floats = np.sqrt(np.maximum(squares - mean * mean, 0))
-    return spread
-
-
 def _compute_shape_window(shape: Mask, shot: AnalysedShot) -> PixelWindow:
     rows, columns = np.nonzero(shape.any(axis=1))[0], np.nonzero(shape.any(axis=0))[0]
     scale = shot.scale
@@ -555,22 +533,6 @@ def _compute_shape_window(shape: Mask, shot: AnalysedShot) -> PixelWindow:
         int(np.ceil((rows[-1] + 1) * scale)),
     )
     return pad_pixel_window(window, max(2, round(2 * scale)), frame=shot.size)
-
-
-def _enlarge_mask(shape: Mask, shot: AnalysedShot, window: PixelWindow) -> Mask:
-    """Scale the part of a scaled-down mask inside `window` to frame pixels, slightly dilated."""
-    grown = ndimage.binary_dilation(shape, iterations=2)
-    rows = np.minimum(np.arange(window.top, window.bottom) / shot.scale, shape.shape[0] - 1)
-    columns = np.minimum(np.arange(window.left, window.right) / shot.scale, shape.shape[1] - 1)
-    segment: Mask = grown[np.ix_(rows.astype(int), columns.astype(int))]
-    return segment
-
-
-def _compute_object_mask(patch: Floats, behind: Floats, area: Mask) -> Mask:
-    """Return a mask of the object's pixels in `patch`: those that differ from the background `behind`."""
-    away = ndimage.gaussian_filter(np.abs(patch - behind).max(axis=2), 1)
-    solid: Mask = ndimage.binary_fill_holes((away > _ABOVE_NOISE) & area)
-    return solid
 
 
 def _soften_mask(solid: Mask) -> Floats:

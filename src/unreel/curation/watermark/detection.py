@@ -18,8 +18,8 @@ from unreel.media.decode import Rgb
 from unreel.media.picture import scale_down_picture
 
 LONGEST_SIDE = 1280
-LEAST_CONFIDENCE = 0.6
-LEAST_LINE_LETTERS = 2
+MIN_CONFIDENCE = 0.6
+MIN_LINE_LETTERS = 2
 """Minimum number of letters of a line: single letters are mostly edges that look like one."""
 
 _ENGINE = LazyImport("rapidocr:RapidOCR", extra="review")
@@ -60,31 +60,19 @@ def build_ocr_reader(*, detect_side: int | None = None) -> ReadText:
         result: Any = engine(np.ascontiguousarray(small[..., ::-1]))
         if result.boxes is None or result.txts is None or result.scores is None:
             return ()
-        lines = (
-            _build_ocr_line(text, corners, float(score), shape=small.shape)
-            for text, corners, score in zip(result.txts, result.boxes, result.scores, strict=True)
-        )
-        return tuple(line for line in lines if line is not None)
+        height, width = small.shape[:2]
+        lines = []
+        for words, corners, score in zip(result.txts, result.boxes, result.scores, strict=True):
+            text, confidence = " ".join(words.split()), float(score)
+            x0, y0 = (float(v) for v in np.clip(corners.min(axis=0) / (width, height), 0, 1))
+            x1, y1 = (float(v) for v in np.clip(corners.max(axis=0) / (width, height), 0, 1))
+            is_long = sum(map(str.isalnum, text)) >= MIN_LINE_LETTERS
+            if is_long and confidence >= MIN_CONFIDENCE and x0 < x1 and y0 < y1:
+                box = Box(x0, y0, x1, y1)
+                lines.append(OcrTextLine(text=text, box=box, confidence=min(1.0, confidence)))
+        return tuple(lines)
 
     return read
-
-
-def _build_ocr_line(
-    text: str, corners: NDArray[np.float32], confidence: float, *, shape: tuple[int, ...]
-) -> OcrTextLine | None:
-    """Return the recognised line with its upright box; `None` if it is too short or unreliable."""
-    line = " ".join(text.split())
-    height, width = shape[:2]
-    x0, y0 = (float(v) for v in np.clip(corners.min(axis=0) / (width, height), 0, 1))
-    x1, y1 = (float(v) for v in np.clip(corners.max(axis=0) / (width, height), 0, 1))
-    if (
-        sum(map(str.isalnum, line)) < LEAST_LINE_LETTERS
-        or confidence < LEAST_CONFIDENCE
-        or x0 >= x1
-        or y0 >= y1
-    ):
-        return None
-    return OcrTextLine(text=line, box=Box(x0, y0, x1, y1), confidence=min(1.0, confidence))
 
 
 class WatermarkKind(StrEnum):
@@ -128,13 +116,13 @@ Number = TypeVar("Number", np.uint8, np.int16)
 MIN_FRAMES = 6
 """Minimum number of frames: with fewer, edges that coincide by chance look fixed."""
 
-_LEAST_EDGE = 3.0
+_MIN_EDGE = 3.0
 """Minimum slope of an edge in grey levels per pixel: less is noise of the coding."""
 _SEEN_FROM = 0.5
 """Minimum fraction of an edge's usual height in a frame that shows the edge."""
-_LEAST_SEEN = 0.8
+_MIN_SEEN = 0.8
 _CROWD_SIDE = 5
-_LEAST_CROWD = 6
+_MIN_CROWD = 6
 """Minimum number of edge pixels in a neighbourhood: fewer agree by chance and are dropped."""
 _MOVES_FROM = 4.0
 """Mean deviation over time, in grey levels, from which a pixel is moving."""
@@ -166,7 +154,10 @@ def detect_static_frame_parts(frames: Sequence[Rgb]) -> StaticMotionSeparation:
             f"a search for marks needs {MIN_FRAMES} frames of one size, got "
             f"{[frame.shape for frame in frames]}. Sample more frames of the clip"
         )
-    grey = [_convert_to_grey(frame) for frame in frames]
+    grey = []
+    for frame in frames:
+        red, green, blue = (frame[..., channel].astype(np.int16) for channel in range(3))
+        grey.append((5 * red + 9 * green + 2 * blue) >> 4)
     edges, fractions = _detect_common_edges(grey)
     usual = compute_pixel_median(grey)
     strays = sum(np.abs(frame - usual) for frame in grey) / len(grey)
@@ -191,40 +182,32 @@ def compute_pixel_median(arrays: Sequence[NDArray[Number]]) -> NDArray[Number]:
     return low + (high - low) // 2
 
 
-def _convert_to_grey(frame: Rgb) -> Levels:
-    red, green, blue = (frame[..., channel].astype(np.int16) for channel in range(3))
-    return (5 * red + 9 * green + 2 * blue) >> 4
-
-
-def _compute_sobel_gradients(grey: Levels) -> tuple[Levels, Levels]:
-    """Return the horizontal and vertical Sobel gradients: 8 times the slope; 0 on the border."""
-    across, down = np.zeros_like(grey), np.zeros_like(grey)
-    step = grey[:, 2:] - grey[:, :-2]
-    across[1:-1, 1:-1] = step[:-2] + 2 * step[1:-1] + step[2:]
-    step = grey[2:] - grey[:-2]
-    down[1:-1, 1:-1] = step[:, :-2] + 2 * step[:, 1:-1] + step[:, 2:]
-    return across, down
-
-
 def _detect_common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
     """Return a mask of static edges (steep in most frames), and the fraction of frames that show each."""
-    across, down = zip(*map(_compute_sobel_gradients, grey), strict=True)
+    across, down = [], []
+    for levels in grey:  # Sobel gradients, 8 times the slope; 0 on the border
+        across.append(np.zeros_like(levels))
+        step = levels[:, 2:] - levels[:, :-2]
+        across[-1][1:-1, 1:-1] = step[:-2] + 2 * step[1:-1] + step[2:]
+        down.append(np.zeros_like(levels))
+        step = levels[2:] - levels[:-2]
+        down[-1][1:-1, 1:-1] = step[:, :-2] + 2 * step[:, 1:-1] + step[:, 2:]
     usual_across = compute_pixel_median(across).astype(np.float32)
     usual_down = compute_pixel_median(down).astype(np.float32)
     square = usual_across**2 + usual_down**2
-    steep = square >= (8 * _LEAST_EDGE) ** 2
+    steep = square >= (8 * _MIN_EDGE) ** 2
     fractions = np.zeros(square.shape, np.float32)
     for slope_across, slope_down in zip(across, down, strict=True):
         fractions += slope_across * usual_across + slope_down * usual_down >= _SEEN_FROM * square
     fractions *= steep / np.float32(len(grey))
-    agreed = fractions >= _LEAST_SEEN
+    agreed = fractions >= _MIN_SEEN
     crowd = ndimage.uniform_filter(agreed.astype(np.float32), size=_CROWD_SIDE) * _CROWD_SIDE**2
-    return agreed & (crowd >= _LEAST_CROWD - 0.5), fractions
+    return agreed & (crowd >= _MIN_CROWD - 0.5), fractions
 
 
 N_FRAMES = 4
 """Number of frames in which text is recognised: each takes about a second of one core."""
-LEAST_LETTERS = 3
+MIN_LETTERS = 3
 _APART = 0.1
 """Minimum distance of two positions, as a fraction of the diagonal: less may be a shaking camera."""
 _SAME_HEIGHT = 1.25
@@ -240,40 +223,40 @@ def find_roaming_texts(
     for index in range(step // 2, len(frames), step):
         for line in read_text(frames[index]):
             key = _normalise_text(line.text)
-            if len(key) >= LEAST_LETTERS and key not in known:
+            if len(key) >= MIN_LETTERS and key not in known:
                 by_text[key].append((index, line.box))
-    return tuple(sorted(key for key, sightings in by_text.items() if _has_position_jump(sightings)))
+    roaming = []
+    for text, sightings in by_text.items():
+        heights = [box.y1 - box.y0 for _, box in sightings]
+        first = sightings[0][1]
+        if (
+            len({index for index, _ in sightings}) == len(sightings)
+            and max(heights) <= _SAME_HEIGHT * min(heights)
+            and any(first.centre_distance(box) >= _APART for _, box in sightings[1:])
+        ):
+            roaming.append(text)
+    return tuple(sorted(roaming))
 
 
 def _normalise_text(text: str) -> str:
     return "".join(filter(str.isalnum, text)).casefold()
 
 
-def _has_position_jump(sightings: Sequence[tuple[int, Box]]) -> bool:
-    if len({index for index, _ in sightings}) != len(sightings):
-        return False
-    heights = [box.y1 - box.y0 for _, box in sightings]
-    if max(heights) > _SAME_HEIGHT * min(heights):
-        return False
-    first = sightings[0][1]
-    return any(first.centre_distance(box) >= _APART for _, box in sightings[1:])
-
-
-LEAST_MOVING = 0.5
+MIN_MOVING = 0.5
 """Minimum moving fraction of the picture; with less, the search is inconclusive."""
 
-_LEAST_EDGE_PIXELS = 60
-_LEAST_SIDE_PIXELS = 8
-_LEAST_FILL = 0.35
+_MIN_EDGE_PIXELS = 60
+_MIN_SIDE_PIXELS = 8
+_MIN_FILL = 0.35
 """Minimum fraction of its box that the edges of a mark cover. Marks have 0.36 to 0.71; still
 objects of a scene in front of motion mostly have less."""
-_LEAST_STABILITY = 0.9
+_MIN_STABILITY = 0.9
 _LARGEST = 0.1
 _WIDEST = 0.9
 _TALLEST = 0.35
 _LETTER_GAP = 0.012
 """Maximum distance of edges of one mark, as a fraction of the picture's diagonal."""
-_LEAST_INNER_STABILITY = 0.93
+_MIN_INNER_STABILITY = 0.93
 """Minimum stability of text away from the border: a sign that shakes with the camera has less."""
 _SPANS_LINE = 0.7
 _SIDE_MOVES_FROM = 0.5
@@ -303,45 +286,57 @@ class _PixelRectangle:
         return across > 0 and min(self.y1, other.y1) - max(self.y0, other.y0) > 0
 
 
-@dataclass(frozen=True, slots=True)
-class _WatermarkCandidate:
-    place: _PixelRectangle
-    text: str | None = None
-
-
 def find_watermarks(
     frames: Sequence[Rgb], *, read_text: ReadText | None = None
 ) -> WatermarkSearchResult:
     """Find watermarks in 6 (better 12) spread `frames`; without `read_text` only logos, no moving text."""
     still = detect_static_frame_parts(frames)
     lines = read_text(still.picture) if read_text else ()
-    candidates = _build_watermark_candidates(
-        _list_edge_rectangles(still), lines, shape=still.edges.shape
-    )
-    proven = [candidate for candidate in candidates if _is_certain_watermark(candidate, still)]
-    regions = sorted(
-        (_build_watermark_region(candidate, still) for candidate in proven),
-        key=lambda mark: mark.box.area,
-        reverse=True,
-    )
-    suspected = [
-        _build_watermark_region(mark, still)
-        for mark in candidates
-        if mark not in proven and mark.text and _is_near_border(mark.place, still.edges.shape)
-    ]
+    left = _list_edge_rectangles(still)
+    height, width = still.edges.shape
+    candidates: list[tuple[_PixelRectangle, str | None]] = []
+    for line in lines:
+        x0, y0 = int(line.box.x0 * width), int(line.box.y0 * height)
+        x1, y1 = int(np.ceil(line.box.x1 * width)), int(np.ceil(line.box.y1 * height))
+        rect = _PixelRectangle(x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
+        overlapping = [edge for edge in left if edge.meets(rect)]
+        left = [edge for edge in left if edge not in overlapping]
+        if overlapping:
+            # The outline of the edges if they span the line, else the union of both.
+            outline = functools.reduce(_PixelRectangle.joined, overlapping)
+            spans_line = outline.x1 - outline.x0 >= _SPANS_LINE * (rect.x1 - rect.x0)
+            rect = outline if spans_line else outline.joined(rect)
+        candidates.append((rect, line.text))
+    candidates += [(rect, None) for rect in left]
+
+    found, suspected = [], []
+    for rect, text in candidates:
+        inside = (slice(rect.y0, rect.y1), slice(rect.x0, rect.x1))
+        edges = still.edges[inside]
+        stability = float(still.seen[inside][edges].mean()) if edges.any() else 0.0
+        region = WatermarkRegion(
+            box=Box(rect.x0 / width, rect.y0 / height, rect.x1 / width, rect.y1 / height),
+            kind=WatermarkKind.TEXT if text else WatermarkKind.LOGO,
+            text=text,
+            stability=stability,
+        )
+        is_near_border = _is_near_border(rect, still.edges.shape)
+        # A certain mark has motion around it; away from the border it also stays in position.
+        stays = is_near_border or stability >= _MIN_INNER_STABILITY
+        if stays and _has_motion_around(still.moves, rect):
+            found.append(region)
+        elif text and is_near_border:
+            suspected.append(region)
+    inconclusive = None
+    if still.share_moving < MIN_MOVING:
+        share = f"{1 - still.share_moving:.0%} of the picture is still"
+        inconclusive = f"{share}: a mark there cannot be separated from the scene"
     return WatermarkSearchResult(
-        found=tuple(regions),
+        found=tuple(sorted(found, key=lambda mark: mark.box.area, reverse=True)),
         suspected=tuple(suspected),
         roaming=find_roaming_texts(frames, read_text, text_line=lines) if read_text else (),
-        inconclusive=_format_inconclusive_reason(still),
+        inconclusive=inconclusive,
     )
-
-
-def _format_inconclusive_reason(separation: StaticMotionSeparation) -> str | None:
-    if separation.share_moving >= LEAST_MOVING:
-        return None
-    stands = 1 - separation.share_moving
-    return f"{stands:.0%} of the picture is still: a mark there cannot be separated from the scene"
 
 
 def _list_edge_rectangles(separation: StaticMotionSeparation) -> list[_PixelRectangle]:
@@ -356,7 +351,7 @@ def _list_edge_rectangles(separation: StaticMotionSeparation) -> list[_PixelRect
         rect = _PixelRectangle(box[1].start, box[0].start, box[1].stop, box[0].stop)
         if (
             _has_watermark_size(mask, separation.edges.shape)
-            and separation.seen[box][mask].mean() >= _LEAST_STABILITY
+            and separation.seen[box][mask].mean() >= _MIN_STABILITY
             and _is_near_border(rect, separation.edges.shape)
         ):
             rects.append(rect)
@@ -367,54 +362,13 @@ def _has_watermark_size(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> boo
     height, width = edges.shape
     n_edges = int(edges.sum())
     return (
-        n_edges >= _LEAST_EDGE_PIXELS
-        and min(height, width) >= _LEAST_SIDE_PIXELS
-        and n_edges >= _LEAST_FILL * height * width
+        n_edges >= _MIN_EDGE_PIXELS
+        and min(height, width) >= _MIN_SIDE_PIXELS
+        and n_edges >= _MIN_FILL * height * width
         and height * width <= _LARGEST * shape[0] * shape[1]
         and width <= _WIDEST * shape[1]
         and height <= _TALLEST * shape[0]
     )
-
-
-def _build_watermark_candidates(
-    rects: Sequence[_PixelRectangle], lines: Iterable[OcrTextLine], *, shape: tuple[int, ...]
-) -> list[_WatermarkCandidate]:
-    left = list(rects)
-    candidates = []
-    for line in lines:
-        rect = _convert_box_to_pixels(line.box, shape)
-        overlapping = [edge for edge in left if edge.meets(rect)]
-        left = [edge for edge in left if edge not in overlapping]
-        candidates.append(_WatermarkCandidate(_compute_text_outline(rect, overlapping), line.text))
-    return candidates + [_WatermarkCandidate(rect) for rect in left]
-
-
-def _compute_text_outline(
-    rectangle: _PixelRectangle, edges: Sequence[_PixelRectangle]
-) -> _PixelRectangle:
-    """Return a text line's rectangle: that of its edges if they span it, else the union of both."""
-    if not edges:
-        return rectangle
-    outline = functools.reduce(_PixelRectangle.joined, edges)
-    spans = outline.x1 - outline.x0 >= _SPANS_LINE * (rectangle.x1 - rectangle.x0)
-    return outline if spans else outline.joined(rectangle)
-
-
-def _is_certain_watermark(
-    candidate: _WatermarkCandidate, separation: StaticMotionSeparation
-) -> bool:
-    """Return whether the picture moves around the candidate, and text off the border stays in position."""
-    rect = candidate.place
-    exact = _compute_edge_stability(rect, separation) >= _LEAST_INNER_STABILITY
-    return _has_motion_around(separation.moves, rect) and (
-        exact or _is_near_border(rect, separation.moves.shape)
-    )
-
-
-def _compute_edge_stability(rect: _PixelRectangle, separation: StaticMotionSeparation) -> float:
-    inside = (slice(rect.y0, rect.y1), slice(rect.x0, rect.x1))
-    edges = separation.edges[inside]
-    return float(separation.seen[inside][edges].mean()) if edges.any() else 0.0
 
 
 def _has_motion_around(moves: NDArray[np.bool_], rect: _PixelRectangle) -> bool:
@@ -427,26 +381,6 @@ def _has_motion_around(moves: NDArray[np.bool_], rect: _PixelRectangle) -> bool:
     sides = [moves[above, columns], moves[below, columns], moves[rows, left], moves[rows, right]]
     present = [bool(side.mean() >= _SIDE_MOVES_FROM) for side in sides if side.size]
     return sum(present) >= max(2, len(present) - 1)
-
-
-def _build_watermark_region(
-    candidate: _WatermarkCandidate, separation: StaticMotionSeparation
-) -> WatermarkRegion:
-    rect = candidate.place
-    height, width = separation.edges.shape
-    return WatermarkRegion(
-        box=Box(rect.x0 / width, rect.y0 / height, rect.x1 / width, rect.y1 / height),
-        kind=WatermarkKind.TEXT if candidate.text else WatermarkKind.LOGO,
-        text=candidate.text,
-        stability=_compute_edge_stability(rect, separation),
-    )
-
-
-def _convert_box_to_pixels(box: Box, shape: tuple[int, ...]) -> _PixelRectangle:
-    height, width = shape[:2]
-    x0, y0 = int(box.x0 * width), int(box.y0 * height)
-    x1, y1 = int(np.ceil(box.x1 * width)), int(np.ceil(box.y1 * height))
-    return _PixelRectangle(x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
 
 
 def _is_near_border(rect: _PixelRectangle, shape: tuple[int, ...]) -> bool:

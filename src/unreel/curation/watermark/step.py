@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from scipy.signal import resample_poly
 
@@ -20,8 +19,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.registry import LazyImport
 from unreel.curation.normalise import StoredClip, store_clip_by_hash
 from unreel.curation.recipe import WatermarkRecipeSection
-from unreel.curation.segment import ClipSegment, filter_segments
-from unreel.curation.segment_table import CurationJob, CurationState
+from unreel.curation.segment import ClipSegment, CurationJob, CurationState, filter_segments
 from unreel.curation.step_execution import Given, VersionedCurationStep, to_json_values
 from unreel.curation.watermark.detection import (
     MIN_FRAMES,
@@ -33,9 +31,9 @@ from unreel.curation.watermark.detection import (
 )
 from unreel.engine.location import StorageLocation
 from unreel.media.decode import Rgb
-from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrackSettings, VideoTrackSettings
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, VideoTrackSettings
 from unreel.media.reader import MediaReader, SampledFrames
-from unreel.media.sound import ClipSound, NoSound
+from unreel.media.sound import ClipSound
 
 MARGIN = 0.008
 """Fraction of the picture's diagonal by which a box grows: marks have soft edges and shadows."""
@@ -47,7 +45,22 @@ _TELEA = LazyImport("cv2:INPAINT_TELEA", extra="curate")
 
 def remove_watermarks(frames: Sequence[Rgb], regions: Sequence[WatermarkRegion]) -> list[Rgb]:
     """Inpaint every watermark's box, slightly grown, in each frame separately; other pixels are unchanged."""
-    return [_inpaint_boxes(frame, [mark.box for mark in regions]) for frame in frames]
+    inpaint: Any = _INPAINT.load()
+    painted_frames = [frame.copy() for frame in frames]
+    for painted in painted_frames:
+        height, width, _ = painted.shape
+        for region in regions:
+            rows, columns = compute_inpaint_slices(region.box, width=width, height=height)
+            top = max(0, rows.start - _CONTEXT_PIXELS)
+            left = max(0, columns.start - _CONTEXT_PIXELS)
+            area = painted[top : rows.stop + _CONTEXT_PIXELS, left : columns.stop + _CONTEXT_PIXELS]
+            hole = np.zeros(area.shape[:2], np.uint8)
+            hole[rows.start - top : rows.stop - top, columns.start - left : columns.stop - left] = (
+                255
+            )
+            filled = inpaint(np.ascontiguousarray(area), hole, _RADIUS_PIXELS, _TELEA.load())
+            area[hole > 0] = filled[hole > 0]
+    return painted_frames
 
 
 def compute_inpaint_slices(box: Box, *, width: int, height: int) -> tuple[slice, slice]:
@@ -56,21 +69,6 @@ def compute_inpaint_slices(box: Box, *, width: int, height: int) -> tuple[slice,
     top, left = int(box.y0 * height) - margin, int(box.x0 * width) - margin
     bottom, right = np.ceil([box.y1 * height, box.x1 * width]).astype(int) + margin
     return slice(max(0, top), min(height, int(bottom))), slice(max(0, left), min(width, int(right)))
-
-
-def _inpaint_boxes(frame: Rgb, boxes: Sequence[Box]) -> Rgb:
-    inpaint: Any = _INPAINT.load()
-    painted = frame.copy()
-    height, width, _ = frame.shape
-    for box in boxes:
-        rows, columns = compute_inpaint_slices(box, width=width, height=height)
-        top, left = max(0, rows.start - _CONTEXT_PIXELS), max(0, columns.start - _CONTEXT_PIXELS)
-        area = painted[top : rows.stop + _CONTEXT_PIXELS, left : columns.stop + _CONTEXT_PIXELS]
-        hole = np.zeros(area.shape[:2], np.uint8)
-        hole[rows.start - top : rows.stop - top, columns.start - left : columns.stop - left] = 255
-        filled = inpaint(np.ascontiguousarray(area), hole, _RADIUS_PIXELS, _TELEA.load())
-        area[hole > 0] = filled[hole > 0]
-    return painted
 
 
 SAMPLING = "uniform-12"
@@ -112,20 +110,15 @@ def write_unmarked_clip(
     sampled = reader.frames(path, sampling=_EVERY_FRAME, encoding="jpeg", quality=95)
     if isinstance(sampled, Failure):
         return sampled
-    sound = _read_clip_sound(reader, path)
+    sound = reader.sound(path)
     if isinstance(sound, Failure):
         return sound
+    if isinstance(sound, ClipSound) and sound.start_s > _LATEST_S:
+        detail = f"the sound begins more than {_LATEST_S} s after its pictures"
+        return Failure(FailureReason.UNDECODABLE, detail)
     data = _encode_unmarked_clip(sampled, facts, regions=result.found, sound=sound)
     OutputDirectory(into.parent).write(into.name, data)
     return result
-
-
-def _read_clip_sound(reader: MediaReader, path: Path) -> ClipSound | NoSound | Failure:
-    sound = reader.sound(path)
-    if isinstance(sound, ClipSound) and sound.start_s > _LATEST_S:
-        detail = f"its sound begins more than {_LATEST_S} s after its pictures"
-        return Failure(FailureReason.UNDECODABLE, detail)
-    return sound
 
 
 def _encode_unmarked_clip(
@@ -133,7 +126,7 @@ def _encode_unmarked_clip(
     facts: ClipFacts,
     *,
     regions: Sequence[WatermarkRegion],
-    sound: ClipSound | NoSound,
+    sound: ClipSound | None,
 ) -> bytes:
     width, height = (length // 2 * 2 for length in (facts.video.width, facts.video.height))
     video = VideoTrackSettings(
@@ -144,25 +137,19 @@ def _encode_unmarked_clip(
         time_base=_TICK_S,
         options={"crf": "18", "preset": "veryfast", "bf": "0", "g": "48"},
     )
-    track = None if isinstance(sound, NoSound) else SoundTrackSettings(codec="aac", channels=1)
-    with ClipWriter("mp4", video, sound=track) as writer:
+    with ClipWriter("mp4", video, n_channels=0 if sound is None else 1) as writer:
         for frame in sampled.frames:
             (clean,) = remove_watermarks([frame.rgb()], regions)
             tick = round(frame.at_s / _TICK_S)
             writer.add_picture(np.ascontiguousarray(clean[:height, :width]), tick=tick)
-        if not isinstance(sound, NoSound):
-            writer.add_sound(_align_sound(sound))
+        if sound is not None:
+            # At the rate of the encoder, starting at the first frame.
+            finer = SOUND_RATE_HZ // sound.rate_hz
+            samples = np.clip(resample_poly(sound.as_float(), finer, 1), -1, 1) * ((1 << 15) - 1)
+            late = round(sound.start_s * SOUND_RATE_HZ)
+            shifted = np.concatenate([np.zeros(max(0, late)), samples[max(0, -late) :]])
+            writer.add_sound(np.rint(shifted).astype(np.int16).reshape(-1, 1))
         return writer.finish()
-
-
-def _align_sound(sound: ClipSound) -> NDArray[np.int16]:
-    """Return the clip's sound at the rate of the encoder, starting at the first frame."""
-    finer = SOUND_RATE_HZ // sound.rate_hz
-    samples = np.clip(resample_poly(sound.as_float(), finer, 1), -1, 1) * ((1 << 15) - 1)
-    late = round(sound.start_s * SOUND_RATE_HZ)
-    shifted = np.concatenate([np.zeros(max(0, late)), samples[max(0, -late) :]])
-    column: NDArray[np.int16] = np.rint(shifted).astype(np.int16).reshape(-1, 1)
-    return column
 
 
 WATERMARK = "watermark"

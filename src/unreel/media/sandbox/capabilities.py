@@ -19,8 +19,6 @@ class _CapabilityHeader(ctypes.Structure):
 
 
 class _CapabilitySets(ctypes.Structure):
-    """Effective, permitted and inheritable capability sets, two 32-bit words each."""
-
     _fields_ = (("words", ctypes.c_uint32 * 6),)
 
 

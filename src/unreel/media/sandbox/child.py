@@ -57,7 +57,6 @@ class FileDescriptorReader(io.RawIOBase):
 
 
 PROTECTION_TASK = "protection"
-"""Built-in task that reads nothing and reports the active layers."""
 
 NO_TASKS: Mapping[str, Task] = {}
 """Empty table of tasks, for callers that need only `PROTECTION_TASK`: no module has to be loaded."""

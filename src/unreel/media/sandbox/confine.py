@@ -1,5 +1,6 @@
 """Confinement of a child before it reads a file: it drops rights and limits its resources."""
 
+import contextlib
 import ctypes
 import errno
 import math
@@ -100,13 +101,10 @@ class ConfinementLayers:
 
     libc: ctypes.CDLL
     landlock_abi: int
-    """Landlock ABI version of the kernel; 0 without Landlock."""
     syscall_filter: Any | None
     """System call filter; `None` if libseccomp or the kernel's seccomp is missing."""
     mapped_bytes: int
-    """Size of the address space of the warmed-up zygote."""
     data_bytes: int
-    """Private and writable part of `mapped_bytes`."""
     untouched_bytes: int
     """Part of `data_bytes` that a full warm-up never used, such as the workspace of NumPy's BLAS."""
     code_bytes: int
@@ -121,10 +119,16 @@ class ConfinementLayers:
 
 def detect_confinement_layers() -> ConfinementLayers:
     """Detect the confinement layers of this machine and measure the memory of this process."""
+    syscall_filter = None
+    with contextlib.suppress(ImportError, RuntimeError):  # RuntimeError if libseccomp is missing
+        import pyseccomp
+
+        if "Seccomp" in _read_status_fields():
+            syscall_filter = build_sandbox_syscall_filter(pyseccomp)
     return ConfinementLayers(
         libc=ctypes.CDLL(None, use_errno=True),
         landlock_abi=_get_landlock_abi(),
-        syscall_filter=_find_syscall_filter(),
+        syscall_filter=syscall_filter,
         **_measure_memory_sizes(),
     )
 
@@ -244,14 +248,6 @@ def _get_landlock_abi() -> int:
         return int(landlock_abi_version())
     except LandlockError:
         return 0
-
-
-def _find_syscall_filter() -> Any | None:
-    try:
-        import pyseccomp
-    except (ImportError, RuntimeError):  # RuntimeError if libseccomp itself is missing.
-        return None
-    return build_sandbox_syscall_filter(pyseccomp) if "Seccomp" in _read_status_fields() else None
 
 
 def _call_prctl(libc: ctypes.CDLL, option: int, value: int) -> None:

@@ -95,7 +95,6 @@ class ZygoteProcess:
             message = self._first_words()
             self.tasks: tuple[str, ...] = tuple(message["tasks"])
             self.missing: tuple[str, ...] = tuple(message["missing"])
-            """Confinement layers that this machine lacks."""
         except BaseException:
             self.end()
             raise
@@ -278,7 +277,6 @@ class SandboxCall:
         return buffer.getvalue()
 
     def _speaks_within(self, seconds: float) -> bool:
-        """Return whether the zygote sends data or exits within `seconds`."""
         return _wait_until_readable(self._line.fileno(), time.monotonic() + seconds)
 
     def _read_exit_report(self) -> dict[str, Any] | None:
@@ -316,7 +314,6 @@ def _build_child_exit_failure(report: dict[str, Any] | None, limits: SandboxLimi
 
 
 def _wait_until_readable(descriptor: int, deadline: float) -> bool:
-    """Wait until `descriptor` has bytes or is closed; return `False` if `deadline` passes first."""
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
     left_ms = math.ceil(max(0.0, deadline - time.monotonic()) * 1000)

@@ -32,13 +32,11 @@ class SandboxLimits:
 
 
 LAYERS = ("no-new-privileges", "no-capabilities", "undumpable", "rlimits", "landlock", "seccomp")
-"""Names of all confinement layers between a child and this machine."""
 
 REMEDIES: Mapping[str, str] = {
     "landlock": "Use a kernel of 5.13 or later with Landlock switched on, and pip install landlock",
     "seccomp": "Install libseccomp2, for example apt-get install libseccomp2, and pip install pyseccomp",
 }
-"""Advice for each layer that a machine may lack."""
 
 NEEDED = "seccomp"
 """Required layer: without it, only one other layer restricts a file that takes over its child."""

@@ -33,7 +33,6 @@ from unreel.media.sandbox.confine import (
 
 _CLIPS = Path(__file__).parent / "clips"
 _CLIP = "clip.mp4"
-"""Name of the test clip with sound and rotation."""
 _TRANSPORT = "clip.ts"
 """Name of the test clip with a service name, whose character set the C library loads."""
 

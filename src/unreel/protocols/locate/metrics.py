@@ -18,7 +18,6 @@ AVERAGED = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
 """Thresholds of tIoU over which recall, and ActivityNet's mAP, are averaged: 0.5, 0.55, ... 0.95."""
 THRESHOLDS = (0.3, 0.35, 0.4, 0.45, *AVERAGED)
 RECALLS = (0.3, 0.5, 0.7)
-"""Thresholds of tIoU at which recall is measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

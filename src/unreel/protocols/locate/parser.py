@@ -27,12 +27,9 @@ from unreel.protocols.trace.onset_parser import parse_trace_onset
 Segments = tuple[LocatedSegment, ...]
 
 MAX_SEGMENTS = 1_000
-"""Maximum number of segments of one answer."""
 MAX_BOXES = 10_000
-"""Maximum number of boxes of one segment."""
 MAX_SECONDS = 10_000_000
 _LONGEST = 4_000_000
-"""Maximum number of characters of an answer."""
 _TRIES = 8
 _PAIR = 2
 _CORNERS = 4
@@ -121,12 +118,11 @@ def _iter_segment_lists(body: str) -> Iterator[Any]:
                 if _rename_segment_keys(value)
                 else None
             )
-        if isinstance(value, list) and all(map(_looks_like_segment, value)):
+        if isinstance(value, list) and all(
+            isinstance(part, dict) or (isinstance(part, list) and len(part) == _PAIR)
+            for part in value
+        ):
             yield value
-
-
-def _looks_like_segment(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and len(value) == _PAIR)
 
 
 def _rename_segment_keys(segment: Mapping[str, Any]) -> dict[str, Any]:
@@ -263,18 +259,15 @@ def _normalise_boxes(value: object, span: TimeSpan) -> object:
     if not isinstance(value, list):
         return value
     start = span.start_us / MICROSECONDS
-    return [
-        {"time": start, "box": box} if isinstance(box, list) else _rename_box_keys(box, start)
-        for box in value
-    ]
-
-
-def _rename_box_keys(value: object, start: float) -> object:
-    if not isinstance(value, dict):
-        return value
-    at = next((value[name] for name in _ALIASES["time"] if name in value), start)
-    box = next((value[name] for name in _ALIASES["boxes"] if name in value), None)
-    return {"time": at, "box": box}
+    boxes: list[object] = []
+    for box in value:
+        if isinstance(box, dict):
+            at = next((box[name] for name in _ALIASES["time"] if name in box), start)
+            corners = next((box[name] for name in _ALIASES["boxes"] if name in box), None)
+            boxes.append({"time": at, "box": corners})
+        else:
+            boxes.append({"time": start, "box": box} if isinstance(box, list) else box)
+    return boxes
 
 
 def build_segment_box(corners: Sequence[float], space: BoxSpace) -> Any:
@@ -332,7 +325,6 @@ _LENIENT = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _TIMES = 2
-_CORNERS = 4
 _OPENS = "<type>"
 
 
@@ -359,7 +351,7 @@ def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | 
             return Unparsed.of(UnparsedReason.OUT_OF_RANGE, f"more than {MAX_SEGMENTS} segments")
         try:
             name, times, corners = tags.groups()
-            seconds = list(_iter_listed_numbers(times))
+            seconds = [float(number) for number in times.split(",")]
             if len(seconds) != _TIMES:
                 raise UnreadableSegmentError(UnparsedReason.MALFORMED, times)
             span = build_segment_span(
@@ -373,7 +365,11 @@ def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | 
                 if mode == "strict":
                     raise
             try:
-                track = _parse_tagged_box(corners, span.start_us, space)
+                numbers = [float(n) for n in corners.split(",")] if corners else []
+                if corners and len(numbers) != _CORNERS:
+                    raise UnreadableSegmentError(UnparsedReason.MALFORMED, corners)
+                if corners:
+                    track = (BoxAt(span.start_us, build_segment_box(numbers, space)),)
             except UnreadableSegmentError:
                 if mode == "strict":
                     raise
@@ -385,19 +381,6 @@ def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | 
     if problems and (mode == "strict" or not segments):
         return problems[0]
     return tuple(segments) if segments else Unparsed(UnparsedReason.MISSING)
-
-
-def _parse_tagged_box(corners: str | None, start_us: int, space: BoxSpace) -> tuple[BoxAt, ...]:
-    if corners is None:
-        return ()
-    numbers = list(_iter_listed_numbers(corners))
-    if len(numbers) != _CORNERS:
-        raise UnreadableSegmentError(UnparsedReason.MALFORMED, corners)
-    return (BoxAt(start_us, build_segment_box(numbers, space)),)
-
-
-def _iter_listed_numbers(piece: str) -> Iterator[float]:
-    return (float(number) for number in piece.split(","))
 
 
 def parse_locate_answer(text: str, context: AnswerContext) -> LocateVerdict:

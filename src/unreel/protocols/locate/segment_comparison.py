@@ -88,7 +88,6 @@ def is_pointing_hit(answered_trace: Trace, marked_trace: Trace) -> bool:
 
 
 def _get_shared_time(first: Trace, second: Trace) -> tuple[int, int]:
-    """Return the start and the length of the time that two traces share, in microseconds."""
     return max(first.span.start_us, second.span.start_us), first.span.overlap_us(second.span)
 
 

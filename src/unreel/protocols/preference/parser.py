@@ -109,7 +109,6 @@ _BREAK = re.compile(
 )
 _OTHER = {Position.FIRST: Position.SECOND, Position.SECOND: Position.FIRST}
 _READ = 10_000
-"""Number of characters that are parsed at the start of a longer text."""
 _EITHER = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
 
 

@@ -118,7 +118,6 @@ _WITH_UNIT = re.compile(
 _READ = 10_000
 """Number of characters that are parsed at the end of a longer text; a leading score is searched at its start."""
 _NEAR = 40
-"""Maximum number of characters between a word such as `rating` and the score that follows it."""
 
 _HEADS = {
     "strict": re.compile(r"(?P<problem>Problem Description:)|(?P<adherence>Standard Adherence:)"),
@@ -151,8 +150,8 @@ def parse_realism_answer(text: str, context: AnswerContext) -> RealismVerdict:
         score=choose_first_parsed(
             _iter_parsed_scores(_FAMILY.sub("", text) if asks else text, context)
         ),
-        problem=choose_first_parsed(_iter_parsed_problems(text, context)),
-        adherence=choose_first_parsed(_iter_parsed_reasons(text, "adherence", context.mode)),
+        problem=choose_first_parsed(_iter_parsed_reasons(text, "problem", context)),
+        adherence=choose_first_parsed(_iter_parsed_reasons(text, "adherence", context)),
         family=choose_first_parsed(_iter_parsed_error_families(text, context.mode))
         if asks
         else None,
@@ -183,11 +182,7 @@ def _iter_parsed_scores(text: str, context: AnswerContext) -> Iterator[int | Unp
         yield Unparsed.of(UnparsedReason.AMBIGUOUS, body)
         return
     pieces = find_tag_contents(body, "answer", "strict")
-    yield (
-        scores.get(pieces[-1], _build_unparsed_score(pieces))
-        if pieces
-        else _build_unparsed_score(pieces)
-    )
+    yield scores.get(pieces[-1] if pieces else "", _build_unparsed_score(pieces))
     if context.mode == "lenient":
         plain = strip_markup(body).strip()
         if pieces := find_tag_contents(plain, "answer", "lenient"):
@@ -262,11 +257,9 @@ def _find_clause_score(clause: str) -> int | None:
     tail = clause[scores[0].end() : scores[0].end() + SHORT]
     if (scores[0]["term"] or "A").islower():
         return None
-    return (
-        _get_score_value(scores[0])
-        if _TAIL.fullmatch(tail) and not is_first_impression_clause(clause)
-        else None
-    )
+    if not _TAIL.fullmatch(tail) or is_first_impression_clause(clause):
+        return None
+    return _get_score_value(scores[0])
 
 
 def _build_unparsed_score(pieces: list[str]) -> Unparsed:
@@ -290,11 +283,9 @@ def _parse_loose_score(piece: str) -> int | Unparsed:
     scores = {_get_score_value(score) for score in matches}
     n_numbers = len(_ANY_NUMBER.findall(bare))
     if len(scores) > 1 or n_numbers > sum(score["digit"] is not None for score in matches):
-        return (
-            _build_unparsed_score([piece])
-            if len(scores) <= 1
-            else Unparsed.of(UnparsedReason.AMBIGUOUS, piece)
-        )
+        if len(scores) > 1:
+            return Unparsed.of(UnparsedReason.AMBIGUOUS, piece)
+        return _build_unparsed_score([piece])
     return scores.pop() if scores else _build_unparsed_score([piece])
 
 
@@ -302,18 +293,16 @@ def _get_score_value(score: re.Match[str]) -> int:
     return int(score["digit"]) if score["digit"] else _TERMS[score["term"].capitalize()]
 
 
-def _iter_parsed_problems(text: str, context: AnswerContext) -> Iterator[str | Unparsed]:
-    yield from _iter_parsed_reasons(text, "problem", context.mode)
+def _iter_parsed_reasons(
+    text: str, reason: Reason, context: AnswerContext
+) -> Iterator[str | Unparsed]:
+    yield _parse_reason(text, reason, "strict")
+    if context.mode == "lenient":
+        yield _parse_reason(text, reason, "lenient")
     ends = _REASONS_END.search(text)
-    if context.prompt in FREE_PROMPTS and ends:
+    if reason == "problem" and context.prompt in FREE_PROMPTS and ends:
         thought = text[: ends.start()].strip().removeprefix("<think>").strip()
         yield thought or Unparsed(UnparsedReason.MISSING)
-
-
-def _iter_parsed_reasons(text: str, reason: Reason, mode: Mode) -> Iterator[str | Unparsed]:
-    yield _parse_reason(text, reason, "strict")
-    if mode == "lenient":
-        yield _parse_reason(text, reason, "lenient")
 
 
 def _parse_reason(text: str, reason: Reason, mode: Mode) -> str | Unparsed:

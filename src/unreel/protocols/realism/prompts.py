@@ -11,7 +11,6 @@ from unreel.protocols.protocol import ProtocolPrompt, ProtocolTexts, format_verd
 
 SOURCE = "VideoRealBench, CVPR 2026"
 TERMS = ("Bad", "Poor", "Normal", "Good", "Excellent")
-"""Verbal forms of the scores 1 to 5, in order."""
 
 _TASK = (
     "You are video authority evaluation expert in physics and video content analysis, carefully "

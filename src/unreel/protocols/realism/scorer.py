@@ -11,7 +11,6 @@ from unreel.core.judgement import Rating
 from unreel.core.verdict import RealismVerdict, Unparsed
 from unreel.protocols.group_metrics import add_benchmark_part_metrics
 from unreel.protocols.metric_estimates import (
-    ScoredClips,
     count_failure_reasons,
     count_unparsed_parts,
     iter_detection_metrics,
@@ -90,14 +89,14 @@ def _iter_detection_metrics(answered: Sequence[Answered], *, seed: int) -> Itera
     read = [
         (row, verdict.score) for row, verdict in answered if not isinstance(verdict.score, Unparsed)
     ]
-    scored = ScoredClips(
+    yield from iter_detection_metrics(
         [row.cluster for row, _ in read],
         np.array([bool(row.creator) for row, _ in read], np.bool_),
         np.array([-score for _, score in read], np.float64),
+        coverage=Coverage(parsed=len(read), asked=len(answered)),
+        why_none="no score could be read",
+        seed=seed,
     )
-    coverage = Coverage(parsed=len(read), asked=len(answered))
-    reason = "no score could be read"
-    yield from iter_detection_metrics(scored, coverage=coverage, why_none=reason, seed=seed)
 
 
 def _measure_text_similarity(answered: Sequence[Answered], *, seed: int) -> Metric:

@@ -115,11 +115,7 @@ def _iter_parsed_labels(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
         yield Unparsed.of(UnparsedReason.AMBIGUOUS, body)
         return
     pieces = _list_answer_pieces(body, "strict")
-    yield (
-        _DIGITS.get(pieces[-1], _build_unparsed_label(pieces))
-        if pieces
-        else _build_unparsed_label(pieces)
-    )
+    yield _DIGITS.get(pieces[-1] if pieces else "", _build_unparsed_label(pieces))
     if mode == "lenient":
         plain = strip_markup(body).strip()
         if pieces := _list_answer_pieces(plain, "lenient"):

@@ -70,7 +70,6 @@ _CONFIDENCE = (
     "<video >"
 )
 CONFIDENCE_PROMPTS = frozenset({"confidence"})
-"""Variants that ask for the reviewer's confidence."""
 
 PROMPTS: Mapping[str, ProtocolPrompt] = MappingProxyType(
     {

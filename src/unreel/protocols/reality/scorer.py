@@ -25,7 +25,6 @@ from unreel.protocols.metric_estimates import (
     CALLS,
     LabelPredictions,
     Said,
-    ScoredClips,
     WeightedMean,
     count_confusion_matrix,
     iter_detection_metrics,
@@ -121,17 +120,6 @@ class ClipAnswerColumns:
         """Return the number of clips with a readable label in the answer, and the number of all clips."""
         return Coverage(parsed=int(self.valid.sum()), asked=len(self.said))
 
-    @property
-    def believed(self) -> BoolArray:
-        """Return a mask of the clips whose question asked for a confidence."""
-        believed: BoolArray = self.belief != _NOT_ASKED
-        return believed
-
-    @property
-    def told(self) -> BoolArray:
-        """Return a mask of the clips whose answer gives a probability of being generated."""
-        return self.belief >= 0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RealityScorecardData:
@@ -171,40 +159,27 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
             if len(outcomes) >= _MAX_OUTCOMES:
                 outcomes.clear()
             label = outcome.label if isinstance(outcome.label, Label) else None
-            outcomes[outcome] = (
-                CALLS[label],
-                _get_generated_probability(outcome),
-                tuple(_iter_unparsed_parts(outcome)),
-            )
+            p = _NOT_ASKED
+            if outcome.confidence is not None:
+                p = _UNTOLD if outcome.p_generated is None else outcome.p_generated
+            outcomes[outcome] = CALLS[label], p, tuple(_iter_unparsed_parts(outcome))
         call, p, unread = outcomes[outcome]
         if unread:
             unparsed.update(unread)
         calls.append(call)
         posterior.append(p)
+    belief: Array = np.frombuffer(posterior, np.float64)
+    if (belief == _NOT_ASKED).all():  # no memory per clip if no probability was requested
+        belief = np.broadcast_to(np.float64(_NOT_ASKED), belief.shape)
     columns = ClipAnswerColumns(
         ties=tying.ties(),
         kinds=tuple(kinds),
         kind=np.frombuffer(kind, np.int32),
         said=np.frombuffer(calls, np.int8),
         answered=np.frombuffer(answered, np.bool_),
-        belief=_read_probability_column(posterior),
+        belief=belief,
     )
     return RealityScorecardData(asked=columns, failures=failures, unparsed=unparsed)
-
-
-def _read_probability_column(belief: "array[float]") -> Array:
-    """Return the probabilities in `belief` as an array; without memory per clip if none was requested."""
-    column = np.frombuffer(belief, np.float64)
-    if (column == _NOT_ASKED).all():
-        return np.broadcast_to(np.float64(_NOT_ASKED), column.shape)
-    return column
-
-
-def _get_generated_probability(verdict: RealityVerdict) -> float:
-    if verdict.confidence is None:
-        return _NOT_ASKED
-    p = verdict.p_generated
-    return _UNTOLD if p is None else p
 
 
 def _iter_unparsed_parts(verdict: RealityVerdict) -> Iterator[str]:
@@ -267,11 +242,12 @@ def _iter_label_metrics(
 
 
 def _iter_confidence_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Metric]:
-    rated = answered.only(answered.told)
-    coverage = Coverage(parsed=len(rated.said), asked=int(answered.believed.sum()))
+    rated = answered.only(answered.belief >= 0)
+    coverage = Coverage(parsed=len(rated.said), asked=int((answered.belief != _NOT_ASKED).sum()))
     reason = "no confidence could be read" if coverage.asked else "no confidence was asked for"
-    scored = ScoredClips(rated.ties, rated.generated, rated.belief)
-    yield from iter_detection_metrics(scored, coverage=coverage, why_none=reason, seed=seed)
+    yield from iter_detection_metrics(
+        rated.ties, rated.generated, rated.belief, coverage=coverage, why_none=reason, seed=seed
+    )
     fit: CalibrationMetrics | None = None
     if coverage.parsed:
         fit = measure_probability_calibration(

@@ -105,11 +105,9 @@ def parse_trace_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparse
         if x0 < x1 and y0 < y1:
             return Box(x0, y0, x1, y1)
         return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
-    return (
-        _parse_loose_box(strip_markup(piece), space)
-        if mode == "lenient"
-        else Unparsed.of(UnparsedReason.MALFORMED, piece)
-    )
+    if mode == "strict":
+        return Unparsed.of(UnparsedReason.MALFORMED, piece)
+    return _parse_loose_box(strip_markup(piece), space)
 
 
 def _parse_decimal_ratio(number: str) -> tuple[int, int]:
@@ -148,7 +146,6 @@ def _parse_loose_box(piece: str, box_space: BoxSpace) -> Box | Unparsed:
 
 
 def _remove_unit_words(piece: str) -> str:
-    """Return `piece` without unit names that contain numbers, with points for decimal commas."""
     plain = piece
     for pattern in (_PERMILLE, _UNIT, _PIXELS):
         plain = pattern.sub(" ", plain)
@@ -172,9 +169,14 @@ def _find_corners(piece: str) -> list[Fraction] | None:
         return _find_corners_by_name(named)
     if order := _ORDER.search(piece):
         return _find_corners_by_order(piece, order)
-    return (
-        _find_corners_by_size(piece, named) if _BY_SIZE.search(piece) else _find_four_numbers(piece)
-    )
+    if not _BY_SIZE.search(piece):
+        return _find_four_numbers(piece)
+    # A box given by a point, width and height.
+    numbers = [Fraction(number) for number in _ANY_NUMBER.findall(_NAMED.sub(" ", piece))]
+    if len(numbers) != _N - 2:
+        return None
+    names = ("cx", "cy") if _BY_CENTRE.search(piece) else ("x", "y")
+    return _find_corners_by_name(named | dict(zip(names, numbers, strict=True)))
 
 
 def _find_corners_by_order(piece: str, order: re.Match[str]) -> list[Fraction] | None:
@@ -203,15 +205,6 @@ def _find_opposite_corners(piece: str) -> list[Fraction] | None:
             top, bottom = (y, opposite[1]) if is_top else (opposite[1], y)
             return [left, top, right, bottom]
     return None
-
-
-def _find_corners_by_size(piece: str, named: Mapping[str, Fraction]) -> list[Fraction] | None:
-    """Return the corners of a box given by a point, width and height; `None` if ambiguous."""
-    numbers = [Fraction(number) for number in _ANY_NUMBER.findall(_NAMED.sub(" ", piece))]
-    if len(numbers) != _N - 2:
-        return None
-    x, y = ("cx", "cy") if _BY_CENTRE.search(piece) else ("x", "y")
-    return _find_corners_by_name({**named, x: numbers[0], y: numbers[1]})
 
 
 def _find_corners_by_name(keyed: Mapping[str, Fraction]) -> list[Fraction] | None:

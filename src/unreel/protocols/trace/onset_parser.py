@@ -3,7 +3,6 @@
 # ruff: noqa: RUF001  words of other languages
 
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 
 from unreel.core.span import convert_to_microseconds
@@ -79,28 +78,34 @@ def parse_trace_onset(piece: str, mode: Mode) -> int | Unparsed:
     Of a time range, the beginning counts. `strict` accepts only a number of seconds. `lenient` also
     accepts units, clock times and words of several languages. A frame number is not accepted.
     """
-    seconds = _parse_onset_seconds(piece, mode) if len(piece) <= SHORT else None
+    seconds = None
+    if len(piece) <= SHORT:
+        if _SECONDS.fullmatch(piece):
+            seconds = Fraction(piece)
+        elif mode == "lenient":
+            seconds = _parse_loose_seconds(piece)
     if seconds is None:
         return Unparsed.of(UnparsedReason.MALFORMED, piece)
-    return (
-        convert_to_microseconds(seconds)
-        if seconds >= 0
-        else Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
-    )
+    if seconds < 0:
+        return Unparsed.of(UnparsedReason.OUT_OF_RANGE, piece)
+    return convert_to_microseconds(seconds)
 
 
-def _parse_onset_seconds(piece: str, mode: Mode) -> Fraction | None:
-    if _SECONDS.fullmatch(piece):
-        return Fraction(piece)
-    return _parse_loose_seconds(_normalise_time_text(piece)) if mode == "lenient" else None
-
-
-def _parse_loose_seconds(plain: str) -> Fraction | None:
+def _parse_loose_seconds(piece: str) -> Fraction | None:
+    plain = _remove_thousands_separators(_MINUS.sub("-", strip_markup(piece)).strip())
+    plain = replace_number_words(plain)
+    for pattern, digits in _HALVES:
+        plain = pattern.sub(digits, plain)
+    plain = _DECIMAL_COMMA.sub(".", plain)
     if bare := _BARE.fullmatch(plain):
         return Fraction(bare["seconds"])
-    return (
-        None if _ELSEWHERE.search(plain) else next(_iter_named_times(_FRAMES.sub(" ", plain)), None)
-    )
+    if _ELSEWHERE.search(plain):
+        return None
+    plain = _FRAMES.sub(" ", plain)
+    for match in _TIME.finditer(plain.lower()):
+        if not _OF_ALL.search(plain, max(0, match.start() - 30), match.start()):
+            return _convert_to_seconds(match)
+    return None
 
 
 def find_onset_texts(text: str) -> list[str]:
@@ -111,20 +116,6 @@ def find_onset_texts(text: str) -> list[str]:
 
 def _remove_thousands_separators(text: str) -> str:
     return _THOUSANDS.sub(lambda number: re.sub(r"\D", "", number[0]), text)
-
-
-def _normalise_time_text(piece: str) -> str:
-    plain = _remove_thousands_separators(_MINUS.sub("-", strip_markup(piece)).strip())
-    plain = replace_number_words(plain)
-    for pattern, digits in _HALVES:
-        plain = pattern.sub(digits, plain)
-    return _DECIMAL_COMMA.sub(".", plain)
-
-
-def _iter_named_times(plain: str) -> Iterator[Fraction | None]:
-    for match in _TIME.finditer(plain.lower()):
-        if not _OF_ALL.search(plain, max(0, match.start() - 30), match.start()):
-            yield _convert_to_seconds(match)
 
 
 def _convert_to_seconds(match: re.Match[str]) -> Fraction | None:

@@ -63,8 +63,11 @@ def parse_trace_label(body: str, mode: Mode) -> Label | Unparsed:
 def _iter_parsed_labels(claim: str, mode: Mode) -> Iterator[Label | Unparsed]:
     yield _parse_opening_label(claim)
     yield _parse_stated_label(claim)
-    if mode == "lenient":
-        yield from _iter_lenient_labels(claim)
+    if mode == "lenient" and not is_refusal_or_error(claim):
+        stated = parse_label_field(claim, parse_claimed_label)
+        yield stated
+        if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
+            yield parse_claimed_label(claim)
 
 
 def _parse_opening_label(claim: str) -> Label | Unparsed:
@@ -92,15 +95,6 @@ def _parse_stated_label(claim: str) -> Label | Unparsed:
     if isinstance(understood, Unparsed) or labels == {understood}:
         return understood
     return Unparsed.of(UnparsedReason.AMBIGUOUS, claim)
-
-
-def _iter_lenient_labels(claim: str) -> Iterator[Label | Unparsed]:
-    if is_refusal_or_error(claim):
-        return
-    stated = parse_label_field(claim, parse_claimed_label)
-    yield stated
-    if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
-        yield parse_claimed_label(claim)
 
 
 R = TypeVar("R")
@@ -181,22 +175,21 @@ def _parse_prose_fallback(
 def _parse_part(
     body: str, part: Part, *, context: AnswerContext, read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
-    return choose_first_parsed(
-        _parse_single_piece(pieces, mode, read=read)
-        for mode, pieces in _iter_part_pieces(body, part, context)
-    )
-
-
-def _iter_part_pieces(
-    body: str, part: Part, context: AnswerContext
-) -> Iterator[tuple[Mode, list[str]]]:
     listers = [_list_tag_pieces, _list_sentence_pieces]
     if context.prompt in SENTENCE_PROMPTS:
         listers.reverse()
-    yield "strict", listers[0](body, part, "strict")
+    attempts: list[tuple[Mode, Callable[[str, Part, Mode], list[str]]]] = [("strict", listers[0])]
     if context.mode == "lenient":
-        for list_pieces in (*listers, _list_field_pieces):
-            yield "lenient", list_pieces(body, part, "lenient")
+        attempts += [("lenient", lister) for lister in (*listers, _list_field_pieces)]
+
+    def parse(mode: Mode, pieces: list[str]) -> R | Unparsed:
+        if not pieces:
+            return Unparsed(UnparsedReason.MISSING)
+        if mode == "strict" and len(set(pieces)) > 1:
+            return Unparsed.of(UnparsedReason.AMBIGUOUS, pieces[0])
+        return read(pieces[0], mode)
+
+    return choose_first_parsed(parse(mode, lister(body, part, mode)) for mode, lister in attempts)
 
 
 def _list_tag_pieces(body: str, part: Part, mode: Mode) -> list[str]:
@@ -215,16 +208,6 @@ def _list_field_pieces(body: str, part: Part, _mode: Mode) -> list[str]:
         for field in parse_answer_fields(strip_markup(body))
         if field.kind == part and field.value and (part != "reason" or field.value in body)
     ]
-
-
-def _parse_single_piece(
-    pieces: list[str], mode: Mode, *, read: Callable[[str, Mode], R | Unparsed]
-) -> R | Unparsed:
-    if not pieces:
-        return Unparsed(UnparsedReason.MISSING)
-    if mode == "strict" and len(set(pieces)) > 1:
-        return Unparsed.of(UnparsedReason.AMBIGUOUS, pieces[0])
-    return read(pieces[0], mode)
 
 
 _NO_EXPLANATION = frozenset({"fine-tuning-no-explanation", "fine-tuning-no-both"})
@@ -252,7 +235,10 @@ def format_trace_training_answer(truth: TraceTruth, prompt: str, space: BoxSpace
     sentences = ["FAKE. The video is AI-generated."]
     if truth.box is not None:
         start_us = truth.start_us if asks_onset_time(prompt) else None
-        when = "" if start_us is None else f" starting {_format_seconds(start_us)} seconds"
+        when = ""
+        if start_us is not None:
+            seconds = f"{start_us / 1_000_000:.2f}".rstrip("0").rstrip(".")
+            when = f" starting {seconds} seconds"
         sentences.append(f"The unnatural part is at {_format_integer_box(truth.box, space)}{when}.")
     if reason:
         sentences.append(f"The reason is because {reason}")
@@ -270,7 +256,3 @@ def _format_integer_box(box: Box, space: BoxSpace) -> str:
     x0, y0, x1, y1 = (round(corner) for corner in space.corners(box))
     x0, y0 = min(x0, space.width - 1), min(y0, space.height - 1)
     return str([x0, y0, max(x1, x0 + 1), max(y1, y0 + 1)])
-
-
-def _format_seconds(start_us: int) -> str:
-    return f"{start_us / 1_000_000:.2f}".rstrip("0").rstrip(".")

@@ -33,7 +33,6 @@ from unreel.stats.row_sample import Array, BoolArray, ClusterIds, IntArray
 
 TraceRow = ScoredQuestion[TraceTruth, TraceVerdict]
 UNIT_METRICS = ("accuracy", "explanation", "box-iou", "box-distance", "time-distance")
-"""Names of the metrics with a value for each unit."""
 _ABSENT, _UNSCORED = -2.0, -1.0
 """Values for units to which the metric does not apply, and for units that no judge has scored."""
 
@@ -45,7 +44,6 @@ class MetricValueColumn:
     values: Array
     """Values from 0 to 1, or one of the two negative numbers that mean no value."""
     read: BoolArray
-    """Mask of the units whose answer contained the part."""
 
     @property
     def asked(self) -> BoolArray:
@@ -59,18 +57,6 @@ class MetricValueColumn:
         scored: BoolArray = self.values >= 0
         return scored
 
-    @property
-    def unscored(self) -> BoolArray:
-        """Return a mask of the units with an explanation that no judge has scored."""
-        unscored: BoolArray = (self.values == _UNSCORED) & self.read
-        return unscored
-
-    @property
-    def lacks_judge(self) -> bool:
-        """Return whether explanations were read, but a judge scored none of them."""
-        read = self.asked & self.read
-        return bool(read.any()) and not (read & self.scored).any()
-
     def at(self, units: npt.NDArray[Any]) -> "MetricValueColumn":
         """Return the metric's values for the units with these indices, or in this mask."""
         return MetricValueColumn(self.values[units], self.read[units])
@@ -81,11 +67,9 @@ class ScoredUnitColumns:
     """Columns of scored units (annotation rows or clips): clusters, labels and metric values."""
 
     clip: IntArray
-    """Clip number of each unit."""
     ties: ClusterIds
     generated: BoolArray
     said: Said
-    """Answered labels as codes of `CALLS`."""
     points: Mapping[str, MetricValueColumn]
 
     def __len__(self) -> int:
@@ -154,9 +138,7 @@ class TraceScorecardData:
     """Data of a `trace` scorecard: answered rows as columns, and counts of failures."""
 
     units: ScoredUnitColumns
-    """Columns of the answered annotation rows."""
     n_questions: int
-    """Number of clips."""
     failures: Counter[str]
     """Number of clips without an answer, by reason."""
     unparsed: Counter[str]
@@ -229,8 +211,6 @@ def _iter_unparsed_parts(verdict: TraceVerdict) -> Iterator[str]:
 
 
 class _ScoredUnitColumnsBuilder:
-    """Builder that collects answered annotation rows into `ScoredUnitColumns`."""
-
     def __init__(self) -> None:
         self.whole_frame = array("b")
         self._generated, self._said = bytearray(), array("b")
@@ -322,7 +302,8 @@ def compute_trace_scorecard(rows: Sequence[TraceRow], *, seed: int) -> Scorecard
     count = build_trace_columns(rows)
     units = count.units
     videos, best = units.by_clip(), units.best()
-    unscored = int(units.points["explanation"].unscored.sum())
+    explanation = units.points["explanation"]
+    unscored = int(((explanation.values == _UNSCORED) & explanation.read).sum())
     means = _MeanEstimateCache(seed)
     return Scorecard(
         instrument=INSTRUMENT,
@@ -400,7 +381,8 @@ def _measure_metric(metric: str, units: ScoredUnitColumns, means: _MeanEstimateC
     point = units.points[metric]
     if not point.asked.any():
         return Unmeasured("no answered row asks for it")
-    if point.lacks_judge:
+    read = point.asked & point.read
+    if read.any() and not (read & point.scored).any():
         return Unmeasured("no judge has scored the explanations")
     scored = point.scored
     return means.percent(metric, point.values[scored], units.ties.only(scored))

@@ -20,7 +20,7 @@ from unreel.protocols.metric_definitions import MetricDefinition
 from unreel.protocols.protocol import Mode
 from unreel.report.review.file_origin import FileOriginChecks
 from unreel.report.review.opinion_text import compute_reviewer_agreements
-from unreel.reviewers.external.factory import COMMAND, HTTP
+from unreel.reviewers.external.detector_scores import COMMAND, HTTP
 from unreel.reviewers.registry import FLOORS
 
 if TYPE_CHECKING:  # not needed for a review without runs

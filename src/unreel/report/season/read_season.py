@@ -12,13 +12,17 @@ from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL,
 from unreel.arena.answers.season_answers import encode_answer_label, read_reviewer_answers
 from unreel.arena.boards.ablations import measure_ablation_effects, measure_reviewer_biases
 from unreel.arena.run.question_plan import read_question_plan, sum_season_cost_usd
-from unreel.arena.season.clip_set import (
+from unreel.arena.season.folder import (
+    SeasonEntrants,
+    SeasonFolder,
+    SeasonRecipe,
+    read_stored_season_recipe,
+)
+from unreel.arena.season.scenes import (
     open_season_clip_facts_table,
     open_season_clip_set,
     read_clip_controls,
 )
-from unreel.arena.season.folder import SeasonEntrants, SeasonFolder, read_stored_season_recipe
-from unreel.arena.season.recipe import SeasonRecipe
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Clip, format_creator_with_setting
 from unreel.core.server_keys import hide_server_addresses

@@ -1,6 +1,6 @@
 """Baselines that are fitted on a benchmark: each clip is scored without its creator and scene."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -131,13 +131,6 @@ _NOTHING_LEFT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _ClipFeatures:
-    clip: ClipId
-    features: Features
-    owner: ClipCreatorAndScene
-
-
 def cross_fit_baseline(
     clips: Iterable[BaselineTrainingClip],
     *,
@@ -152,13 +145,20 @@ def cross_fit_baseline(
     has no features, or if too few clips remain to fit the model of its cell. Raise
     `InvalidValueError` if there are too few scenes, or no cell leaves clips of both labels.
     """
-    learned = sorted(_iter_clip_features(clips, extract), key=lambda row: row.clip)
-    folding = assign_clip_folds([row.owner for row in learned], seed=seed)
+    learned: list[tuple[ClipId, Features, ClipCreatorAndScene]] = []
+    for training_clip in clips:
+        features = extract(training_clip.clip_input)
+        if not isinstance(features, Failure):
+            clip, creator = training_clip.clip_input.clip.id, training_clip.creator
+            owner = ClipCreatorAndScene.of(clip, creator=creator, group=training_clip.group)
+            learned.append((clip, features, owner))
+    learned.sort(key=lambda row: row[0])
+    folding = assign_clip_folds([owner for _, _, owner in learned], seed=seed)
     if isinstance(folding, Unmeasured):
         raise InvalidValueError(
             f"the {kind} baseline cannot be fitted: {folding.why}; or use another baseline"
         )
-    rows = [(row.features, row.owner.creator is not None) for row in learned]
+    rows = [(features, owner.creator is not None) for _, features, owner in learned]
     models = {"": fit_logistic_model(rows)}
     for part, fold in folding.cells():
         input_spec = [rows[i] for i in np.flatnonzero(folding.teachers(part, fold))]
@@ -170,7 +170,7 @@ def cross_fit_baseline(
             "label is left. Add creators or scenes, or use another baseline"
         )
     cells = map(_format_fold_cell_name, folding.parts.tolist(), folding.folds.tolist())
-    held_out = {row.clip: cell for row, cell in zip(learned, cells, strict=True)}
+    held_out = {clip: cell for (clip, _, _), cell in zip(learned, cells, strict=True)}
     fitted_on = digest(str(seed), *(f"{clip} {cell}" for clip, cell in held_out.items()))
     return FittedBaselineReviewer(
         name=f"{kind}@{fitted_on[:8]}",
@@ -183,16 +183,3 @@ def cross_fit_baseline(
 
 def _format_fold_cell_name(part: int, fold: int) -> str:
     return f"part {part} fold {fold}"
-
-
-def _iter_clip_features(
-    clips: Iterable[BaselineTrainingClip], extract: Extract
-) -> Iterator[_ClipFeatures]:
-    for training_clip in clips:
-        features = extract(training_clip.clip_input)
-        if not isinstance(features, Failure):
-            clip = training_clip.clip_input.clip.id
-            owner = ClipCreatorAndScene.of(
-                clip, creator=training_clip.creator, group=training_clip.group
-            )
-            yield _ClipFeatures(clip, features, owner)

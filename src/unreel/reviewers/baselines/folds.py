@@ -33,7 +33,6 @@ class ClipCreatorAndScene:
     """Creator and scene of a clip, which are held out together with it. A clip may be its own scene."""
 
     creator: str | None
-    """Creator of a generated clip; `None` for a real clip."""
     scene: str
 
     @classmethod
@@ -50,7 +49,6 @@ class FoldAssignment:
     parts: Numbers
     """Part of each clip's creator; for a real clip, the part of those generated clips that the same model scores."""
     made: NDArray[np.bool_]
-    """Mask of the generated clips."""
 
     n_folds: int
     n_parts: int

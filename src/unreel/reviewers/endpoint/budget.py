@@ -134,9 +134,7 @@ class EarlierSpending:
 
     spent_usd: Decimal = Decimal(0)
     dearest_usd: Decimal = Decimal(0)
-    """Cost of the run's most expensive question."""
     log: Path | None = None
-    """Path of the run's `SpendingLog`."""
 
 
 _NOTHING_BEFORE = EarlierSpending()

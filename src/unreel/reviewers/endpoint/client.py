@@ -47,16 +47,12 @@ _NO_TOKENS = Usage(input_tokens=0, output_tokens=0)
 
 @dataclass(slots=True)
 class _QuestionState:
-    """Progress of one question to a model server: body, deadline, number of requests and tokens."""
-
     body: bytes
     key: str
     max_usage: Usage
-    """Expected maximum number of tokens of one request."""
     ends_at_s: float
     n_requests: int = 0
     n_throttled: int = 0
-    """Number of requests that were rejected for a rate limit."""
     usage: Usage | None = None
     """Tokens of all requests so far; `None` if none were counted."""
 
@@ -250,7 +246,6 @@ class ModelServerClient:
                 self._pace.record(_SIGNALS[failure.reason], number=request.number)
 
     def _pause(self, asked_s: float) -> None:
-        """Pause all requests after several rejections for a rate limit in a row."""
         if self._pace.is_paused:  # a burst of rejections lengthens the backoff only once
             self._pace.pause(_get_loop_time_s() + asked_s)
             return

@@ -104,7 +104,6 @@ class CircuitBreaker:
 
 
 FIRST_LIMIT = 4
-"""Initial maximum number of requests in flight, before the server has answered."""
 
 
 class ServerLoadSignal(Enum):

@@ -125,9 +125,7 @@ class ModelIOFormat:
     temperature: float | None = 0.0
     """Sampling temperature, sent if the family accepts it; `None` for the server's default."""
     seed: int | None = None
-    """Sampling seed of the model, if its family accepts one."""
     family: str | None = None
-    """Family of a model whose name does not contain it."""
     box_space: str | None = None
     """Coordinate space of the boxes, if it differs from the family's."""
 
@@ -146,9 +144,7 @@ class EndpointLimits:
     max_requests: int | None = None
     max_cost_usd: Decimal | None = None
     price: TokenPrice | None = None
-    """Price of tokens; required for `max_cost_usd`, and for the cost in `spending`."""
     before: EarlierSpending = field(default_factory=EarlierSpending)
-    """Earlier spending that counts towards `max_cost_usd`."""
     patience: RetryPolicy = field(default_factory=RetryPolicy)
 
 

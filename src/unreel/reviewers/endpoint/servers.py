@@ -135,7 +135,6 @@ def _request_json(
     *,
     seconds: float = _TIMEOUT_S,
 ) -> dict[str, Any]:
-    """Return the JSON object that a server replies with; an empty one if there is none."""
     connection = HTTPConnection(*server, timeout=seconds)
     try:
         if body is None:

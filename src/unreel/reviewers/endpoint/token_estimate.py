@@ -29,7 +29,6 @@ from unreel.reviewers.endpoint.model_families import ModelFamily
 CHARACTERS = 4
 """Number of characters per token of English text, a rule of thumb of Google and OpenAI."""
 MARK_CHARACTERS = 32
-"""Assumed number of characters of the timestamp of a frame."""
 FILM_TOKENS_PER_S, SOUND_TOKENS_PER_S = 300, 32
 """Number of tokens per second of a clip that is sent as a file, and of its sound, as published by Google."""
 _TILE = 512

@@ -170,17 +170,6 @@ class UnsentRequestFailure(Failure):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HttpPostTarget:
-    """Target of POST requests: the path below the server's URL, and the content type."""
-
-    path: str
-    kind: str = "application/json"
-
-
-CHAT = HttpPostTarget("/chat/completions")
-
-
 class RequestTransport(Protocol):
     """Interface that sends a single request. The caller handles retries and timeouts."""
 
@@ -201,15 +190,16 @@ class HttpTransport:
         api_key: str | None,
         max_connections: int,
         cap_bytes: int,
-        post: HttpPostTarget = CHAT,
+        path: str = "/chat/completions",
+        content_type: str = "application/json",
     ) -> None:
         self._cap_bytes = cap_bytes
-        self._path = post.path
+        self._path = path
         self._api_key = api_key
         self._http = open_http_client(
             address.server,
             max_connections=max_connections,
-            headers={"Accept": "application/json", "Content-Type": post.kind},
+            headers={"Accept": "application/json", "Content-Type": content_type},
             base_url=address.base_url,
         )
 

@@ -1,13 +1,14 @@
 """Conversion of a detector's reply, a score or a label, into a probability."""
 
 import json
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from unreel.core.answer import Reply
 from unreel.core.content_ids import digest
-from unreel.core.errors import InvalidValueError
+from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.input_files import parse_json
 from unreel.core.judgement import Label
@@ -17,7 +18,9 @@ from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 ScoreMeans = Literal["generated", "real"]
 Shown = Literal["clip", "frames"]
-"""Input that is posted to a service."""
+COMMAND = "command:"
+HTTP = "http:"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FORM = 'one line of JSON with "score" from 0 to 1, "label" ("real" or "generated"), or both'
 _MIN_DISTANCE = 1e-6
 """Minimum relative distance of a score from the threshold, so that no probability is exactly one half."""
@@ -109,6 +112,18 @@ class ExternalServiceConfig:
     retry_policy: RetryPolicy
 
 
+def require_external_reviewer_name(model: str) -> str:
+    """Return `model`; raise `InvalidSettingError` if the name after `:` is invalid."""
+    kind, _, name = model.partition(":")
+    if not _NAME.fullmatch(name):
+        raise InvalidSettingError(
+            "model",
+            f"{name!a} is not a valid name of a {kind} reviewer",
+            f"Write {kind}:my-detector, letters and digits",
+        )
+    return model
+
+
 def format_external_reviewer_name(
     model: str, interpretation: DetectorScoreInterpretation, *parts: str
 ) -> str:
@@ -141,7 +156,6 @@ def parse_detector_reply(data: bytes) -> Any | Failure:
 
 
 def _explain_invalid_reply(reply: Any) -> str:
-    """Return why a detector's parsed reply is invalid; "" if it is valid."""
     if not isinstance(reply, dict) or (reply.get("score") is None and reply.get("label") is None):
         return f"the reply is not {_FORM}"
     label, score = reply.get("label"), reply.get("score")

@@ -6,17 +6,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import read_secret_variable
 from unreel.core.span import convert_to_microseconds
 from unreel.reviewers.contract import ClipInput, InputKind
 from unreel.reviewers.endpoint.budget import RequestBudget
 from unreel.reviewers.endpoint.client import ModelServerClient
 from unreel.reviewers.endpoint.load_control import ConcurrencyLimiter
 from unreel.reviewers.endpoint.model_address import ModelAddress
-from unreel.reviewers.endpoint.transport import (
-    HttpPostTarget,
-    HttpTransport,
-    build_reply_from_json_response,
-)
+from unreel.reviewers.endpoint.transport import HttpTransport, build_reply_from_json_response
 from unreel.reviewers.external.detector_scores import (
     DetectorReviewer,
     DetectorScoreInterpretation,
@@ -42,9 +39,10 @@ class DetectorServiceReviewer(DetectorReviewer):
         config: ExternalServiceConfig,
         interpretation: DetectorScoreInterpretation,
         *,
-        api_key: str | None,
+        key_variable: str | None,
         seed: int,
     ) -> None:
+        api_key = None if key_variable is None else read_secret_variable(key_variable)
         self._show = config.show
         is_clip = self._show == "clip"
         super().__init__(name, InputKind.CLIP if is_clip else InputKind.FRAMES, interpretation)
@@ -55,7 +53,8 @@ class DetectorServiceReviewer(DetectorReviewer):
             api_key=api_key,
             max_connections=config.max_connections,
             cap_bytes=_MAX_REPLY_BYTES,
-            post=HttpPostTarget(site.path or "/", mime),
+            path=site.path or "/",
+            content_type=mime,
         )
         self._client = _ScoreServiceClient(
             self._transport,

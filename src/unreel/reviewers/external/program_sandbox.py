@@ -20,7 +20,6 @@ from unreel.core.safe_text import sanitise_line
 logger = logging.getLogger(__name__)
 
 CLIP_FOLDER = Path("/clip")
-"""Folder of the clip inside the sandbox."""
 SCRATCH = "/tmp"  # noqa: S108  a folder of the program's own, in memory
 _MEMORY_BYTES = 16 << 30
 """Maximum memory of a program; at most half of the machine's memory."""
@@ -53,7 +52,6 @@ _REFUSED_NUMBERS = (*range(425, 434), *(438, 440, 442, 443, 447, 448, 452, 461, 
 _UNKNOWN_NUMBERS = (435, *range(470, 1024))
 """`clone3`, instead of which the C library calls `clone`, and calls that are newer than this list."""
 _NAMESPACE_FLAGS = (0x20000, *(1 << bit for bit in range(25, 31)))
-"""Flags of `clone` that create a namespace."""
 _IOCTLS = (
     *(0x40086602, 0x40046602, 0x401C5820),  # FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR
     *(0x40087602, 0x40047602, 0x40806685),  # FS_IOC(32)_SETVERSION, FS_IOC_ENABLE_VERITY

@@ -97,7 +97,6 @@ SETTING = "--adapter"
 _CONFIG_BYTES = 4 << 20
 _HEADER_BYTES = 64 << 20
 _RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""Values that vLLM accepts as the maximum rank of adapters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +209,6 @@ _INNER = frozenset({"checkpoints", "model"})
 """Names of folders within a training run that are left out of the display name."""
 _SHORT = 12
 MAX_TOKENS = 2048
-"""Default maximum number of tokens of an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

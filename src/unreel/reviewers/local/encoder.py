@@ -31,7 +31,6 @@ from unreel.reviewers.message_parts import (
 )
 
 IGNORED = -100
-"""Label of tokens without loss: the prompt and padding."""
 
 _PROCESSORS: Mapping[FamilyName, str] = {
     "qwen2.5-vl": "Qwen2_5_VLProcessor",
@@ -201,7 +200,6 @@ class RequestEncoder:
         return text
 
     def _impossible(self, request: ReviewRequest, target: str | None) -> str:
-        """Return why the model cannot take the request `request`; "" if it can."""
         text = request.prompt + (target or "")
         if hidden := next((word for word in self._special if word in text), None):
             return f"the text contains {hidden!r}, which is a special token of the model"

@@ -127,7 +127,6 @@ class LocalReviewer:
     def _encode(
         self, waiting: _WaitingRequest, model: "_LoadedModel | Failure"
     ) -> EncodedRequest | None:
-        """Encode a waiting request; return `None` if it was cancelled or has failed."""
         if waiting.answered.cancelled():
             return None
         if isinstance(model, Failure):
@@ -203,8 +202,6 @@ class LocalReviewer:
 
 @dataclass(frozen=True)
 class _LoadedModel:
-    """A loaded model with its device, end tokens and maximum length."""
-
     model: Any
     device: str
     ends: list[int]

@@ -135,13 +135,11 @@ def plan_vllm_server(
     ]
     remarks: list[str] = []
     forms = _select_input_forms(full, config, remarks)
-    first = _build_served_model(
-        _build_served_name(family, None, base), base, family, forms, _get_declared_input_spec(full)
-    )
+    declared = full.taught if full.is_ours else None
+    first_name = _build_served_name(family, None, base)
+    first = _build_served_model(first_name, base, family, forms, declared)
     tuned = [
-        _build_served_model(
-            adapter.name, base, family, forms, adapter.taught or _get_declared_input_spec(full)
-        )
+        _build_served_model(adapter.name, base, family, forms, adapter.taught or declared)
         for adapter in served
     ]
     models = (first, *tuned) if chosen is full else (*tuned, first)
@@ -172,10 +170,6 @@ def plan_vllm_server(
         else {},
         remarks=tuple(remarks),
     )
-
-
-def _get_declared_input_spec(checkpoint: LocalCheckpoint) -> CheckpointInputSpec | None:
-    return checkpoint.taught if checkpoint.is_ours else None
 
 
 def _select_input_forms(
@@ -212,7 +206,6 @@ def _build_served_model(
 def _find_box_space(
     base: Path, family: FamilyName, form: Form, input_spec: CheckpointInputSpec | None
 ) -> str | None:
-    """Return the coordinate space of boxes; `None` if it follows from the model family."""
     known = match_model_family(family)
     convention = known.boxes if input_spec is None else input_spec.box_space
     if convention != known.boxes and convention in {"permille", "unit"}:
@@ -327,8 +320,9 @@ def _require_matching_adapter(
         )
     form = "frames" if adapter.taught is None else adapter.taught.input
     bounds = _find_pixel_bounds(adapter.folder, form)
-    template = adapter.folder / "chat_template.jinja"
-    same = not template.exists() or template.read_bytes() == _read_chat_template(base)
+    template, own = (folder / "chat_template.jinja" for folder in (adapter.folder, base))
+    own_bytes = own.read_bytes() if own.exists() else b""
+    same = not template.exists() or template.read_bytes() == own_bytes
     if bounds not in {None, _find_pixel_bounds(base, form)} or not same:
         raise InvalidSettingError(
             SETTING,
@@ -338,35 +332,21 @@ def _require_matching_adapter(
     return adapter
 
 
-def _read_chat_template(folder: Path) -> bytes:
-    file = folder / "chat_template.jinja"
-    return file.read_bytes() if file.exists() else b""
-
-
 def _build_served_name(family: FamilyName, name: str | None, folder: Path) -> str:
-    """Return the served name: the model family, a name, and a digest of the weights."""
     if name is not None and not _NAME.fullmatch(name):
         raise InvalidSettingError(
             SETTING,
             f"{name[:40]!r} may contain only letters, digits, `.`, `_` and `-`",
             "Write --adapter NAME=FOLDER",
         )
-    served = (
-        f"{family}.{name or _format_folder_name(folder)}.{compute_weights_digest(folder)[:_DIGITS]}"
-    )
+    if name is None:
+        safe_name = make_safe_file_name(get_checkpoint_display_name(folder))
+        name = re.sub(r"[^A-Za-z0-9._-]", "-", safe_name).strip("-._") or "model"
+    served = f"{family}.{name}.{compute_weights_digest(folder)[:_DIGITS]}"
     if match_model_family(served).name != family:
         raise InvalidSettingError(
             SETTING,
-            f"{name or folder.name!r} is named like a model of another family",
+            f"{name!r} is named like a model of another family",
             f"Choose a name that suits {family}",
         )
     return served
-
-
-def _format_folder_name(folder: Path) -> str:
-    return (
-        re.sub(
-            r"[^A-Za-z0-9._-]", "-", make_safe_file_name(get_checkpoint_display_name(folder))
-        ).strip("-._")
-        or "model"
-    )
