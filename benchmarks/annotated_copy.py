@@ -112,7 +112,7 @@ def _here(clip: Path, said: OverlayCommentary, preset: str) -> dict[str, Any]:
     size = 0
     with clip.open("rb") as file:
         for piece in copying.iter_annotated_copy(file, said):
-            size = max(size, piece.at + len(piece.data))
+            size = max(size, piece.header["at"] + len(piece.blobs[0]))
     return {
         "wall_s": round(time.monotonic() - started_s, 1),
         "cpu_s": round(time.process_time() - cpu_s, 1),

@@ -306,7 +306,7 @@ def test_a_budget_of_clips_ends_the_making(stadium: Stadium) -> None:
     [
         (lambda s: s.head.update(benchmrk="x"), "benchmark"),
         (lambda s: s.head.update(protocol="realism"), "neither real nor generated"),
-        (lambda s: s.reviewers.clear(), "no reviewer and no baseline"),
+        (lambda s: s.reviewers.clear(), "needs a reviewer or the baselines"),
         (lambda s: s.reviewers.append(s.reviewers[0]), "twice"),
         (lambda s: s.reviewers[0].update(title="two\nlines"), "does not fit on a line"),
         (lambda s: s.creators.append(s.creators[0]), "twice"),
@@ -376,7 +376,7 @@ def test_a_damaged_season_says_what_to_do(stadium: Stadium) -> None:
     stadium.play()
     controls = stadium.folder.set / "controls.json"
     controls.write_text("[", encoding="utf-8")
-    with pytest.raises(UnreelError, match="rewritten"):
+    with pytest.raises(UnreelError, match="rewrites the file"):
         read_season_answers(stadium.folder)
     stadium.play()
     assert read_season_answers(stadium.folder).clips.controls == ()

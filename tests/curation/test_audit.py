@@ -14,7 +14,7 @@ from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.curation.audit.clip_features import AuditFeatureSet, ClipAuditData
 from unreel.curation.audit.label_leaks import (
-    MOST_PER_SIDE,
+    MAX_PER_SIDE,
     LabelLeakAudit,
     LabelLeakFinding,
     audit_label_leaks,
@@ -250,10 +250,10 @@ def test_a_huge_set_is_judged_by_a_sample() -> None:
     base = unremarkable(0)
     thin: Sequence[ClipAuditData] = [
         replace(base, clip=str(i), creator=None if i % 2 else "abc"[i // 2 % 3], frame={})
-        for i in range(2 * MOST_PER_SIDE + 200)
+        for i in range(2 * MAX_PER_SIDE + 200)
     ]
     found = audit_label_leaks(thin, seed=1)[AuditFeatureSet.METADATA]
-    assert (found.n_real, found.n_generated) == (MOST_PER_SIDE, MOST_PER_SIDE)
+    assert (found.n_real, found.n_generated) == (MAX_PER_SIDE, MAX_PER_SIDE)
 
 
 def test_a_tag_cannot_break_out_of_its_table() -> None:

@@ -171,7 +171,7 @@ def test_folders_of_other_names_become_sources_whose_label_is_asked_for(footage,
     assert [source.get("label") for source in guess.sources] == ["generated", None]
     assert "phones" in guess.open_questions[0]
     assert (tmp_path / "curate.toml").read_text().count("# licence = ") == 2
-    assert "it is unknown whether a.mp4 is real" in looked_at(tmp_path / "curate.toml").problems[0]
+    assert "the label of a.mp4 is unknown" in looked_at(tmp_path / "curate.toml").problems[0]
 
 
 def test_nothing_to_curate_is_told_with_the_sample(tmp_path) -> None:

@@ -63,7 +63,9 @@ def ranks(board: ReportBoard) -> list[tuple[str, str]]:
 
 def reasons(board: ReportBoard) -> Mapping[str, str]:
     (table,) = build_leaderboard_panel(board).tables
-    return {line.cells[1].text: line.cells[1].doubt for line in table.lines if line.cells[1].doubt}
+    return {
+        line.cells[1].text: line.cells[1].detail for line in table.lines if line.cells[1].detail
+    }
 
 
 SOUND = (

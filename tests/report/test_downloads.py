@@ -32,7 +32,7 @@ HALF = Estimate(value=50.04, low=-2.5, high=97.51, n=4, n_clusters=4)
 LINES = (
     BoardTableRow(
         cells=(
-            BoardTableCell(text="=HYPERLINK(1)", doubt="not ranked: why"),
+            BoardTableCell(text="=HYPERLINK(1)", detail="not ranked: why"),
             build_estimate_cell(HALF, NOTES),
             build_count_cell(12_345),
         ),

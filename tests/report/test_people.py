@@ -96,7 +96,7 @@ def test_whoever_lacks_the_ranking_figure_has_an_empty_place_with_its_reason(
 def test_what_they_were_held_against_stands_in_the_table_and_in_its_file(tmp_path: Path) -> None:
     board = _board(tmp_path, _row("ann", 70.0, against="others"))
     (table,) = build_leaderboard_panel(board).tables
-    assert table.lines[-1].cells[1].doubt == "against the consensus of the others"
+    assert table.lines[-1].cells[1].detail == "against the consensus of the others"
     (sheet,) = [
         t for n, t in build_table_files(replace(table, file="x")).items() if n.endswith("csv")
     ]

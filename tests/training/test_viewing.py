@@ -61,7 +61,7 @@ def test_the_processor_of_the_model_is_used_where_it_is_here(
         open_input_sizer(asked),
     )
     assert isinstance(view, ProcessorInputSizer)
-    assert str(model) in view.told
+    assert str(model) in view.description
     examples = read_training_examples(asked, access=access, folder=tmp_path / "found")
     with open_media_reader(access.settings, trusted=True) as reader:
         opens = partial(provide_local_clip_file, access=access)
@@ -89,4 +89,4 @@ def test_a_model_that_is_not_here_is_seen_by_its_family_s_rule(root: Path, tmp_p
     for folder in (Path("Qwen/Qwen3-VL-8B-Instruct"), tmp_path):
         view = open_input_sizer(wanted(root, folder, "qwen3-vl", "video"))
         assert isinstance(view, FamilyRuleInputSizer)
-        assert "estimate" in view.told
+        assert "estimate" in view.description

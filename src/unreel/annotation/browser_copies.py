@@ -44,7 +44,7 @@ LONGEST_SIDE = 1920
 """Maximum side of a copy in pixels; larger clips are scaled down, because a browser must decode two at once."""
 SIGNED_FOR = timedelta(days=7)
 """Lifetime of signed URLs: the maximum that S3 allows."""
-_LEAST_SIDE = 16
+_MIN_SIDE = 16
 _FASTEST = Fraction(240)
 _FINEST = 1001
 """Maximum denominator of frame rates; 30000/1001 stays exact."""
@@ -52,7 +52,7 @@ _FINEST = 1001
 
 @dataclass(frozen=True, slots=True)
 class ClipCopyRequest:
-    """Clip, or segment of a clip, that must be copied for the browser: its name and its location."""
+    """Clip, or segment of a clip, to copy for the browser, with name and location."""
 
     name: str
     location: str
@@ -81,14 +81,8 @@ def make_browser_copies(
     """Make the browser copies that are missing in `location`; yield the result of each clip in order.
 
     Clips are copied concurrently. A clip that cannot be read gives a failure; the others continue.
-
-    Args:
-        requests: Clips to copy.
-        location: Location of the copies.
-        access: Access to the files of the clips.
-        key: Secret from which the names of copies are derived.
-        on_copy: Callback for each result.
-        workers: Number of threads; at most 8 by default.
+    `key` is the secret from which the names of copies are derived. There are at most 8 `workers` by
+    default.
     """
     n_workers = workers or min(8, os.cpu_count() or 1)
     with ExitStack() as stack:
@@ -120,7 +114,7 @@ def choose_browser_copy_format(video: VideoFacts) -> NormalisedClipFormat:
     longest = max(video.width, video.height)
     scale = min(Fraction(1), Fraction(LONGEST_SIDE, longest))
     width, height = (
-        max(_LEAST_SIDE, round(side * scale / 2) * 2) for side in (video.width, video.height)
+        max(_MIN_SIDE, round(side * scale / 2) * 2) for side in (video.width, video.height)
     )
     rate = min(_FASTEST, video.average_rate.limit_denominator(_FINEST))
     return NormalisedClipFormat(width=width, height=height, rate=rate or Fraction(1, _FINEST))

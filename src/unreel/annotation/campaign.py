@@ -112,7 +112,7 @@ VALUES: TypeAdapter[Value] = TypeAdapter(Value)
 
 
 class QuarantineReason(StrEnum):
-    """Reason why a submission is no judgement. The values are stored: add, never rename."""
+    """Reason why a submission does not count as a judgement. The values are stored: add, never rename."""
 
     MALFORMED = "malformed"
     MISSING = "missing"
@@ -131,7 +131,7 @@ class QuarantineReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubmissionQuarantine:
-    """Reason and detail of a submission that is stored and counted, but is no valid judgement."""
+    """Reason and detail of a submission that is stored and counted, but invalid as a judgement."""
 
     reason: QuarantineReason
     detail: str
@@ -165,7 +165,7 @@ class AnnotationRecord:
         return digest("record", self.campaign, self.origin, self.raw)
 
 
-MOST_ANNOTATORS = 1000
+MAX_ANNOTATORS = 1000
 _WORD = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
@@ -207,7 +207,9 @@ class Annotator:
         require_safe_name("annotator", self.name)
         if "@" not in self.email or any(letter.isspace() for letter in self.email):
             raise InvalidSettingError(
-                "annotator", f"{self.email!r} is no address", "Write NAME=ADDRESS, or an address"
+                "annotator",
+                f"{self.email!r} is not an address",
+                "Write NAME=ADDRESS, or an address",
             )
 
 
@@ -229,11 +231,11 @@ class Campaign:
 
     def __post_init__(self) -> None:
         require_safe_name("campaign", self.name)
-        if not 1 <= self.overlap <= MOST_ANNOTATORS:
+        if not 1 <= self.overlap <= MAX_ANNOTATORS:
             raise InvalidSettingError(
                 "overlap",
                 f"{self.overlap} people cannot judge a task",
-                f"Give 1 to {MOST_ANNOTATORS}",
+                f"Give 1 to {MAX_ANNOTATORS}",
             )
 
     @property
@@ -329,12 +331,7 @@ def _compute_task_id(names: tuple[str, ...], clips: tuple[ClipId, ...]) -> str:
 
 
 def require_safe_name(what: str, name: str) -> None:
-    """Check that `name` is safe in URLs, file names and tables.
-
-    Args:
-        what: Setting that the error message names.
-        name: Name to check.
-    """
+    """Check that `name` is safe in URLs, file names and tables."""
     if not _WORD.fullmatch(name):
         raise InvalidSettingError(
             what,

@@ -113,7 +113,7 @@ def measure_disagreement(values: Sequence[AnyValue], copy: AnnotatorClipCopy) ->
 
 COLOURS = 6
 """Number of colours of the player; further annotators reuse them."""
-_MOST_INSTANTS = 1800
+_MAX_INSTANTS = 1800
 """Maximum number of frame times per clip on a page of many clips; the player steps longer clips by time."""
 
 
@@ -148,7 +148,7 @@ def build_task_player_data(
     players = []
     for copy, name in zip(task.copies, task.names, strict=True):
         if copy.clip in sources:
-            frames = range(copy.n_frames) if copy.n_frames <= _MOST_INSTANTS else ()
+            frames = range(copy.n_frames) if copy.n_frames <= _MAX_INSTANTS else ()
             player_spec = PlayerSpec(
                 src=sources[copy.clip],
                 width=copy.width,
@@ -329,6 +329,12 @@ def write_campaign_page(
     for who, metrics in (item for group in groups for item in group.items()):
         for metric, value in metrics.items():
             agreement.append((str(who), metric.value, *format_value_and_interval(value, places=3)))
+    people = []
+    for row in settings.people:
+        figures = get_protocol(row.protocol).figures
+        ranking = figures[figures.ranks_by(judged=False)]
+        cells = format_value_and_interval(row[ranking.metric], places=ranking.places)
+        people.append((row.name, row.protocol, ranking.title, *cells, AGAINST[row.against]))
     reasons = Counter(str(getattr(r.outcome, "reason", "")) for r in records.quarantined)
     body = render_template(
         "unreel.annotation:campaign.html",
@@ -357,7 +363,7 @@ def write_campaign_page(
         progress=progress,
         promise=describe_interval_coverage(times, kind="seconds"),
         agreement=agreement,
-        people=[_format_annotator_score_row(row) for row in settings.people],
+        people=people,
         unreadable=records.quarantined[:_UNREADABLE],
         n_unreadable=len(records.quarantined),
         reasons=reasons.most_common(),
@@ -380,13 +386,6 @@ def write_campaign_page(
         n_shown=len(selected),
         n_media=len(sources),
     )
-
-
-def _format_annotator_score_row(row: AnnotatorScoreRow) -> tuple[str, ...]:
-    figures = get_protocol(row.protocol).figures
-    metric = figures[figures.ranks_by(judged=False)]
-    value = format_value_and_interval(row[metric.metric], places=metric.places)
-    return row.name, row.protocol, metric.title, *value, AGAINST[row.against]
 
 
 def _copy_disputed_clips(

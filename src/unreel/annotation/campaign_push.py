@@ -298,7 +298,7 @@ class CampaignPushReport:
     tasks: int
     new_tasks: int
     batch: int
-    """Number of the batch of new tasks; of the last batch if there are no new tasks."""
+    """Number of the batch of new tasks; of the last batch without new tasks."""
     pushed: AssignmentPushResult
     failures: Mapping[str, Failure]
     """Failure of each clip without a browser copy, by clip name."""

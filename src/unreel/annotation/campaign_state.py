@@ -1,4 +1,4 @@
-"""State of a campaign: its tasks and answers from the ledger, its consensus, and its progress."""
+"""State of a campaign: tasks and answers from the ledger, consensus, and progress."""
 
 import difflib
 from collections import Counter
@@ -321,7 +321,7 @@ class AnnotatorProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignProgress:
-    """Progress of a campaign: its tasks, and the progress of each annotator."""
+    """Progress of a campaign: tasks, and the progress of each annotator."""
 
     campaign: str
     interface: str

@@ -107,7 +107,7 @@ def estimate_clip_strengths(names: Sequence[str], wins: Sequence[Win]) -> Streng
 
 
 COLUMNS = ("first", "second")
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 _REMEDY = "Write two columns, first and second, with the names of two clips in each line"
 
 
@@ -121,7 +121,7 @@ def write_pair_file(path: Path, pairs: Iterable[NamePair]) -> None:
 
 def read_pair_file(path: Path) -> list[NamePair]:
     """Read the pairs of a file, deduplicated, with both names in alphabetical order."""
-    data = read_limited_bytes(path, most=_MOST_BYTES)
+    data = read_limited_bytes(path, most=_MAX_BYTES)
     try:
         sheet = csv.DictReader(io.StringIO(data.decode("utf-8-sig")), strict=True)
         rows = list(sheet)

@@ -309,7 +309,7 @@ FAR = 3.5
 """Threshold of unusual times, in robust standard deviations of the logarithm (Iglewicz and Hoaglin 1993)."""
 _NORMAL = 1.4826
 """Ratio of standard deviation and median absolute deviation of a normal distribution."""
-_LEAST_SPREAD = 0.1
+_MIN_SPREAD = 0.1
 """Minimum standard deviation of the logarithm, so that nearly equal times give no outliers."""
 MIN_TIMED_TASKS = 10
 
@@ -356,7 +356,7 @@ def measure_annotator_speeds(judgements: Sequence[TimedJudgement]) -> Mapping[st
         rows.sort()
         logs = np.log([lead_us for _, lead_us, _ in rows])
         middle = float(np.median(logs))
-        spread = max(_LEAST_SPREAD, _NORMAL * float(np.median(np.abs(logs - middle))))
+        spread = max(_MIN_SPREAD, _NORMAL * float(np.median(np.abs(logs - middle))))
         z = (logs - middle) / spread if len(rows) >= MIN_TIMED_TASKS else np.zeros(len(rows))
         speeds[who] = AnnotatorSpeed(
             n=len(rows),

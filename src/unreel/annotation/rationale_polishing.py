@@ -112,8 +112,8 @@ def iter_original_rationales(
         )
 
 
-LEAST_COSINE = 0.5
-LEAST_OVERLAP = 0.5
+MIN_COSINE = 0.5
+MIN_OVERLAP = 0.5
 """Minimum fraction of the originals' content words in the polished text."""
 LONGEST = 4
 """Maximum length as a multiple of the originals' number of words; 120 words are always allowed."""
@@ -166,10 +166,7 @@ def check_polished_text(
 ) -> PolishedTextCheck:
     """Compare a polished text with the original rationales; return flags and similarity.
 
-    Args:
-        original: Rationales of the annotators.
-        polished: Text by the language model.
-        encoder: Sentence encoder for the similarity; None compares word stems.
+    Without an `encoder`, word stems are compared.
     """
     similarities = []
     for part in ("\n".join(texts) for texts in (original.problems, original.adherences) if texts):
@@ -185,7 +182,7 @@ def check_polished_text(
             if a is not None and b is not None:
                 similarities.append(float(a @ b))
     similarity = min(similarities, default=None)
-    min_similarity = LEAST_OVERLAP if encoder is None else LEAST_COSINE
+    min_similarity = MIN_OVERLAP if encoder is None else MIN_COSINE
     match = _CONCLUSION.search(polished)
     words = {word.lower() for word in re.findall(r"\w+", match[1])} if match else set()
     named = [term.lower() for term in TERMS if term.lower() in words]
@@ -208,7 +205,7 @@ def check_polished_text(
 
 
 _INSTRUMENT = Instrument("polish", 1)
-_MOST_LETTERS = 20_000
+_MAX_LETTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,13 +235,8 @@ def polish_all_rationales(
 ) -> list[RationalePolishResult | RationalePolishFailure]:
     """Polish the rationales of each clip with a language model; return results in the same order.
 
-    A clip without a polished text gives a `RationalePolishFailure`.
-
-    Args:
-        originals: Rationales of each clip.
-        factory: Factory of the language model.
-        in_flight: Maximum number of concurrent requests.
-        encoder: Sentence encoder for the check of the texts; None compares word stems.
+    A clip without a polished text gives a `RationalePolishFailure`. Without an `encoder`, the check
+    compares word stems.
     """
 
     async def polish_all() -> list[str | Failure]:
@@ -263,7 +255,7 @@ def polish_all_rationales(
                 outcome = await reviewer.answer(request)
                 if isinstance(outcome, Failure):
                     return outcome
-                text = strip_thinking(outcome.text).strip()[:_MOST_LETTERS]
+                text = strip_thinking(outcome.text).strip()[:_MAX_LETTERS]
                 return text or Failure(FailureReason.EMPTY_REPLY, "the model polished nothing")
 
         try:

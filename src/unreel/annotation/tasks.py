@@ -33,13 +33,13 @@ from unreel.core.verdict import Position
 
 QUEUE = "queue.jsonl"
 """File name of the queue of segments to screen, which `unreel curate` writes."""
-MOST_PAIRS = 100_000
+MAX_PAIRS = 100_000
 _PAIR = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskClip:
-    """Clip for annotation: its file, its scene and its entry in the benchmark."""
+    """Clip for annotation: file, scene and entry in the benchmark."""
 
     wanted: ClipCopyRequest
     group: str = ""
@@ -83,7 +83,7 @@ def build_annotation_tasks(
     sets: Iterable[tuple[TaskClip, ...]] = ((subject,) for subject in copied)
     if interface.n_clips == _PAIR:
         n_pairs = len(pairs) or len(copied) * (len(copied) - 1) // 2
-        if n_pairs > MOST_PAIRS:
+        if n_pairs > MAX_PAIRS:
             raise InvalidSettingError(
                 "BENCH",
                 f"{len(copied)} clips make {n_pairs:,} pairs",
@@ -194,7 +194,11 @@ def _read_segment_queue(file: Path, refused: Callable[[Rejected], None]) -> Iter
             piece, location = str(row["piece"]), str(row["location"])
             start_s, length_s = Fraction(str(row["start_s"])), Fraction(str(row["length_s"]))
         except (KeyError, ValueError, ZeroDivisionError):
-            refused(Rejected(str(row.get("piece", "a line")), "it names no piece, place and span"))
+            refused(
+                Rejected(
+                    str(row.get("piece", "a line")), "the line needs a piece, a location and a span"
+                )
+            )
             continue
         request = ClipCopyRequest(piece, location, start_s=start_s, length_s=length_s)
         yield TaskClip(wanted=request, group=str(row.get("name", "")))
@@ -222,10 +226,6 @@ def shuffle_tasks_apart_by_scene(scenes: Mapping[str, frozenset[str]], chance: R
 
     If each task has at most one scene in common with other tasks, the number of adjacent tasks with
     the same scene is minimal. Otherwise several random orders are tried, and the best one is used.
-
-    Args:
-        scenes: Scenes and clips of each task, by task id.
-        chance: Random generator.
     """
     n_of = Counter(itertools.chain.from_iterable(scenes.values()))
     alone = {scene for scene, n in n_of.items() if n == 1}
@@ -354,16 +354,8 @@ def assign_tasks_to_annotators(
 
     The numbers of tasks of two annotators differ by at most one. The annotators of a task vary, so
     that all annotators can be compared with each other. Both orders of a pair occur equally often.
-
-    Args:
-        tasks: Tasks of this batch, in any order.
-        annotators: Names of the annotators.
-        overlap: Number of annotators per task.
-        seed: Seed of the campaign.
-        batch: Number of the batch, from 1.
-        prefilled_share: Fraction of the tasks with earlier annotations that show them; None shows
-            none. The rest is the blind arm.
-        gold: Ids of tasks that all annotators judge.
+    `prefilled_share` of the tasks with earlier annotations show them, the rest is the blind arm;
+    with `None`, none does. All annotators judge the tasks in `gold`.
     """
     by_id = {task.id: task for task in tasks}
     share = _validate_assignment_settings(by_id, annotators, overlap, prefilled_share, gold)

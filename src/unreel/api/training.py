@@ -246,7 +246,7 @@ def write_examples(settings: ExampleSettings) -> TrainingExamplesPageResult:
     return TrainingExamplesPageResult(
         page=folder / PAGE,
         recipe=recipe.name,
-        view=view.told,
+        view=view.description,
         n_train=len(examples.train),
         n_held_out=len(examples.held_out),
         left_out=examples.left_out.reasons,

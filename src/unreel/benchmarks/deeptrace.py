@@ -8,7 +8,6 @@ authors.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 from unreel.benchmarks import cells
@@ -129,30 +128,23 @@ def parse_deeptrace_row(row: object) -> Entry:
         cells.raise_invalid_cell("split", entry.split, "Write train, val or test")
     if entry.label is Label.REAL:
         return entry
-    rate = entry.facts.rate
-    if rate is None:
-        cells.raise_invalid_cell(
-            "video_frame_rate", None, "A trace needs the frame rate of its video"
-        )
+    if (rate := entry.facts.rate) is None:
+        remedy = "A trace needs the frame rate of its video"
+        cells.raise_invalid_cell("video_frame_rate", None, remedy)
     first = cells.parse_count_cell(row.get("faketrace_first_frame"), "faketrace_first_frame")
     last = cells.parse_count_cell(row.get("faketrace_last_frame"), "faketrace_last_frame")
     span = TimeSpan(
         convert_to_microseconds(first / rate), convert_to_microseconds((last + 1) / rate)
     )
     box = _parse_pixel_box(row.get("faketrace_bbox"), entry)
-    return replace(
-        entry,
-        traces=(
-            Trace(
-                span=span,
-                track=() if box is None else (BoxAt(span.start_us, box),),
-                categories=parse_trace_categories(row.get("faketrace_check_applies")),
-                explanation=cells.parse_text_cell(
-                    row.get("faketrace_explanations"), "faketrace_explanations"
-                ),
-            ),
-        ),
+    column = "faketrace_explanations"
+    trace = Trace(
+        span=span,
+        track=() if box is None else (BoxAt(span.start_us, box),),
+        categories=parse_trace_categories(row.get("faketrace_check_applies")),
+        explanation=cells.parse_text_cell(row.get(column), column),
     )
+    return replace(entry, traces=(trace,))
 
 
 def parse_trace_categories(tags: object) -> frozenset[Category]:
@@ -184,16 +176,13 @@ def _parse_pixel_box(value: object, entry: Entry) -> Box | None:
         cells.parse_exact_number(value.get(key), f"faketrace_bbox {key}")
         for key in ("left", "top", "width", "height")
     )
-    return Box(
-        _convert_pixels_to_fraction(left, frame_width),
-        _convert_pixels_to_fraction(top, frame_height),
-        _convert_pixels_to_fraction(left + width, frame_width),
-        _convert_pixels_to_fraction(top + height, frame_height),
+    edges = (
+        left / frame_width,
+        top / frame_height,
+        (left + width) / frame_width,
+        (top + height) / frame_height,
     )
-
-
-def _convert_pixels_to_fraction(pixels: Fraction, size: int) -> float:
-    return min(max(float(pixels / size), 0.0), 1.0)
+    return Box(*(min(max(float(edge), 0.0), 1.0) for edge in edges))
 
 
 def _require_consistent_video(
@@ -203,11 +192,8 @@ def _require_consistent_video(
         cells.raise_invalid_cell("video_id", entry.name, f"It already names {location}")
     if earlier_entry is None:
         return
-    if (earlier_entry.name, earlier_entry.origin, earlier_entry.split) != (
-        entry.name,
-        entry.origin,
-        entry.split,
-    ):
+    before, now = ((each.name, each.origin, each.split) for each in (earlier_entry, entry))
+    if before != now:
         raise InvalidValueError(
             "an earlier row of the video has another id, source, type or split. Correct one of them"
         )

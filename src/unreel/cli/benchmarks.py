@@ -1,6 +1,5 @@
 """`unreel benchmarks`: layouts, examples, checks of a user's benchmark, and public benchmarks by name."""
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,27 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unreel.benchmarks.columns import MEANS
-from unreel.benchmarks.entry import BenchmarkLayout, Rejected
+from unreel.api import benchmarks as api
 from unreel.cli.catalogue import print_catalogue_entries, print_catalogue_entry
-from unreel.cli.options import (
-    LAYOUTS,
-    allow_outside_option,
-    column_map_option,
-    layout_option,
-    parse_column_mapping,
-)
-from unreel.cli.output import (
-    echo,
-    json_option,
-    print_json,
-    print_message,
-    print_table,
-    trusted_option,
-)
-from unreel.core.registry import LazyImport
-from unreel.core.settings import read_environment_settings
-from unreel.stats.power import DISCORDANT, N_DIFFERENCES
+from unreel.cli.options import LAYOUTS, settings_options
+from unreel.cli.output import echo, json_option, print_json, print_message, print_table
 
 if TYPE_CHECKING:
     from unreel.benchmarks.check import BenchmarkCheckResult
@@ -50,14 +32,9 @@ def benchmarks(context: click.Context, *, as_json: bool) -> None:
 
 
 @benchmarks.command(short_help="Check a benchmark before an evaluation.")
-@click.argument("path", type=click.Path(path_type=Path))
-@layout_option
-@column_map_option
-@allow_outside_option
+@settings_options(api.CheckSettings)
 @json_option
-def check(
-    path: Path, *, layout: str | None, mapping: tuple[str, ...], outside: bool, as_json: bool
-) -> None:
+def check(settings: api.CheckSettings, *, as_json: bool) -> None:
     """Check the benchmark PATH, a folder or a table of clips, before an evaluation.
 
     Prints the layout of PATH, the field of each column, ignored columns, the number of clips by label,
@@ -65,15 +42,13 @@ def check(
     rows. Checks that files exist, but does not open them. Exits with status 1 if rows are unusable or files
     are missing, and with 2 if no row is usable.
     """
-    check_benchmark = LazyImport("unreel.benchmarks.check:check_benchmark").load()
-    columns = parse_column_mapping(mapping) or None
-    checked: BenchmarkCheckResult = check_benchmark(path, layout, mapping=columns, outside=outside)
+    checked = api.check_benchmark(settings)
     if as_json:
         print_json(checked)
     else:
         _print_benchmark_check(checked)
     if not checked.n_clips:
-        print_message(f"unreel: {path}: no usable clip. Correct the problems above")
+        print_message(f"unreel: {settings.path}: no usable clip. Correct the problems above")
         sys.exit(2)
     sys.exit(0 if checked.is_sound else 1)
 
@@ -88,30 +63,24 @@ def check(
 )
 def example(layout: str, *, out: Path) -> None:
     """Write a small benchmark in LAYOUT with synthetic clips, as a starting point."""
-    write_example = LazyImport("unreel.benchmarks.examples:write_example_benchmark").load()
-    echo(write_example(BenchmarkLayout(layout), out))
+    echo(api.write_example(layout, out))
 
 
 @benchmarks.command(short_help="Convert masks of generated regions to a table of traces.")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@trusted_option
-def masks(folder: Path, *, trusted: bool) -> None:
+@settings_options(api.MaskSettings)
+def masks(settings: api.MaskSettings) -> None:
     """Convert the masks in FOLDER/masks to a JSONL table of the clips in FOLDER/videos and their traces.
 
     A mask is a video with the name of its clip, bright where the clip is generated. The table is
     printed; store it as FOLDER/manifest.jsonl. Exits with status 1 if a clip or a mask cannot be used.
     """
-    read_masked_clips = LazyImport("unreel.benchmarks.localisation.masks:read_masked_clips").load()
-    to_record = LazyImport("unreel.benchmarks.table_entries:convert_entry_to_record").load()
-    media_reader = LazyImport("unreel.media.access:open_media_reader").load()
     n_rejected = 0
-    with media_reader(read_environment_settings(), trusted=trusted) as reader:
-        for row in read_masked_clips(folder, reader):
-            if isinstance(row, Rejected):
-                n_rejected += 1
-                print_message(f"unreel: {row}")
-            else:
-                echo(json.dumps(to_record(row, file_name=row.location)))
+    for is_usable, text in api.iter_masked_clips(settings):
+        if is_usable:
+            echo(text)
+        else:
+            n_rejected += 1
+            print_message(f"unreel: {text}")
     sys.exit(1 if n_rejected else 0)
 
 
@@ -123,7 +92,7 @@ def list_(*, as_json: bool) -> None:
     A fact that no source states is "not stated"; one that only somebody else than the owner states
     is marked "third party".
     """
-    entries = LazyImport("unreel.catalogue.entries:list_benchmarks").load()()
+    entries = api.list_public_benchmarks()
     print_catalogue_entries(entries, ("hub_ids", "licence", "access", "size"), as_json=as_json)
 
 
@@ -136,12 +105,11 @@ def show(name: str, *, as_json: bool) -> None:
     The marks are verified (the owner states it), third party (only somebody else does), measured
     (a command or function of unreel gave it) and not stated.
     """
-    get_benchmark = LazyImport("unreel.catalogue.entries:get_benchmark").load()
-    print_catalogue_entry(get_benchmark(name), as_json=as_json)
+    print_catalogue_entry(api.get_public_benchmark(name), as_json=as_json)
 
 
 def _print_layout_examples(*, as_json: bool) -> None:
-    examples = LazyImport("unreel.benchmarks.examples:EXAMPLES").load()
+    examples = api.list_examples()
     if as_json:
         print_json(examples)
         return
@@ -162,7 +130,7 @@ def _print_benchmark_check(checked: "BenchmarkCheckResult") -> None:
         echo(f"  could also be read as {layout}: name it with --layout {layout}")
     for table in checked.tables:
         rows = [
-            {"column": column, "read as": field, "which is": MEANS[field]}
+            {"column": column, "read as": field, "which is": api.describe_columns()[field]}
             for column, field in table.read.items()
         ]
         rows += [
@@ -222,22 +190,12 @@ def _build_benchmark_summary(checked: "BenchmarkCheckResult") -> dict[str, str]:
         "creators": _format_name_counts(checked.creators),
         "sources": _format_name_counts(checked.sources),
         "scenes": f"{checked.n_scenes} named by groups",
-        "shows": _format_detectable_difference(checked),
+        "shows": api.describe_detectable_difference(checked),
         "truth": f"{checked.n_rated} clips with a score, {checked.n_traces} marked traces",
         "size and length": f"declared for {checked.n_measured} clips; "
         "`unreel score` needs them for answers of trace",
         "files": text,
     }
-
-
-def _format_detectable_difference(checked: "BenchmarkCheckResult") -> str:
-    if checked.detectable is None:
-        return f"no difference between two reviewers: {checked.n_independent} independent clips are too few"
-    return (
-        f"a difference of {checked.detectable:.0f} points of accuracy or more in 8 of 10 comparisons of two reviewers "
-        f"({checked.n_independent} independent clips, one reviewer alone right about {DISCORDANT:.0%} of them, "
-        f"corrected for the {N_DIFFERENCES} differences of unreel compare)"
-    )
 
 
 def _format_name_counts(counts: Mapping[str, int]) -> str:

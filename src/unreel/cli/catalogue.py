@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unreel.api import benchmarks as api
 from unreel.cli.output import json_option, print_json, print_table
-from unreel.core.registry import LazyImport
 
 if TYPE_CHECKING:
     from unreel.catalogue.entries import CatalogueEntry, CatalogueFact
@@ -25,7 +25,7 @@ def list_(*, as_json: bool) -> None:
     A fact that no source states is "not stated"; one that only somebody else than the owner states
     is marked "third party".
     """
-    entries = LazyImport("unreel.catalogue.entries:list_models").load()()
+    entries = api.list_public_models()
     print_catalogue_entries(entries, ("hub_ids", "base", "licence", "access"), as_json=as_json)
 
 
@@ -38,8 +38,7 @@ def show(name: str, *, as_json: bool) -> None:
     The marks are verified (the owner states it), third party (only somebody else does), measured
     (a command or function of unreel gave it) and not stated.
     """
-    get_model = LazyImport("unreel.catalogue.entries:get_model").load()
-    print_catalogue_entry(get_model(name), as_json=as_json)
+    print_catalogue_entry(api.get_public_model(name), as_json=as_json)
 
 
 def print_catalogue_entries(

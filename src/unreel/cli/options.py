@@ -22,6 +22,7 @@ from click.shell_completion import CompletionItem
 
 from unreel.api.shared_settings import parse_condition
 from unreel.benchmarks.entry import BenchmarkLayout
+from unreel.cli.clip_arguments import ClipPathParamType
 from unreel.cli.output import print_message
 from unreel.core.command_options import Option, read_field_docstrings
 from unreel.core.errors import InvalidSettingError
@@ -276,6 +277,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "new file": {"type": click.Path(dir_okay=False, path_type=Path)},
     "folder": {"type": click.Path(file_okay=False, path_type=Path)},
     "path": {"type": click.Path(path_type=Path)},
+    "clip": {"type": ClipPathParamType()},
     "model": {"shell_complete": list_model_completions},
     "run": {"shell_complete": list_run_completions},
     "benchmark": {"shell_complete": list_path_completions},
@@ -351,7 +353,7 @@ def _build_parameter(
     elif field.default is MISSING or option.is_required:
         attributes["required"] = True
     elif field.default not in {None, "", ()}:
-        attributes |= {"default": field.default, "show_default": True}
+        attributes |= {"default": field.default, "show_default": option.default_text or True}
     elif field.default == "":
         attributes["default"] = ""
     return False, click.option(name, field.name, **attributes)

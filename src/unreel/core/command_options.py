@@ -23,6 +23,8 @@ class Option:
     high: float | None = None
     kind: str = ""
     """Kind of value with rules of its own: a kind of path, or a name of `unreel.cli.options.KINDS`."""
+    default_text: str = ""
+    """Text that the help shows instead of the default."""
     is_argument: bool = False
     is_required: bool = False
     """Whether a repeatable option must be given."""

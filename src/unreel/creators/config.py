@@ -37,7 +37,7 @@ class FrozenCreatorConfig(CreatorKeys):
     def open(self, name: str, environment: CreatorEnvironment) -> Creator:  # noqa: ARG002  of the contract
         raise InvalidSettingError(
             name,
-            "its clips are in the benchmark, and no more can be made",
+            "the clips are in the benchmark, and no more can be made",
             "Name another kind, or exclude it from generation",
         )
 
@@ -138,9 +138,7 @@ class CreatorRecipeSection(RecipeSection):
     def opener(self, *, settings: EnvironmentSettings, trusted: bool = False) -> CreatorFactory:
         """Return the factory of the creator.
 
-        Args:
-            settings: Settings from the environment.
-            trusted: Whether the benchmark's clips are opened without a sandbox.
+        With `trusted`, the benchmark's clips are opened without a sandbox.
         """
         keys, name = self.keys, self.stable_name
         chosen = self.settings or keys.usual

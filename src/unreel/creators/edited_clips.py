@@ -40,7 +40,7 @@ from unreel.recipes.validation import Exact
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipEditRequest:
-    """Request to edit one real clip: its brief, its file, the output file and the media reader."""
+    """Request to edit one real clip: brief, file, output file and media reader."""
 
     brief: ClipBrief
     source: Path

@@ -274,7 +274,7 @@ class EndpointCreator:
                     if picture.size != size:
                         frame = encode_png(np.asarray(ImageOps.fit(picture.convert("RGB"), size)))
             except (OSError, ValueError, Image.DecompressionBombError) as error:
-                detail = f"not asked: the first frame is no picture ({type(error).__name__})"
+                detail = f"not asked: the first frame cannot be decoded ({type(error).__name__})"
                 return Failure(FailureReason.UNDECODABLE, detail)
             form["input_reference"] = ("first_frame.png", frame, "image/png")
         return form
@@ -354,7 +354,7 @@ class EndpointCreator:
                 if status == "failed":
                     detail = f"job {_sanitise(job)} failed: {_get_error_text(reply)}"
                     return Failure(FailureReason.REFUSED, detail)
-                last = f"its status is {_sanitise(status)!r}"
+                last = f"the status is {_sanitise(status)!r}"
             await asyncio.sleep(max(0.0, min(pause_s, until_s - now_s)))
         detail = f"job {_sanitise(job)} did not end within {self._keys.deadline_s:g} s: {last}"
         return Failure(FailureReason.OUT_OF_TIME, detail)

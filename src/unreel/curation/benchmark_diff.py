@@ -32,7 +32,7 @@ BYTES = "bytes"
 
 @dataclass(frozen=True, slots=True)
 class ClipFieldChange:
-    """Changed field of a clip: its value in the old and in the new version of a benchmark."""
+    """Changed field of a clip: value in the old and in the new version of a benchmark."""
 
     name: str
     field: str

@@ -133,8 +133,8 @@ def _sample_clips_by_group(
 PAGE = "contact-sheet.html"
 _SIDE = 256
 _QUALITY = 80
-_OUTSIDE = "not opened: it is outside this folder and the curation's (--allow-outside)"
-_STORED = "not opened: it is in an object store"
+_OUTSIDE = "not opened: outside this folder and the curation's (--allow-outside)"
+_STORED = "not opened: in an object store"
 _UNKNOWN = "no location is known"
 
 

@@ -68,7 +68,7 @@ Settings = TypeVar("Settings")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationRecipeJob(CurationJob):
-    """Curation to run: its complete recipe, and the context that each step gets."""
+    """Curation to run: complete recipe, and the context that each step gets."""
 
     recipe: CurationRecipe
 
@@ -217,7 +217,7 @@ class SourceClipCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationForecast:
-    """Sources, steps, splits and problems of a curation; it can run if there are no problems."""
+    """Sources, steps, splits and problems of a curation; the curation can run without problems."""
 
     name: str
     sources: tuple[SourceClipCounts, ...]
@@ -251,7 +251,7 @@ def forecast_curation(
         left: Counter[str] = Counter()
         for count in sources:
             left.update(count.left_out)
-        why = "Check source.path: it contains no video"
+        why = "Check source.path: the folder contains no video"
         if left:
             remedy = GIVE_LICENCE if left[NO_LICENCE] else "Correct the rows"
             why = f"Excluded: {', '.join(f'{n} {reason}' for reason, n in left.items())}. {remedy}"
@@ -306,9 +306,9 @@ def _count_source_clips(
             elif not names.add(name):
                 reason, detail = REJECTED, NAMED_BEFORE
             elif recipe.require_licence and not row.entry.licence:
-                reason, detail = NO_LICENCE, f"it has no licence. {GIVE_LICENCE}"
+                reason, detail = NO_LICENCE, f"the clip has no licence. {GIVE_LICENCE}"
             elif not is_url(row.location) and not _is_regular_file(row.location):
-                reason, detail = "no-file", "there is no regular file. Check its path"
+                reason, detail = "no-file", "the path does not name a regular file. Check the path"
             else:
                 group = f"group {row.entry.group}" if row.entry.group else f"file {row.location}"
                 label = row.entry.label.value

@@ -243,7 +243,7 @@ class ClipDescriptionStage(MediaStage):
         super().close()
 
 
-MOST_CLUSTERS = 20
+MAX_CLUSTERS = 20
 """Maximum number of clusters; the paper found 8 for 149 clips."""
 _STARTS = 10
 _SAME = 1e-9
@@ -278,7 +278,7 @@ def embed_descriptions(
 
 
 def cluster_vectors(
-    vectors: Vectors, *, seed: int, max_clusters: int = MOST_CLUSTERS
+    vectors: Vectors, *, seed: int, max_clusters: int = MAX_CLUSTERS
 ) -> DescriptionClusters:
     """Group vectors by k-means, with the number of groups of largest mean silhouette.
 
@@ -366,17 +366,17 @@ def run_cluster_step(
         step, requests, lambda: decide_cluster_sampling(requests, seed=seed)
     )
     results = (next(decisions) if DESCRIBE in segment.notes else None for segment in segments)
-    sampled = filter_segments(CLUSTER, segments, results, _apply_cluster_sampling)
+
+    def apply(
+        segment: ClipSegment, decision: ClusterSamplingDecision
+    ) -> ClipSegment | ExcludedSegment:
+        if decision.kept:
+            return replace(segment, notes={**segment.notes, CLUSTER: decision.group})
+        detail = f"group {decision.group} has more clips than the smallest one"
+        return segment.left_out(CLUSTER, "not-drawn", detail)
+
+    sampled = filter_segments(CLUSTER, segments, results, apply)
     return state.after(job.directory.write(CLUSTER, sampled))
-
-
-def _apply_cluster_sampling(
-    segment: ClipSegment, decision: ClusterSamplingDecision
-) -> ClipSegment | ExcludedSegment:
-    if decision.kept:
-        return replace(segment, notes={**segment.notes, CLUSTER: decision.group})
-    detail = f"group {decision.group} has more clips than the smallest one"
-    return segment.left_out(CLUSTER, "not-drawn", detail)
 
 
 def decide_cluster_sampling(

@@ -171,7 +171,11 @@ def write_hub_dataset(
     size_bytes = _write_dataset_folder(benchmark, target, texts, sums)
     missing = list_missing_citation_keys(frozen.citation)
     remarks = [f"[freeze.citation] names no {', no '.join(missing)}"] if missing else []
-    remarks += ["it was not audited: add [audit] to the recipe"] if "finding" not in audit else []
+    remarks += (
+        ["the benchmark was not audited: add [audit] to the recipe"]
+        if "finding" not in audit
+        else []
+    )
     name = repo or f"OWNER/{make_safe_file_name(recipe.name)}"
     return HubDatasetFolder(
         folder=target,

@@ -271,7 +271,7 @@ class CurationRecipe(CurationGlobalSettings):
     def _stories_come_before_groups(self) -> "CurationRecipe":
         if self.cluster is not None and self.describe is None:
             raise InvalidSettingError(
-                "cluster", "there are no stories to group", "Add [describe] with a model"
+                "cluster", "needs descriptions to group", "Add [describe] with a model"
             )
         return self
 

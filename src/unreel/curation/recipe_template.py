@@ -128,14 +128,14 @@ def guess_recipe_sources(path: Path, *, recipe: Path) -> RecipeSourceGuess:
     if not folders:
         raise UnreadableSourceError(
             str(path),
-            "there is no video below it",
+            "contains no video",
             "Name a folder with videos or a table of them, or try it with synthetic clips: unreel curate init --sample",
         )
     unknown = [folder for folder in folders if folder not in LABELS]
     if not unknown:
         return RecipeSourceGuess(sources=(source,), open_questions=(_LICENCE,))
     if "" in folders or len(folders) > MAX_PARTS:
-        question = 'it is unknown which clips are real: write label = "real" or "generated"'
+        question = 'the labels of the clips are unknown: write label = "real" or "generated"'
         return RecipeSourceGuess(sources=(source,), open_questions=(question, _LICENCE))
     question = f'label = "real" or "generated" is to be written for: {", ".join(unknown)}'
     sources = []

@@ -53,7 +53,7 @@ Line = tuple[Any, ...]
 
 
 class SortedRunWriter:
-    """Writer for external sorting: it stores lines, added in any order, in sorted files (runs)."""
+    """Writer for external sorting, which stores lines, added in any order, in sorted files (runs)."""
 
     def __init__(self, directory: OutputDirectory, name: str) -> None:
         self._folder, self._name = directory, name
@@ -233,14 +233,14 @@ class MeasuredShot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedFile:
-    """Result of scanning a file: its measured shots, which together cover the whole file."""
+    """Result of scanning a file: the measured shots, which together cover the whole file."""
 
     shots: tuple[MeasuredShot, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedFileWithFingerprint(ScannedFile):
-    """Result of scanning a file: its measured shots, and the fingerprint of the whole file."""
+    """Result of scanning a file: the measured shots, and the fingerprint of the whole file."""
 
     fingerprint: ClipFingerprint
 
@@ -428,9 +428,7 @@ class SegmentTable:
     ) -> "ReiterableStream[CurationStepRequest]":
         """Return the requests of a step, one for each segment's file.
 
-        Args:
-            build_inputs: Function from a row to the additional inputs of its request.
-            columns: Columns of the row that `build_inputs` reads.
+        `build_inputs` maps a row with `columns` to the additional inputs of its request.
         """
 
         def iter_requests() -> Iterator[CurationStepRequest]:

@@ -62,7 +62,7 @@ from unreel.media.reader import MediaReader
 
 @dataclass(frozen=True, slots=True)
 class ListedStoreObject:
-    """Object in a store: its path below the prefix, its size and its ETag."""
+    """Object in a store: path below the prefix, size and ETag."""
 
     path: str
     size_bytes: int
@@ -114,7 +114,7 @@ STORE = "s3://"
 
 @dataclass(frozen=True, slots=True)
 class SourceClip:
-    """Clip that a source lists: its metadata and the location of its file."""
+    """Clip that a source lists: metadata and location of the file."""
 
     entry: Entry
     location: str
@@ -271,7 +271,7 @@ def _build_clip_origin(location: str, section: SourceRecipeSection) -> Origin:
         case _:
             raise InvalidSettingError(
                 "source.label",
-                f"it is unknown whether {location} is real",
+                f"the label of {location} is unknown",
                 'Give label = "real" or "generated", or keep clips below real/ and generated/',
             )
 
@@ -383,7 +383,7 @@ def filter_source_listing(
                 leaving.add(ExcludedSegment(name, _STEP, REJECTED, NAMED_BEFORE))
                 keep[index] = False
             elif require_licence and not row["licence"]:
-                detail = f"it has no licence. {GIVE_LICENCE}"
+                detail = f"the clip has no licence. {GIVE_LICENCE}"
                 leaving.add(ExcludedSegment(name, _STEP, NO_LICENCE, detail, location))
                 keep[index] = False
             index, before = index + 1, name

@@ -98,9 +98,8 @@ def _build_answer_row(
     planned: PlannedQuestion[Clip], answer: Mapping[str, Any] | None, *, reviewer: str, mode: Mode
 ) -> Row:
     question = planned.question
-    row = _build_empty_row(
-        question.instrument, question.condition, reviewer
-    ) | _build_truth_columns(planned, question.instrument)
+    row = _build_empty_row(question.instrument, question.condition, reviewer)
+    row |= _build_truth_columns(planned, question.instrument)
     row |= {
         "key": question.key(reviewer),
         "clip": planned.clips[0].id,
@@ -158,21 +157,19 @@ def _write_jsonl(rows: Iterable[Row], into: IO[bytes]) -> int:
 
 
 def _write_csv(rows: Iterable[Row], into: IO[bytes]) -> int:
-    n_rows = 0
-    cells = (
-        {name: _format_csv_cell(value) for name, value in _flatten_nested_columns(row).items()}
+    n_lines = 0
+    words = {True: "true", False: "false", None: ""}
+    records = (
+        {
+            name: words[value] if value is None or isinstance(value, bool) else value
+            for name, value in _flatten_nested_columns(row).items()
+        }
         for row in rows
     )
-    for line in iter_csv_lines(list(COLUMNS), cells):
+    for line in iter_csv_lines(list(COLUMNS), records):
         into.write(line.encode())
-        n_rows += 1
-    return n_rows - 1
-
-
-def _format_csv_cell(value: object) -> object:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else value
+        n_lines += 1
+    return n_lines - 1  # without the header
 
 
 def _write_parquet(rows: Iterable[Row], into: IO[bytes]) -> int:

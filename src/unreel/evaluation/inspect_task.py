@@ -139,10 +139,9 @@ def show_clips(media: str) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001  inspect's shape
         recipe, item = _parse_sample_metadata(state.metadata)
-        look = partial(
-            build_question_media_parts, recipe, item, media=Path(media), reader=_open_media_reader()
-        )
-        parts = await anyio.to_thread.run_sync(look)
+        reader = _open_media_reader()
+        load = partial(build_question_media_parts, recipe, item, media=Path(media), reader=reader)
+        parts = await anyio.to_thread.run_sync(load)
         if isinstance(parts, Failure):
             state.store.set(UNSHOWN, _FAILURE.dump_python(parts, mode="json"))
             state.completed = True

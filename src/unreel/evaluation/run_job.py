@@ -343,6 +343,8 @@ def evaluate(
         before = require_resumable(run, benchmark, stats, reviewer=name, on_note=callbacks.on_note)
         if before is None:  # `--out RUN` alone continues also if the reading of clips is stopped
             write_run_recipe(run, name or recipe.reviewer.model, None)
+
+        # The properties of the clips, and a baseline that learns from them.
         files = iter_clip_file_rows(benchmark, entries, run.access, cleaned=scope.shows_cleaned)
         if facts_table is not None:
             files = reuse_stored_clip_facts(files, facts_table)
@@ -505,6 +507,7 @@ def require_same_reviewer(run: EvalRun, before: StoredRecipe, reviewer: str) -> 
 
 
 def write_run_recipe(run: EvalRun, reviewer: str, identity: BenchmarkIdentity | None) -> None:
+    """Write the recipe of a run, with its reviewer and the identity of its benchmark."""
     reference = build_benchmark_reference(Path(run.recipe.benchmark), run.place, identity)
     document: dict[str, Any] = {
         "reviewer": reviewer,

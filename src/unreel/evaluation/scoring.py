@@ -60,27 +60,21 @@ def parse_stored_answer(
     if answer.get("reply_digest") not in (None, digest_reply_text(answer["text"])):
         return build_damaged_row_failure("the text differs from the received reply")
     instrument = get_protocol(question.instrument.protocol)
+    notes, box_space = answer["notes"] or "", None
     try:
+        if instrument.needs_box_space:
+            parse = _parse_noted_box_space
+            box_space = parse(notes) if len(notes) <= _USUAL_NOTES else parse.__wrapped__(notes)
         return parse_answer_text(
             answer["text"],
             instrument,
             prompt=question.condition.prompt,
             mode=mode,
-            box_space=_parse_box_space(answer["notes"] or "")
-            if instrument.needs_box_space
-            else None,
+            box_space=box_space,
             size=planned.clips[0].size,
         )
     except (UnreelError, LookupError) as error:
         return build_damaged_row_failure(f"the notes name no space of boxes ({error})")
-
-
-def _parse_box_space(notes: str) -> str:
-    return (
-        _parse_noted_box_space(notes)
-        if len(notes) <= _USUAL_NOTES
-        else _parse_noted_box_space.__wrapped__(notes)
-    )
 
 
 @lru_cache(maxsize=1024)  # the notes of one reviewer rarely differ
@@ -169,10 +163,8 @@ def iter_scored_rows(
 def _iter_scored_questions(
     planned: PlannedQuestion[Any] | UnreadableClip, subject: Any, outcome: Any
 ) -> Iterator[ScoredQuestion[Any, Any]]:
-    creator, setting = (
-        get_first_creator(*planned.origins),
-        get_first_creator_setting(*planned.origins),
-    )
+    creator = get_first_creator(*planned.origins)
+    setting = get_first_creator_setting(*planned.origins)
     for truth in planned.truths:
         yield ScoredQuestion(
             subject=subject,

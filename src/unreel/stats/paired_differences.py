@@ -48,14 +48,6 @@ class DifferenceTestResult:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _VarianceEstimate:
-    """Variance estimate and its degrees of freedom."""
-
-    variance: float
-    free: float
-
-
 def compute_difference_interval(
     value: float,
     jackknife_values: JackknifeValues,
@@ -82,8 +74,9 @@ def compute_difference_interval(
     if not np.isfinite(jackknife_values.scenes).all():
         reason = "the figure rests on so few clips that it has no value without some of them"
         return Unmeasured(f"{reason}; {bare}")
-    doubt = _estimate_total_variance(jackknife_values)
-    if math.sqrt(doubt.variance) <= ROUNDING * max(1.0, abs(value)):
+    variance, free = _estimate_total_variance(jackknife_values)
+    error = math.sqrt(variance)
+    if error <= ROUNDING * max(1.0, abs(value)):
         if math.isinf(reach):
             return Unmeasured(f"all clips are alike; the bare value is {value:.4g}")
         share = 1 - (1 - level) ** (1 / few)
@@ -95,42 +88,42 @@ def compute_difference_interval(
         return DifferenceTestResult(estimate=estimate, p=p, error=0.0, free=few - 1.0, reach=reach)
     from scipy.special import stdtr, stdtrit
 
-    error = math.sqrt(doubt.variance)
-    out = -float(stdtrit(doubt.free, (1 - level) / 2)) * error
+    out = -float(stdtrit(free, (1 - level) / 2)) * error
     return DifferenceTestResult(
         estimate=_build_clipped_estimate(
             value, (value - out, value + out), n=n, few=few, reach=reach, level=level
         ),
-        p=2 * float(stdtr(doubt.free, -abs(value) / error)),
+        p=2 * float(stdtr(free, -abs(value) / error)),
         error=error,
-        free=doubt.free,
+        free=free,
         reach=reach,
     )
 
 
-def _estimate_total_variance(jackknife_values: JackknifeValues) -> _VarianceEstimate:
-    scenes, rest = (
-        _estimate_group_variance(jackknife_values.scenes),
-        (jackknife_values.creators, jackknife_values.cells),
-    )
+def _estimate_total_variance(jackknife_values: JackknifeValues) -> tuple[float, float]:
+    """Return the variance over scenes and creators, and its degrees of freedom."""
+    by_scene, free = _estimate_group_variance(jackknife_values.scenes)
+    rest = (jackknife_values.creators, jackknife_values.cells)
     if any(part is None or not np.isfinite(part).all() for part in rest):
-        return scenes
-    creators, cells = (_estimate_group_variance(np.asarray(part)) for part in rest)
-    by_scene, by_creator, by_cell = (np.array(v.variance) for v in (scenes, creators, cells))
-    twice = float(compute_shared_variance(by_scene, by_creator, by_cell, jackknife_values.crossing))
-    variance = scenes.variance + creators.variance - twice
-    squares = sum(v.variance**2 / v.free for v in (scenes, creators))
-    return _VarianceEstimate(variance, variance**2 / squares if squares else scenes.free)
+        return by_scene, free
+    (by_creator, creator_free), (by_cell, _) = (
+        _estimate_group_variance(np.asarray(part)) for part in rest
+    )
+    scenes, creators, cells = (np.array(each) for each in (by_scene, by_creator, by_cell))
+    twice = float(compute_shared_variance(scenes, creators, cells, jackknife_values.crossing))
+    variance = by_scene + by_creator - twice
+    squares = by_scene**2 / free + by_creator**2 / creator_free
+    return variance, variance**2 / squares if squares else free
 
 
-def _estimate_group_variance(values: npt.NDArray[np.float64]) -> _VarianceEstimate:
+def _estimate_group_variance(values: npt.NDArray[np.float64]) -> tuple[float, float]:
     groups, away = len(values), values - values.mean()
     total = float((away**2).sum())
     variance, free = total * (groups - 1) / groups, groups - 1.0
     kurtosis = groups * float(((away**2 / total) ** 2).sum()) if total else 0.0
     if kurtosis > 1:
         free = min(free, 2 * groups / (kurtosis - 1))
-    return _VarianceEstimate(variance, free)
+    return variance, free
 
 
 def _build_clipped_estimate(

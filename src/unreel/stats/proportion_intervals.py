@@ -1,7 +1,5 @@
 """Confidence intervals of many proportions at once, by the method of `stats.bootstrap`."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from unreel.stats.bootstrap import ROUNDING
@@ -13,18 +11,10 @@ _STEPS = 14
 """Number of steps of false position: the bounds are exact to ten digits."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IntervalBounds:
-    """Lower and upper bounds of many confidence intervals; NaN if undefined."""
-
-    low: Array
-    high: Array
-
-
 def compute_proportion_intervals(
     values: Array, replicates: Array, *, n_clusters: Array, n_free: Array, level: float = 0.95
-) -> IntervalBounds:
-    """Compute the intervals of `values`, shares from 0 to 1, from their resamples.
+) -> tuple[Array, Array]:
+    """Compute the lower and upper bounds of the intervals of `values`, shares from 0 to 1, from their resamples.
 
     `replicates` has one line per resample and one column per value. `n_clusters` is the number of
     scenes of each value. `n_free` is the equivalent number of independent trials; it is used if all
@@ -51,7 +41,7 @@ def compute_proportion_intervals(
     low = np.where(flat, values - unseen * values, low)
     high = np.where(flat, values + unseen * (1 - values), high)
     missing = ~np.isfinite(values) | (~few & ~enough)
-    return IntervalBounds(np.where(missing, np.nan, low), np.where(missing, np.nan, high))
+    return np.where(missing, np.nan, low), np.where(missing, np.nan, high)
 
 
 def _compute_effective_trials(

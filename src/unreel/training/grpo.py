@@ -338,7 +338,7 @@ class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
         *,
         n: int,
     ) -> None:
-        self._order, self._lessons, self.terms = order, collator, settings
+        self._order, self._collator, self.terms = order, collator, settings
         self._asked = {question.example.key: question for question in questions}
         self._n = n
         self.unshown: dict[str, list[str]] = {}
@@ -364,7 +364,7 @@ class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
 
     def show(self, question: QuestionWithTruths) -> PromptWithAnswerKey | Failure:
         """Return the question as model input, or the failure of its clips."""
-        example = self._lessons.lesson(question.example)
+        example = self._collator.load_input(question.example)
         if isinstance(example, Failure):
             return example
         return PromptWithAnswerKey(request=example.request, key=question.key(example, self.terms))

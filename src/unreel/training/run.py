@@ -209,7 +209,7 @@ class _TrainingJob:
             recipe=recipe,
             folder=self.folder,
             taught=input_spec,
-            lessons=examples,
+            collator=examples,
             n_examples=len(self.examples.train),
             look=looker,
             card=self.card,

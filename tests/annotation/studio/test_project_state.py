@@ -41,10 +41,10 @@ def test_changed_added_and_deleted_tasks_are_told_apart() -> None:
     )
     look = ProjectDifferences(_state())
     look.see_task(_task(7, DATA | {"unreel_task": "t2"}))
-    assert (look.added, look.missing, look.reason("7")) == ([], [], "its data was changed")
+    assert (look.added, look.missing, look.reason("7")) == ([], [], "the data was changed")
     look = ProjectDifferences(_state())
     look.see_task(_task(7, predictions=[{"id": 1, "result": []}]))
-    assert look.reason("7") == "its marks were changed"
+    assert look.reason("7") == "the marks were changed"
 
 
 def test_a_changed_setting_holds_for_all_tasks() -> None:
@@ -59,7 +59,7 @@ def test_a_room_of_an_earlier_release_is_taken_as_it_is() -> None:
     state = build_pushed_project_state(project, [_task(7)])
     assert state.changed_settings(project) == ()
     assert state.find_change(_task(7)) == ""
-    assert state.find_change(_task(7, DATA | {"fps": "5"})) == "its data was changed"
+    assert state.find_change(_task(7, DATA | {"fps": "5"})) == "the data was changed"
 
 
 def test_a_link_that_a_store_signed_anew_is_the_same_link() -> None:

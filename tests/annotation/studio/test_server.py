@@ -100,5 +100,5 @@ def test_no_server_and_no_token_are_told_with_what_to_do(
     with pytest.raises(InvalidSettingError, match="export LABEL_STUDIO_API_KEY"):
         find_studio_connection(tmp_path, url="https://labels.example.org")
     (tmp_path / "studio.json").write_text("[]")
-    with pytest.raises(UnreadableSourceError, match="no JSON object"):
+    with pytest.raises(UnreadableSourceError, match="must contain a JSON object"):
         find_studio_connection(tmp_path)

@@ -469,7 +469,7 @@ def _iter_weighting_notes(
     for pair in pairs or ():
         yield (
             f"{names[pair.first]} and {names[pair.second]} gave the same answer to {pair.n_same} of {pair.n_shared} tasks, "
-            f"and their accuracy explains {pair.n_expected:.0f}: they count as one voice"
+            f"and their accuracy explains {pair.n_expected:.0f}: both count as one voice"
         )
     if pairs is None:
         yield (
@@ -504,12 +504,6 @@ def compute_consensus(
     """Compute the consensus of each judged task of one campaign.
 
     The order of the judgements has no effect.
-
-    Args:
-        judgements: Judgements of all annotators.
-        rule: Conditions of a consensus.
-        interface: Question of the campaign.
-        reviews: Reviews of the consensus, oldest first.
     """
     for opinion in judgements:
         if not isinstance(opinion.value, _KINDS[interface]):

@@ -302,7 +302,7 @@ def parse_consensus_review(notice: ConsensusReviewNotice) -> ConsensusReview:
         )
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidValueError(
-            f"the notice about {notice.subject!a} is no review. Review the task again"
+            f"the notice about {notice.subject!a} is not a review. Review the task again"
         ) from error
     why, of, annotator = map(str, texts)
     return ConsensusReview(

@@ -218,9 +218,9 @@ def _read_package_file(folder: str, name: str) -> str:
     return files("unreel.annotation.interfaces").joinpath(folder, name).read_text(encoding="utf-8")
 
 
-MOST_RESULTS = 2_000
+MAX_RESULTS = 2_000
 LONGEST_TEXT = 20_000
-MOST_LINES = 200
+MAX_LINES = 200
 _LONGEST_DETAIL = 80
 _RELATION = "relation"
 _LONGEST_ID = 200
@@ -257,8 +257,8 @@ def _parse_results_by_control(
     """
     if not isinstance(results, list):
         _reject(QuarantineReason.MALFORMED, f"no list of results but {_shorten(results)}")
-    if len(results) > MOST_RESULTS:
-        _reject(QuarantineReason.TOO_LARGE, f"{len(results)} results, more than {MOST_RESULTS}")
+    if len(results) > MAX_RESULTS:
+        _reject(QuarantineReason.TOO_LARGE, f"{len(results)} results, more than {MAX_RESULTS}")
     answers: dict[str, dict[str, Any]] = {}
     regions: dict[str, dict[str, dict[str, Any]]] = {}
     for result in results:
@@ -297,7 +297,7 @@ def get_entered_text(answers: Answers, control: ScreenControl) -> str:
     """Return the text entered in a control without control characters; "" if there is none."""
     text = answers.get(control.name, {}).get("text", [])
     lines = [text] if isinstance(text, str) else text
-    if isinstance(lines, list) and len(lines) > MOST_LINES:
+    if isinstance(lines, list) and len(lines) > MAX_LINES:
         _reject(QuarantineReason.TOO_LARGE, f"{control.name} has {len(lines)} texts")
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         _reject(QuarantineReason.MALFORMED, f"{control.name} holds no text")
@@ -325,7 +325,7 @@ def _parse_control_value(
 
 
 MOST_BOXES = 200
-MOST_KEY_FRAMES = 20_000
+MAX_KEY_FRAMES = 20_000
 """Maximum number of key frames of all boxes together."""
 _FARTHEST = 1_000.0
 """Maximum absolute coordinate or side of a box in percent of the picture; a box may extend over the edge."""
@@ -337,11 +337,7 @@ def parse_judgement(
 ) -> Value | SubmissionQuarantine:
     """Parse a judgement from the results of a Label Studio annotation; quarantine invalid results.
 
-    Args:
-        interface: Question that the annotator answered.
-        results: The field `result` of the annotation, as sent by the server.
-        task: Judged clip or pair.
-        swapped: Whether a pair's second clip was on the left.
+    `swapped` means that a pair's second clip was on the left.
     """
     controls = get_screen_controls(interface)
     try:
@@ -407,8 +403,8 @@ def _parse_trace_answer(
         _reject(QuarantineReason.TOO_LARGE, f"{len(regions)} boxes, more than {MOST_BOXES}")
     sequences = [answers.get("box", {}).get("sequence") for answers in regions.values()]
     n_keys = sum(len(sequence) for sequence in sequences if isinstance(sequence, list))
-    if n_keys > MOST_KEY_FRAMES:
-        _reject(QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MOST_KEY_FRAMES}")
+    if n_keys > MAX_KEY_FRAMES:
+        _reject(QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MAX_KEY_FRAMES}")
     known = get_box_labels(interface)
     boxes: list[Trace] = []
     segments: list[Trace] = []
@@ -419,7 +415,7 @@ def _parse_trace_answer(
             _reject(QuarantineReason.MALFORMED, detail)
         words = region.get("timelinelabels" if "segment" in answers else "labels", [])
         if not isinstance(words, list) or len(words) > len(known):
-            _reject(QuarantineReason.MALFORMED, "a box's labels are no list of words")
+            _reject(QuarantineReason.MALFORMED, "labels of a box must be a list of words")
         for word in words:
             if not isinstance(word, str) or word not in known:
                 _reject(QuarantineReason.UNKNOWN_WORD, f"a box is called {_shorten(word)}")
@@ -684,14 +680,7 @@ _PLACES: Mapping[int, tuple[tuple[str, str], ...]] = {
 def build_label_studio_task_data(
     screen: AnnotationScreen, task: AnnotationTask, assignment: TaskAssignment, urls: Sequence[str]
 ) -> dict[str, str | int]:
-    """Return the field `data` of a Label Studio task: clip URLs, frame rates, task id and position.
-
-    Args:
-        screen: Screen of the task.
-        task: Clip or pair to judge.
-        assignment: Annotator, and the order of the clips of a pair.
-        urls: URLs of the task's copies for the browser, in the order of the task.
-    """
+    """Return the field `data` of a Label Studio task: clip URLs, frame rates, task id and position."""
     if not screen.interface.n_clips == len(task.copies) == len(urls):
         raise InvalidValueError(
             f"the screen {screen.interface.value} shows {screen.interface.n_clips} clip(s), "

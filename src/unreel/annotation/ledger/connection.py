@@ -27,12 +27,7 @@ _one_thread = threading.Lock()
 
 
 def migrate_ledger(engine: Engine, name: str) -> None:
-    """Migrate the ledger's tables to the schema of this release.
-
-    Args:
-        engine: Database of the ledger.
-        name: Name of the database for messages, without its password.
-    """
+    """Migrate the ledger's tables to the schema of this release."""
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     scripts = ScriptDirectory.from_config(config)
@@ -105,7 +100,7 @@ def _parse_database_url(address: str) -> URL:
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
-        raise InvalidSettingError(_OPTION, "this is no address of a database", _EXAMPLES) from None
+        raise InvalidSettingError(_OPTION, "must be the address of a database", _EXAMPLES) from None
     if url.drivername in {"postgresql", "postgres"}:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite":

@@ -355,13 +355,7 @@ class Ledger:
     ) -> None:
         """Store a person's decision as a new notice; earlier notices are not changed.
 
-        Args:
-            campaign: Name of the campaign.
-            kind: Kind of the decision, such as `exclusion`.
-            subject: Annotator or task id that the decision is about.
-            by: Name of the person who decided.
-            answer: Content of the decision.
-            at_us: Time of the decision in microseconds since 1970.
+        `subject` is the annotator or task id that the decision is about.
         """
         content = {"campaign": campaign, "kind": kind, "subject": subject, "by": by, "said": answer}
         row = build_notice_ledger_row(**content, at_us=at_us)

@@ -52,11 +52,7 @@ _OTHERWISE = f"Start its server again, or see that it can be reached. {GO_ON}"
 
 @contextlib.contextmanager
 def translate_database_errors(name: str) -> Iterator[None]:
-    """Convert database errors inside the `with` block to errors of unreel.
-
-    Args:
-        name: Name of the database for messages, without its password.
-    """
+    """Convert database errors inside the `with` block to errors of unreel."""
     try:
         yield
     except (DataError, OverflowError, UnicodeEncodeError) as error:

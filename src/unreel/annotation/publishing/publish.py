@@ -211,12 +211,9 @@ def publish_campaign_as_benchmark(
 ) -> PublicationResult:
     """Write a campaign as a benchmark to the new folder `out`, atomically.
 
-    Args:
-        campaign: Content to publish.
-        out: A missing or empty folder.
-        media: `copy`, or `link` for hard links if the file system supports them.
-        named: Whether to publish the annotators' own names instead of random numbers.
-        seed: Seed of the random numbers, and of every interval.
+    `out` is a missing or empty folder. `media` is `copy`, or `link` for hard links if the file
+    system supports them. With `named`, annotators' own names are published instead of random
+    numbers.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
@@ -327,8 +324,8 @@ def _find_task_of_entry(
     try:
         current = compute_clip_id(Path(benchmark.find(entry)))
     except (OSError, MediaError):
-        return Rejected(entry.name, "its file cannot be read. Put it back")
+        return Rejected(entry.name, "the file cannot be read. Put it back")
     for task in tasks:
         if any(copy.clip == current for copy in task.copies):
             return task
-    return Rejected(entry.name, "its file is not the one that people judged. Put that one back")
+    return Rejected(entry.name, "the file is not the one that people judged. Put that one back")

@@ -117,7 +117,9 @@ def load_studio_secrets(folder: Path) -> LabelStudioSecrets:
     try:
         return LabelStudioSecrets(str(stored["password"]), str(stored["token"]))
     except KeyError as error:
-        raise UnreadableSourceError(str(folder / _SECRETS), f"it has no {error}", _UP) from None
+        raise UnreadableSourceError(
+            str(folder / _SECRETS), f"the file has no {error}", _UP
+        ) from None
 
 
 def read_copy_name_key(folder: Path) -> bytes:
@@ -218,7 +220,7 @@ def _read_json_object(folder: Path, name: str) -> dict[str, object] | None:
     if not isinstance(document, dict):
         raise UnreadableSourceError(
             str(folder / name),
-            "it is no JSON object",
+            "the file must contain a JSON object",
             "Take it away and start Label Studio again with `unreel annotate up`",
         )
     return document
@@ -447,13 +449,7 @@ def iter_studio_project_tasks(
 
     A page begins after the last number of the previous one, so concurrent changes do not shift
     pages. A page above the size limit is requested in smaller parts; a single task above it has
-    only its `id`.
-
-    Args:
-        client: Label Studio.
-        project: Number of the project.
-        fields: Task fields to return in addition to `id`.
-        numbers: Numbers of the tasks to return; None for all.
+    only its `id`. `numbers` are those of the tasks to return; `None` means all.
     """
 
     def request_page(fields: Sequence[str], size: int) -> LabelStudioReply:
@@ -507,7 +503,7 @@ def find_label_studio_program(named: Path | None) -> Path:
     if program is None:
         raise InvalidSettingError(
             "--program",
-            f"{named} is no program" if named else "there is no `label-studio` on the path",
+            f"{named} is not a program" if named else "there is no `label-studio` on the path",
             _INSTALL,
         )
     return Path(program).absolute()
@@ -617,10 +613,7 @@ def create_annotator_accounts(
 ) -> dict[str, int]:
     """Create the missing Label Studio accounts; return the account ids by the annotators' names.
 
-    Args:
-        client: Label Studio.
-        annotators: Annotators who need an account.
-        folder: State folder in which generated passwords are stored.
+    Generated passwords are stored in the state `folder`.
     """
     ids, numbers = _read_account_ids(client), {}
     for annotator in annotators:

@@ -1,4 +1,4 @@
-"""Project of one annotator and batch in Label Studio: its settings, its URL, and detection and repair of changes.
+"""Project of one annotator and batch in Label Studio: settings, URL, and detection and repair of changes.
 
 Label Studio has no roles, so any account can change a project or a task. All data read from a
 project are first compared with the pushed state.
@@ -74,14 +74,8 @@ def open_annotator_project(
     """Return the project of an annotator and batch; create it on the server if missing.
 
     It is read from the ledger, found by its marker, or created, and then stored in the ledger.
-
-    Args:
-        client: Label Studio.
-        ledger: Ledger of the campaign.
-        campaign: Campaign of the project.
-        screen: Annotation screen of the project.
-        place: Annotator, batch and the number of the annotator's account.
-        marked: Cached `find_marked_projects`, for callers that open many projects.
+    `place` is the annotator, the batch and the number of the annotator's account. `marked` is a
+    cached `find_marked_projects`, for callers that open many projects.
     """
     annotator, batch, owner = place
     mark = format_project_marker(campaign.name, annotator, batch)
@@ -256,9 +250,9 @@ class PushedProjectState:
         if not isinstance(task.get("data"), dict) or not is_same_task_data(
             self.tasks[id_], task["data"]
         ):
-            return "its data was changed"
+            return "the data was changed"
         is_same = self.marks.get(id_, "") == hash_predictions(task.get("predictions", ()))
-        return "" if is_same else "its marks were changed"
+        return "" if is_same else "the marks were changed"
 
 
 def build_pushed_project_state(
@@ -385,13 +379,8 @@ def restore_studio_project(
 ) -> str:
     """Restore the pushed settings and tasks of a Label Studio project; return "" or the error text.
 
-    Call it after all answers are stored in the ledger.
-
-    Args:
-        client: Label Studio.
-        project: Project to restore.
-        differences: Differences from the pushed state.
-        marks_of: Function that returns the prefilled annotations of a task by its ledger id.
+    Call it after all answers are stored in the ledger. `marks_of` returns the prefilled annotations
+    of a task by its ledger id.
     """
     state = differences.state
     changed = [number for number in differences.changed if number in state.numbers]

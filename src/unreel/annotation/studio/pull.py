@@ -119,14 +119,8 @@ def pull_campaign_annotations(
 ) -> CampaignPullResult:
     """Store all new annotations of a campaign's projects in the ledger, and restore altered projects.
 
-    It is idempotent and may be killed at any time: nothing is stored twice.
-
-    Args:
-        client: Label Studio.
-        ledger: Ledger of the campaign.
-        campaign: Name of the campaign.
-        on_project: Callback for the counts after each project.
-        everything: Whether to fetch known annotations too.
+    It is idempotent and may be killed at any time: nothing is stored twice. With `everything`,
+    known annotations are fetched too.
     """
     known = ledger.campaign(campaign)
     tasks = {task.id: task for task in ledger.tasks(campaign)}
@@ -159,13 +153,7 @@ def pull_project_annotations(
 ) -> CampaignPullResult:
     """Store the new annotations of one project in the ledger, then restore the project if altered.
 
-    Args:
-        client: Label Studio.
-        ledger: Ledger of the campaign.
-        context: Project, tasks and assignments.
-        state: Pushed state of the project; None if it is not stored.
-        versions: Version of each task at the last pull, by task number.
-        total: Counts of the pull so far.
+    `state` is `None` if it is not stored. `versions` are those of the last pull, by task number.
     """
     project, campaign = context.room, context.campaign.name
     n_bound = None if state is None else len(state.numbers)
@@ -333,7 +321,7 @@ def _format_stale_reason(
     for key in ("", str(number)):
         restored_us = _parse_timestamp_us(state.restored.get(key, ""))
         if restored_us and begun_us <= restored_us < saved_us + _MEANWHILE_US:
-            return f"it was begun before {state.restored[key]}, when a change was undone"
+            return f"the answer was begun before {state.restored[key]}, when a change was undone"
     return ""
 
 

@@ -220,7 +220,7 @@ FILE = "people.json"
 PERSON = "person: "
 """Prefix of each person's name, to distinguish people from models."""
 MAJORITY = "people: majority"
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ def write_season_votes(folder: "SeasonFolder", source: str, votes: Sequence[Huma
 def read_season_votes(folder: "SeasonFolder") -> tuple[str, tuple[HumanClipVote, ...]]:
     """Return the source of a season's human votes, and the votes; both are empty if none are stored."""
     try:
-        stored = StoredSeasonVotes.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
+        stored = StoredSeasonVotes.model_validate_json(folder.place.read(FILE, most=_MAX_BYTES))
     except FileNotFoundError:
         return "", ()
     except (ValidationError, InvalidValueError) as error:

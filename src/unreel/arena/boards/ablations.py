@@ -238,13 +238,9 @@ def _iter_paired_effects(
 ) -> Iterator[AblationEffect]:
     """Yield the effect for all reviewers without baselines, then for each of `names`.
 
-    Args:
-        labels: Setting that differs, its first and its second value, and the metric.
-        grids: Scores of the first and of the second answers, reviewers by pairs: 1, 0 or negative codes.
-        scene: Scene of each pair.
-        classes: Masks of the pairs whose means are averaged.
-        names: Reviewers, the rows of `grids`.
-        floors: Baselines.
+    `labels` are the setting that differs, its first and second value, and the metric. `grids` have
+    a row for each of `names` and a column for each pair: 1, 0 or negative codes. The means of the
+    masks in `classes` are averaged.
     """
     setting, first, second, metric = labels
 

@@ -19,7 +19,7 @@ from unreel.stats.paired_differences import (
 )
 from unreel.stats.row_sample import Array, BoolArray, IntArray
 
-_NO_CREATOR = Unmeasured("a control is no creator")
+_NO_CREATOR = Unmeasured("a control has no accuracy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ REAL_CLIPS = "real clips"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderboardMetric:
-    """One metric of a leaderboard: its name, title, description and direction."""
+    """One metric of a leaderboard: name, title, description and direction."""
 
     name: str
     title: str
@@ -271,11 +271,8 @@ def estimate_by_scene_jackknife(
 ) -> tuple[Measured, float | None]:
     """Compute `figure` over all scenes, with a jackknife interval and the p-value of its difference from 0.
 
-    Args:
-        figure: Function from sums to the value of the statistic.
-        sums: Sums by scene, one row per scene.
-        n: Number of answers behind the sums.
-        reach: Largest possible absolute value of the statistic.
+    `sums` has one row per scene, `n` is the number of answers behind the sums, and `reach` is the
+    largest possible absolute value.
     """
     if not n:
         return Unmeasured("nothing was answered on both sides"), None
@@ -331,14 +328,9 @@ def compare_entrants(
 ) -> tuple[Array, BoolArray]:
     """Compare every two entrants of a leaderboard (rows and columns) on the same bootstrap resamples.
 
-    Args:
-        values: One column per entrant: row 0 has the observed values, each further row a resample.
-        better: Whether high or low values are better.
-        n_scenes: Number of scenes that were resampled.
-
-    Returns:
-        The fraction of resamples in which the row is above the column (a tie counts one half), and
-        whether the row is significantly above the column, corrected for all pairs (Holm).
+    `values` has one column per entrant: row 0 has the observed values, each further row a resample.
+    The results are the fraction of resamples in which the row is above the column (a tie counts one
+    half), and whether the row is significantly above the column, corrected for all pairs (Holm).
     """
     sign = 1.0 if better == "high" else -1.0
     observed, draws = sign * values[0], sign * values[1:]
@@ -366,13 +358,8 @@ def find_leading_entrants(
     """Return a mask of the entrants that the best one does not significantly beat.
 
     The differences between the best and each other entrant are tested on the same resamples and
-    corrected by Holm. With one entrant there is no leader.
-
-    Args:
-        values: One column per entrant: row 0 has the observed values, each further row a resample.
-        better: Whether high or low values are better.
-        n_scenes: Number of scenes that were resampled.
-        best: Index of the first entrant, if another metric decides it.
+    corrected by Holm. With one entrant there is no leader. `values` are those of
+    `compare_entrants`. `best` is the index of the first entrant, if another metric decides it.
     """
     size = values.shape[1]
     if size <= 1:

@@ -84,13 +84,13 @@ class ResampledRates:
         n = self.by_scene.sum(axis=0)
         n_scenes = (self.by_scene > 0).sum(axis=0)
         squares = (self.by_scene**2).sum(axis=0)
-        ends = compute_proportion_intervals(
+        lows, highs = compute_proportion_intervals(
             self.values[0],
             self.values[1:],
             n_clusters=n_scenes.astype(np.float64),
             n_free=n**2 / np.maximum(squares, 1.0),
         )
-        columns = (self.values[0], ends.low, ends.high, n, n_scenes)
+        columns = (self.values[0], lows, highs, n, n_scenes)
         measured: list[Measured] = []
         for value, low, high, size, n_clusters in zip(*columns, strict=True):
             if np.isnan(value) or size < 1:
@@ -129,9 +129,7 @@ class LeaderboardRates:
 def measure_leaderboard_rates(answers: ResampledAnswerTable, used: BoolArray) -> LeaderboardRates:
     """Compute all rates of both leaderboards from the answer table `answers`.
 
-    Args:
-        answers: The answers with their bootstrap resamples.
-        used: Mask of the reviewers (rows) that count for each clip source (columns).
+    `used` is a mask of the reviewers (rows) that count for each clip source (columns).
     """
     sources = answers.sources
     made, changed = sources.made, sources.changed

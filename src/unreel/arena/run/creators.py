@@ -47,7 +47,7 @@ from unreel.engine.storage_access import ClipAccessSettings, provide_local_clip_
 from unreel.evaluation.run_job import add_row_costs
 
 _NOTES = "notes.json"
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +97,13 @@ class SeasonCreatorContext:
         except MediaError as error:
             return error.failure
         except ValueError:
-            return Failure(FailureReason.NOT_A_FILE, "its target is outside the workplace")
+            return Failure(FailureReason.NOT_A_FILE, "the target is outside the workplace")
         return None
 
     def _noted(self) -> dict[str, str]:
         try:
             with OutputDirectory(self.root).read(f"{NOTES}/{self.key}/{_NOTES}") as file:
-                notes = parse_json_object(file.read(_MOST_BYTES))
+                notes = parse_json_object(file.read(_MAX_BYTES))
         except (FileNotFoundError, InvalidValueError):
             return {}
         return {word: note for word, note in notes.items() if isinstance(note, str)}
@@ -115,14 +115,7 @@ _SUFFIX = ".mp4"
 
 
 class ClipGenerationStage(MediaStage):
-    """Stage that sends a row's brief to the creator and stores the clip in the season's directory.
-
-    Args:
-        opener: factory of the creator, called once in each worker.
-        access: storage access for opening clips.
-        folder: directory of the season.
-        left_usd: remaining budget.
-    """
+    """Stage that sends a row's brief to the creator and stores the clip in the season's directory."""
 
     opened = MediaStage.opened | {"_creator"}
 

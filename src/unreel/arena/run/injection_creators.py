@@ -106,11 +106,11 @@ class EncodedControlKeys(CreatorKeys):
         return "as-injected"
 
     def open(self, name: str, environment: CreatorEnvironment) -> Creator:
-        return ClipEditingCreator(name, _encode_real_clip, side=self.side, environment=environment)
+        return ClipEditingCreator(name, self._encode, side=self.side, environment=environment)
 
-
-def _encode_real_clip(request: ClipEditRequest) -> GeneratedClip | Failure:
-    failure = write_clean_twin(request.source, reader=request.reader, into=request.into)
-    return failure or GeneratedClip(
-        file=request.into, model="unreel encode", parameters={}, cost_usd=Decimal(0)
-    )
+    def _encode(self, request: ClipEditRequest) -> GeneratedClip | Failure:
+        """Write the real clip without a trace, encoded in the same way as injected clips."""
+        failure = write_clean_twin(request.source, reader=request.reader, into=request.into)
+        return failure or GeneratedClip(
+            file=request.into, model="unreel encode", parameters={}, cost_usd=Decimal(0)
+        )

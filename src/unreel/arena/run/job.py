@@ -235,7 +235,7 @@ def _check_creator_clips(
     except _OF_ONE as error:
         return EntrantRunSummary(title=title, problem=str(error))
     n_all = len(context.benchmark.scenes) * len(factory.settings)
-    problem = f"its folder contains none of the {n_all} expected files"
+    problem = f"the folder contains none of the {n_all} expected files"
     return EntrantRunSummary(
         title=title,
         already=n_all - n_due - n_failed,

@@ -441,14 +441,8 @@ def choose_informative_questions(
 ) -> list[tuple[str, str, str]]:
     """Choose at most `limit` unanswered questions, the most informative first.
 
-    Args:
-        questions: All questions of the season.
-        limit: Maximum number of questions.
-        makers: Creator of each clip, by clip name.
-        scenes: Scene of each clip, by clip name.
-        n_answered: Numbers of stored answers.
-        n_generated: Numbers of stored answers "generated".
-        seed: Seed of the order among equal questions.
+    `makers` and `scenes` are the creator and the scene of each clip, by name. `seed` orders equal
+    questions.
     """
     due = [question for question in questions if not question.answered]
     if len(due) <= limit:

@@ -221,7 +221,7 @@ class SeasonRecipe(RecipeSection):
         if not self.reviewer and not self.floors:
             raise InvalidSettingError(
                 "reviewer",
-                "there is no reviewer and no baseline",
+                "needs a reviewer or the baselines",
                 "Add a [[reviewer]], or leave floors on",
             )
         return self
@@ -348,7 +348,7 @@ RUNS = "runs"
 MADE_FOLDER = "made"
 NOTES = "notes"
 BENCH = "bench"
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 _DIGITS = 8
 
 
@@ -445,7 +445,7 @@ def disambiguate_entrant_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, s
 
 @dataclass(frozen=True, slots=True)
 class SeasonFolder:
-    """The working folder of a season: its tables, files and entrants."""
+    """The working folder of a season: tables, files and entrants."""
 
     place: StorageLocation
 
@@ -481,7 +481,7 @@ class SeasonFolder:
     def entrants(self) -> SeasonEntrants:
         """Return the season's entrants, none before its start; raise `UnreadableSourceError` if damaged."""
         try:
-            data = self.place.read(ENTRANTS, most=_MOST_BYTES)
+            data = self.place.read(ENTRANTS, most=_MAX_BYTES)
         except FileNotFoundError:
             return SeasonEntrants()
         try:
@@ -538,7 +538,7 @@ def _open_local_season_folder(folder: str) -> SeasonFolder:
 
 
 def format_reviewer_folder_name(title: str, identity: str) -> str:
-    """Return the folder name of a reviewer's answers: its title and a digest of its settings."""
+    """Return the folder name of a reviewer's answers: title and digest of the settings."""
     return f"{make_safe_file_name(title)}-{digest('reviewer of a season', identity)[:_DIGITS]}"
 
 
@@ -547,16 +547,18 @@ def format_creator_folder_name(title: str, name: str) -> str:
     return f"{make_safe_file_name(title)}-{digest('creator of a season', name)[:_DIGITS]}"
 
 
-_MOST_RECIPE_BYTES = 1 << 20
+_MAX_RECIPE_BYTES = 1 << 20
 
 
 def read_stored_season_recipe(folder: SeasonFolder) -> SeasonRecipe:
     """Return the recipe that is stored in a season's folder; its paths are those of the original file."""
     folder.require_played()
     try:
-        data = folder.place.read(RECIPE, most=_MOST_RECIPE_BYTES)
+        data = folder.place.read(RECIPE, most=_MAX_RECIPE_BYTES)
         return validate_season_recipe(tomllib.loads(data.decode()))
     except (FileNotFoundError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UnreadableSourceError(
-            str(folder.path / RECIPE), "no recipe of a season", "Run it again: it is rewritten"
+            str(folder.path / RECIPE),
+            "no recipe of a season",
+            "Run the season again, which rewrites the file",
         ) from error

@@ -57,7 +57,7 @@ from unreel.engine.table import LanceTable
 from unreel.media.picture import encode_png
 from unreel.media.reader import MediaReader
 
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 _LESSONS = 4
 """Number of training clips of baselines per scene, if only some scenes are used."""
 
@@ -111,7 +111,7 @@ def _drop_video_extension(scene: str) -> str:
 
 
 def get_entry_scene(entry: Entry) -> str:
-    """Return the scene of a clip: its group, or the clip itself if it has none."""
+    """Return the scene of a clip: the group, or the name of a clip without group."""
     return entry.group or entry.name
 
 
@@ -176,7 +176,7 @@ def require_benchmark_digest(season: Season, benchmark: SeasonBenchmark) -> None
 
 def _verify_checksums(root: Path) -> str:
     """Verify a frozen benchmark; return its checksum file's hash or raise `UnreadableSourceError`."""
-    data = read_limited_bytes(root / CHECKSUMS, most=_MOST_BYTES)
+    data = read_limited_bytes(root / CHECKSUMS, most=_MAX_BYTES)
     for line in data.decode(errors="replace").splitlines():
         sha, _, name = line.partition("  ")
         file = root / require_relative_path(name)
@@ -239,7 +239,7 @@ def build_clip_brief(
 ) -> ClipBrief | Failure:
     """Build the brief for an engine row of a clip, or a failure that names the scene's missing input."""
     if file is None:
-        return Failure(FailureReason.NO_BRIEF, f"its real clip cannot be read: {row['_problem']}")
+        return Failure(FailureReason.NO_BRIEF, f"the real clip cannot be read: {row['_problem']}")
     setting = CreatorInput(row["setting"])
     text, picture = WORDLESS if setting is CreatorInput.IMAGE else row["_text"], None
     if given == "brief":
@@ -272,7 +272,7 @@ _TRACES = TypeAdapter(tuple[Trace, ...])
 
 @dataclass(frozen=True, slots=True)
 class _ClipToStore:
-    """A clip that is to be stored in the season's clip set: its benchmark entry and its current file."""
+    """A clip to store in the season's clip set: benchmark entry and current file."""
 
     entry: Entry
     file: str
@@ -359,7 +359,7 @@ def read_clip_controls(folder: SeasonFolder) -> dict[str, str]:
     except (FileNotFoundError, InvalidValueError) as error:
         source = str(folder.set / CONTROLS)
         raise UnreadableSourceError(
-            source, "no list of controls", "Run the season again: it is rewritten"
+            source, "no list of controls", "Run the season again, which rewrites the file"
         ) from error
     return {str(name): str(control) for name, control in controls.items()}
 

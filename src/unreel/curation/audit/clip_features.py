@@ -167,7 +167,7 @@ def read_clip_audit_data(
 
 
 N_BINS = 5
-LEAST_HOLDERS = 3
+MIN_HOLDERS = 3
 """Minimum number of clips with a nonzero value of a feature; rarer features are omitted."""
 
 
@@ -205,7 +205,7 @@ def build_feature_table(clips: Sequence[Features]) -> FeatureTable:
     real clips last less or more.
     """
     holders = Counter(name for features in clips for name, value in features.items() if value)
-    common = sorted(name for name, n in holders.items() if n >= LEAST_HOLDERS)
+    common = sorted(name for name, n in holders.items() if n >= MIN_HOLDERS)
     columns = [np.array([features.get(name, 0.0) for features in clips]) for name in common]
     known = [(n, c) for n, c in zip(common, columns, strict=True) if len(np.unique(c)) > 1]
     fifths = []

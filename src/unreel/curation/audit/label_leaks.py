@@ -69,7 +69,7 @@ def permute_labels_by_scene(
     return labels
 
 
-LEAST_CREATORS = 6
+MIN_CREATORS = 6
 """Minimum number of creators to estimate their variance; with fewer, the interval uses scenes alone."""
 _LEVEL = 0.95
 _CHANCE = 0.5
@@ -136,7 +136,7 @@ class CrossFitPairWins:
         scenes = [own.scene for own in creators_and_scenes]
         variance = _estimate_cluster_variance(influence, scenes)
         n_creators = len({own.creator for own in creators_and_scenes} - {None})
-        if self.creators_held_out and n_creators >= LEAST_CREATORS:
+        if self.creators_held_out and n_creators >= MIN_CREATORS:
             creators = [own.creator or f"\0{own.scene}" for own in creators_and_scenes]
             both = [f"{own.creator}\0{own.scene}" for own in creators_and_scenes]
             variance = max(
@@ -270,14 +270,14 @@ ALARM_RATE = 0.05
 CLEAN_BELOW = 0.70
 """Upper bound of the confidence interval of a clean set."""
 CHANCE = 0.50
-LEAST_PER_SIDE = 20
+MIN_PER_SIDE = 20
 """Minimum number of clips of each label; with fewer the finding is inconclusive."""
 TOLD_FROM = 0.95
 """Minimum fraction of the other label's clips from which a revealing clip is separated."""
-MOST_LEAKS = 8
-MOST_GIVEAWAYS = 10
-MOST_REASONS = 3
-MOST_PER_SIDE = 1_000
+MAX_LEAKS = 8
+MAX_GIVEAWAYS = 10
+MAX_REASONS = 3
+MAX_PER_SIDE = 1_000
 """Maximum number of clips of each label: the interval is then 0.03 wide, and the cost is bounded."""
 
 
@@ -291,7 +291,7 @@ class LabelLeakFinding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyLeak:
-    """Clip property that predicts the label: its AUC alone, and its typical values for both labels."""
+    """Clip property that predicts the label: AUC alone, and typical values for both labels."""
 
     feature: str
     auc: Measured
@@ -360,13 +360,13 @@ def audit_label_leaks(clips_data: Iterable[ClipAuditData], *, seed: int) -> Labe
 
     The same observations and seed give the same audit.
     """
-    # At most `MOST_PER_SIDE` clips of each label, chosen by a hash of the seed and the name.
+    # At most `MAX_PER_SIDE` clips of each label, chosen by a hash of the seed and the name.
     heaps: dict[bool, list[tuple[int, int, ClipAuditData]]] = {True: [], False: []}
     for number, seen in enumerate(clips_data):
         heap = heaps[seen.creator is None]
         # The heap's root is the largest kept digest, so only the chosen clips are kept in memory.
         item = (-int(digest("audit", str(seed), seen.clip), 16), -number, seen)
-        keep = heapq.heappush if len(heap) < MOST_PER_SIDE else heapq.heappushpop
+        keep = heapq.heappush if len(heap) < MAX_PER_SIDE else heapq.heappushpop
         keep(heap, item)
     chosen = sorted(
         (seen for heap in heaps.values() for _, _, seen in heap), key=lambda seen: seen.clip
@@ -390,7 +390,14 @@ def audit_label_leaks(clips_data: Iterable[ClipAuditData], *, seed: int) -> Labe
         wins = count_cross_fit_wins(scaled, deciding, table.rows)
         fits.append(_FeatureSetFit(table, own_rows, deciding, scaled, wins))
     nulls = [compute_permuted_aucs(own.scaled, deciding, own.sight.rows, labels) for own in fits]
-    chances = _compute_joint_p_values(fits, nulls)
+    # Each p-value is corrected for the number of feature sets: the fraction of all labellings, including
+    # the true one, in which the largest standardised AUC of any feature set reaches this one. Mean and
+    # standard deviation include the true labels, so p-values are uniform if the labels are random.
+    aucs = np.array([[own.judged.value, *null] for own, null in zip(fits, nulls, strict=True)])
+    spread = aucs.std(axis=1, keepdims=True)
+    surprise = (aucs - aucs.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    largest = surprise.max(axis=0)
+    chances = [float((largest >= own[0] - ROUNDING).mean()) for own in surprise]
     judged = tuple(
         replace(_audit_feature_set(own, null, chance), transfer=own.transfer(folding))
         for own, null, chance in zip(fits, nulls, chances, strict=True)
@@ -418,7 +425,7 @@ def judge_label_leak(
     such as size is balanced over the set, its imbalance in the training scenes is opposite to its
     imbalance in the test scenes. A set with clips that no model could judge is not clean.
     """
-    if isinstance(auc, Unmeasured) or n_least < LEAST_PER_SIDE:
+    if isinstance(auc, Unmeasured) or n_least < MIN_PER_SIDE:
         return LabelLeakFinding.INCONCLUSIVE
     if auc.value > LEAK_FROM and auc.low > CHANCE and p_value <= ALARM_RATE:
         return LabelLeakFinding.LEAKS
@@ -478,20 +485,6 @@ class _FeatureSetFit:
         return towards
 
 
-def _compute_joint_p_values(fits: Sequence[_FeatureSetFit], nulls: Sequence[Array]) -> list[float]:
-    """Return the p-value of each feature set's AUC, corrected for the number of feature sets.
-
-    It is the fraction of all labellings, including the true one, in which the largest standardised
-    AUC of any feature set reaches this one. Mean and standard deviation include the true labels, so
-    the p-values are uniform if the true labels are random.
-    """
-    told = np.array([[own.judged.value, *null] for own, null in zip(fits, nulls, strict=True)])
-    spread = told.std(axis=1, keepdims=True)
-    surprise = (told - told.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
-    most = surprise.max(axis=0)
-    return [float((most >= own[0] - ROUNDING).mean()) for own in surprise]
-
-
 def _audit_feature_set(fit: _FeatureSetFit, null: Array, p_value: float) -> FeatureSetAudit:
     auc = fit.judged.auc(fit.owners, null=null)
     counted = _build_inconclusive_audit(fit.sight, auc)
@@ -540,7 +533,7 @@ def _measure_property_leaks(fit: _FeatureSetFit) -> tuple[PropertyLeak, ...]:
         key=lambda own: (-alone[own].value, own),
     )
     leaks = []
-    for own in telling[:MOST_LEAKS]:
+    for own in telling[:MAX_LEAKS]:
         table = fit.sight.table.only(columns[own])
         generated, real = describe_property_by_label(table, fit.judged.made)
         auc = alone[own].auc(fit.owners)
@@ -554,13 +547,13 @@ def _add_revealing_clips(audit: FeatureSetAudit, fit: _FeatureSetFit) -> Feature
     every = [i for i in range(len(shown)) if proportions[i] >= TOLD_FROM]
     every.sort(key=lambda i: (-proportions[i], shown[i].clip))
     listed = []
-    for i in every[:MOST_GIVEAWAYS]:
+    for i in every[:MAX_GIVEAWAYS]:
         # Properties that moved the score of the clip towards its own label, strongest first.
         total: Counter[str] = Counter()
         for name, push in zip(fit.sight.table.names, fit.pushes(i).tolist(), strict=True):
             total[get_feature_property(name)] += push
         largest = max(total.values(), default=0.0)
-        strongest = total.most_common(MOST_REASONS)
+        strongest = total.most_common(MAX_REASONS)
         listed.append(
             LabelRevealingClip(
                 clip=shown[i].clip,

@@ -22,7 +22,6 @@ from unreel.curation.audit.label_leaks import (
     ALARM_RATE,
     CHANCE,
     LEAK_FROM,
-    FeatureSetAudit,
     LabelLeakAudit,
     LabelLeakFinding,
     audit_label_leaks,
@@ -253,7 +252,15 @@ def run_audit_step(
 
 
 def _build_audit_summary(audit: LabelLeakAudit) -> AuditSummary:
-    rows = "\n".join(map(_format_feature_set_row, audit.views))
+    lines = []
+    for view in audit.views:
+        aucs = (
+            format_auc(a) if isinstance(a, Estimate) else "—" for a in (view.auc, view.transfer)
+        )
+        tells = ", ".join(leak.feature for leak in view.leaks[:3]) or "—"
+        cells = (view.view.value, view.finding.value, *aucs, format_p_value(view.p_value), tells)
+        lines.append(f"| {' | '.join(cells)} |")
+    rows = "\n".join(lines)
     remarks = " ".join(iter_audit_notes(audit))
     return AuditSummary(
         text=(
@@ -299,11 +306,3 @@ _WORDS = {
     LabelLeakFinding.CLEAN: "No leak was found.",
     LabelLeakFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or clips of both labels.",
 }
-
-
-def _format_feature_set_row(audit: FeatureSetAudit) -> str:
-    cells = " | ".join(
-        format_auc(auc) if isinstance(auc, Estimate) else "—" for auc in (audit.auc, audit.transfer)
-    )
-    tells = ", ".join(leak.feature for leak in audit.leaks[:3]) or "—"
-    return f"| {audit.view.value} | {audit.finding.value} | {cells} | {format_p_value(audit.p_value)} | {tells} |"

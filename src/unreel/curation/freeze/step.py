@@ -49,7 +49,6 @@ from unreel.curation.segment import (
     format_digest_hex,
 )
 from unreel.curation.step_execution import CurationContext, Given, VersionedCurationStep
-from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row
 
 Tally = Mapping[tuple[str, str], int]
@@ -316,7 +315,14 @@ def write_frozen_benchmark(
         segments, splits, job.directory.folder, in_place=section.in_place
     )
     media = written.media
-    _remove_stale_files(target, BenchmarkMedia(media.folder, ()) if section.in_place else media)
+    # Files of an earlier freeze that this one does not contain, tables and checksums first. Foreign
+    # files are kept, except links: publishing the folder would publish their targets.
+    target.require_plain(whole=True)
+    published = BenchmarkMedia(media.folder, ()) if section.in_place else media
+    strays = published.strays(iter(sorted(target.names())))
+    stale = [name for name in strays if _WRITTEN.fullmatch(name)]
+    for name in sorted(stale, key=lambda name: name.partition("/")[2].startswith("media/")):
+        target.remove(name)
     if not section.in_place:
         copy_benchmark_media(media, target, context)
     recipe = json.dumps(build_published_recipe(job.recipe), indent=2, sort_keys=True)
@@ -368,18 +374,6 @@ def _shorten_absolute_path(path: str) -> str:
     return PurePath(path).name if PurePath(path).is_absolute() else path
 
 
-def _remove_stale_files(location: StorageLocation, media: BenchmarkMedia) -> None:
-    """Remove files of an earlier freeze that this one does not contain, tables and checksums first.
-
-    Foreign files are kept, except links: publishing the folder would publish their targets.
-    """
-    location.require_plain(whole=True)
-    strays = media.strays(iter(sorted(location.names())))
-    gone = [name for name in strays if _WRITTEN.fullmatch(name)]
-    for name in sorted(gone, key=lambda name: name.partition("/")[2].startswith("media/")):
-        location.remove(name)
-
-
 def require_new_path(file: Path, setting: str) -> None:
     """Raise `InvalidSettingError`, about `setting`, if the path `file` exists, also as a broken link."""
     if file.exists() or file.is_symlink():
@@ -401,7 +395,7 @@ def find_frozen_benchmark(folder: Path) -> Path:
             return path
     raise UnreadableSourceError(
         str(folder),
-        "there is no frozen benchmark",
+        "contains no frozen benchmark",
         "Name the folder that `unreel curate run` prints, or the working folder around it",
     )
 

@@ -132,14 +132,14 @@ SMALLEST_SIDE = 64
 _SHORTEST_S = 0.4
 _LONGEST_S = (1.5, 1.5, 1.0, 0.7, 0.4)
 """Maximum length of the span in each attempt; if no effect suits a span, another one is tried, later a shorter one."""
-_LEAST_SHARE = 0.0006
+_MIN_SHARE = 0.0006
 """Minimum fraction of plainly changed pixels in a frame that shows the trace."""
-_LEAST_PIXELS = 30
-_LEAST_FILL = 0.05
+_MIN_PIXELS = 30
+_MIN_FILL = 0.05
 """Minimum plainly changed fraction of the box."""
 _CORE = 0.2
 """Squared radius of the inner part of an ellipse, which surely shows the object whose colour is named."""
-_LEAST_KEPT = 0.6
+_MIN_KEPT = 0.6
 """Minimum fraction of the planned frames that must show the trace."""
 
 
@@ -175,14 +175,8 @@ def inject_trace_into_frames(
     """Inject a trace of `category` into `frames`; the result is deterministic for the same `seed`.
 
     The box of each frame touches its outermost changed pixels; no pixel differs before and after
-    the span.
-
-    Args:
-        frames: Frames of a clip; they may decode on demand, because a few are read at a time.
-        instants_us: Timestamps of the frames.
-        category: Category of the trace.
-        seed: Seed of the random choices.
-        strength: Visibility of the trace, above 0 and at most 1.
+    the span. `frames` may decode on demand, because a few are read at a time. `strength` is above 0
+    and at most 1.
     """
     if category not in EFFECTS:
         raise InvalidValueError(
@@ -197,9 +191,13 @@ def inject_trace_into_frames(
             f"{len(instants_us)} instants for {len(frames)} frames. Give one for each"
         )
     if len(frames) < SHORTEST + 2:
-        return UnsuitableClip(category, f"it has {len(frames)} frames, fewer than {SHORTEST + 2}")
+        return UnsuitableClip(
+            category, f"the clip has {len(frames)} frames, fewer than {SHORTEST + 2}"
+        )
     if min(frames[0].shape[:2]) < SMALLEST_SIDE:
-        return UnsuitableClip(category, f"it is less than {SMALLEST_SIDE} pixels wide or high")
+        return UnsuitableClip(
+            category, f"the clip is less than {SMALLEST_SIDE} pixels wide or high"
+        )
     rng = np.random.default_rng([seed, int(digest(category.value)[:8], 16)])
     for longest_s in _LONGEST_S:
         # A random span; one frame or more stays unchanged on both sides.
@@ -255,7 +253,7 @@ def _render_trace_effect(
         return None
     changes = ((index, _render_visible_change(effect, shot, index)) for index in run)
     visible = {index: change for index, change in changes if change is not None}
-    if len(visible) < _LEAST_KEPT * len(run) or max(visible) - min(visible) >= len(visible):
+    if len(visible) < _MIN_KEPT * len(run) or max(visible) - min(visible) >= len(visible):
         return None
     frames = {shot.first + index: frame for index, (frame, _) in visible.items()}
     changed = {shot.first + index: mask for index, (_, mask) in visible.items()}
@@ -271,9 +269,9 @@ def _render_visible_change(
     changed = find_changed_pixels(clean, frame)
     box = find_mask_bounds(changed)
     n_plain = int(find_changed_pixels(clean, frame, levels=PLAIN).sum())
-    if box is None or n_plain < max(_LEAST_PIXELS, _LEAST_SHARE * changed.size):
+    if box is None or n_plain < max(_MIN_PIXELS, _MIN_SHARE * changed.size):
         return None
-    return (frame, changed) if n_plain >= _LEAST_FILL * box.area else None
+    return (frame, changed) if n_plain >= _MIN_FILL * box.area else None
 
 
 def _build_injected_trace(
@@ -409,7 +407,7 @@ def write_clean_twin(path: Path, *, reader: MediaReader, into: Path) -> Failure 
 def load_clip_frames(
     path: Path, *, reader: MediaReader, longest_side: int = LONGEST_SIDE
 ) -> LoadedClip | Failure:
-    """Load the clip at `path` into memory: its frames, scaled down to `longest_side`, and its sound."""
+    """Load the clip at `path` into memory: frames, scaled down to `longest_side`, and sound."""
     facts = reader.probe(path)
     if isinstance(facts, Failure):
         return facts

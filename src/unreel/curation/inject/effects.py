@@ -97,9 +97,9 @@ def paste_cutout(
 
 Offset = tuple[int, int]
 
-_MOST_OBJECTS = 4
+_MAX_OBJECTS = 4
 _DIRECTIONS = 16
-_LEAST_INSIDE = 0.7
+_MIN_INSIDE = 0.7
 """Minimum fraction of a moved region that stays in the picture."""
 _NEAREST = 0.6
 _FARTHEST = 1.5
@@ -130,16 +130,15 @@ class TraceEffectContext:
     strength: float
 
     def objects(self) -> list[TrackedRegion]:
-        """Return at most `_MOST_OBJECTS` moving objects of the shot, in an order that depends on the seed."""
-        regions = list(islice(iter_moving_objects(self.shot), _MOST_OBJECTS))
+        """Return at most `_MAX_OBJECTS` moving objects of the shot, in an order that depends on the seed."""
+        regions = list(islice(iter_moving_objects(self.shot), _MAX_OBJECTS))
         return [regions[index] for index in self.rng.permutation(len(regions))]
 
     def places(self, *, fraction: float, apart: bool = False) -> Iterator[TrackedRegion]:
         """Yield regions of the shot that are rich in detail, in an order that depends on the seed.
 
-        Args:
-            fraction: Width of a region as a fraction of the shorter side of the frame.
-            apart: Whether the regions must be away from everything that moves.
+        `fraction` is the width of a region relative to the shorter side of the frame. With `apart`,
+        regions are away from everything that moves.
         """
         return iter_textured_regions(self.shot, self.rng, fraction=fraction, apart=apart)
 
@@ -405,7 +404,7 @@ def _iter_valid_offsets(
         left, top = window.left + across, window.top + down
         width = min(size[0], left + window.width) - max(0, left)
         height = min(size[1], top + window.height) - max(0, top)
-        return min(width, height) > 0 and width * height >= _LEAST_INSIDE * window.area
+        return min(width, height) > 0 and width * height >= _MIN_INSIDE * window.area
 
     width = max(window.width for window in windows)
     height = max(window.height for window in windows)

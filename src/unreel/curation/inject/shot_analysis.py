@@ -257,7 +257,7 @@ _ABOVE_NOISE = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackedRegion:
-    """Region of the picture that was tracked: its pixel window in each frame of a shot."""
+    """Region of the picture that was tracked: the pixel window in each frame of a shot."""
 
     windows: tuple[PixelWindow, ...]
     silhouettes: tuple[Mask, ...] | None = None
@@ -275,7 +275,7 @@ class TrackedRegion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionCutout:
-    """Region cut out of one frame: its pixels, its soft mask, and the background."""
+    """Region cut out of one frame: pixels, soft mask, and the background."""
 
     window: PixelWindow
     patch: Floats

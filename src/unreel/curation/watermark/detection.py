@@ -18,8 +18,8 @@ from unreel.media.decode import Rgb
 from unreel.media.picture import scale_down_picture
 
 LONGEST_SIDE = 1280
-LEAST_CONFIDENCE = 0.6
-LEAST_LINE_LETTERS = 2
+MIN_CONFIDENCE = 0.6
+MIN_LINE_LETTERS = 2
 """Minimum number of letters of a line: single letters are mostly edges that look like one."""
 
 _ENGINE = LazyImport("rapidocr:RapidOCR", extra="review")
@@ -66,8 +66,8 @@ def build_ocr_reader(*, detect_side: int | None = None) -> ReadText:
             text, confidence = " ".join(words.split()), float(score)
             x0, y0 = (float(v) for v in np.clip(corners.min(axis=0) / (width, height), 0, 1))
             x1, y1 = (float(v) for v in np.clip(corners.max(axis=0) / (width, height), 0, 1))
-            is_long = sum(map(str.isalnum, text)) >= LEAST_LINE_LETTERS
-            if is_long and confidence >= LEAST_CONFIDENCE and x0 < x1 and y0 < y1:
+            is_long = sum(map(str.isalnum, text)) >= MIN_LINE_LETTERS
+            if is_long and confidence >= MIN_CONFIDENCE and x0 < x1 and y0 < y1:
                 box = Box(x0, y0, x1, y1)
                 lines.append(OcrTextLine(text=text, box=box, confidence=min(1.0, confidence)))
         return tuple(lines)
@@ -116,13 +116,13 @@ Number = TypeVar("Number", np.uint8, np.int16)
 MIN_FRAMES = 6
 """Minimum number of frames: with fewer, edges that coincide by chance look fixed."""
 
-_LEAST_EDGE = 3.0
+_MIN_EDGE = 3.0
 """Minimum slope of an edge in grey levels per pixel: less is noise of the coding."""
 _SEEN_FROM = 0.5
 """Minimum fraction of an edge's usual height in a frame that shows the edge."""
-_LEAST_SEEN = 0.8
+_MIN_SEEN = 0.8
 _CROWD_SIDE = 5
-_LEAST_CROWD = 6
+_MIN_CROWD = 6
 """Minimum number of edge pixels in a neighbourhood: fewer agree by chance and are dropped."""
 _MOVES_FROM = 4.0
 """Mean deviation over time, in grey levels, from which a pixel is moving."""
@@ -195,19 +195,19 @@ def _detect_common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
     usual_across = compute_pixel_median(across).astype(np.float32)
     usual_down = compute_pixel_median(down).astype(np.float32)
     square = usual_across**2 + usual_down**2
-    steep = square >= (8 * _LEAST_EDGE) ** 2
+    steep = square >= (8 * _MIN_EDGE) ** 2
     fractions = np.zeros(square.shape, np.float32)
     for slope_across, slope_down in zip(across, down, strict=True):
         fractions += slope_across * usual_across + slope_down * usual_down >= _SEEN_FROM * square
     fractions *= steep / np.float32(len(grey))
-    agreed = fractions >= _LEAST_SEEN
+    agreed = fractions >= _MIN_SEEN
     crowd = ndimage.uniform_filter(agreed.astype(np.float32), size=_CROWD_SIDE) * _CROWD_SIDE**2
-    return agreed & (crowd >= _LEAST_CROWD - 0.5), fractions
+    return agreed & (crowd >= _MIN_CROWD - 0.5), fractions
 
 
 N_FRAMES = 4
 """Number of frames in which text is recognised: each takes about a second of one core."""
-LEAST_LETTERS = 3
+MIN_LETTERS = 3
 _APART = 0.1
 """Minimum distance of two positions, as a fraction of the diagonal: less may be a shaking camera."""
 _SAME_HEIGHT = 1.25
@@ -223,7 +223,7 @@ def find_roaming_texts(
     for index in range(step // 2, len(frames), step):
         for line in read_text(frames[index]):
             key = _normalise_text(line.text)
-            if len(key) >= LEAST_LETTERS and key not in known:
+            if len(key) >= MIN_LETTERS and key not in known:
                 by_text[key].append((index, line.box))
     roaming = []
     for text, sightings in by_text.items():
@@ -242,21 +242,21 @@ def _normalise_text(text: str) -> str:
     return "".join(filter(str.isalnum, text)).casefold()
 
 
-LEAST_MOVING = 0.5
+MIN_MOVING = 0.5
 """Minimum moving fraction of the picture; with less, the search is inconclusive."""
 
-_LEAST_EDGE_PIXELS = 60
-_LEAST_SIDE_PIXELS = 8
-_LEAST_FILL = 0.35
+_MIN_EDGE_PIXELS = 60
+_MIN_SIDE_PIXELS = 8
+_MIN_FILL = 0.35
 """Minimum fraction of its box that the edges of a mark cover. Marks have 0.36 to 0.71; still
 objects of a scene in front of motion mostly have less."""
-_LEAST_STABILITY = 0.9
+_MIN_STABILITY = 0.9
 _LARGEST = 0.1
 _WIDEST = 0.9
 _TALLEST = 0.35
 _LETTER_GAP = 0.012
 """Maximum distance of edges of one mark, as a fraction of the picture's diagonal."""
-_LEAST_INNER_STABILITY = 0.93
+_MIN_INNER_STABILITY = 0.93
 """Minimum stability of text away from the border: a sign that shakes with the camera has less."""
 _SPANS_LINE = 0.7
 _SIDE_MOVES_FROM = 0.5
@@ -293,9 +293,12 @@ def find_watermarks(
     still = detect_static_frame_parts(frames)
     lines = read_text(still.picture) if read_text else ()
     left = _list_edge_rectangles(still)
+    height, width = still.edges.shape
     candidates: list[tuple[_PixelRectangle, str | None]] = []
     for line in lines:
-        rect = _convert_box_to_pixels(line.box, still.edges.shape)
+        x0, y0 = int(line.box.x0 * width), int(line.box.y0 * height)
+        x1, y1 = int(np.ceil(line.box.x1 * width)), int(np.ceil(line.box.y1 * height))
+        rect = _PixelRectangle(x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
         overlapping = [edge for edge in left if edge.meets(rect)]
         left = [edge for edge in left if edge not in overlapping]
         if overlapping:
@@ -307,7 +310,6 @@ def find_watermarks(
     candidates += [(rect, None) for rect in left]
 
     found, suspected = [], []
-    height, width = still.edges.shape
     for rect, text in candidates:
         inside = (slice(rect.y0, rect.y1), slice(rect.x0, rect.x1))
         edges = still.edges[inside]
@@ -320,13 +322,13 @@ def find_watermarks(
         )
         is_near_border = _is_near_border(rect, still.edges.shape)
         # A certain mark has motion around it; away from the border it also stays in position.
-        stays = is_near_border or stability >= _LEAST_INNER_STABILITY
+        stays = is_near_border or stability >= _MIN_INNER_STABILITY
         if stays and _has_motion_around(still.moves, rect):
             found.append(region)
         elif text and is_near_border:
             suspected.append(region)
     inconclusive = None
-    if still.share_moving < LEAST_MOVING:
+    if still.share_moving < MIN_MOVING:
         share = f"{1 - still.share_moving:.0%} of the picture is still"
         inconclusive = f"{share}: a mark there cannot be separated from the scene"
     return WatermarkSearchResult(
@@ -349,7 +351,7 @@ def _list_edge_rectangles(separation: StaticMotionSeparation) -> list[_PixelRect
         rect = _PixelRectangle(box[1].start, box[0].start, box[1].stop, box[0].stop)
         if (
             _has_watermark_size(mask, separation.edges.shape)
-            and separation.seen[box][mask].mean() >= _LEAST_STABILITY
+            and separation.seen[box][mask].mean() >= _MIN_STABILITY
             and _is_near_border(rect, separation.edges.shape)
         ):
             rects.append(rect)
@@ -360,9 +362,9 @@ def _has_watermark_size(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> boo
     height, width = edges.shape
     n_edges = int(edges.sum())
     return (
-        n_edges >= _LEAST_EDGE_PIXELS
-        and min(height, width) >= _LEAST_SIDE_PIXELS
-        and n_edges >= _LEAST_FILL * height * width
+        n_edges >= _MIN_EDGE_PIXELS
+        and min(height, width) >= _MIN_SIDE_PIXELS
+        and n_edges >= _MIN_FILL * height * width
         and height * width <= _LARGEST * shape[0] * shape[1]
         and width <= _WIDEST * shape[1]
         and height <= _TALLEST * shape[0]
@@ -379,13 +381,6 @@ def _has_motion_around(moves: NDArray[np.bool_], rect: _PixelRectangle) -> bool:
     sides = [moves[above, columns], moves[below, columns], moves[rows, left], moves[rows, right]]
     present = [bool(side.mean() >= _SIDE_MOVES_FROM) for side in sides if side.size]
     return sum(present) >= max(2, len(present) - 1)
-
-
-def _convert_box_to_pixels(box: Box, shape: tuple[int, ...]) -> _PixelRectangle:
-    height, width = shape[:2]
-    x0, y0 = int(box.x0 * width), int(box.y0 * height)
-    x1, y1 = int(np.ceil(box.x1 * width)), int(np.ceil(box.y1 * height))
-    return _PixelRectangle(x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
 
 
 def _is_near_border(rect: _PixelRectangle, shape: tuple[int, ...]) -> bool:

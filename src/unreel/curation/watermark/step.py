@@ -114,7 +114,7 @@ def write_unmarked_clip(
     if isinstance(sound, Failure):
         return sound
     if isinstance(sound, ClipSound) and sound.start_s > _LATEST_S:
-        detail = f"its sound begins more than {_LATEST_S} s after its pictures"
+        detail = f"the sound begins more than {_LATEST_S} s after its pictures"
         return Failure(FailureReason.UNDECODABLE, detail)
     data = _encode_unmarked_clip(sampled, facts, regions=result.found, sound=sound)
     OutputDirectory(into.parent).write(into.name, data)

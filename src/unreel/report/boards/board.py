@@ -77,10 +77,10 @@ def build_human_table_lines(
     lines = []
     for row in _sort_by_score(rows, ranking_metric):
         name = BoardTableCell(
-            text=f"people: {row.name}", badge=KIND, doubt=f"against {AGAINST[row.against]}"
+            text=f"people: {row.name}", badge=KIND, detail=f"against {AGAINST[row.against]}"
         )
         values = (build_estimate_cell(row[f.metric], footnotes, places=f.places) for f in metrics)
-        n_judged = replace(build_count_cell(row.n_judged), doubt="judged")
+        n_judged = replace(build_count_cell(row.n_judged), detail="judged")
         lines.append(BoardTableRow(cells=(BoardTableCell(), name, *values, n_judged), kind=KIND))
     return lines
 

@@ -200,13 +200,13 @@ def _build_leader_table(board: ReportBoard) -> ReportTable:
         rank += is_ranked
         rank_cell = build_count_cell(rank) if is_ranked else BoardTableCell()
         note = f"not ranked: {contender.unranked}" if contender.unranked else ""
-        cells = [rank_cell, replace(build_contender_cell(contender), doubt=note)]
+        cells = [rank_cell, replace(build_contender_cell(contender), detail=note)]
         for metric in metrics:
             measured = get_entrant_metric(contender.entrant, metric.metric)
             cells.append(build_estimate_cell(measured, notes, places=metric.places))
         outcomes = count_question_outcomes(contender.entrant)
         n_asked = f"of {outcomes.n_asked:,} asked"
-        cells.append(replace(build_count_cell(outcomes.readable), doubt=n_asked))
+        cells.append(replace(build_count_cell(outcomes.readable), detail=n_asked))
         lines.append(BoardTableRow(cells=tuple(cells), kind=contender.kind))
     ranking = board.asked.figures[board.ranks_by]
     lines += build_human_table_lines(board.human_rows, ranking, metrics, notes)
@@ -262,7 +262,7 @@ def _format_leader_summary(board: ReportBoard, metric: MetricDefinition) -> str:
         if leaders:
             measured = get_entrant_metric(leaders[0].entrant, metric.metric)
             cell = build_estimate_cell(measured, TableFootnotes(), places=metric.places)
-            sentences.append(f"{word}: {leaders[0].name} with {cell.text} ({cell.doubt}).")
+            sentences.append(f"{word}: {leaders[0].name} with {cell.text} ({cell.detail}).")
     rivals = [*floors[:1], *reviewers[1:2]] if reviewers else []
     return " ".join(
         [*sentences, *(format_contender_difference(board, reviewers[0], rival) for rival in rivals)]

@@ -43,7 +43,7 @@ def format_table_latex(table: ReportTable) -> str:
         for cell in (line.cells[index] for line in table.lines):
             text = f"{cell.text} ({cell.badge})" if cell.badge else cell.text
             if isinstance(cell.number, Estimate):
-                ends = cell.doubt.partition(", n ")[0]
+                ends = cell.detail.partition(", n ")[0]
                 text = f"{cell.text} [{ends.replace(' to ', ', ')}]"
             elif cell.note:
                 text = f"({cell.note})"
@@ -75,7 +75,7 @@ def _iter_download_columns(table: ReportTable) -> Iterator[tuple[str, list[str]]
         cells = [line.cells[index] for line in table.lines]
         estimates = [c.number if isinstance(c.number, Estimate) else None for c in cells]
         doubts = [
-            "" if estimate else cell.doubt for cell, estimate in zip(cells, estimates, strict=True)
+            "" if estimate else cell.detail for cell, estimate in zip(cells, estimates, strict=True)
         ]
         yield column.title, [_format_exact_number(cell) for cell in cells]
         if any(estimates):

@@ -32,7 +32,7 @@ class BoardTableCell:
     text: str = ""
     number: Estimate | float | None = None
     """Exact number behind the text, for files."""
-    doubt: str = ""
+    detail: str = ""
     """Small text next to the number, usually the interval and the count."""
     note: str = ""
     """Mark of the footnote with the reason for a missing number."""
@@ -104,7 +104,7 @@ def build_estimate_cell(
     if isinstance(measured, Estimate):
         text = f"{measured.value:z.{places}f}"
         return BoardTableCell(
-            text=text, number=measured, doubt=format_interval_and_count(measured, places=places)
+            text=text, number=measured, detail=format_interval_and_count(measured, places=places)
         )
     return BoardTableCell(note=footnotes.mark(measured.why))
 

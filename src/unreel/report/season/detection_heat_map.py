@@ -62,7 +62,7 @@ def build_detection_heat_map(board: SeasonConditionBoard) -> DetectionRateChart 
             _build_heat_map_cell(board, reviewer, c, by_pair.get((reviewer.name, c.name)))
             for c in columns
         ]
-        head = replace(build_season_entrant_cell(reviewer, "reviewer"), doubt="")
+        head = replace(build_season_entrant_cell(reviewer, "reviewer"), detail="")
         rows.append((head, tuple(squares)))
     notes = TableFootnotes()
     lines = []
@@ -81,16 +81,16 @@ def build_detection_heat_map(board: SeasonConditionBoard) -> DetectionRateChart 
     )
     return DetectionRateChart(
         id=f"{board.id}-matrix",
-        heads=tuple(replace(build_season_entrant_cell(c, "creator"), doubt="") for c in columns),
+        heads=tuple(replace(build_season_entrant_cell(c, "creator"), detail="") for c in columns),
         rows=tuple(rows),
         table=table,
         is_roomy=len(columns) <= _ROOMY,
     )
 
 
-def build_heat_map_cell_anchor(sheet: str, reviewer: str) -> str:
+def build_heat_map_cell_anchor(condition_id: str, reviewer: str) -> str:
     """Return the anchor on a creator's page of the answers of one reviewer under one condition."""
-    return f"{sheet}-{get_entrant_page_name('reviewer', reviewer)}"
+    return f"{condition_id}-{get_entrant_page_name('reviewer', reviewer)}"
 
 
 def _build_heat_map_cell(

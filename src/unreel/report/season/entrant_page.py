@@ -70,7 +70,7 @@ class EntrantPage:
     side: Side
     name: str
     badge: str
-    told: str
+    summary: str
     tiles: tuple[tuple[str, str], ...]
     parts: tuple[EntrantPageSection, ...]
     sections: tuple[ReviewerAnswerSection, ...] = ()
@@ -206,14 +206,18 @@ def build_creator_page(
         for index, _, info in known
         if info and info.player
     }
+    tiles = [(f"{len(known):,}", "clips")]
+    if unmade := season.unmade.get(name, {}):
+        tiles.append((f"{len(unmade):,}", "never made"))
+    if costs := [info.cost_usd for _, _, info in known if info and info.cost_usd is not None]:
+        tiles.append((f"{sum(costs, Decimal(0)):,.2f}", f"USD for {len(costs):,} of them"))
+    is_control = any(row is not None and row.kind == "control" for row in leaderboards)
     return EntrantPage(
         side="creator",
         name=name,
-        badge="control"
-        if any(row is not None and row.kind == "control" for row in leaderboards)
-        else "",
-        told=format_entrant_ranks(season, leaderboards) if any(leaderboards) else _NOBODYS,
-        tiles=tuple(_iter_summary_tiles(season, known, name)),
+        badge="control" if is_control else "",
+        summary=format_entrant_ranks(season, leaderboards) if any(leaderboards) else _NOBODYS,
+        tiles=tuple(tiles),
         parts=tuple(parts),
         sections=tuple(iter_reviewer_answer_sections(season, answers, name))
         if season.shows_clips
@@ -250,18 +254,6 @@ def _add_answer_tracks(spec: PlayerSpec, answers: ReviewerByClipAnswers, clip: i
 
 def _format_clip_owner(name: str) -> str:
     return f"clips of {name}" if name != REAL else "real clips"
-
-
-def _iter_summary_tiles(
-    season: SeasonPageData, clips: list[tuple[int, str, SeasonClipDetails | None]], name: str
-) -> Iterator[tuple[str, str]]:
-    yield f"{len(clips):,}", "clips"
-    unmade = season.unmade.get(name, {})
-    if unmade:
-        yield f"{len(unmade):,}", "never made"
-    costs = [info.cost_usd for _, _, info in clips if info and info.cost_usd is not None]
-    if costs:
-        yield f"{sum(costs, Decimal(0)):,.2f}", f"USD for {len(costs):,} of them"
 
 
 def _iter_provenance_parts(
@@ -316,62 +308,47 @@ def build_reviewer_page(
     ]
     present = [row for row in leaderboards if row]
     file = f"{FOLDER}/{get_entrant_page_name('reviewer', name)}"
-    parts = [*_iter_mistake_parts(season, answers, name, file=file)] if season.shows_clips else []
+    parts = []
+    counts = np.zeros(3, dtype=np.int64)
+    for condition_id, table in answers.items():
+        if name not in table.play.reviewers:
+            continue
+        index = table.play.reviewers.index(name)
+        asked, read, right = table.asked(index), table.read[index], table.right[index]
+        counts += [right.sum(), (read & ~right).sum(), (asked & ~read).sum()]
+        if season.shows_clips:
+            id_ = f"{condition_id}-mistakes"
+            heading = f"Worst mistakes first, {table.play.condition}"
+            mistakes = _build_mistake_table(season, table, condition_id, name, file=f"{file}-{id_}")
+            lead = (
+                "Wrong answers, starting with those that most others got right; then unreadable ones. "
+                "A clip's name opens it."
+            )
+            parts.append(EntrantPageSection(id=id_, heading=heading, lead=lead, table=mistakes))
     creators = _build_creator_table(season, name, file=f"{file}-against")
-    parts.append(
-        EntrantPageSection(
-            id="against",
-            heading="Against each creator",
-            lead="Percentage of its readable answers that are generated.",
-            table=creators,
-        )
-    )
+    lead, heading = "Percentage of its readable answers that are generated.", "Against each creator"
+    parts.append(EntrantPageSection(id="against", heading=heading, lead=lead, table=creators))
     metrics = build_entrant_metric_table(season, leaderboards, file=f"{file}-figures")
     lead = "Every metric under every condition."
     parts.append(EntrantPageSection(id="figures", heading="Figures", lead=lead, table=metrics))
+    words = ("right", "wrong", "unreadable or failed")
     return EntrantPage(
         side="reviewer",
         name=name,
         badge="baseline" if present[0].kind == "floor" else "",
-        told=format_entrant_ranks(season, leaderboards),
-        tiles=tuple(_iter_reviewer_tiles(answers, name)),
+        summary=format_entrant_ranks(season, leaderboards),
+        tiles=tuple((f"{n:,}", word) for n, word in zip(counts, words, strict=True)),
         parts=tuple(parts),
     )
 
 
-def _iter_reviewer_tiles(
-    answers: Mapping[str, ReviewerByClipAnswers], name: str
-) -> Iterator[tuple[str, str]]:
-    counts = np.zeros(3, dtype=np.int64)
-    for table in answers.values():
-        if name in table.play.reviewers:
-            index = table.play.reviewers.index(name)
-            asked, read, right = table.asked(index), table.read[index], table.right[index]
-            counts += [right.sum(), (read & ~right).sum(), (asked & ~read).sum()]
-    for count, word in zip(counts, ("right", "wrong", "unreadable or failed"), strict=True):
-        yield f"{count:,}", word
-
-
-def _iter_mistake_parts(
-    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], name: str, *, file: str
-) -> Iterator[EntrantPageSection]:
-    for sheet, table in answers.items():
-        if name not in table.play.reviewers:
-            continue
-        lead = (
-            "Wrong answers, starting with those that most others got right; then unreadable ones. A clip's name "
-            "opens it."
-        )
-        yield EntrantPageSection(
-            id=f"{sheet}-mistakes",
-            heading=f"Worst mistakes first, {table.play.condition}",
-            lead=lead,
-            table=_build_mistake_table(season, table, sheet, name, file=f"{file}-{sheet}-mistakes"),
-        )
-
-
 def _build_mistake_table(
-    season: SeasonPageData, answers: ReviewerByClipAnswers, sheet: str, name: str, *, file: str
+    season: SeasonPageData,
+    answers: ReviewerByClipAnswers,
+    condition_id: str,
+    name: str,
+    *,
+    file: str,
 ) -> ReportTable:
     play = answers.play
     index = play.reviewers.index(name)
@@ -385,7 +362,7 @@ def _build_mistake_table(
         page = f"{get_entrant_page_name('creator', creator)}.html"
         info = season.clips.get(video)
         can_play = info is not None and info.player is not None
-        anchor = f"clip-{clip}" if can_play else build_heat_map_cell_anchor(sheet, name)
+        anchor = f"clip-{clip}" if can_play else build_heat_map_cell_anchor(condition_id, name)
         truth = "real" if creator == REAL else f"generated by {creator}"
         if creator != REAL and answers.truth[clip] == SAID_REAL:  # a control
             truth = f"real, {creator}"

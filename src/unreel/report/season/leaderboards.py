@@ -178,19 +178,8 @@ def build_season_board_panel(board: SeasonConditionBoard, side: Side) -> BoardPa
     if controls:
         names = dict.fromkeys(name for row in controls for name in row.figures)
         metrics = [get_metric_definition(name) for name in names]
-        notes = TableFootnotes()
-        lines = [
-            BoardTableRow(
-                cells=(
-                    build_season_entrant_cell(row, "creator"),
-                    *_build_metric_cells(row, metrics, notes),
-                ),
-                kind=row.kind,
-            )
-            for row in controls
-        ]
         caption = "Controls, without a rank: real clips, as filmed or changed"
-        tables.append(build_report_table(caption, ("Control", *metrics), lines, notes))
+        tables.append(_build_metric_table(caption, controls, "creator", metrics, head="Control"))
     points = [
         ChartPoint(who=s.name, measured=s.figures[metric.metric], kind=s.kind)
         for s in leaderboards
@@ -211,6 +200,26 @@ def build_season_board_panel(board: SeasonConditionBoard, side: Side) -> BoardPa
             places=metric.places,
         ),
     )
+    extras = []
+    ranked = [row for row in entrants if row.rank is not None]
+    compared = ranked[:_MOST_PAIRS]
+    if any(row.above for row in compared):
+        shares = (
+            (
+                build_season_entrant_cell(row, side),
+                *(build_percent_cell(row.above.get(column.name)) for column in compared),
+            )
+            for row in compared
+        )
+        first = f"the first {len(compared)}" if len(compared) < len(ranked) else "all"
+        caption = (
+            f"Share of resamples in which the {side} of a row is above that of a column: {first}"
+        )
+        columns = (side.capitalize(), *(row.name for row in compared))
+        extras.append(("Pairwise comparisons", (build_report_table(caption, columns, shares),)))
+    if others := [get_metric_definition(name) for name in list_other_metrics(side, entrants)]:
+        table = _build_metric_table(f"Further metrics of {side}s", entrants, side, others)
+        extras.append(("More metrics", (table,)))
     return BoardPanel(
         id=f"{board.id}-{side}s",
         heading=f"{side.capitalize()}s",
@@ -220,9 +229,28 @@ def build_season_board_panel(board: SeasonConditionBoard, side: Side) -> BoardPa
         ),
         charts=(chart,),
         tables=tuple(tables),
-        extras=(*_iter_pairwise_tables(entrants, side), *_iter_metric_tables(entrants, side)),
+        extras=tuple(extras),
         is_open=True,
     )
+
+
+def _build_metric_table(
+    caption: str,
+    rows: Sequence[LeaderboardRow],
+    side: Side,
+    metrics: Sequence[MetricDefinition],
+    *,
+    head: str = "",
+) -> ReportTable:
+    notes = TableFootnotes()
+    lines = [
+        BoardTableRow(
+            cells=(build_season_entrant_cell(row, side), *_build_metric_cells(row, metrics, notes)),
+            kind=row.kind,
+        )
+        for row in rows
+    ]
+    return build_report_table(caption, (head or side.capitalize(), *metrics), lines, notes)
 
 
 def build_season_entrant_cell(
@@ -233,9 +261,9 @@ def build_season_entrant_cell(
     badge = badge or {"floor": "baseline", "control": "control"}.get(row.kind, "")
     if not badge and row.first_class and row.rank is not None:
         badge = "leading"
-    doubt = f"not ranked: missing {shorten_name_list(row.lacks)}" if row.lacks else ""
+    detail = f"not ranked: missing {shorten_name_list(row.lacks)}" if row.lacks else ""
     link = f"{PAGES}/{get_entrant_page_name(side, row.name)}.html"
-    return BoardTableCell(text=row.name, badge=badge, link=link, doubt=doubt)
+    return BoardTableCell(text=row.name, badge=badge, link=link, detail=detail)
 
 
 def _build_ranking_table(
@@ -285,46 +313,6 @@ def build_percent_cell(fraction: float | None) -> BoardTableCell:
     return BoardTableCell(text=f"{100 * fraction:.0f} %", number=round(100 * fraction, 2))
 
 
-def _iter_pairwise_tables(
-    rows: Sequence[LeaderboardRow], side: Side
-) -> Iterator[tuple[str, tuple[ReportTable, ...]]]:
-    ranked = [row for row in rows if row.rank is not None]
-    compared = ranked[:_MOST_PAIRS]
-    if not any(row.above for row in compared):
-        return
-    rows_ = (
-        (
-            build_season_entrant_cell(row, side),
-            *(build_percent_cell(row.above.get(column.name)) for column in compared),
-        )
-        for row in compared
-    )
-    columns = (side.capitalize(), *(row.name for row in compared))
-    first = f"the first {len(compared)}" if len(compared) < len(ranked) else "all"
-    caption = f"Share of resamples in which the {side} of a row is above that of a column: {first}"
-    table = build_report_table(caption, columns, rows_)
-    yield "Pairwise comparisons", (table,)
-
-
-def _iter_metric_tables(
-    rows: Sequence[LeaderboardRow], side: Side
-) -> Iterator[tuple[str, tuple[ReportTable, ...]]]:
-    metrics = [get_metric_definition(name) for name in list_other_metrics(side, rows)]
-    if not metrics:
-        return
-    notes = TableFootnotes()
-    lines = [
-        BoardTableRow(
-            cells=(build_season_entrant_cell(row, side), *_build_metric_cells(row, metrics, notes)),
-            kind=row.kind,
-        )
-        for row in rows
-    ]
-    caption = f"Further metrics of {side}s"
-    table = build_report_table(caption, (side.capitalize(), *metrics), lines, notes)
-    yield "More metrics", (table,)
-
-
 def _format_leader_summary(rows: Sequence[LeaderboardRow], metric: MetricDefinition) -> str:
     """Return sentences about the first entrant, its lead over the second, and the number leading."""
     ranked = [row for row in rows if row.rank is not None]
@@ -333,7 +321,7 @@ def _format_leader_summary(rows: Sequence[LeaderboardRow], metric: MetricDefinit
     first, *rest = ranked
     measured = first.figures.get(metric.metric)
     cell = build_estimate_cell(measured, TableFootnotes(), places=metric.places)
-    value = f"{cell.text} ({cell.doubt})" if cell.text else "no value"
+    value = f"{cell.text} ({cell.detail})" if cell.text else "no value"
     sentences = [f"First: {first.name} with {value}."]
     if rest and rest[0].name in first.above:
         percent = 100 * first.above[rest[0].name]

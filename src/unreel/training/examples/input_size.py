@@ -99,7 +99,7 @@ class ModelInputSizer(Protocol):
     """Interface that computes a training example's frame size, box space and tokens for a model."""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return a description of the method by which sizes and tokens are computed."""
         ...
 
@@ -124,7 +124,7 @@ class FamilyRuleInputSizer:
     form: Form
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return a description of the method: the rule of the family."""
         return f"the rule of the {self.family} family: tokens are an estimate"
 
@@ -200,7 +200,7 @@ class ProcessorInputSizer:
     folder: Path
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return a description of the method: the processor and its folder."""
         return f"the processor in {self.folder}"
 

@@ -112,7 +112,7 @@ def write_examples_page(
         "unreel.training.examples:examples.html",
         recipe=recipe,
         examples=examples,
-        view=sizer.told,
+        view=sizer.description,
         shown=pages,
         most_frames=_MOST_FRAMES,
     )
@@ -138,29 +138,29 @@ def _build_page_example(
         instrument=str(question.instrument),
         condition=str(question.condition),
     )
-    lesson = load_training_example_input(example, loader, sizer)
-    if isinstance(lesson, Failure):
-        return replace(blank, problem=sanitise_line(str(lesson))), []
-    tokens = sizer.count(lesson)
-    width, height = sizer.seen_size(lesson.request.inputs[0])
+    example_input = load_training_example_input(example, loader, sizer)
+    if isinstance(example_input, Failure):
+        return replace(blank, problem=sanitise_line(str(example_input))), []
+    tokens = sizer.count(example_input)
+    width, height = sizer.seen_size(example_input.request.inputs[0])
     item = replace(
         blank,
-        prompt=lesson.request.prompt,
-        target=lesson.target,
-        box_space=lesson.box_space,
+        prompt=example_input.request.prompt,
+        target=example_input.target,
+        box_space=example_input.box_space,
         width=width,
         height=height,
         instants_s=tuple(
             tuple(float(frame.at_s) for frame in clip_input.frames)
-            for clip_input in lesson.request.inputs
+            for clip_input in example_input.request.inputs
         ),
         prompt_tokens=None if isinstance(tokens, Failure) else tokens.prompt,
         answer_tokens=None if isinstance(tokens, Failure) else tokens.answer,
         problem=sanitise_line(str(tokens)) if isinstance(tokens, Failure) else "",
     )
     return item, [
-        list(_iter_example_pictures(clip_input, lesson, sizer))
-        for clip_input in lesson.request.inputs
+        list(_iter_example_pictures(clip_input, example_input, sizer))
+        for clip_input in example_input.request.inputs
     ]
 
 

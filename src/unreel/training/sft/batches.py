@@ -170,7 +170,7 @@ class ExampleCollator:
             batch["labels"].fill_(IGNORED)
         return batch | {UNSHOWN: tuple(unshown.items())}
 
-    def lesson(self, example: TrainingExample) -> TrainingExampleInput | Failure:
+    def load_input(self, example: TrainingExample) -> TrainingExampleInput | Failure:
         """Return the training example as model input, or the failure of its clips."""
         if self._showing is None:
             if get_worker_info() is not None:
@@ -186,10 +186,10 @@ class ExampleCollator:
         return load_training_example_input(example, self._showing, self._encoder)
 
     def _encode(self, example: TrainingExample) -> EncodedRequest | Failure:
-        lesson = self.lesson(example)
-        if isinstance(lesson, Failure):
-            return lesson
-        return self._encoder.encode(lesson.request, lesson.target)
+        example_input = self.load_input(example)
+        if isinstance(example_input, Failure):
+            return example_input
+        return self._encoder.encode(example_input.request, example_input.target)
 
     def _stand_in(self, index: int, unshown: Mapping[str, Told]) -> EncodedRequest:
         for further in range(index + 1, index + 1 + _MOST_TRIES):

@@ -86,7 +86,7 @@ class SftTrainerContext:
     recipe: TrainRecipe
     folder: Path
     taught: CheckpointInputSpec
-    lessons: ExampleCollator
+    collator: ExampleCollator
     n_examples: int
     look: LookAt
     card: Callable[[EarlyStoppingState, int], CheckpointModelCard]
@@ -140,7 +140,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             model=model,
             args=config,
             train_dataset=Dataset.from_dict({PLACE: range(n_rows * config.world_size)}),
-            data_collator=context.lessons,
+            data_collator=context.collator,
             processing_class=processor,
             callbacks=[_SftCallbacks(self)],
         )

@@ -119,7 +119,7 @@ class _ValidationQuestion:
     """A question with its examples as model input; the examples differ only in their answers."""
 
     examples: Sequence[TrainingExample]
-    lessons: Sequence[TrainingExampleInput]
+    inputs: Sequence[TrainingExampleInput]
 
 
 class HoldoutEvaluator:
@@ -145,7 +145,7 @@ class HoldoutEvaluator:
         seed: int,
     ) -> None:
         self._questions = choose_validation_questions(held_out_examples, most=limit, seed=seed)
-        self._lessons, self._encoder = collator, encoder
+        self._collator, self._encoder = collator, encoder
         self._max_tokens, self._seed = max_tokens, seed
         self._shown: list[_ValidationQuestion] = []
         self._failed: list[Asked] = []
@@ -154,12 +154,13 @@ class HoldoutEvaluator:
         """Validate the current model of the trainer `teacher`; return `None` without a question."""
         if not self._shown and not self._failed:
             for examples in self._questions:
-                lessons = [self._lessons.lesson(example) for example in examples]
-                reason = next((lesson for lesson in lessons if isinstance(lesson, Failure)), None)
-                reason = reason or next(filter(None, map(self._impossible, lessons)), None)
+                loaded = [self._collator.load_input(example) for example in examples]
+                inputs = [each for each in loaded if not isinstance(each, Failure)]
+                encoded = (self._encoder.encode(each.request, each.target) for each in inputs)
+                results = loaded if len(inputs) < len(loaded) else encoded
+                reason = next((each for each in results if isinstance(each, Failure)), None)
                 if reason is None:
-                    usable = [lesson for lesson in lessons if not isinstance(lesson, Failure)]
-                    self._shown.append(_ValidationQuestion(examples, usable))
+                    self._shown.append(_ValidationQuestion(examples, inputs))
                 else:
                     self._failed.append((examples, reason, ""))
         if not self._shown:
@@ -179,7 +180,7 @@ class HoldoutEvaluator:
         gathered = sorted(gather_object([row for row in rows if row[0] < len(self._shown)]))
         n_tokens = sum(n for _, (_, n), _ in gathered)
         answered: list[Asked] = [
-            (self._shown[i].examples, self._shown[i].lessons[0], text) for i, _, text in gathered
+            (self._shown[i].examples, self._shown[i].inputs[0], text) for i, _, text in gathered
         ]
         return TrainingValidationResult(
             step=teacher.state.global_step,
@@ -187,22 +188,16 @@ class HoldoutEvaluator:
             cards=score_validation_answers([*answered, *self._failed], seed=self._seed),
         )
 
-    def _impossible(self, lesson: TrainingExampleInput | Failure) -> Failure | None:
-        if isinstance(lesson, Failure):
-            return lesson
-        encoded = self._encoder.encode(lesson.request, lesson.target)
-        return encoded if isinstance(encoded, Failure) else None
-
     def _loss(self, teacher: Any, question: _ValidationQuestion) -> tuple[float, int]:
         """Compute the total loss over all answer tokens of the question, and the number of tokens."""
         batch = self._batch(
-            teacher, [(example.request, example.target) for example in question.lessons]
+            teacher, [(example.request, example.target) for example in question.inputs]
         )
         n = int((batch["labels"][..., 1:] != IGNORED).sum())
         return float(teacher.compute_loss(teacher.model_wrapped, batch)) * n, n
 
     def _answer(self, teacher: Any, questions: Sequence[_ValidationQuestion]) -> list[str]:
-        batch = self._batch(teacher, [(q.lessons[0].request, None) for q in questions])
+        batch = self._batch(teacher, [(q.inputs[0].request, None) for q in questions])
         model = teacher.accelerator.unwrap_model(teacher.model_wrapped)
         with teacher.compute_loss_context_manager():
             output = model.generate(
