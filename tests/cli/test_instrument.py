@@ -25,7 +25,7 @@ def test_a_name_that_does_not_fit_is_refused_with_those_that_do(name: str) -> No
 
 def test_a_review_loads_no_parser_before_there_is_something_to_read() -> None:
     code = (
-        "import sys; from unreel.cli.review.review import review; from unreel.evaluation.review import build_review_questions;"
+        "import sys; from unreel.cli.review import review; from unreel.evaluation.review import build_review_questions;"
         "build_review_questions(['trace', 'realism', 'reality'], {});"
         "assert not [name for name in sys.modules if name.endswith('.parser') and 'unreel' in name]"
     )

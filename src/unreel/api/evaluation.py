@@ -13,10 +13,11 @@ from unreel.api.shared_settings import (
     parse_column_mapping,
     parse_condition,
 )
-from unreel.core.command_options import Option
+from unreel.core.command_options import FILE, FOLDER, Option
 from unreel.core.errors import InvalidSettingError
 from unreel.core.registry import needs_extra
 from unreel.core.settings import read_environment_settings, read_storage_options
+from unreel.protocols.protocol import Mode
 from unreel.recipes.validation import drop_unset_keys
 from unreel.reviewers.endpoint.servers import list_model_endpoints, require_server_listening
 from unreel.reviewers.message_parts import Showing
@@ -66,6 +67,47 @@ class ModelSettings(BoxSettings):
     """TOML file with the token prices of each model, from which the cost is computed."""
     deadline_s: Annotated[float | None, Option(name="--deadline")] = None
     """Timeout of one question in seconds, including retries.  [default: 120]"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewSettings(BoxSettings, SamplingSettings, TrustSettings):
+    """Settings of the review of single clips."""
+
+    clips: Annotated[tuple[Path, ...], Option(is_argument=True, kind="clip")] = ()
+    models: Annotated[tuple[str, ...], Option(name="--model", kind="model")] = ()
+    """Model to ask: provider/name, provider/name@URL, local (the first model on this computer that sees pictures), local/FOLDER, recorded (see --recorded), or a baseline: coin, always-real, always-generated. Repeatable.  [default: none, only the file is examined]"""
+    protocols: Annotated[tuple[str, ...], Option(name="--protocol", kind="clip protocol")] = ()
+    """Protocol of the questions. trace: where, when and why a clip looks generated; realism: a score from 1 to 5; reality: real or generated; locate: every generated segment of a long clip. Repeatable.  [default: trace, realism]"""
+    condition: Annotated[str | None, Option(metavar="NAME=VALUE,...")] = None
+    """Input settings of the questions, separated by commas: sampling=PLAN, audio=on, watermark=removed, thinking=on|off, prompt=VARIANT."""
+    parser: Mode = "lenient"
+    """Parser of the answers. strict: accepts only the requested format; lenient: also accepts common variations."""
+    recorded: Annotated[Path | None, FILE] = None
+    """JSON Lines file with existing answers. `--model recorded` returns them instead of asking a model."""
+    prices: Annotated[Path | None, FILE] = None
+    """TOML file with the token prices of each model, from which the cost is computed."""
+    deadline_s: Annotated[float | None, Option(name="--deadline")] = None
+    """Timeout of one question in seconds, including retries.  [default: 120]"""
+    show: Showing | None = None
+    """Form of the model input. frames: single frames; video: the same frames as one video, for models behind `unreel serve`; clip: the complete file.  [default: frames]"""
+    out: Annotated[Path | None, FOLDER] = None
+    """Output folder for the page evidence.html, the video annotated.mp4, still images and result.json."""
+    pdf: bool = False
+    """Also write the page as evidence.pdf. Requires --out and Chromium."""
+    runs: Annotated[tuple[str, ...], Option(name="--record", metavar="RUN")] = ()
+    """Run of `unreel eval` from which the page shows the measured accuracy of a model. Repeatable."""
+    perturb: bool = False
+    """Ask all questions again about recompressed, scaled and cropped copies of each clip: 4 times as many questions."""
+    n_scan: Annotated[int, Option(name="--scan", low=0, high=1000)] = 24
+    """Maximum number of questions to each model about a clip longer than one minute, each about a different part of the clip. 0 turns these questions off."""
+    sample: bool = False
+    """Review a built-in synthetic clip with recorded answers, offline."""
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """Return the input settings that are given."""
+        parsed = self.parse_conditions([self.condition] if self.condition else [])
+        return parsed[0] if parsed else {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,8 +49,7 @@ COMMANDS = {
     ),
     "report": LazyCommand(LazyImport("unreel.cli.runs:report"), "Write an HTML report about runs."),
     "review": LazyCommand(
-        LazyImport("unreel.cli.review.review:review"),
-        "Check single clips for signs of AI generation.",
+        LazyImport("unreel.cli.review:review"), "Check single clips for signs of AI generation."
     ),
     "reward": LazyCommand(
         LazyImport("unreel.cli.reward:reward"), "Score generated clips as a reward for training."

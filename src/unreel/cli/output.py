@@ -56,15 +56,6 @@ def table_format_option(command: F) -> F:
     )(command)
 
 
-def trusted_option(command: F) -> F:
-    """Add `--trusted` to a command that opens files."""
-    return click.option(
-        "--trusted",
-        is_flag=True,
-        help="Decode video files without the sandbox, in the process of this command. Use it only for clips that you trust.",
-    )(command)
-
-
 def print_json(value: object) -> None:
     """Print `value`, with the dataclasses it contains, as one JSON document.
 

@@ -1,23 +1,29 @@
-"""Implementation of `unreel review`: query reviewers about each clip, and print the results."""
+"""`unreel review`: review clips with models, and write evidence pages."""
 
 import asyncio
+import sys
+import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unreel.cli.clip_arguments import ClipBatch
-from unreel.cli.output import print_message
+import click
+
+from unreel.api.evaluation import ReviewSettings
+from unreel.cli.clip_arguments import ClipBatch, collect_clip_batch
+from unreel.cli.options import settings_options
+from unreel.cli.output import json_option, print_json, print_message
 from unreel.cli.process_signals import StopSignalReceived
-from unreel.core.errors import MachineError, SandboxError
+from unreel.core.errors import InvalidSettingError, MachineError, SandboxError
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
 from unreel.core.safe_names import make_safe_file_name
-from unreel.core.settings import EnvironmentSettings
+from unreel.core.settings import EnvironmentSettings, read_environment_settings
 from unreel.media.messages import INCOMPLETE
 from unreel.protocols.protocol import REVIEWED
 
@@ -35,30 +41,12 @@ if TYPE_CHECKING:
     from unreel.report.review.index_page import ReviewIndexPageClip
     from unreel.report.review.review_result import ReviewerAccuracyRecord
     from unreel.reviewers.factory import ReviewerFactory, ReviewerWithPrices
-    from unreel.reviewers.message_parts import Showing
 
+_WRITTEN = ("annotated.mp4", "evidence-clip.mp4", "evidence-clip.webm")
+"""Names of the videos that evidence contains."""
 _LATE_S = 1.0
 """Seconds after which an answer is reported immediately, while others are pending."""
 _PIPE_WIDTH = 110
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewCommandOptions:
-    """Options of `unreel review` that describe its reviewers and questions."""
-
-    models: tuple[str, ...]
-    protocols: tuple[str, ...]
-    condition: Mapping[str, str]
-    parser: "Mode"
-    recorded: Path | None
-    prices: Path | None
-    deadline_s: float | None
-    show: "Showing | None"
-    box_space: str | None
-    perturb: bool
-    runs: tuple[str, ...]
-    n_scan: int
-    sample: bool
 
 
 class ReviewCommandSession:
@@ -66,16 +54,15 @@ class ReviewCommandSession:
 
     def __init__(
         self,
-        options: ReviewCommandOptions,
+        settings: ReviewSettings,
         *,
-        settings: EnvironmentSettings,
+        environment: EnvironmentSettings,
         reader: "MediaReader",
-        out: Path | None,
         browser: str,
         quiet: bool,
     ) -> None:
-        self._ask, self._settings, self._reader = options, settings, reader
-        self._out, self._browser, self._quiet = out, browser, quiet
+        self._settings, self._environment, self._reader = settings, environment, reader
+        self._out, self._browser, self._quiet = settings.out, browser, quiet
         self.is_complete = True
         self.note = ""
         self._records: tuple[ReviewerAccuracyRecord, ...] = ()
@@ -96,14 +83,16 @@ class ReviewCommandSession:
         inquiry, factories = self._describe()
         if self._out is not None:  # refused before any question is sent
             OutputDirectory(self._out, published=True).make()
-        self._records = _read_reviewer_records(self._ask.runs, self._settings, self._ask.parser)
+        self._records = _read_reviewer_records(
+            self._settings.runs, self._environment, self._settings.parser
+        )
         from unreel.asking.asker import Asker
         from unreel.evaluation.opinion import format_perturbed_question_count
         from unreel.reviewers.factory import ReviewerPool
 
         if self.note:
             print_message(self.note)
-        if self._ask.perturb:
+        if self._settings.perturb:
             n_questions = len(files) * len(inquiry.protocols) * len(factories)
             print_message(format_perturbed_question_count(n_questions))
         rows: list[dict[str, object]] = []
@@ -193,30 +182,34 @@ class ReviewCommandSession:
             get_trained_protocols,
         )
 
-        ask = self._ask
-        protocols = ask.protocols or get_trained_protocols(ask.models) or REVIEWED
+        settings = self._settings
+        protocols = settings.protocols or get_trained_protocols(settings.models) or REVIEWED
         inquiry = build_review_questions(
-            protocols, ask.condition, mode=ask.parser, models=ask.models, n_scan=ask.n_scan
+            protocols,
+            settings.conditions,
+            mode=settings.parser,
+            models=settings.models,
+            n_scan=settings.n_scan,
         )
-        if ask.sample:
+        if settings.sample:
             from unreel.evaluation.sample_review import NOTE, build_sample_reviewers
 
             self.note = NOTE
             return inquiry, build_sample_reviewers()
-        print_message(*describe_model_servers(ask.models, self._settings))
-        require_reachable_model(ask.models, self._settings)
+        print_message(*describe_model_servers(settings.models, self._environment))
+        require_reachable_model(settings.models, self._environment)
         factories = build_reviewer_factories(
-            ask.models,
+            settings.models,
             inquiry,
-            settings=self._settings,
-            recorded=ask.recorded,
-            prices=ask.prices,
-            deadline_s=ask.deadline_s,
-            show=ask.show,
-            box_space=ask.box_space,
+            settings=self._environment,
+            recorded=settings.recorded,
+            prices=settings.prices,
+            deadline_s=settings.deadline_s,
+            show=settings.show,
+            box_space=settings.box_space,
         )
         recorded = [factory.name for factory in factories if factory.name.startswith("recorded:")]
-        notes = [format_box_space_note(ask.models, inquiry, box_space=ask.box_space)]
+        notes = [format_box_space_note(settings.models, inquiry, box_space=settings.box_space)]
         if recorded:
             notes.append(
                 f"The answers of {', '.join(recorded)} are recorded: no model was queried."
@@ -271,8 +264,8 @@ class ReviewCommandSession:
             questions,
             reader=self._reader,
             asker=asker,
-            drawn=self._ask.sample,
-            perturb=self._ask.perturb,
+            drawn=self._settings.sample,
+            perturb=self._settings.perturb,
             on_opinion=tell,
             on_variant=tell_variant,
         )
@@ -316,7 +309,7 @@ class ReviewCommandSession:
         )
 
         truth: tuple[Trace, ...] = ()
-        if self._ask.sample:
+        if self._settings.sample:
             from unreel.evaluation.sample_review import read_sample_traces
 
             truth = read_sample_traces()
@@ -379,3 +372,106 @@ def _read_reviewer_records(
 
     opened = [open_named_run(run, settings) for run in runs]
     return tuple(record for run in opened for record in read_reviewer_records(run, mode))
+
+
+@click.command()
+@settings_options(ReviewSettings)
+@json_option
+def review(settings: ReviewSettings, *, as_json: bool) -> None:
+    """Examine CLIPS, and ask AI models about them: real or generated, where, when and why.
+
+    Without --model, only the files are examined: tags, Content Credentials, and words and logos over the
+    picture. Then model servers that run on this computer are looked for, and the command to ask them is printed.
+
+    CLIPS are video files, or folders whose videos are all reviewed. With --out and several clips, an
+    index.html lists them, those that need attention first.
+
+    Stores nothing except with --out. Exits with status 1 if a clip cannot be read, a model does not
+    answer, or an answer is unreadable.
+    """
+    if "local" in settings.models:
+        from unreel.reviewers.endpoint.servers import require_local_model
+
+        local = require_local_model()
+        models = tuple(local if model == "local" else model for model in settings.models)
+        settings = replace(settings, models=models)
+    _require_valid_options(settings)
+    out = settings.out
+    browser = _require_pdf_browser(out) if settings.pdf else ""
+    batch = collect_clip_batch(settings.clips, out=out)
+    outputs = {(out / name).resolve(): name for name in _WRITTEN} if out is not None else {}
+    for clip in batch.files:
+        if name := outputs.get(clip.resolve()):
+            raise InvalidSettingError(
+                "--out",
+                f"a clip in it would be overwritten by the output {name}",
+                "Name another folder",
+            )
+    from unreel.media.access import open_media_reader
+
+    environment = read_environment_settings()
+    reading = open_media_reader(environment, trusted=settings.trusted, at_once=("probe", "frames"))
+    with reading as reader, _open_clip_batch(batch, settings) as clips:
+        session = ReviewCommandSession(
+            settings, environment=environment, reader=reader, browser=browser, quiet=as_json
+        )
+        rows = asyncio.run(session.review_all(clips))
+    if not settings.models and not settings.sample:
+        from unreel.api.contacts import describe_local_models
+
+        print_message(*describe_local_models(settings.clips))
+    if as_json:
+        print_json({"note": session.note, "skipped_links": batch.n_skipped_links, "clips": rows})
+    sys.exit(0 if session.is_complete else 1)
+
+
+def _require_valid_options(settings: ReviewSettings) -> None:
+    if settings.sample and (settings.clips or settings.models):
+        raise InvalidSettingError(
+            "--sample",
+            "brings its own clip and answers",
+            "Leave out the clips and --model, or leave out --sample",
+        )
+    if settings.sample and settings.perturb:
+        raise InvalidSettingError(
+            "--perturb",
+            "the sample's answers are recorded only for its own clip",
+            "Leave it out, or name a clip and --model",
+        )
+    if not settings.sample and not settings.clips:
+        raise InvalidSettingError(
+            "CLIPS", "missing", "Name a video file, or try `unreel review --sample`"
+        )
+    if settings.perturb and not settings.models:
+        raise InvalidSettingError("--perturb", "no model is named to ask again", "Add --model")
+
+
+def _require_pdf_browser(out: Path | None) -> str:
+    """Return the browser for `--pdf`, before any question; raise if none is installed or `--out` is missing."""
+    from unreel.report.review.browser_pdf import find_chromium_browser, lacks_browser_sandbox
+
+    option = "--pdf"
+    if out is None:
+        raise InvalidSettingError(option, "needs a folder", "Name one with --out FOLDER")
+    browser = find_chromium_browser()
+    if browser is None:
+        raise InvalidSettingError(
+            option,
+            "no Chromium, Chrome or Edge is installed here",
+            "Install one, or leave out --pdf and print evidence.html from any browser",
+        )
+    if lacks_browser_sandbox():
+        print_message("--pdf: Chromium shows the clip without its sandbox, because you are root")
+    return browser
+
+
+@contextmanager
+def _open_clip_batch(batch: ClipBatch, settings: ReviewSettings) -> Iterator[ClipBatch]:
+    """Yield the clips of `batch`; with `--sample`, yield one synthesised clip instead."""
+    if not settings.sample:
+        yield batch
+        return
+    from unreel.evaluation.sample_review import write_sample_clip
+
+    with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
+        yield ClipBatch(files=(write_sample_clip(Path(folder)),))
