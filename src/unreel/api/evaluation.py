@@ -18,7 +18,6 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.registry import needs_extra
 from unreel.core.settings import read_environment_settings, read_storage_options
 from unreel.protocols.protocol import Mode
-from unreel.recipes.validation import drop_unset_keys
 from unreel.reviewers.endpoint.servers import list_model_endpoints, require_server_listening
 from unreel.reviewers.message_parts import Showing
 
@@ -204,6 +203,7 @@ def _resolve_recipe(settings: EvalSettings, flags: Mapping[str, Any]) -> "EvalRe
     from unreel.engine.location import resolve_location
     from unreel.evaluation.recipe import resolve_eval_recipe, validate_eval_recipe
     from unreel.evaluation.stored_recipe import StoredRecipe, find_run_recipe
+    from unreel.recipes.validation import drop_unset_keys
 
     if settings.recipe is not None or settings.benchmark is not None or settings.out is None:
         return resolve_eval_recipe(settings.recipe, flags)

@@ -25,7 +25,6 @@ from unreel.core.settings import read_environment_settings, read_storage_options
 from unreel.core.table_formats import build_html_table
 from unreel.engine.progress import Progress
 from unreel.protocols.protocol import Mode, get_protocol
-from unreel.recipes.validation import drop_unset_keys
 
 if TYPE_CHECKING:  # table libraries are an extra
     import pandas as pd
@@ -218,6 +217,8 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
         MissingExtraError: A required package is not installed.
         UnreadableSourceError: The benchmark or the run cannot be read.
     """
+    from unreel.recipes.validation import drop_unset_keys
+
     require_reviewer_object(model)
     if not isinstance(model, str) and engine != "local":
         raise InvalidSettingError(

@@ -8,22 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from unreel.api.keyword_types import require_parser_name
 from unreel.api.shared_settings import BoxSettings, TableSettings, parse_column_mapping
-from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.imported_answers import (
-    VOTER,
-    JoinedAnswers,
-    ScorableRows,
-    build_scorable_rows,
-    join_answers_with_entries,
-    require_scorable_rows,
-)
-from unreel.benchmarks.loader import Benchmark, open_benchmark
-from unreel.benchmarks.localisation.predictions import (
-    find_prediction_box_space,
-    is_segment_prediction_file,
-)
-from unreel.benchmarks.tables import read_table_column_names
-from unreel.benchmarks.votes import JoinedVotes, VoteScores, join_votes_with_entries, score_votes
 from unreel.core.command_options import Option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
@@ -33,6 +17,10 @@ from unreel.core.settings import read_environment_settings
 from unreel.protocols.protocol import VOTED, Mode, Protocol, Subject, get_protocol
 
 if TYPE_CHECKING:
+    from unreel.benchmarks.entry import Rejected
+    from unreel.benchmarks.imported_answers import JoinedAnswers, ScorableRows
+    from unreel.benchmarks.loader import Benchmark
+    from unreel.benchmarks.votes import JoinedVotes, VoteScores
     from unreel.evaluation.explanation_scores import ExplanationJudges, ReasonSimilarityScorer
     from unreel.evaluation.judge import JudgeRulingStore
     from unreel.evaluation.run_job import EvalRun
@@ -42,7 +30,7 @@ if TYPE_CHECKING:
 def score(
     answers: str | Path | Mapping[str, str | Failure],
     *,
-    benchmark: str | Path | Benchmark,
+    benchmark: "str | Path | Benchmark",
     protocol: str,
     prompt: str = "paper",
     parser: Mode = "strict",
@@ -74,6 +62,10 @@ def score(
         InvalidSettingError: A setting is missing.
         UnknownNameError: No protocol, prompt, parser or split has that name.
     """
+    from unreel.benchmarks.imported_answers import build_scorable_rows, require_scorable_rows
+    from unreel.benchmarks.loader import Benchmark, open_benchmark
+    from unreel.benchmarks.localisation.predictions import find_prediction_box_space
+
     instrument = get_protocol(protocol)
     instrument.prompt(prompt)
     if box_space is None and isinstance(answers, str | Path):
@@ -99,10 +91,12 @@ def score(
 
 
 def _join_answers_to_benchmark(
-    benchmark: Benchmark,
+    benchmark: "Benchmark",
     answers: str | Path | Mapping[str, str | Failure],
     protocol: Protocol[Any, Any],
-) -> JoinedAnswers:
+) -> "JoinedAnswers":
+    from unreel.benchmarks.imported_answers import join_answers_with_entries
+
     subject, name = protocol.subject, protocol.instrument.protocol
     if isinstance(answers, Mapping):
         source, joined = "answers", join_answers_with_entries(benchmark, answers, subject)
@@ -127,7 +121,9 @@ def _join_answers_to_benchmark(
     return joined
 
 
-def _warn_missing_answers(joined: JoinedAnswers, scorable: ScorableRows, subject: Subject) -> None:
+def _warn_missing_answers(
+    joined: "JoinedAnswers", scorable: "ScorableRows", subject: Subject
+) -> None:
     unusable = (*joined.rejected, *scorable.without_truth)
     warning_parts = [
         f"{len(scorable.not_asked)} of {len(joined.pairs)} {subject}s have no answer"
@@ -276,8 +272,8 @@ class ScoredAnswers:
     """Prompt variant of the questions."""
     not_asked: tuple[str, ...]
     unknown: tuple[str, ...]
-    rejected: tuple[Rejected, ...]
-    without_truth: tuple[Rejected, ...]
+    rejected: "tuple[Rejected, ...]"
+    without_truth: "tuple[Rejected, ...]"
     texts: Mapping[str, Any]
     """Summary of how explanations were scored; empty if they were not scored."""
 
@@ -295,13 +291,27 @@ def get_subject(settings: ScoreSettings) -> Subject:
 
 def score_answer_file(
     settings: ScoreSettings, on_note: Callable[[str], None]
-) -> ScoredAnswers | tuple[VoteScores, JoinedVotes]:
+) -> "ScoredAnswers | tuple[VoteScores, JoinedVotes]":
     """Score the answers, segments or votes in a file.
 
     Raises:
         InvalidSettingError: A setting is missing, or does not fit the file.
         UnreadableSourceError: The file cannot be read.
     """
+    from unreel.benchmarks.imported_answers import (
+        VOTER,
+        build_scorable_rows,
+        join_answers_with_entries,
+        require_scorable_rows,
+    )
+    from unreel.benchmarks.loader import open_benchmark
+    from unreel.benchmarks.localisation.predictions import (
+        find_prediction_box_space,
+        is_segment_prediction_file,
+    )
+    from unreel.benchmarks.tables import read_table_column_names
+    from unreel.benchmarks.votes import join_votes_with_entries, score_votes
+
     path = Path(settings.answers)
     if not path.exists():
         raise UnreadableSourceError(settings.answers, "no such file or folder", "Check the path")
