@@ -79,18 +79,14 @@ def read_environment_settings(environment: Mapping[str, str] | None = None) -> E
                 "no such setting",
                 f"Unset it, or use another. {suggest_names(variable, list(known))}",
             )
-        setting = known[variable]
-        number = isinstance(setting.default, int)
-        values[setting.name] = _parse_variable(variable, environ[variable], number=number)
+        setting, text = known[variable], environ[variable]
+        if not isinstance(setting.default, int):
+            values[setting.name] = text.strip()
+        elif text.isdecimal():
+            values[setting.name] = int(text)
+        else:
+            raise InvalidSettingError(variable, f"cannot use {text!r}", "Give a whole number")
     return EnvironmentSettings(**values)
-
-
-def _parse_variable(variable: str, text: str, *, number: bool) -> int | str:
-    if not number:
-        return text.strip()
-    if not text.isdecimal():
-        raise InvalidSettingError(variable, f"cannot use {text!r}", "Give a whole number")
-    return int(text)
 
 
 def read_secret_variable(variable: str, environment: Mapping[str, str] | None = None) -> str | None:

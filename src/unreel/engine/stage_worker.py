@@ -56,7 +56,11 @@ class StageWorker:
         if is_failed_row(row):
             return row
         try:
-            done = await self._call(row)
+            if self._threads is None:
+                done = await self._stage(row)
+            else:
+                loop = asyncio.get_running_loop()
+                done = await loop.run_in_executor(self._threads, self._stage, row)
             if not isinstance(done, dict) or done.get("key") != row["key"]:
                 name = type(self._stage).__name__
                 detail = f"{name} must return a dict with the key it was given; it did not"
@@ -73,12 +77,6 @@ class StageWorker:
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
             raise_if_machine_error(error)
             return convert_to_failed_row(row, convert_error_to_failure(error))
-
-    async def _call(self, row: Row) -> Any:
-        if self._threads is None:
-            return await self._stage(row)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._stage, row)
 
 
 class StageChain:

@@ -57,7 +57,13 @@ def find_fragments_to_join(
         neighbours = list(run)
         if len(neighbours) < at_least and not full:
             continue
-        tail = [] if full else _select_outweighing_tail(neighbours, growth)
+        tail: list[TableFragment] = []
+        younger = sum(fragment.rows for fragment in neighbours)
+        for i, fragment in enumerate([] if full else neighbours[:-1]):
+            younger -= fragment.rows
+            if younger >= (growth - 1) * fragment.rows:
+                tail = neighbours[i:]
+                break
         groups: list[list[TableFragment]] = []
         free_rows, free_bytes = 0, 0
         for fragment in tail:
@@ -71,15 +77,6 @@ def find_fragments_to_join(
         untouched = neighbours[: len(neighbours) - len(tail)]
         joins += [[f] for f in untouched if f.gone > _MAX_DELETED * (f.rows + f.gone)]
     return joins
-
-
-def _select_outweighing_tail(fragments: list[TableFragment], growth: int) -> list[TableFragment]:
-    younger = sum(fragment.rows for fragment in fragments)
-    for i, fragment in enumerate(fragments[:-1]):
-        younger -= fragment.rows
-        if younger >= (growth - 1) * fragment.rows:
-            return fragments[i:]
-    return []
 
 
 KEEP_VERSIONS = timedelta(hours=1)

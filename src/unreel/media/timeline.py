@@ -154,20 +154,17 @@ def read_open_clip_timeline(
         packets = read_packet_times(clip, (clip.stream,), max_packets=max_packets)
     first = None
     if packets.key_ticks and min(packets.shown) < packets.key_ticks[0]:
-        first = _read_first_tick(file, max_pixels=max_pixels)
+        with open_clip(file, max_pixels=max_pixels) as again:
+            frame = next(iter(again.container.decode(again.stream)), None)
+            if frame is None:
+                raise MediaError(FailureReason.NO_VIDEO, _NO_FRAME)
+            first = frame.pts
     return build_frame_timeline(
         packets,
         time_base=get_stream_time_base(clip.stream),
         declared=read_declared_timing(clip),
         first_tick=first,
     )
-
-
-def _read_first_tick(file: BinaryIO, *, max_pixels: int) -> int | None:
-    with open_clip(file, max_pixels=max_pixels) as clip:
-        for frame in clip.container.decode(clip.stream):
-            return frame.pts
-    raise MediaError(FailureReason.NO_VIDEO, _NO_FRAME)
 
 
 def read_packet_times(

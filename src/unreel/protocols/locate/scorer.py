@@ -189,18 +189,19 @@ def _iter_label_metrics(
         value=_measure_f1_percent(counts, compared.clips, seed=seed),
         coverage=coverage,
     )
-    categories = [_count_category_matches(clip) for clip in compared.clips]
+    # Matching categories of paired segments, answered ones, annotated ones.
+    categories = [
+        (
+            sum(len(answer.categories & truth.categories) for answer, truth in clip.pairs()),
+            sum(len(segment.trace.categories) for segment in clip.answered),
+            sum(len(trace.categories) for trace in clip.truth.traces),
+        )
+        for clip in compared.clips
+    ]
     value = _measure_f1_percent(categories, compared.clips, seed=seed)
     if not any(marked for _, _, marked in categories):
         value = Unmeasured("no marked segment has a category")
     yield Metric(name="category-f1", value=value, coverage=coverage)
-
-
-def _count_category_matches(clip: ClipSegmentComparison) -> tuple[int, int, int]:
-    """Count a clip's categories: matching ones of paired segments, answered ones, annotated ones."""
-    hits = sum(len(answer.categories & truth.categories) for answer, truth in clip.pairs())
-    answered = sum(len(segment.trace.categories) for segment in clip.answered)
-    return hits, answered, sum(len(trace.categories) for trace in clip.truth.traces)
 
 
 def _measure_f1_percent(

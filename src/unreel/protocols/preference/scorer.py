@@ -116,14 +116,14 @@ def _find_chosen_position(row: PreferenceRow) -> Position | None:
 
 
 def _list_row_clusters(rows: Sequence[PreferenceRow]) -> list[RowCluster]:
-    return [
-        row.cluster if row.source else RowCluster(_get_real_clip(row), row.creator) for row in rows
-    ]
-
-
-def _get_real_clip(row: PreferenceRow) -> str:
-    if not isinstance(row.subject, Pair):
-        raise InvalidValueError(
-            f"a preference is asked about a pair, got the clip {row.subject}. Use `reality` for it"
-        )
-    return row.subject.first if row.truth is Position.FIRST else row.subject.second
+    clusters = []
+    for row in rows:
+        if row.source:
+            clusters.append(row.cluster)
+        elif isinstance(row.subject, Pair):
+            is_first = row.truth is Position.FIRST
+            real_clip = row.subject.first if is_first else row.subject.second
+            clusters.append(RowCluster(real_clip, row.creator))
+        else:
+            raise InvalidValueError(f"a preference must be about a pair, not {row.subject}")
+    return clusters

@@ -243,7 +243,11 @@ class _ScoredUnitColumnsBuilder:
         self._point("time-distance", late, read=start_us is not None and true_us is not None)
         score = _ABSENT
         if truth.explanation:
-            score = _get_judge_score(row) if explained else 0.0
+            score = 0.0
+            if explained:
+                score = _UNSCORED if row.text_score is None else row.text_score
+                if row.text_score is not None and not 0 <= score <= 1:
+                    raise InvalidValueError(f"a judge's score must be 0 to 1, not {score}")
         self._point("explanation", score, read=explained and score != _ABSENT)
 
     def _point(self, metric: str, value: float, *, read: bool) -> None:
@@ -265,14 +269,6 @@ class _ScoredUnitColumnsBuilder:
                 for name in UNIT_METRICS
             },
         )
-
-
-def _get_judge_score(row: TraceRow) -> float:
-    if row.text_score is None:
-        return _UNSCORED
-    if not 0 <= row.text_score <= 1:
-        raise InvalidValueError(f"a judge's score must be 0 to 1, not {row.text_score}")
-    return row.text_score
 
 
 _PLACED = ("explanation", "box-iou", "box-distance", "time-distance")
@@ -397,15 +393,14 @@ def _measure_overall(name: str, units: ScoredUnitColumns, means: _MeanEstimateCa
         value = _measure_metric(metric, units, means)
         if not isinstance(value, Estimate):
             return Metric(name=name, value=Unmeasured(f"{metric}: {value.why}"), coverage=coverage)
-    parts = [_build_overall_part(metric, units) for metric in _OVERALL]
+    parts = []
+    for metric in _OVERALL:
+        point = units.points[metric]
+        gain = 1 - point.values if metric == "time-distance" else point.values
+        values = np.where(point.scored, gain, 0.0)
+        parts.append(WeightedMean(metric, 1 / 4, values, point.scored))
     value = measure_weighted_sum_percent(parts, clips=units.ties, seed=means.seed)
     return Metric(name=name, value=value, coverage=coverage)
-
-
-def _build_overall_part(metric: str, units: ScoredUnitColumns) -> WeightedMean:
-    point = units.points[metric]
-    gain = 1 - point.values if metric == "time-distance" else point.values
-    return WeightedMean(metric, 1 / 4, np.where(point.scored, gain, 0.0), point.scored)
 
 
 def _iter_answer_bias_metrics(

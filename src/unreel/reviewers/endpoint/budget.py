@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
 
 from unreel.core.answer import Usage
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
@@ -96,22 +95,16 @@ def read_token_prices(path: Path) -> Mapping[str, TokenPrice]:
     models = content.pop("models", None)
     if content or not isinstance(models, dict):
         raise UnreadableSourceError(str(path), "no price table", _FORM)
-    return {name: _parse_token_price(path, name, entry) for name, entry in models.items()}
-
-
-def _parse_token_price(path: Path, name: str, entry: Any) -> TokenPrice:
-    if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
-        raise UnreadableSourceError(str(path), f"{name!r} has no full price", _FORM)
-    amounts = {field: entry[field] for field in _FIELDS}
-    if not all(_is_valid_price(amount) for amount in amounts.values()):
-        raise UnreadableSourceError(str(path), f"{name!r} has an invalid price", _FORM)
-    return TokenPrice(**{field: Decimal(amount) for field, amount in amounts.items()})
-
-
-def _is_valid_price(value: object) -> bool:
-    if not isinstance(value, int | Decimal) or isinstance(value, bool):
-        return False
-    return math.isfinite(value) and 0 <= value <= _DEAREST_USD
+    prices: dict[str, TokenPrice] = {}
+    for name, entry in models.items():
+        if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
+            raise UnreadableSourceError(str(path), f"{name!r} has no full price", _FORM)
+        for amount in entry.values():
+            is_number = isinstance(amount, int | Decimal) and not isinstance(amount, bool)
+            if not (is_number and math.isfinite(amount) and 0 <= amount <= _DEAREST_USD):
+                raise UnreadableSourceError(str(path), f"{name!r} has an invalid price", _FORM)
+        prices[name] = TokenPrice(**{field: Decimal(entry[field]) for field in _FIELDS})
+    return prices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

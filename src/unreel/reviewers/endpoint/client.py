@@ -224,7 +224,14 @@ class ModelServerClient:
     def _learn(self, outcome: Reply | RequestFailure | None, request: "_AdmittedRequest") -> None:
         if outcome is None:  # cancelled, or cut off by the deadline
             self._breaker.drop(request.gate)
-        elif isinstance(outcome, Reply) or not _is_server_fault(outcome.failure):
+        elif (
+            isinstance(outcome, Reply)
+            or outcome.failure.reason in _SERVER_WORKS
+            or (
+                outcome.failure.reason is FailureReason.REQUEST_REJECTED
+                and outcome.failure.detail.startswith(_ONLY_THIS_QUESTION)
+            )
+        ):
             self._n_throttled = 0
             self._breaker.record_answer()
             self._pace.record(ServerLoadSignal.FINE, number=request.number)
@@ -267,12 +274,6 @@ class _AdmittedRequest:
     number: int
     gate: RequestPermit
     reserved_usd: Decimal
-
-
-def _is_server_fault(failure: Failure) -> bool:
-    if failure.reason is FailureReason.REQUEST_REJECTED:
-        return not failure.detail.startswith(_ONLY_THIS_QUESTION)
-    return failure.reason not in _SERVER_WORKS
 
 
 def _get_loop_time_s() -> float:

@@ -25,12 +25,7 @@ from unreel.core.server_keys import (
     require_encrypted_connection,
 )
 from unreel.core.settings import read_secret_variable
-from unreel.reviewers.endpoint.model_address import (
-    PROVIDERS,
-    ModelProvider,
-    is_server_model,
-    parse_model_address,
-)
+from unreel.reviewers.endpoint.model_address import PROVIDERS, is_server_model, parse_model_address
 
 NOTHING_LEAVES = "runs on this computer; nothing leaves it"
 _SERVERS = ("ollama", "lmstudio", "llamacpp", "vllm")
@@ -200,10 +195,8 @@ def find_model_endpoint(
     """
     address = parse_model_address(model)
     provider, server = PROVIDERS[address.provider], address.server
-    variable, home = (
-        provider.key_variable,
-        (None if provider.base_url is None else parse_server_url(provider.base_url)),
-    )
+    variable = provider.key_variable
+    home = None if provider.base_url is None else parse_server_url(provider.base_url)
     if server != home:
         named = find_server_key_variable(server, key_hosts)
         variable = variable if home is None and named == OWN_KEY else named
@@ -220,11 +213,15 @@ def find_model_endpoint(
                 f"not set, and {server} requires a key",
                 f"Run `export {variable}=...` with your key, then the same command again",
             )
-    if variable is None:
-        remark = _explain_withheld_key(provider, home, environment)
-    else:
+    remark, usual = "", provider.key_variable
+    if variable is not None:
         require_encrypted_connection(server, variable)
-        remark = "" if read_secret_variable(variable, environment) else "which is not set here"
+        if not read_secret_variable(variable, environment):
+            remark = "which is not set here"
+    elif home is not None and usual is not None and read_secret_variable(usual, environment):
+        remark = f"{usual} goes to {home} only"
+    elif read_secret_variable(OWN_KEY, environment):
+        remark = f"{OWN_KEY} goes only to hosts that {HOSTS_VARIABLE} names"
     return ModelEndpoint(name=address.name, server=server, variable=variable, remark=remark)
 
 
@@ -232,17 +229,6 @@ def list_model_endpoints(models: Iterable[str], *, key_hosts: str) -> tuple[Mode
     """Return the endpoints of those `models` that are behind a server, without duplicates."""
     served = filter(is_server_model, models)
     return tuple(dict.fromkeys(find_model_endpoint(model, key_hosts=key_hosts) for model in served))
-
-
-def _explain_withheld_key(
-    provider: ModelProvider, address: ServerAddress | None, environment: Mapping[str, str] | None
-) -> str:
-    variable = provider.key_variable
-    if address is not None and variable is not None and read_secret_variable(variable, environment):
-        return f"{variable} goes to {address} only"
-    if read_secret_variable(OWN_KEY, environment):
-        return f"{OWN_KEY} goes only to hosts that {HOSTS_VARIABLE} names"
-    return ""
 
 
 _KNOCK_S = 3.0

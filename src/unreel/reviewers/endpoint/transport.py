@@ -60,7 +60,11 @@ def parse_chat_response(reply: HttpReply, *, now: datetime) -> Reply | RequestFa
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         return _build_malformed_response_failure("the body has no choices[0].message")
-    usage = _parse_token_usage(body.get("usage"))
+    usage, counts = None, body.get("usage")
+    if isinstance(counts, dict):
+        n_input, n_output = counts.get("prompt_tokens"), counts.get("completion_tokens")
+        if _is_token_count(n_input) and _is_token_count(n_output):
+            usage = Usage(input_tokens=n_input, output_tokens=n_output)
     ended = choice.get("finish_reason")
     if isinstance(ended, str):
         ended = _shorten_to_line(ended)
@@ -116,15 +120,6 @@ def _parse_error_response(reply: HttpReply, *, now: datetime) -> RequestFailure:
     is_key = reply.status == HTTPStatus.UNAUTHORIZED
     reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
     return RequestFailure(failure=Failure(reason, detail), final=True)
-
-
-def _parse_token_usage(usage: object) -> Usage | None:
-    if not isinstance(usage, dict):
-        return None
-    n_input, n_output = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if not (_is_token_count(n_input) and _is_token_count(n_output)):
-        return None
-    return Usage(input_tokens=n_input, output_tokens=n_output)
 
 
 def _is_token_count(value: object) -> TypeGuard[int]:
