@@ -209,7 +209,7 @@ def write_contact_sheet_page(
         n_frozen=sum(group.n_clips for group in frozen),
         n_left_out=sum(group.n_clips for group in excluded),
         n_shown=len(thumbs),
-        n_unseen=sum("src" not in thumb for thumb in thumbs),
+        n_unseen=sum(not thumb["src"] for thumb in thumbs),
     )
 
 
@@ -221,6 +221,7 @@ def _build_thumbnail(
     caption = {
         "name": sanitise_line(candidate.name),
         "lines": [sanitise_line(line) for line in candidate.lines],
+        "src": "",
     }
     if not location:
         return {**caption, "problem": _UNKNOWN}

@@ -36,6 +36,7 @@ from unreel.stats.row_sample import IntArray
 KINDS: dict[AnnotationInterface, st.SearchStrategy[AnyValue]] = {
     AnnotationInterface.SCREENING: st.builds(ScreeningAnswer, keep=st.booleans()),
     AnnotationInterface.TRACE: traced_values(),
+    AnnotationInterface.LOCATE: traced_values(),
     AnnotationInterface.REALISM: rated_values(),
     AnnotationInterface.PREFERENCE: st.builds(PreferenceAnswer, better=st.sampled_from(Position)),
     AnnotationInterface.REALITY: st.builds(VoteAnswer, label=st.sampled_from(Label)),
