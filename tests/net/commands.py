@@ -28,12 +28,6 @@ def read_json(*words: object) -> Any:
     return json.loads(result.stdout)
 
 
-def keep(name: str, *words: object) -> None:
-    """Write the document that `unreel` prints for `words` to the folder `golden`."""
-    text = json.dumps(read_json(*words), indent=1, sort_keys=True)
-    Path("golden", f"{name}.json").write_text(text + "\n", encoding="utf-8")
-
-
 def read_golden(name: str) -> Any:
     """Return the document that the earlier commit printed, from the folder `golden`."""
     return json.loads(Path("golden", f"{name}.json").read_text(encoding="utf-8"))

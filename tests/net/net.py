@@ -37,9 +37,9 @@ if __name__ == "__main__":  # the folder of the script has another `net`
     sys.path[0] = str(Path(__file__).parents[1])
 
 from net.commands import HERE, call, find_differences
-from net.make_campaign import set_address
 from net.model_server import Model, serve_model
 from net.services import SERVICES
+from net.stored_work import set_address
 from net.studio_snapshot import StudioSnapshot, serve_snapshot
 from net.work import COMMANDS, list_commands, prepare, read_consoles
 

@@ -1,4 +1,4 @@
-"""The contents of a Label Studio: read from a real server, then served again without it.
+"""The contents of a Label Studio, served again without it.
 
 A resumed push or pull must change nothing, so every request that is not a read is counted and refused.
 """
@@ -43,20 +43,6 @@ _FILTERS: dict[str, Callable[[Any, Any], bool]] = {
     "greater": lambda cell, value: cell > value,
     "in_list": lambda cell, value: cell in value,
 }
-
-
-def take_snapshot(read: Callable[[str], Any]) -> StudioSnapshot:
-    """Return the contents of the server from which `read` reads one path."""
-    pages = {path: read(path) for path in ("/api/current-user/whoami", "/api/users/")}
-    pages["/api/projects/"] = read("/api/projects/?page_size=100")
-    numbers = [str(project["id"]) for project in pages["/api/projects/"]["results"]]
-    pages |= {f"/api/projects/{each}/": read(f"/api/projects/{each}/") for each in numbers}
-    tasks = {
-        each: read(f"/api/tasks/?project={each}&page_size=100&fields=all")["tasks"]
-        for each in numbers
-    }
-    storages = {each: read(f"/api/storages/localfiles?project={each}") for each in numbers}
-    return StudioSnapshot(pages, tasks, storages)
 
 
 @contextmanager

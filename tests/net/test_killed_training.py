@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("torch", reason="needs the environment for training")
 
 from net.commands import call, read_golden, read_json, unpack
-from net.make_training import TRAIN
+from net.stored_work import TRAIN
 
 
 @pytest.mark.filterwarnings("default")

@@ -1,6 +1,6 @@
 """Work that commit 5462f705 stored is resumed: nothing is asked again, and the scores are equal.
 
-`5462f705/` was made by `make.py`; the documents in `golden` of each archive are what that commit printed.
+The documents in `golden` of each archive are what that commit printed.
 """
 
 import json
@@ -12,9 +12,19 @@ from typing import Any
 import pytest
 
 from net.commands import call, find_differences, read_golden, read_json, set_model, unpack
-from net.make import CURATE, PLAY, RANK, RUNS
-from net.make_campaign import PUSHES, READS, STATE, WHERE, push_words, set_address
 from net.model_server import Model, serve_model
+from net.stored_work import (
+    CURATE,
+    PLAY,
+    PUSHES,
+    RANK,
+    READS,
+    RUNS,
+    STATE,
+    WHERE,
+    push_words,
+    set_address,
+)
 from net.studio_snapshot import StudioSnapshot, serve_snapshot
 
 pytest.importorskip("lance", reason="needs the extra `eval`")

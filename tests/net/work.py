@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from net.commands import set_model, unpack
-from net.make import RECIPE, SEASON
-from net.make_campaign import PUSHES, READS, STATE, WHERE, push_words
-from net.make_training import RECIPE as TRAINING
+from net.stored_work import PUSHES, READS, RECIPE, SEASON, STATE, TRAINING, WHERE, push_words
 from reward_logs import fall, make_log
 
 ROOT = Path(__file__).parents[2]

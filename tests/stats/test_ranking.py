@@ -184,7 +184,7 @@ def test_no_battles_rank_nobody() -> None:
 
 
 def test_a_battle_needs_two_competitors() -> None:
-    with pytest.raises(InvalidValueError, match="needs two competitors"):
+    with pytest.raises(InvalidValueError, match="competitors of a battle must differ"):
         ClipBattle("a", "a", TIE, "clip")
 
 

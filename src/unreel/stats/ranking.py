@@ -50,7 +50,7 @@ class ClipBattle:
     def __post_init__(self) -> None:
         if self.first == self.second:
             raise InvalidValueError(
-                f"the competitors of a battle must differ, got {self.first!r} twice. Drop it"
+                f"the competitors of a battle must differ, got {self.first!r} twice"
             )
 
 

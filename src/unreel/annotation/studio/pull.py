@@ -17,7 +17,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from unreel.annotation.campaign import (
-    AnnotationInterface,
     AnnotationRecord,
     AnnotationTask,
     Campaign,
@@ -247,18 +246,25 @@ def _iter_task_records(
     if "annotations" not in task:
         # The annotations of this task exceed the size limit of a reply.
         note = {"id": f"task-{task['id']}", "created_at": "", "updated_at": ""}
-        outcome = SubmissionQuarantine(
+        quarantine = SubmissionQuarantine(
             QuarantineReason.TOO_LARGE, "the task's annotations are too much"
         )
-        yield _build_record(note, id_, context, outcome=outcome)
+        yield _build_record(note, id_, context, outcome=quarantine)
         return
+    reason = differences.reason(str(task["id"]))
     for annotation in task["annotations"]:
         if isinstance(annotation, dict) and "id" in annotation:
-            change = differences.reason(str(task["id"])) or _format_stale_reason(
-                annotation, task["id"], differences.state
-            )
-            outcome_ = _parse_or_quarantine_submission(annotation, id_, context, change=change)
-            yield _build_record(annotation, id_, context, outcome=outcome_)
+            change, saved_us = reason, _parse_timestamp_us(annotation.get("updated_at"))
+            begun_us = saved_us - (_parse_lead_time_us(annotation.get("lead_time")) or 0)
+            # An answer that was begun before its project or task was restored is stale.
+            for key in () if change else ("", str(task["id"])):
+                at = differences.state.restored.get(key, "")
+                restored_us = _parse_timestamp_us(at)
+                if restored_us and begun_us <= restored_us < saved_us + _MEANWHILE_US:
+                    change = f"the answer was begun before {at}, when a change was undone"
+                    break
+            outcome = _parse_or_quarantine_submission(annotation, id_, context, change=change)
+            yield _build_record(annotation, id_, context, outcome=outcome)
 
 
 def _build_record(
@@ -268,16 +274,13 @@ def _build_record(
     *,
     outcome: Value | SubmissionQuarantine,
 ) -> AnnotationRecord:
-    project = context.room
+    project, annotator = context.room, context.room.annotator
+    if isinstance(outcome, SubmissionQuarantine) and outcome.reason is QuarantineReason.NOT_THEIRS:
+        annotator = STRANGER
     raw = {name: annotation.get(name) for name in (*_KEPT, "lead_time")}
     return AnnotationRecord(
         campaign=context.campaign.name,
-        annotator=STRANGER
-        if (
-            isinstance(outcome, SubmissionQuarantine)
-            and outcome.reason is QuarantineReason.NOT_THEIRS
-        )
-        else project.annotator,
+        annotator=annotator,
         task=task or "unknown",
         origin=f"{context.origin(annotation['id'])}@{annotation.get('created_at')}",
         guidelines_version=project.guidelines_version,
@@ -292,12 +295,10 @@ def _build_record(
 def _parse_or_quarantine_submission(
     annotation: Mapping[str, Any], task: str, context: ProjectPullContext, *, change: str
 ) -> Value | SubmissionQuarantine:
-    assignment = context.assigned.get(task)
+    assignment, owner = context.assigned.get(task), context.room.owner
     for author in _AUTHORS:
-        if annotation.get(author) != context.room.owner:
-            detail = f"{author} is {annotation.get(author)!a}, not account {context.room.owner}"[
-                :200
-            ]
+        if annotation.get(author) != owner:
+            detail = f"{author} is {annotation.get(author)!a}, not account {owner}"[:200]
             return SubmissionQuarantine(QuarantineReason.NOT_THEIRS, detail)
     if assignment is None:
         detail = f"task {task!a} was never given to {context.room.annotator}"
@@ -306,23 +307,8 @@ def _parse_or_quarantine_submission(
         return SubmissionQuarantine(QuarantineReason.TAMPERED, change)
     if annotation.get("was_cancelled"):
         return SubmissionQuarantine(QuarantineReason.MISSING, "the task was skipped")
-    interface: AnnotationInterface = context.campaign.interface
-    return parse_judgement(
-        interface, annotation.get("result"), context.tasks[task], swapped=assignment.swapped
-    )
-
-
-def _format_stale_reason(
-    annotation: Mapping[str, Any], number: object, state: PushedProjectState
-) -> str:
-    """Return why an answer is stale (begun before its project or task was restored), or ""."""
-    saved_us = _parse_timestamp_us(annotation.get("updated_at"))
-    begun_us = saved_us - (_parse_lead_time_us(annotation.get("lead_time")) or 0)
-    for key in ("", str(number)):
-        restored_us = _parse_timestamp_us(state.restored.get(key, ""))
-        if restored_us and begun_us <= restored_us < saved_us + _MEANWHILE_US:
-            return f"the answer was begun before {state.restored[key]}, when a change was undone"
-    return ""
+    interface, results = context.campaign.interface, annotation.get("result")
+    return parse_judgement(interface, results, context.tasks[task], swapped=assignment.swapped)
 
 
 def _parse_timestamp_us(stamp: object) -> int:

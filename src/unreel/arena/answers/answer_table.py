@@ -126,10 +126,6 @@ class ClipSourceColumns:
     n_creators: int
     n_controls: int
 
-    @classmethod
-    def of(cls, clips: SeasonClips) -> "ClipSourceColumns":
-        return cls(len(clips.creators), len(clips.controls))
-
     @property
     def real(self) -> int:
         return self.n_creators
@@ -188,7 +184,8 @@ class ResampledAnswerTable:
         """Draw the bootstrap resamples of the scenes of `answers`, and index its answers by reviewer."""
         require_valid_answer_table(answers)
         lineup = answers.clips
-        sources, n_scenes = ClipSourceColumns.of(lineup), max(1, len(lineup.scenes))
+        sources = ClipSourceColumns(len(lineup.creators), len(lineup.controls))
+        n_scenes = max(1, len(lineup.scenes))
         source = lineup.source
         draws = np.random.default_rng(seed).multinomial(
             n_scenes, np.full(n_scenes, 1 / n_scenes), size=resamples
@@ -248,12 +245,19 @@ class ResampledAnswerTable:
 def require_valid_answer_table(answers: SeasonAnswerTable) -> None:
     """Check the index columns of the answer table `answers`, and that no reviewer answers a clip twice."""
     clips = answers.clips
-    _require_index_range(answers.reviewer, len(answers.reviewers), "reviewer", least=0)
-    _require_index_range(answers.clip, len(clips.names), "clip", least=0)
-    _require_index_range(answers.said, SAID_GENERATED + 1, "said", least=SILENT)
-    _require_index_range(clips.creator, len(clips.creators), "creator", least=NOBODY)
-    _require_index_range(clips.control, len(clips.controls), "control", least=NOBODY)
-    _require_index_range(clips.scene, len(clips.scenes), "scene", least=0)
+    columns: tuple[tuple[str, npt.NDArray[np.integer], int, int], ...] = (
+        ("reviewer", answers.reviewer, 0, len(answers.reviewers)),
+        ("clip", answers.clip, 0, len(clips.names)),
+        ("said", answers.said, SILENT, SAID_GENERATED + 1),
+        ("creator", clips.creator, NOBODY, len(clips.creators)),
+        ("control", clips.control, NOBODY, len(clips.controls)),
+        ("scene", clips.scene, 0, len(clips.scenes)),
+    )
+    for name, column, start, end in columns:
+        if len(column) and not start <= int(column.min()) <= int(column.max()) < end:
+            raise InvalidValueError(
+                f"column {name} must lie in {start}..{end - 1}. Build it from its names"
+            )
     if ((clips.creator != NOBODY) & (clips.control != NOBODY)).any():
         raise InvalidValueError(
             "a clip is both a creator's and a control. Leave the creator out: controls are real clips"
@@ -262,13 +266,4 @@ def require_valid_answer_table(answers: SeasonAnswerTable) -> None:
     if (question[1:] == question[:-1]).any():
         raise InvalidValueError(
             "a reviewer answers one clip twice under one condition. Keep one answer of each"
-        )
-
-
-def _require_index_range(
-    column: npt.NDArray[np.integer], end: int, name: str, *, least: int
-) -> None:
-    if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
-        raise InvalidValueError(
-            f"column {name} must lie in {least}..{end - 1}. Build it from its names"
         )

@@ -19,7 +19,7 @@ from unreel.stats.paired_differences import (
 )
 from unreel.stats.row_sample import Array, BoolArray, IntArray
 
-_NO_CREATOR = Unmeasured("a control has no accuracy")
+_NO_CREATOR = Unmeasured("a control is no creator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ import json
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -258,18 +258,6 @@ class SeasonRecipe(RecipeSection):
         added = [SeasonReviewerSection(model=name) for name in floors if name not in named]
         return (*self.reviewer, *added)
 
-    def asks(self, judge: SeasonReviewerSection, *, benchmark: Path, base: Path) -> EvalRecipe:
-        """Return the evaluation recipe for questions to `judge` about the clips at `benchmark`."""
-        return check_eval(
-            {
-                "benchmark": str(benchmark),
-                "protocol": self.protocol,
-                "seed": self.seed,
-                "reviewer": judge.values(base),
-                "condition": [section.values() for section in self.condition],
-            }
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Season:
@@ -291,18 +279,22 @@ class Season:
 
     def asks(self, section: SeasonReviewerSection, benchmark: Path) -> EvalRecipe:
         """Return the evaluation recipe for questions to `section` about the clips at `benchmark`."""
-        return self.recipe.asks(section, benchmark=benchmark, base=self.base)
+        recipe = self.recipe
+        return check_eval(
+            {
+                "benchmark": str(benchmark),
+                "protocol": recipe.protocol,
+                "seed": recipe.seed,
+                "reviewer": section.values(self.base),
+                "condition": [condition.values() for condition in recipe.condition],
+            }
+        )
 
 
 def read_season(file: Path) -> Season:
     """Read a season from its TOML file; raise `UnreelError` with the first problem."""
-    recipe = validate_season_recipe(read_toml_file(file, "season"))
+    recipe = validate_recipe_sections(SeasonRecipe, read_toml_file(file, "season"))
     return Season(recipe=recipe, base=file.absolute().parent, text=file.read_bytes())
-
-
-def validate_season_recipe(values: object) -> SeasonRecipe:
-    """Validate `values` as the recipe of a season, and return it; the error names the first problem."""
-    return validate_recipe_sections(SeasonRecipe, values)
 
 
 def _require_distinct_entries(what: str, keys: Sequence[str], *, shown: Sequence[str] = ()) -> None:
@@ -423,24 +415,13 @@ class SeasonEntrants(RecipeSection):
 
     def shown(self, entrants: Sequence[EnteredCreator | EnteredReviewer]) -> dict[str, str]:
         """Return entrants' leaderboard titles by stable name; shared titles include the name."""
-        return disambiguate_entrant_titles((entrant.title, entrant.name) for entrant in entrants)
-
-
-def disambiguate_entrant_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return a unique title for each pair of title and stable name, by stable name.
-
-    It is the title alone if no other entrant shares it. The server's URL, which titles of earlier
-    releases may contain, is removed.
-    """
-    named = {name: remove_server_from_model_name(title) for title, name in pairs}
-    tally = Counter(named.values())
-
-    def call(title: str, name: str) -> str:
-        if tally[title] == 1:
-            return title
-        return name if name.startswith(title) else f"{title} ({name})"
-
-    return {name: call(title, name) for name, title in named.items()}
+        # The URL of a server, which titles of earlier releases may contain, is removed.
+        titles = {e.name: remove_server_from_model_name(e.title) for e in entrants}
+        counts = Counter(titles.values())
+        for name, title in titles.items():
+            if counts[title] > 1:
+                titles[name] = name if name.startswith(title) else f"{title} ({name})"
+        return titles
 
 
 @dataclass(frozen=True, slots=True)
@@ -555,7 +536,7 @@ def read_stored_season_recipe(folder: SeasonFolder) -> SeasonRecipe:
     folder.require_played()
     try:
         data = folder.place.read(RECIPE, most=_MAX_RECIPE_BYTES)
-        return validate_season_recipe(tomllib.loads(data.decode()))
+        return validate_recipe_sections(SeasonRecipe, tomllib.loads(data.decode()))
     except (FileNotFoundError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UnreadableSourceError(
             str(folder.path / RECIPE),

@@ -15,7 +15,7 @@ from unreel.arena.answers.answer_table import (
     build_answer_grid,
     get_generated_clip_mask,
 )
-from unreel.report.season.detection_heat_map import build_heat_map_cell_anchor
+from unreel.report.season.leaderboards import build_heat_map_cell_anchor
 from unreel.report.season.page_data import SeasonPageData
 
 WORDS = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "no readable answer"}

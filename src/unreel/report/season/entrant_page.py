@@ -34,8 +34,7 @@ from unreel.report.season.clip_answers import (
     iter_reviewer_answer_sections,
     shorten_reason,
 )
-from unreel.report.season.detection_heat_map import build_heat_map_cell_anchor
-from unreel.report.season.leaderboards import shorten_name_list
+from unreel.report.season.leaderboards import build_heat_map_cell_anchor, shorten_name_list
 from unreel.report.season.page_data import (
     PAGES,
     REAL_TITLE,

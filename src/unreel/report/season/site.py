@@ -26,7 +26,6 @@ from unreel.report.boards.table_downloads import (
     replace_report_files,
 )
 from unreel.report.season.clip_answers import ReviewerByClipAnswers, index_answers_by_clip
-from unreel.report.season.detection_heat_map import DetectionRateChart, build_detection_heat_map
 from unreel.report.season.entrant_page import (
     STYLES,
     build_creator_page,
@@ -34,7 +33,9 @@ from unreel.report.season.entrant_page import (
     build_reviewer_page,
 )
 from unreel.report.season.leaderboards import (
+    DetectionRateChart,
     SeasonConditionBoard,
+    build_detection_heat_map,
     build_season_board_panel,
     iter_ablation_panels,
 )
