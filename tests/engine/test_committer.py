@@ -59,7 +59,7 @@ def test_long_texts_are_committed_before_they_fill_the_memory(
     table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unreel.engine.committer._LARGEST_BYTES", 100_000)
-    monkeypatch.setattr("unreel.engine.committer._ROOM_BYTES", 50_000)
+    monkeypatch.setattr("unreel.engine.committer._BUFFER_BYTES", 50_000)
     sizes = commit(table, answers(100, text="x" * 10_000), pace=CommitPace(rows=1_000, seconds=60))
     assert max(sizes) <= 20
     assert table.count() == 100
