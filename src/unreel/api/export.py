@@ -75,9 +75,6 @@ def export_run(settings: ExportSettings, on_note: Callable[[str], None]) -> int:
     Raises:
         InvalidSettingError: A setting of a task is given.
     """
-    with needs_extra("eval"):
-        from unreel.evaluation.export import export_run
-
     unused = [*settings.list_task_settings(), *(["map"] if settings.mapping else [])]
     if unused:
         raise InvalidSettingError(
@@ -85,6 +82,9 @@ def export_run(settings: ExportSettings, on_note: Callable[[str], None]) -> int:
             f"cannot be used with --to {settings.to}",
             "A run has its own protocol: omit the option, or export a benchmark with --to KIT",
         )
+    with needs_extra("eval"):
+        from unreel.evaluation.export import export_run
+
     run = open_noted_run(settings.source, settings, on_note)
     match settings.to:
         case "csv" | "jsonl" | "parquet" as row_format:

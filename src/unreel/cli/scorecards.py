@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from unreel.cli.output import Form, print_message, print_table
 from unreel.core.estimate import Measured, Metric, Scorecard, Unmeasured
-from unreel.protocols.group_metrics import PARTS
 
 if TYPE_CHECKING:
     from unreel.evaluation.scoring import ConditionScore
@@ -92,6 +91,8 @@ def print_scorecard_metrics(scorecard: Scorecard, form: Form = "text") -> None:
     if form != "text":
         print_table(_RECORD, [*map(_build_metric_record, scorecard.metrics)], form=form)
         return
+    from unreel.protocols.group_metrics import PARTS
+
     groups = _group_metrics_by_creator_or_part(scorecard.metrics)
     headline = [m for m in groups.pop("", {}).values() if m.coverage.asked]
     print_table(
