@@ -10,13 +10,17 @@ people who are right in 80 %, and the same with two more who share one answer th
 """
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "tests")]
 
 from opinions import UnstoredOpinion
 from unreel.annotation.campaign import (
