@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict, Unpack
 
+from unreel.api.shared_settings import LayoutSettings
 from unreel.core.command_options import ARGUMENT, FOLDER, NEW_FILE, POSITIVE, Option
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
 from unreel.core.registry import needs_extra
@@ -260,7 +261,7 @@ class ConsensusSettings(LedgerSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairSettings(LedgerSettings):
+class PairSettings(LayoutSettings, LedgerSettings):
     """Settings of `choose_pairs`."""
 
     benchmark: Annotated[Path, Option(is_argument=True, kind="existing")]
@@ -274,8 +275,6 @@ class PairSettings(LedgerSettings):
     """Random seed for the sample of clips and for the choice between equally good pairs."""
     campaign: str | None = None
     """Campaign whose answers so far guide the choice. Only for --plan gain."""
-    layout: Annotated[str | None, Option(kind="layout")] = None
-    """File layout of the benchmark; `unreel benchmarks` lists all layouts.  [default: detected]"""
     out: Annotated[Path, NEW_FILE] = Path("pairs.csv")
     """CSV table of pairs to write, for `unreel annotate push --pairs`."""
 
@@ -524,6 +523,13 @@ class QualitySettings(CampaignSettings):
     """Minimum fraction of right answers, on tasks with a known answer, for an annotator to count as qualified."""
     seed: int = 0
     """Random seed for the confidence intervals."""
+
+
+def describe_unanimity_rule() -> str:
+    """Return VideoRealBench's rule for the qualification of annotators as text."""
+    from unreel.annotation.quality import UNANIMOUS, UNANIMOUS_CLIPS
+
+    return f"{UNANIMOUS:.0%} of {UNANIMOUS_CLIPS} clips"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from unreel.api.annotation import LedgerSettings, open_campaign
 from unreel.api.shared_settings import (
     EngineSettings,
     ResampleSettings,
@@ -226,6 +227,19 @@ def rank_season(
     return tuple(leaderboard for _, leaderboard in ranked)
 
 
+def describe_board(board: "SeasonLeaderboard | PreferenceRates") -> tuple[str, Sequence[str]]:
+    """Return, as texts, the counts and unit of a leaderboard, and the slope of each nuisance property."""
+    from unreel.arena.boards.leaderboard_metrics import SeasonLeaderboard
+
+    if not isinstance(board, SeasonLeaderboard):
+        return "pairs; percent taken for real", ()
+    slopes = [
+        f"{name} adds to the log-odds of generated, for each standard deviation: {slope}"
+        for name, slope in board.sway.items()
+    ]
+    return f"{board.n_scenes} scenes, {board.n_resamples} resamples; percent", slopes
+
+
 def read_season_entrants(settings: SeasonSettings) -> "SeasonEntrants":
     """Return the entrants of a season that was run."""
     with needs_extra("eval"):
@@ -303,13 +317,11 @@ def measure_ablations(
 
 
 @dataclass(frozen=True, kw_only=True)
-class PeopleSettings(SeasonSettings):
+class PeopleSettings(LedgerSettings, SeasonSettings):
     """Settings of `store_votes`."""
 
     campaign: Annotated[str | None, Option(metavar="NAME")] = None
     """Annotation campaign whose votes are read from the ledger."""
-    ledger: Annotated[str | None, Option(kind="ledger", metavar="ADDRESS")] = None
-    """Ledger, the database of all judgements: postgresql://USER@HOST/DATABASE, or an SQLite file for a trial.  [default: the variable UNREEL_LEDGER]"""
     votes: Annotated[str | None, Option(kind="benchmark", metavar="FILE")] = None
     """CSV or Parquet table of votes, with the columns name (of the clip), voter and label."""
     named: bool = False
@@ -333,8 +345,6 @@ def store_votes(settings: PeopleSettings) -> dict[str, Any]:
         from unreel.arena.season.scenes import open_season_clip_set
         from unreel.benchmarks.entry import Entry
         from unreel.benchmarks.votes import join_votes_with_entries
-
-    from unreel.api.annotation import open_campaign
 
     if settings.campaign and settings.votes:
         raise InvalidSettingError(

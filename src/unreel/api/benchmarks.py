@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from unreel.api.shared_settings import TableSettings, TrustSettings, parse_column_mapping
+from unreel.api.shared_settings import BenchmarkSettings, TrustSettings, parse_column_mapping
 from unreel.core.command_options import Option
 from unreel.core.settings import read_environment_settings
 
@@ -16,14 +16,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckSettings(TableSettings):
+class CheckSettings(BenchmarkSettings):
     """Settings of `check_benchmark`."""
 
     path: Annotated[Path, Option(is_argument=True, kind="path")]
-    layout: Annotated[str | None, Option(kind="layout")] = None
-    """File layout of the benchmark; `unreel benchmarks` lists all layouts.  [default: detected]"""
-    mapping: Annotated[tuple[str, ...], Option(name="--map", metavar="FIELD=COLUMN")] = ()
-    """Table column from which a field of the benchmark is read: `label=kind` reads the label of each clip from the column `kind`. Repeatable."""
 
 
 def check_benchmark(settings: CheckSettings) -> "BenchmarkCheckResult":

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from unreel.api.shared_settings import (
+    BenchmarkSettings,
     BoxSettings,
     EngineSettings,
-    TableSettings,
     TrustSettings,
     parse_column_mapping,
     parse_condition,
@@ -110,7 +110,9 @@ class ReviewSettings(BoxSettings, SamplingSettings, TrustSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalSettings(ModelSettings, SamplingSettings, EngineSettings, TableSettings, TrustSettings):
+class EvalSettings(
+    ModelSettings, SamplingSettings, EngineSettings, BenchmarkSettings, TrustSettings
+):
     """Settings of `plan_runs`."""
 
     benchmark: Annotated[str | None, Option(is_argument=True, kind="benchmark")] = None
@@ -126,10 +128,6 @@ class EvalSettings(ModelSettings, SamplingSettings, EngineSettings, TableSetting
     """Input settings of the questions, separated by commas: sampling=PLAN, audio=on, watermark=removed, thinking=on|off, prompt=VARIANT. Repeatable: each condition is evaluated."""
     out: Annotated[str | None, Option(metavar="PLACE")] = None
     """Folder or s3://bucket/prefix of the run, which stores the answers. With several models, each run is a subfolder.  [default: runs/MODEL-PROTOCOL-BENCHMARK]"""
-    layout: Annotated[str | None, Option(kind="layout")] = None
-    """File layout of the benchmark; `unreel benchmarks` lists all layouts.  [default: detected]"""
-    mapping: Annotated[tuple[str, ...], Option(name="--map", metavar="FIELD=COLUMN")] = ()
-    """Table column from which a field of the benchmark is read: `label=kind` reads the label of each clip from the column `kind`. Repeatable."""
     accept_changed: bool = False
     """Continue even if the benchmark or the recipe has changed since the run began."""
     split: str | None = None

@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from unreel.api.runs import StoredRunSettings, open_noted_run
-from unreel.api.shared_settings import BoxSettings, TrustSettings, parse_column_mapping
+from unreel.api.shared_settings import (
+    BenchmarkSettings,
+    BoxSettings,
+    TrustSettings,
+    parse_column_mapping,
+)
 from unreel.core.command_options import Option
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.question import Marks
@@ -31,7 +36,7 @@ WHOLE = "whole"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportSettings(StoredRunSettings, BoxSettings, TrustSettings):
+class ExportSettings(BenchmarkSettings, StoredRunSettings, BoxSettings, TrustSettings):
     """Settings of `export_benchmark` and `export_run`."""
 
     source: Annotated[str, Option(is_argument=True, kind="run")]
@@ -53,10 +58,6 @@ class ExportSettings(StoredRunSettings, BoxSettings, TrustSettings):
     """Maximum number of pixels per frame; larger frames are scaled down."""
     name: str | None = None
     """Name of the exported task.  [default: SOURCE-PROTOCOL]"""
-    layout: Annotated[str | None, Option(kind="layout")] = None
-    """File layout of the benchmark; `unreel benchmarks` lists all layouts.  [default: detected]"""
-    mapping: Annotated[tuple[str, ...], Option(name="--map", metavar="FIELD=COLUMN")] = ()
-    """Table column from which a field of the benchmark is read: `label=kind` reads the label of each clip from the column `kind`. Repeatable."""
     split: str | None = None
     """Name of the benchmark split to use, for example test.  [default: all splits]"""
     seed: int | None = None

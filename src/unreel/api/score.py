@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from unreel.api.keyword_types import require_parser_name
-from unreel.api.shared_settings import BoxSettings, TableSettings, parse_column_mapping
+from unreel.api.shared_settings import BenchmarkSettings, BoxSettings, parse_column_mapping
 from unreel.core.command_options import Option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
@@ -136,16 +136,12 @@ def _warn_missing_answers(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreSettings(BoxSettings, TableSettings):
+class ScoreSettings(BoxSettings, BenchmarkSettings):
     """Settings of `score_stored_run` and `score_answer_file`."""
 
     answers: Annotated[str, Option(is_argument=True, kind="run")]
     benchmark: Annotated[Path | None, Option(kind="existing", metavar="B")] = None
     """Benchmark with the ground truth: a folder or a table of clips. A run needs it only if its benchmark has been moved."""
-    layout: Annotated[str | None, Option(kind="layout")] = None
-    """File layout of the benchmark; `unreel benchmarks` lists all layouts.  [default: detected]"""
-    mapping: Annotated[tuple[str, ...], Option(name="--map", metavar="FIELD=COLUMN")] = ()
-    """Table column from which a field of the benchmark is read: `label=kind` reads the label of each clip from the column `kind`. Repeatable."""
     accept_changed: bool = False
     """Continue even if the benchmark or the recipe has changed since the run began."""
     protocol: Annotated[str | None, Option(kind="protocol")] = None

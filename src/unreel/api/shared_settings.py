@@ -28,6 +28,22 @@ class TableSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LayoutSettings:
+    """Settings of a command that detects the layout of a benchmark."""
+
+    layout: Annotated[str | None, Option(kind="layout")] = None
+    """File layout of the benchmark; `unreel benchmarks` lists all layouts.  [default: detected]"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkSettings(LayoutSettings, TableSettings):
+    """Settings of a command that reads a benchmark of any layout."""
+
+    mapping: Annotated[tuple[str, ...], Option(name="--map", metavar="FIELD=COLUMN")] = ()
+    """Table column from which a field of the benchmark is read: `label=kind` reads the label of each clip from the column `kind`. Repeatable."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class EngineSettings:
     """Settings of a command that runs a job over many clips."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from unreel.api.shared_settings import TableSettings, TrustSettings
+from unreel.api.shared_settings import LayoutSettings, TableSettings, TrustSettings
 from unreel.core.command_options import FOLDER, Option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
@@ -360,7 +360,7 @@ def build_callbacks(**callbacks: Callable[..., Any]) -> "TrainingCallbacks":
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareCheckpointSettings(TrustSettings):
+class CompareCheckpointSettings(LayoutSettings, TrustSettings):
     """Settings of the comparison of two checkpoints or runs."""
 
     first: Annotated[str, Option(is_argument=True)]
@@ -371,8 +371,6 @@ class CompareCheckpointSettings(TrustSettings):
     """Protocol of the questions.  [default: the protocol on which the checkpoint was trained]"""
     split: str | None = None
     """Name of the benchmark split to use, for example test.  [default: all splits]"""
-    layout: Annotated[str | None, Option(kind="layout")] = None
-    """File layout of the benchmark; `unreel benchmarks` lists all layouts.  [default: detected]"""
     out: str | None = None
     """Output folder for the two runs.  [default: compare-FIRST-SECOND]"""
     metrics: Annotated[tuple[str, ...], Option(name="--metric", metavar="NAME")] = ()

@@ -408,7 +408,7 @@ def quality(settings: api.QualitySettings, *, form: Form, as_json: bool) -> None
     passes = "meets" if result.qualification.unanimous else "does not meet"
     print_message(
         f"unanimity over {result.qualification.n_shared} clips judged by everyone {passes} "
-        "VideoRealBench's rule of 90% of 100 clips"
+        f"VideoRealBench's rule of {api.describe_unanimity_rule()}"
     )
     print_message(f"bias by prefilled annotations: {result.pull}")
     estimates = [person.right for person in people.values()]

@@ -272,12 +272,7 @@ def rank(settings: api.RankSettings, *, form: Form, as_json: bool) -> None:
         print_json(document | more)
         return
     for board in boards:
-        scenes = (
-            f"{getattr(board, 'n_scenes', 0)} scenes, {getattr(board, 'n_resamples', 0)} resamples"
-        )
-        counts = (
-            "pairs; percent taken for real" if entrants.is_about_pairs else f"{scenes}; percent"
-        )
+        counts, slopes = api.describe_board(board)
         print_message(f"condition {board.condition}: {counts} [95 % interval]")
         _print_leaderboard(
             "reviewer", board.reviewers, api.list_leaderboard_metrics("reviewer"), form=form
@@ -285,10 +280,7 @@ def rank(settings: api.RankSettings, *, form: Form, as_json: bool) -> None:
         _print_leaderboard(
             "creator", board.creators, api.list_leaderboard_metrics("creator"), form=form
         )
-        for name, slope in getattr(board, "sway", {}).items():
-            print_message(
-                f"{name} adds to the log-odds of generated, for each standard deviation: {slope}"
-            )
+        print_message(*slopes)
     for title, reason in unfitted.items():
         print_message(f"{title} did not take part: {reason}")
     if entrants.retired:
