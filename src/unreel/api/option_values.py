@@ -1,12 +1,12 @@
 """Names that options of commands accept or complete; packages that add names are asked only if needed."""
 
-from unreel.benchmarks.entry import BenchmarkLayout
+from unreel.benchmarks import layout as layouts
 from unreel.protocols import protocol as protocols
 
 
 def list_layout_names() -> list[str]:
     """Return the names of the benchmark layouts, in display order."""
-    return [layout.value for layout in BenchmarkLayout]
+    return layouts.list_layouts()
 
 
 def list_protocol_names(subject: protocols.Subject | None = None) -> tuple[str, ...]:
