@@ -2,6 +2,8 @@
 
 Where to look:
     `entries.py`: schema of an entry, and the entries by name.
+    `owner_answers.py`: forms of the answers to prompts of owners, and their parser.
+    `owner_prompts.py`: prompts of checkpoints, fetched from the files of their owners.
     `benchmarks/`: one TOML file for each benchmark.
     `models/`: one TOML file for each checkpoint.
 """
