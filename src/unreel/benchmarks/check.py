@@ -31,7 +31,7 @@ from unreel.stats.paired_differences import FEWEST
 from unreel.stats.power import N_DIFFERENCES, compute_detectable_accuracy_gap
 
 ROWS_SHOWN = 3
-NAMES_KEPT = 1000
+MAX_NAMES = 1000
 """Maximum number of distinct names that are counted separately; an untrusted table may have a million."""
 OTHERS = "(others)"
 _CELL = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
@@ -188,10 +188,10 @@ class _BenchmarkRowCounts:
     lacks: dict[str, str] = field(default_factory=dict)
     about_clips: Mapping[str, Protocol[Any, Any]] = field(
         default_factory=lambda: {
-            name: asked
+            name: protocol
             for name in PROTOCOLS.entries
-            for asked in [get_protocol(name)]
-            if asked.subject == "clip"
+            for protocol in [get_protocol(name)]
+            if protocol.subject == "clip"
         }
     )
 
@@ -272,7 +272,7 @@ class _BenchmarkRowCounts:
 
 def _add_name_count(names: Counter[str], name: str) -> None:
     if name:
-        names[name if name in names or len(names) < NAMES_KEPT else OTHERS] += 1
+        names[name if name in names or len(names) < MAX_NAMES else OTHERS] += 1
 
 
 def _iter_table_columns(
@@ -284,11 +284,11 @@ def _iter_table_columns(
             return
         case BenchmarkLayout.DEEPTRACE:
             rows = (row for row in deeptrace.load_deeptrace_rows(root) if isinstance(row, Mapping))
-            columns = dict.fromkeys(str(key) for row in islice(rows, NAMES_KEPT) for key in row)
+            columns = dict.fromkeys(str(key) for row in islice(rows, MAX_NAMES) for key in row)
             yield _classify_columns(root / deeptrace.TABLE, columns, deeptrace.READ)
         case BenchmarkLayout.LAV_DF | BenchmarkLayout.VIF_COT as layout:
             known = READ_LAV_DF if layout is BenchmarkLayout.LAV_DF else READ_VIF_COT
-            items = [row for _, row in islice(stream_json_items(path), NAMES_KEPT)]
+            items = [row for _, row in islice(stream_json_items(path), MAX_NAMES)]
             named = (row for row in items if isinstance(row, Mapping))
             columns = dict.fromkeys(str(key) for row in named for key in row)
             yield _classify_columns(path, columns, known)

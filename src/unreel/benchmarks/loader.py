@@ -72,7 +72,7 @@ def build_unknown_layout_error(
     columns = read_table_column_names(path)
     binding = map_fields_to_columns(str(path), columns, mapping)
     missing = {field: looks for field, looks in _LOOKS.items() if field not in binding}
-    if binding.tells_label:
+    if binding.has_label_column:
         missing.pop("label", None)
     rows = (row for row in read_table_rows(path) if not isinstance(row, Rejected))
     guessed = guess_field_columns(rows, [c for c in columns if c not in binding.read], missing)
@@ -254,7 +254,7 @@ def _list_table_layouts(table: Path, mapping: Columns | None) -> list[BenchmarkL
     binding = map_fields_to_columns(str(table), read_table_column_names(table), mapping)
     if "location" not in binding:
         return []
-    if binding.tells_label:
+    if binding.has_label_column:
         return [BenchmarkLayout.LIST]
     return [BenchmarkLayout.REALISM] if has_score_columns(binding) else []
 

@@ -70,7 +70,7 @@ def find_recipe_sections(name: str | None) -> list[RecipeSectionDescription]:
 
 
 _LICENCE = (
-    "there is no licence, and clips without one are excluded: write licence under each source, or "
+    "clips without a licence are excluded: write licence under each source, or "
     "require_licence = false"
 )
 
