@@ -36,7 +36,7 @@ SAID = OverlayCommentary(
     lanes=(
         ReviewerOverlayLane(
             says="somebody: generated",
-            marks=(
+            traces=(
                 OverlayTrace(
                     span=TimeSpan(SECOND // 2, SECOND),
                     track=(BoxAt(SECOND // 2, Box(0.25, 0.25, 0.75, 0.75)),),

@@ -22,7 +22,7 @@ LINKED = "a symbolic link, which is not followed. Put the file or folder itself 
 LEADS_OUT = (
     "behind a symbolic link that leads out of the benchmark's folder. Put the file itself there"
 )
-_FOLDERS_KEPT = 10_000
+_MAX_FOLDERS = 10_000
 _NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 
 
@@ -154,7 +154,7 @@ class _InsideRootChecker:
         folder = location.rpartition("/")[0]
         known = self._folders.get(folder)
         if known is None:
-            if len(self._folders) > _FOLDERS_KEPT:
+            if len(self._folders) > _MAX_FOLDERS:
                 self._folders.clear()
             known = self._folders[folder] = is_path_inside(self._root / folder, self._root)
         path = f"{self._prefix}{location}"

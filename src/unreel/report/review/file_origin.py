@@ -47,14 +47,14 @@ def check_program_names(facts: ClipFacts) -> FileOriginCheck:
         place = "picture" if tag.name == _SIGNATURE else place
         names.append(f"\u201c{tag.value}\u201d{owner} in the {place}")
     empty_tags = [tag.name for tag in facts.tags if not tag.value]
-    says = f"{'; '.join(names)}." if names else "No program names found."
+    text = f"{'; '.join(names)}." if names else "No program names found."
     if empty_tags:
-        says += f" The file also carries {', '.join(empty_tags)}; their content is not shown here."
+        text += f" The file also carries {', '.join(empty_tags)}; their content is not shown here."
     name = "Programs that wrote the file"
     return FileOriginCheck(
         name=name,
         found=FileOriginCheckOutcome.SOMETHING if names else FileOriginCheckOutcome.NOTHING,
-        says=says,
+        says=text,
     )
 
 
@@ -122,15 +122,15 @@ def check_file_origin(
         )
 
         watermarks = check_visible_watermarks(file, reader)
-    return build_file_origin_checks(clip.facts, marks=watermarks, provenance=provenance)
+    return build_file_origin_checks(clip.facts, watermarks=watermarks, provenance=provenance)
 
 
 def build_file_origin_checks(
-    facts: ClipFacts, *, marks: FileOriginCheck, provenance: C2paReadResult
+    facts: ClipFacts, *, watermarks: FileOriginCheck, provenance: C2paReadResult
 ) -> FileOriginChecks:
     """Combine the results of all checks of a file, the strongest kind of evidence first."""
     checks = (
-        marks,
+        watermarks,
         build_credentials_check(provenance),
         check_program_names(facts),
         check_for_reencoding(facts),
