@@ -88,7 +88,7 @@ def decide(folder: Path, way: str) -> dict[str, float]:
     began_s = time.monotonic()
     questions = TableQuestionSource(table, dict) if way == "addresses" else table.rows()
     n_due = n_bytes = 0
-    for due in PendingQuestionFilter(answers, ()).sift(questions):
+    for due in PendingQuestionFilter(answers, ()).iter_due(questions):
         n_due += 1
         n_bytes += len(pickle.dumps(due))
     return {

@@ -9,7 +9,7 @@ import pytest
 
 from scripted import ScriptedReviewer
 from synthesise import ClipRecipe, synthesise
-from unreel.asking.answer_store import AskedQuestionResult, MemoryAnswerStore
+from unreel.asking.answer_store import MemoryAnswerStore, QuestionResult
 from unreel.asking.asker import Asker
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure, FailureReason
@@ -21,7 +21,7 @@ from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.factory import ReviewerWithPrices
 
-Ask = Callable[[], Awaitable[AskedQuestionResult]]
+Ask = Callable[[], Awaitable[QuestionResult]]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def run(
         )
         asker = Asker(reader, answers=store)
 
-        async def ask() -> AskedQuestionResult:
+        async def ask() -> QuestionResult:
             return await asker.ask(question, [clip], ReviewerWithPrices(reviewer))
 
         async def go() -> Any:
@@ -59,7 +59,7 @@ def run(
             asker.close()
 
 
-async def ask_twice(ask: Ask) -> list[AskedQuestionResult]:
+async def ask_twice(ask: Ask) -> list[QuestionResult]:
     return [await ask(), await ask()]
 
 
@@ -97,7 +97,7 @@ def test_concurrent_callers_share_a_request_and_a_cancelled_one_does_not_end_it(
 ) -> None:
     reviewer = SlowReviewer()
 
-    async def work(ask: Ask) -> tuple[AskedQuestionResult, AskedQuestionResult]:
+    async def work(ask: Ask) -> tuple[QuestionResult, QuestionResult]:
         cancelled, waiting = asyncio.create_task(ask()), asyncio.create_task(ask())  # type: ignore[arg-type]
         await asyncio.sleep(0.05)
         cancelled.cancel()

@@ -141,7 +141,7 @@ def test_reality_rows_hold_who_made_the_clip(tmp_path: Path) -> None:
     assert [row.truth for row in scorable.rows] == [Generated("Veo"), Real()]
     assert scorable.rows[0].outcome.label is Label.GENERATED
     assert isinstance(scorable.rows[1].outcome, Failure)
-    assert scorable.not_asked == ("c",)
+    assert scorable.unanswered == ("c",)
 
 
 def test_a_perfect_reviewer_of_the_test_split_scores_100_on_440_and_332_rows(
@@ -182,7 +182,7 @@ def test_realism_rows_hold_the_agreed_rating(tmp_path: Path) -> None:
     joined = join_answers_with_entries(read_realism_table(table), answers(tmp_path, rows))
     scorable = build_scorable_rows(joined, get_protocol("realism"))
     assert [row.truth.score for row in scorable.rows] == [2]
-    assert scorable.not_asked == ("b.mp4",)
+    assert scorable.unanswered == ("b.mp4",)
 
 
 def test_an_entry_that_lacks_its_truth_is_told_and_not_scored(tmp_path: Path) -> None:

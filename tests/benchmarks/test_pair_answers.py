@@ -61,7 +61,7 @@ def test_a_pair_is_named_as_exports_name_it_or_in_two_columns(tmp_path: Path) ->
         Position.SECOND,
     ]
     assert [row.source for row in scorable.rows] == ["s1", "s2", "s3"]
-    assert scorable.not_asked == ("real/s4 | Wan/s4",)
+    assert scorable.unanswered == ("real/s4 | Wan/s4",)
 
 
 def test_one_order_throughout_gives_its_figure_and_leaves_the_other_unmeasured() -> None:

@@ -120,7 +120,7 @@ def test_what_is_due_is_what_a_set_of_all_keys_would_tell(
             ],
         )
         due = PendingQuestionFilter(table, retry)
-        found = [(row["key"], row["attempt"]) for row in due.sift(questions)]
+        found = [(row["key"], row["attempt"]) for row in due.iter_due(questions)]
     assert found == list(expected.items())
     assert due.already == len(questions) - len(found)
 
@@ -132,7 +132,8 @@ def test_a_key_is_found_exactly_when_all_marks_collide(table: LanceTable, collid
     assert [row["text"] for row in table.get([keys[3], keys[45]])] == [f"text of {keys[3]}"]
     table.check()
     assert [
-        row["key"] for row in PendingQuestionFilter(table).sift(named(*keys, "no hash", keys[45]))
+        row["key"]
+        for row in PendingQuestionFilter(table).iter_due(named(*keys, "no hash", keys[45]))
     ] == keys[40:]
 
 

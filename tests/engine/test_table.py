@@ -188,7 +188,7 @@ def test_a_table_that_cannot_be_read_is_not_taken_for_an_absent_one(table: Lance
 def test_a_row_with_another_mark_is_due_and_replaces_the_old_one(tmp_path: Path) -> None:
     table = LanceTable(StorageLocation(str(tmp_path / "clips.lance")), CLIPS)
     commit(table, [{"key": "a", "mark": "10 x"}])
-    assert not list(PendingQuestionFilter(table).sift([{"key": "a", "mark": "10 x"}]))
-    assert not list(PendingQuestionFilter(table).sift([{"key": "a"}]))
-    commit(table, PendingQuestionFilter(table).sift([{"key": "a", "mark": "10 y"}]))
+    assert not list(PendingQuestionFilter(table).iter_due([{"key": "a", "mark": "10 x"}]))
+    assert not list(PendingQuestionFilter(table).iter_due([{"key": "a"}]))
+    commit(table, PendingQuestionFilter(table).iter_due([{"key": "a", "mark": "10 y"}]))
     assert [row["mark"] for row in table.rows()] == ["10 y"]

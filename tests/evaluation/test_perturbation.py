@@ -12,7 +12,7 @@ from unreel.asking.asker import Asker
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
-from unreel.evaluation.opinion import ASKED_TIMES
+from unreel.evaluation.opinion import QUESTIONS_PER_CLIP
 from unreel.evaluation.review import (
     Review,
     build_review_questions,
@@ -76,7 +76,7 @@ def asked(file: Path, reviewer: Weathercock, *, protocol: str = "trace", **setti
 def test_each_question_is_put_four_times_and_of_four_different_clips(clip) -> None:
     reviewer = Weathercock(lambda _: "REAL")
     review = asked(clip, reviewer)
-    assert len(reviewer.sheets) == ASKED_TIMES == 4
+    assert len(reviewer.sheets) == QUESTIONS_PER_CLIP == 4
     assert len({sheet.inputs[0].clip.id for sheet in reviewer.sheets}) == 4
     (found,) = review.stabilities
     assert found.state == "steady"

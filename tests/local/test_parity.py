@@ -15,7 +15,7 @@ pytest.importorskip("lance")
 
 from tiny_models import FAMILIES
 from training.sets import clip, fake, real, recipe, write_set
-from unreel.asking.answer_store import AskedQuestionResult
+from unreel.asking.answer_store import QuestionResult
 from unreel.asking.asker import Asker
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure
@@ -106,7 +106,7 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
     overheard.heard = []
     asked_about = bench.examples[name]
 
-    async def ask() -> list[AskedQuestionResult]:
+    async def ask() -> list[QuestionResult]:
         with closing(bench.asker()) as asker:
             return [
                 await asker.ask(e.question, e.clips, ReviewerWithPrices(reviewer), name=e.name)

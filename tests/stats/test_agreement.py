@@ -160,7 +160,7 @@ def test_kappa_draws_clips(estimated: Estimated, rng: np.random.Generator) -> No
 
 
 def test_kappa_refuses_rows_that_one_rater_skipped() -> None:
-    with pytest.raises(InvalidValueError, match="Align them"):
+    with pytest.raises(InvalidValueError, match="same number of rows"):
         cohen_kappa([1, 0], [1], seed=1)
     with pytest.raises(InvalidValueError, match="a label is NaN"):
         cohen_kappa([1, 0], [1, NAN], seed=1)

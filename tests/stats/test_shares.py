@@ -67,7 +67,7 @@ def test_a_share_of_nothing_makes_the_sum_unmeasured() -> None:
 
 
 def test_more_successes_than_trials_are_refused() -> None:
-    with pytest.raises(InvalidValueError, match="Check the counts"):
+    with pytest.raises(InvalidValueError, match="successes must be from 0"):
         share(1, 3, 2)
 
 

@@ -182,7 +182,7 @@ def _find_stored_copy(
     if location.size(f"{name}.json") is None or location.size(name) is None:
         return None
     try:
-        document = json.loads(location.read(f"{name}.json", most=4096))
+        document = json.loads(location.read(f"{name}.json", max_bytes=4096))
         width, height = document["size"]
         return AnnotatorClipCopy(
             clip=clip,

@@ -273,7 +273,7 @@ def record_consensus_review(
         at_us=request.at_us,
     )
     name = records.campaign.name
-    ledger.notice(name, REVIEW, request.task, request.by, review.said, request.at_us)
+    ledger.notice(name, REVIEW, request.task, request.by, review.notice_text, request.at_us)
     return compute_campaign_consensus(read_campaign_records(ledger, name), rule).tasks[request.task]
 
 

@@ -35,17 +35,17 @@ _MAX_SHOWN = 3
 
 
 def describe_model_servers(
-    models: Sequence[str], settings: EnvironmentSettings, *, tells_prompts: bool = True
+    models: Sequence[str], settings: EnvironmentSettings, *, includes_prompts: bool = True
 ) -> Iterator[str]:
     """Yield one line for each server of `models`; raise if a key would be sent unencrypted.
 
-    With `tells_prompts`, another line names each checkpoint that is not asked with its own prompt.
+    With `includes_prompts`, another line names each checkpoint that is not asked with its own prompt.
     """
     for contact in list_model_endpoints(models, key_hosts=settings.key_hosts):
         silent = "" if is_server_listening(contact.server) else "; nothing listens there now"
         yield f"{contact}{silent}"
     for entry in filter(None, map(find_named_checkpoint, dict.fromkeys(models))):
-        if tells_prompts and entry.prompt is not None and entry.prompt.value is not None:
+        if includes_prompts and entry.prompt is not None and entry.prompt.value is not None:
             yield f"{entry.name} is asked with unreel's prompt, not with its owner's (`unreel models show {entry.name}`)"
 
 

@@ -232,7 +232,7 @@ def describe_contacts(runs: "Sequence[EvalRun]") -> Sequence[str]:
     sections = [run.recipe.reviewer for run in runs]
     models = [section.model for section in sections]
     return (
-        *describe_model_servers(models, environment, tells_prompts=False),
+        *describe_model_servers(models, environment, includes_prompts=False),
         *(line for run in runs for line in describe_prompts(run.recipe)),
         *describe_external_reviewers(sections, environment),
     )
@@ -329,6 +329,6 @@ def forecast_runs(
         for number, run in enumerate(runs, start=1):
             on_run(number, run)
             forecasts.append(
-                forecast_eval(run, aside=clip_table, retry_failed=retry, callbacks=callbacks)
+                forecast_eval(run, facts_table=clip_table, retry_failed=retry, callbacks=callbacks)
             )
     return forecasts

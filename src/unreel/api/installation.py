@@ -65,7 +65,7 @@ class PackageExtraStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectStoreStatus:
-    """Result of testing an object store: its location, and the problem; "" if it is usable."""
+    """Location of a tested object store, and the problem; "" if the store is usable."""
 
     place: str
     problem: str
@@ -86,7 +86,7 @@ class ModelProviderStatus:
 
     @property
     def is_open(self) -> bool:
-        """Return whether models of a provider seem usable: its local server answers, or its key is set."""
+        """Return whether models of a provider seem usable: the local server answers, or the key is set."""
         return self.answers if self.address else self.has_key
 
     def __str__(self) -> str:

@@ -108,10 +108,10 @@ def calibrate(
     for line in describe_contacts(runs):
         callbacks.on_note(line)
     require_ready(runs, engine=settings.engine)
-    asked = EvalSettings(engine=settings.engine, retry_failed=settings.retry_failed)
+    eval_settings = EvalSettings(engine=settings.engine, retry_failed=settings.retry_failed)
     for run in runs:
         on_run(run)
-        on_result(run, evaluate_run(run, asked, callbacks, facts_table=runs[0].clips))
+        on_result(run, evaluate_run(run, eval_settings, callbacks, facts_table=runs[0].clips))
     passport = build_passport(
         runs,
         mode=settings.parser,

@@ -126,8 +126,8 @@ def _warn_missing_answers(
 ) -> None:
     unusable = (*joined.rejected, *scorable.without_truth)
     warning_parts = [
-        f"{len(scorable.not_asked)} of {len(joined.pairs)} {subject}s have no answer"
-        if scorable.not_asked
+        f"{len(scorable.unanswered)} of {len(joined.pairs)} {subject}s have no answer"
+        if scorable.unanswered
         else "",
         f"{len(unusable)} rows cannot be used, the first is {unusable[0]}" if unusable else "",
     ]
@@ -363,7 +363,7 @@ def score_answer_file(
     return ScoredAnswers(
         scorecard=scorecard,
         prompt=settings.prompt,
-        not_asked=scorable.not_asked,
+        not_asked=scorable.unanswered,
         unknown=joined.unknown,
         rejected=joined.rejected,
         without_truth=scorable.without_truth,

@@ -29,7 +29,7 @@ class StoredAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedQuestionResult:
+class QuestionResult:
     """Result of one question to one reviewer: the clip inputs that were sent, and the reply."""
 
     reviewer: str
@@ -85,7 +85,7 @@ class AnswerStore(Protocol):
     def claim(self, key: str, /) -> StoredAnswer | QuestionClaim:
         """Return the stored answer to the question `key`, or claim the question for this process."""
 
-    def store(self, result: AskedQuestionResult, reply: Reply, /) -> None:
+    def store(self, result: QuestionResult, reply: Reply, /) -> None:
         """Store the reply of a claimed question and end the claim."""
 
     def release(self, key: str, /) -> None:
@@ -106,7 +106,7 @@ class MemoryAnswerStore:
         """Return the stored answer, or claim the question."""
         return self.find(key) or QuestionClaim.OURS
 
-    def store(self, result: AskedQuestionResult, reply: Reply, /) -> None:
+    def store(self, result: QuestionResult, reply: Reply, /) -> None:
         """Store the reply, and drop the oldest one if the store is full."""
         self._answers[result.key] = StoredAnswer(reply=reply, box_space=result.box_space)
         if len(self._answers) > _REMEMBERED:

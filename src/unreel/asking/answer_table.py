@@ -4,7 +4,7 @@ import json
 import threading
 from typing import Any
 
-from unreel.asking.answer_store import AskedQuestionResult, QuestionClaim, StoredAnswer
+from unreel.asking.answer_store import QuestionClaim, QuestionResult, StoredAnswer
 from unreel.core.answer import Reply, Usage
 from unreel.core.question import Question
 from unreel.engine.location import StorageLocation
@@ -65,7 +65,7 @@ def build_question_columns(question: Question, reviewer: str) -> Row:
     }
 
 
-def build_answer_columns(result: AskedQuestionResult, before: Row | None = None) -> Row:
+def build_answer_columns(result: QuestionResult, before: Row | None = None) -> Row:
     """Return the columns of the answer, input and cost of a result; of a failure all except the answer.
 
     `before` contains the tokens and cost of earlier attempts.
@@ -126,7 +126,7 @@ class LanceAnswerStore:
         """Return the stored answer to the question `key`; otherwise the process may ask it."""
         return self.find(key) or QuestionClaim.OURS
 
-    def store(self, result: AskedQuestionResult, _reply: Reply, /) -> None:
+    def store(self, result: QuestionResult, _reply: Reply, /) -> None:
         """Store the answer to a question."""
         row = build_question_columns(result.question, result.reviewer)
         row |= build_answer_columns(result)

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from unreel.asking.answer_store import AnswerStore, AskedQuestionResult, QuestionClaim, StoredAnswer
+from unreel.asking.answer_store import AnswerStore, QuestionClaim, QuestionResult, StoredAnswer
 from unreel.catalogue.owner_prompts import explain_missing_caption, get_prompt_text
 from unreel.core.answer import Reply
 from unreel.core.clip import Clip
@@ -73,7 +73,7 @@ class Asker:
     ) -> None:
         self._loader = ClipInputLoader(reader=reader, open_file=open_file, find_change=find_change)
         self._answers = answers
-        self._under_way: dict[str, asyncio.Task[AskedQuestionResult]] = {}
+        self._under_way: dict[str, asyncio.Task[QuestionResult]] = {}
         # Unlike requests, decoding is CPU-bound: one thread per processor.
         self._decoders = ThreadPoolExecutor(os.cpu_count(), "decoder")
         self.n_questions = 0
@@ -88,7 +88,7 @@ class Asker:
         prompt: str = "",
         name: str = "",
         caption: str = "",
-    ) -> AskedQuestionResult:
+    ) -> QuestionResult:
         """Return the stored answer of the reviewer `reviewer_with_price` to `question`, or ask and store it.
 
         `prompt` is the text for a question without a protocol. `name` is the name of the clips in a
@@ -134,7 +134,7 @@ class Asker:
         prompt: str,
         name: str,
         caption: str,
-    ) -> AskedQuestionResult:
+    ) -> QuestionResult:
         reviewer = reviewer_with_price.reviewer
         key = question.key(reviewer.name)
         outcome: StoredAnswer | QuestionClaim | None = await asyncio.to_thread(answers.find, key)
@@ -155,7 +155,7 @@ class Asker:
             return _build_result(
                 question, clip_inputs, reviewer_with_price, reply, prompt, box_space
             )
-        result: AskedQuestionResult | None = None
+        result: QuestionResult | None = None
         try:
             result = await self._send(question, inputs, reviewer_with_price, prompt, name, caption)
             return result
@@ -173,7 +173,7 @@ class Asker:
         prompt: str,
         name: str,
         caption: str,
-    ) -> AskedQuestionResult:
+    ) -> QuestionResult:
         reviewer = reviewer_with_price.reviewer
         clip_inputs = await inputs.load(reviewer.wants)
         if isinstance(clip_inputs, Failure):
@@ -202,9 +202,9 @@ def _build_result(
     outcome: Reply | Failure,
     prompt: str,
     box_space: str | None,
-) -> AskedQuestionResult:
+) -> QuestionResult:
     usage, price = outcome.usage, reviewer_with_price.price
-    return AskedQuestionResult(
+    return QuestionResult(
         reviewer=reviewer_with_price.reviewer.name,
         question=question,
         prompt=prompt

@@ -40,7 +40,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from unreel.asking.answer_store import AskedQuestionResult, QuestionClaim, StoredAnswer
+from unreel.asking.answer_store import QuestionClaim, QuestionResult, StoredAnswer
 from unreel.core.answer import Reply, Usage
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
@@ -126,7 +126,7 @@ class SqlAnswerStore:
         self.n_interrupted += row is not None and is_ours
         return QuestionClaim.OURS if is_ours else QuestionClaim.BUSY
 
-    def store(self, result: AskedQuestionResult, reply: Reply, /) -> None:
+    def store(self, result: QuestionResult, reply: Reply, /) -> None:
         """Store the answer to a claimed question."""
         record = asdict(StoredAnswer(reply=reply, box_space=result.box_space))
         self._end_claim(result.key, json.dumps(record))

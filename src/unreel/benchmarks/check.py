@@ -144,7 +144,7 @@ def check_benchmark(
         n_rated=counts.n_rated,
         n_traces=counts.n_traces,
         n_measured=counts.n_measured,
-        n_behind_urls=counts.n_behind_urls,
+        n_behind_urls=counts.n_urls,
         n_not_here=counts.n_not_here,
         first_not_here=counts.first_not_here,
         unusable=tuple(sorted(counts.reasons.values(), key=lambda reason: -reason.n)),
@@ -170,7 +170,7 @@ class _BenchmarkRowCounts:
     n_rated: int = 0
     n_traces: int = 0
     n_measured: int = 0
-    n_behind_urls: int = 0
+    n_urls: int = 0
     n_not_here: int = 0
     first_not_here: str = ""
     reasons: dict[str, RejectionReasonCount] = field(default_factory=dict)
@@ -209,7 +209,7 @@ class _BenchmarkRowCounts:
         facts = row.facts
         self.n_measured += None not in {facts.width, facts.height, facts.duration_us}
         if is_url(row.location):
-            self.n_behind_urls += 1
+            self.n_urls += 1
         elif not Path(benchmark.find(row)).is_file():
             self.n_not_here += 1
             self.first_not_here = self.first_not_here or benchmark.find(row)

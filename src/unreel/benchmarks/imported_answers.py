@@ -290,7 +290,7 @@ class ScorableRows:
     """Answers with ground truth that can be scored, and the entries or pairs that cannot be scored."""
 
     rows: tuple[ScoredQuestion[Any, Any], ...]
-    not_asked: tuple[str, ...]
+    unanswered: tuple[str, ...]
     """Names of entries or pairs without an answer."""
     without_truth: tuple[Rejected, ...]
     """Entries without the ground truth of the protocol."""
@@ -355,7 +355,7 @@ def build_scorable_rows(
             for truth in known
         )
     return ScorableRows(
-        rows=tuple(rows), not_asked=tuple(unanswered), without_truth=tuple(without_truth)
+        rows=tuple(rows), unanswered=tuple(unanswered), without_truth=tuple(without_truth)
     )
 
 
@@ -379,4 +379,4 @@ def require_scorable_rows(
         )
     if scorable.without_truth:
         raise build_no_question_error(benchmark, protocol, scorable.without_truth)
-    raise build_no_matching_answer_error(answers, joined.unknown, scorable.not_asked)
+    raise build_no_matching_answer_error(answers, joined.unknown, scorable.unanswered)

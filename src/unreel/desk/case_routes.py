@@ -1,4 +1,4 @@
-"""Routes of a case: its page, forms, files, PDF and bundle."""
+"""Routes for the page, forms, files, PDF and bundle of a case."""
 
 import asyncio
 

@@ -130,29 +130,29 @@ class StorageLocation:
         else:
             folder.write(below, data)
 
-    def read(self, name: str, *, most: int | None = None) -> bytes:
+    def read(self, name: str, *, max_bytes: int | None = None) -> bytes:
         """Return the bytes of the file `name` in this location.
 
         Raise `FileNotFoundError` if `name` is missing, or `UnreadableSourceError` if there are more
-        than `most` bytes, or the store cannot be read.
+        than `max_bytes` bytes, or the store cannot be read.
         """
         source = f"{self.uri.rstrip('/')}/{name}"
         if self.is_local:
             folder, below = self.inside(name)
             with folder.read(below) as file:
-                data = file.read() if most is None else file.read(most + 1)
+                data = file.read() if max_bytes is None else file.read(max_bytes + 1)
         else:
             try:
                 result = self.objects().get(name)
-                if most is not None and result.meta["size"] > most:
-                    raise build_too_large_error(source, most)
+                if max_bytes is not None and result.meta["size"] > max_bytes:
+                    raise build_too_large_error(source, max_bytes)
                 data = bytes(result.bytes())
             except BaseError as error:
                 raise UnreadableSourceError(
                     source, f"cannot be read: {error}", "Check its address, bucket and keys"
                 ) from error
-        if most is not None and len(data) > most:
-            raise build_too_large_error(source, most)
+        if max_bytes is not None and len(data) > max_bytes:
+            raise build_too_large_error(source, max_bytes)
         return data
 
     def names(self) -> list[str]:

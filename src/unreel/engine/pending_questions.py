@@ -153,7 +153,7 @@ class PendingQuestionFilter:
     def _given(self) -> _IssuedQuestionKeys:
         return _IssuedQuestionKeys(self._stored.mixer)
 
-    def sift(self, questions: Iterable[Row]) -> Iterator[Row]:
+    def iter_due(self, questions: Iterable[Row]) -> Iterator[Row]:
         """Yield each due question once, with its attempt number in the column `attempt`."""
         source, look = iter(questions), _FIRST_LOOK
         while chunk := list(itertools.islice(source, look)):
@@ -165,7 +165,7 @@ class PendingQuestionFilter:
             look = min(2 * look, _LARGEST_LOOK)
 
     def are_due(self, keys: Sequence[str]) -> list[bool]:
-        """Return for each key whether its question is due; unlike `sift`, do not mark the key as issued."""
+        """Return for each key whether its question is due; unlike `iter_due`, do not mark the key as issued."""
         return [
             try_ > 0
             for texts in iter_key_arrays(keys)

@@ -84,7 +84,7 @@ def run_pending_questions(  # noqa: PLR0913  two things to run, one place to kee
     ledger: Path | None = None,
     add_up: "AddUp" = lambda _rows, _totals: None,
     on_due: Callable[[int], None] | None = None,
-    most_due: int | None = None,
+    max_due: int | None = None,
     on_progress: "Callable[[Progress], None]" = lambda _progress: None,
     observe: Callable[[str, int], None] = lambda _step, _rows: None,
 ) -> JobRunSummary:
@@ -104,8 +104,8 @@ def run_pending_questions(  # noqa: PLR0913  two things to run, one place to kee
         retry_failed: Failure reasons whose rows are computed again; `ALL_FAILURES` for every one.
         ledger: File of starts and finishes; by default next to the table, required if it is remote.
         add_up: Callback that adds the job's counts of committed rows to `Progress.totals`.
-        on_due: Callback with the number of pending rows; if they are too many, with `most_due` or never.
-        most_due: Upper limit of that number.
+        on_due: Callback with the number of pending rows; if they are too many, with `max_due` or never.
+        max_due: Upper limit of that number.
         on_progress: Callback after each commit, from another thread, with the counts so far.
         observe: Callback at the named steps of a commit: for tests that kill a run.
     """
@@ -118,11 +118,11 @@ def run_pending_questions(  # noqa: PLR0913  two things to run, one place to kee
     )
     with committer as sink:
         # The table is first read at the first question, when the lock excludes other writers.
-        rows: Iterable[Row] = _count_rows(due.sift(questions), committer.progress)
+        rows: Iterable[Row] = _count_rows(due.iter_due(questions), committer.progress)
         if on_due is not None:
             rows = ahead = PrefetchedIterator(rows)
-            if ahead.is_whole or most_due is not None:
-                on_due(len(ahead.first) if ahead.is_whole else max(len(ahead.first), most_due or 0))
+            if ahead.is_whole or max_due is not None:
+                on_due(len(ahead.first) if ahead.is_whole else max(len(ahead.first), max_due or 0))
         if isinstance(questions, TableQuestionSource):
             rows = DueTableQuestions(rows, questions)
         runner.run(rows, stages, sink=sink, ledger=start_log)

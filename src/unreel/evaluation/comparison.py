@@ -189,27 +189,27 @@ def _compare_reviewer_pair(
     # Each metric is over the questions that it is over on a scorecard: a reviewer gains nothing here by
     # answers that cannot be read, where they count as wrong.
     pairs = {"readable": valid, "answered": pairing.at(ours[1] & theirs[1]), "all": pairing}
-    figures = first.instrument.figures
+    metric_set = first.instrument.figures
     scores = {"readable": _compute_paired_metrics(first, second, valid)}
     for counted in ("answered", "all"):
         if pairs[counted].n_shown == valid.n_shown:
             scores[counted] = scores["readable"]
-        elif counted == "answered" or any(figures.counts(name) == counted for name in metrics):
+        elif counted == "answered" or any(metric_set.counts(name) == counted for name in metrics):
             scores[counted] = _compute_paired_metrics(first, second, pairs[counted])
     known = {
         name: paired
         for counted, paired in scores.items()
         for name in paired.names
-        if figures.counts(name) == counted
+        if metric_set.counts(name) == counted
     }
     tested = []
     for name in _select_metrics(first, [*known], metrics):
         # The largest possible difference of the metric or its variant; infinity if unknown.
         plain = name.partition(": ")[0]
         ranges = (
-            figure.range
-            for figure in figures
-            if plain == figure.metric or plain.startswith(f"{figure.metric}-")
+            definition.range
+            for definition in metric_set
+            if plain == definition.metric or plain.startswith(f"{definition.metric}-")
         )
         low, high = next(ranges, (0.0, math.inf))
         tested.append(known[name].difference(name, reach=high - low))
@@ -331,7 +331,11 @@ def _select_metrics(
     reviewer: ComparedReviewer, known: Sequence[str], metrics: Sequence[str]
 ) -> list[str]:
     if not metrics:
-        return [figure.metric for figure in reviewer.instrument.figures if figure.metric in known]
+        return [
+            definition.metric
+            for definition in reviewer.instrument.figures
+            if definition.metric in known
+        ]
     chosen: dict[str, None] = {}
     for name in metrics:
         matches = [name] if name in known else [k for k in known if k.startswith(f"{name}: ")]

@@ -65,7 +65,7 @@ def compare_reasons(
     return similarities
 
 
-BESIDE = ".rulings"
+RULINGS_SUFFIX = ".rulings"
 Judge = Callable[[Sequence[ExplanationPair]], JudgeRulings]
 """Function that returns rulings on explanations, in order."""
 
@@ -102,7 +102,7 @@ def open_answer_file_rulings(
     answers: Path, out: str | None, settings: EnvironmentSettings
 ) -> JudgeRulingStore:
     """Return the rulings' store at `out`, by default `ANSWERS.rulings` next to the answers file."""
-    location = resolve_location(out or f"{answers}{BESIDE}", read_storage_options(settings))
+    location = resolve_location(out or f"{answers}{RULINGS_SUFFIX}", read_storage_options(settings))
     table = LanceTable(location / "rulings.lance", RULINGS)
     return JudgeRulingStore(table=table, ledgers=get_local_state_folder(location, settings))
 

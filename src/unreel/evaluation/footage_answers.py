@@ -52,7 +52,7 @@ def build_passport(
         raise InvalidSettingError(
             "ARCHIVE", "no clip of it has an answer", "Look at the failures: unreel runs list"
         )
-    sides = [min(clip.size) for clip in clips.values()]
+    lengths = [min(clip.size) for clip in clips.values()]
     durations = [get_duration_us(clip) for clip in clips.values()]
     return FalseAlarmPassport(
         archive=archive,
@@ -60,7 +60,7 @@ def build_passport(
         n_clips=len(clips),
         n_repeated=len(repeated),
         codecs=tuple(sorted({clip.facts.video.codec for clip in clips.values()})),
-        shorter_sides=(min(sides), max(sides)),
+        shorter_sides=(min(lengths), max(lengths)),
         durations_us=(min(durations), max(durations)),
         reviewers=tuple(reviewers),
     )

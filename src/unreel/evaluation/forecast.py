@@ -95,20 +95,20 @@ def iter_question_states(
 def forecast_eval(
     run: EvalRun,
     *,
-    aside: LanceTable,
+    facts_table: LanceTable,
     retry_failed: Collection[str] = (),
     callbacks: JobCallbacks = NO_CALLBACKS,
 ) -> QuestionForecast:
-    """Forecast `evaluate` without changing the run; new clips' facts go to `aside`, a temporary table."""
+    """Forecast `evaluate` without changing the run; new clips' facts go to `facts_table`, a temporary table."""
     callbacks.on_phase(f"reading {run.recipe.benchmark}")
     skipped, section, benchmark = SkippedQuestionCounts(), run.recipe.reviewer, run.benchmark()
     entries = PrefetchedIterator(run.entries(benchmark, skipped.reading))
     require_resumable(run, benchmark, skipped.reading)
     files = iter_clip_file_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
     run_stages(
-        PendingQuestionFilter(run.clips).sift(files),
+        PendingQuestionFilter(run.clips).iter_due(files),
         [ClipProbeStage(run.access)],
-        table=aside,
+        table=facts_table,
         on_due=lambda n: callbacks.on_due("clips", n),
         on_progress=lambda progress: callbacks.on_step("clips", progress),
     )
@@ -129,7 +129,7 @@ def forecast_eval(
     n_frames = n_input = 0
     is_known = section.show == "frames"
     for planned, reason in iter_question_states(
-        run, run.survey(aside), reviewer, retry=retry_failed, skipped=skipped
+        run, run.survey(facts_table), reviewer, retry=retry_failed, skipped=skipped
     ):
         clips.update(clip.id for clip in planned.clips)
         n_by_reason[reason] += 1

@@ -61,7 +61,7 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("inspect_ai", "inspect") from error
 
 LOG = logging.getLogger(__name__)
-UNSHOWN = "unreel:unshown"
+FAILURE_KEY = "unreel:unshown"
 """Key in a sample's store for the failure, if the sample's clip could not be shown."""
 _FAILURE = TypeAdapter(Failure)
 _VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
@@ -143,7 +143,7 @@ def show_clips(media: str) -> Solver:
         load = partial(build_question_media_parts, recipe, item, media=Path(media), reader=reader)
         parts = await anyio.to_thread.run_sync(load)
         if isinstance(parts, Failure):
-            state.store.set(UNSHOWN, _FAILURE.dump_python(parts, mode="json"))
+            state.store.set(FAILURE_KEY, _FAILURE.dump_python(parts, mode="json"))
             state.completed = True
             return state
         before, after = split_prompt_at_clips(state.input_text)
@@ -184,8 +184,8 @@ def verdict() -> Scorer:
         recipe, item = _parse_sample_metadata(state.metadata)
         text = _parse_model_output(state.output)
         outcome: Verdict | Failure
-        if unshown := state.store.get(UNSHOWN):
-            outcome = _FAILURE.validate_python(unshown)
+        if stored_failure := state.store.get(FAILURE_KEY):
+            outcome = _FAILURE.validate_python(stored_failure)
         elif isinstance(text, Failure):
             outcome = text
         else:

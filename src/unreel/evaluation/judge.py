@@ -83,7 +83,7 @@ class JudgeRuling:
             raise InvalidValueError(f"score must be 0, 0.5 or 1, or None with a reason, got {self}")
 
     @property
-    def is_settled(self) -> bool:
+    def is_final(self) -> bool:
         """Return whether the judge answered; a failed request can be retried."""
         return self.why not in ALL_FAILURES
 
@@ -300,8 +300,8 @@ def judge_explanations(
     explanations of this run, or the stored rulings are damaged.
     """
     pairs = _select_complete_pairs(explained, factory.name)
-    settled = {key for key, ruling in store.stored(pairs).items() if ruling.is_settled}
-    due = {key: pair for key, pair in pairs.items() if key not in settled}
+    cached = {key for key, ruling in store.stored(pairs).items() if ruling.is_final}
+    due = {key: pair for key, pair in pairs.items() if key not in cached}
     stage = JudgeStage(factory, in_flight=in_flight)
     spent = stage.spent
     if due:
@@ -323,7 +323,7 @@ def judge_explanations(
         # After crashes rows run in a separate process, whose cost is not in `stage.spent`.
         spent = stage.spent if stage.n_rows == summary.done + summary.failed else None
     rulings = store.stored(pairs)
-    return _build_judge_rulings(factory.name, explained, rulings, cached=settled, spent=spent)
+    return _build_judge_rulings(factory.name, explained, rulings, cached=cached, spent=spent)
 
 
 def read_stored_rulings(

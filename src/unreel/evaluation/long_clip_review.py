@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
-from unreel.asking.answer_store import AskedQuestionResult
+from unreel.asking.answer_store import QuestionResult
 from unreel.asking.asker import Asker
 from unreel.core.answer import Reply, Usage
 from unreel.core.clip import Clip
@@ -82,7 +82,7 @@ async def search_clip_windows(
     segments = suppress_overlapping_segments(segments)
     return WindowSearchResult(
         segments=tuple(sorted(segments, key=lambda segment: segment.trace.span)),
-        windows=tuple(search.asked),
+        windows=tuple(search.windows),
         n_unanswered=search.n_unanswered,
     )
 
@@ -93,13 +93,13 @@ class _WindowSearch:
     def __init__(self, duration_us: int, ask: AskWindow, limits: WindowSearchLimits) -> None:
         self._duration_us, self._ask, self._settings = duration_us, ask, limits
         self._spacing_us = duration_us
-        self.asked: list[TimeSpan] = []
+        self.windows: list[TimeSpan] = []
         self.n_unanswered = 0
 
     @property
     def n_left(self) -> int:
         """Return the number of questions that the search may still ask."""
-        return self._settings.n_questions - len(self.asked)
+        return self._settings.n_questions - len(self.windows)
 
     async def sweep(self, n: int) -> list[LocatedSegment]:
         """Ask about windows over the whole clip; return the suspicious segments, joined at window borders."""
@@ -151,7 +151,7 @@ class _WindowSearch:
         return TimeSpan(max(0, start_us), min(self._duration_us, end_us))
 
     async def _ask_all(self, spans: Sequence[TimeSpan]) -> list[Segments | None]:
-        self.asked += spans
+        self.windows += spans
         answers = await asyncio.gather(*map(self._ask, spans))
         self.n_unanswered += sum(answer is None for answer in answers)
         # Only the parts of segments inside a window, because the reviewer saw only this window.
@@ -269,7 +269,7 @@ async def search_clip_with_reviewer(
     limits: WindowSearchLimits,
 ) -> WindowSearchOpinion:
     """Search `clip` in windows; return one opinion. Questions use the window's frames, no sound."""
-    results: list[AskedQuestionResult] = []
+    results: list[QuestionResult] = []
     prompt = condition.prompt if condition.prompt in LOCATE.prompts else Condition().prompt
     silent = replace(condition, audio="off", prompt=prompt)
 
@@ -298,10 +298,7 @@ async def search_clip_with_reviewer(
 
 
 def _build_search_opinion(
-    question: Question,
-    search: WindowSearchResult,
-    results: Sequence[AskedQuestionResult],
-    mode: Mode,
+    question: Question, search: WindowSearchResult, results: Sequence[QuestionResult], mode: Mode
 ) -> WindowSearchOpinion:
     failed = [result.outcome for result in results if isinstance(result.outcome, Failure)]
     outcome: Reply | Failure

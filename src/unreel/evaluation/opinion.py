@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from unreel.asking.answer_store import AskedQuestionResult
+from unreel.asking.answer_store import QuestionResult
 from unreel.core.box import Box
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.safe_text import sanitise_line
@@ -16,7 +16,7 @@ from unreel.reviewers.contract import ClipInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion(AskedQuestionResult):
+class Opinion(QuestionResult):
     """Opinion of one reviewer about one clip: the question, the input, the reply and its verdict."""
 
     verdict: Verdict | None
@@ -84,7 +84,7 @@ class Opinion(AskedQuestionResult):
         return "\n".join([head, *(f"  {line}" for line in filter(None, [*details, self.problem]))])
 
 
-def build_opinion(result: AskedQuestionResult, mode: Mode) -> Opinion:
+def build_opinion(result: QuestionResult, mode: Mode) -> Opinion:
     """Build the opinion for the question and reply in `result`, with the parsed verdict."""
     return Opinion(
         reviewer=result.reviewer,
@@ -100,9 +100,9 @@ def build_opinion(result: AskedQuestionResult, mode: Mode) -> Opinion:
 
 State = Literal["steady", "unsure", "not known"]
 
-ASKED_TIMES = 1 + len(get_args(VariantName))
+QUESTIONS_PER_CLIP = 1 + len(get_args(VariantName))
 """Number of times that each question is asked with perturbation: about the clip and about each variant."""
-_GRADES_APART = 2
+_MIN_SCORE_CHANGE = 2
 """Minimum difference between two realism scores that counts as a different verdict."""
 
 
@@ -183,7 +183,7 @@ class OpinionStability:
 def format_perturbed_question_count(n_questions: int) -> str:
     """Return a text with the number of questions of a review that includes perturbed clips."""
     return (
-        f"asks {n_questions * ASKED_TIMES} questions: {n_questions} about the named clips, and each again "
+        f"asks {n_questions * QUESTIONS_PER_CLIP} questions: {n_questions} about the named clips, and each again "
         "after recompression, scaling and cropping"
     )
 
@@ -221,7 +221,7 @@ def _compare_variant_answer(
         before, after = first_opinion.decision, second.decision
         flips = bool(before != after)
         if isinstance(before, int) and isinstance(after, int):
-            flips = abs(before - after) >= _GRADES_APART
+            flips = abs(before - after) >= _MIN_SCORE_CHANGE
     box, second_box = _find_verdict_box(first_opinion), _find_verdict_box(second)
     box_overlap = None
     if box is not None and second_box is not None:

@@ -119,7 +119,7 @@ def read_passport(path: Path) -> FalseAlarmPassport:
     try:
         document = dict(parse_json_object(read_limited_bytes(path, most=_MAX_BYTES, remedy=remedy)))
         if document.pop("format", None) != FORMAT:
-            raise UnreadableSourceError(str(path), f"its format is not {FORMAT!r}", remedy)
+            raise UnreadableSourceError(str(path), f"the format is not {FORMAT!r}", remedy)
         return TypeAdapter(FalseAlarmPassport).validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
@@ -207,7 +207,7 @@ def list_differences(clip: Clip, passport: FalseAlarmPassport) -> list[str]:
 
 
 def iter_strata(measured: ReviewerPassport) -> Iterator[tuple[str, str, int, int]]:
-    """Yield each stratum: its property, value, number of clips and number of alarms."""
+    """Yield property, value, number of clips and number of alarms of each stratum."""
     for name in ("codec", "size", "source"):
         totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
         for cell in measured.cells:
@@ -222,10 +222,10 @@ def iter_strata(measured: ReviewerPassport) -> Iterator[tuple[str, str, int, int
 def _choose_cells(measured: ReviewerPassport, clip: Clip) -> tuple[list[FootageCell], list[str]]:
     """Return the cells of the clip's kind, or all if they have too few clips, and a note about that."""
     kind = (clip.facts.video.codec, get_size_class(clip))
-    alike = [cell for cell in measured.cells if (cell.codec, cell.size) == kind]
-    n = sum(cell.n for cell in alike)
+    same_kind = [cell for cell in measured.cells if (cell.codec, cell.size) == kind]
+    n = sum(cell.n for cell in same_kind)
     if n >= MIN_CLIPS:
-        return alike, []
+        return same_kind, []
     note = f"Only {n} of them have this codec and size ({kind[0]}, {kind[1]}), too few for a statement about this kind."
     return list(measured.cells), [note]
 

@@ -67,7 +67,7 @@ def format_opinion_html(opinion: Opinion) -> str:
     verdict = opinion.verdict
     box = verdict.box if isinstance(verdict, TraceVerdict) else None
     onset_us = verdict.start_us if isinstance(verdict, TraceVerdict) else None
-    figures = []
+    images = []
     for frame in picked:
         style = ""
         is_after_onset = not isinstance(onset_us, int) or onset_us <= convert_to_microseconds(
@@ -80,13 +80,13 @@ def format_opinion_html(opinion: Opinion) -> str:
         outline = f'<div style="{_BOX};{style}"></div>' if style else ""
         label = f"{float(frame.at_s):.2f} s"
         source = f"data:image/jpeg;base64,{b64encode(frame.jpeg).decode()}"
-        figures.append(
+        images.append(
             '<figure style="display:inline-block;width:23%;margin:0 1% 0 0">'
             '<div style="position:relative">'
             f'<img src="{source}" alt="frame at {label}" style="width:100%;display:block">{outline}'
             f"</div><figcaption>{label}</figcaption></figure>"
         )
-    return build_html_table(title, (), rows) + "".join(figures)
+    return build_html_table(title, (), rows) + "".join(images)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,7 +129,7 @@ def _read_version(name: str, table: LanceTable, version: int) -> tuple[int, str]
                     problem = "the key does not match the question"
                 elif text is not None and reply_digest not in (None, digest_reply_text(text)):
                     problem = "the text differs from the received reply"
-            elif name == "rulings" and not (is_failed_row(row) or parse_ruling_row(row).is_settled):
+            elif name == "rulings" and not (is_failed_row(row) or parse_ruling_row(row).is_final):
                 problem = "neither a score nor a reason why there is none"
             if problem:
                 return n_rows, f"row {row['key']}: {problem}"

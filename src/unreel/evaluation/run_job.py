@@ -356,7 +356,9 @@ def evaluate(
         _require_watermark_free_copies(scope, entries)
         if factory is None:
             callbacks.on_phase(f"{recipe.reviewer.model} learns from the clips")
-            found = run.survey().find_files(benchmark, entries.kept, cleaned=scope.shows_cleaned)
+            found = run.survey().find_files(
+                benchmark, entries.training_entries, cleaned=scope.shows_cleaned
+            )
             training_clips = (
                 (clip, file.entry.origin, file.entry.group)
                 for file in found
@@ -380,7 +382,7 @@ def evaluate(
             ask,
             retry=retry,
             table=run.answers,
-            most_due=entries.n_entries * len(scope.conditions) - run.answers.count(),
+            max_due=entries.n_entries * len(scope.conditions) - run.answers.count(),
         )
     return EvalSummary(
         reviewer=factory.name,
@@ -543,7 +545,7 @@ class _EntryStream:
         self.n_entries = 0
         self.has_cleaned = any(entry.cleaned for entry in self.source.first)
         """Whether an entry that was yielded or read ahead has a copy without its watermark."""
-        self.kept: list[Entry] = []
+        self.training_entries: list[Entry] = []
         self._keeps = keeps
 
     def __iter__(self) -> Iterator[Entry]:
@@ -551,7 +553,7 @@ class _EntryStream:
             self.n_entries += 1
             self.has_cleaned |= bool(entry.cleaned)
             if self._keeps:
-                self.kept.append(entry)
+                self.training_entries.append(entry)
             yield entry
 
 

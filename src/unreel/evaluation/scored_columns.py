@@ -36,7 +36,7 @@ class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
             packed() if packed else (InternedValueColumn[Any](), InternedValueColumn[Any]())
         )
         self._truths, self._outcomes = columns
-        self._makers = InternedValueColumn[Any]()
+        self._creators = InternedValueColumn[Any]()
 
     def append(self, row: ScoredQuestion[Any, Any]) -> None:
         """Add `row`, without its `text_score`."""
@@ -44,7 +44,7 @@ class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
         self._sources.append(row.source)
         self._truths.append(row.truth)
         self._outcomes.append(row.outcome)
-        self._makers.append((row.creator, row.setting, row.difficulty))
+        self._creators.append((row.creator, row.setting, row.difficulty))
 
     def __len__(self) -> int:
         return len(self._truths.codes)
@@ -52,7 +52,7 @@ class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
     def __iter__(self) -> Iterator[ScoredQuestion[Any, Any]]:
         """Yield the scored questions in order, several times faster than by index."""
         rows = zip(
-            self._subjects, self._truths, self._outcomes, self._sources, self._makers, strict=True
+            self._subjects, self._truths, self._outcomes, self._sources, self._creators, strict=True
         )
         for subject, truth, outcome, source, (creator, setting, difficulty) in rows:
             yield ScoredQuestion(
@@ -88,7 +88,7 @@ class ScoredQuestionColumns(Sequence[ScoredQuestion[Any, Any]]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         at = range(len(self))[index]
-        creator, setting, difficulty = self._makers[at]
+        creator, setting, difficulty = self._creators[at]
         return ScoredQuestion(
             subject=self._subjects[at],
             truth=self._truths[at],

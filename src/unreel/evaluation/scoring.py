@@ -84,7 +84,7 @@ def _parse_noted_box_space(notes: str) -> str:
 
 Rows = Sequence[ScoredQuestion[Any, Any]]
 OTHER_NAMES = "other names"
-_MOST_NAMES = 20
+_MAX_NAMES = 20
 """Maximum number of model names that are counted separately: a server could return a new one per answer."""
 
 
@@ -114,7 +114,7 @@ def score_run(
     def count_model(condition: Condition, answer: Mapping[str, Any]) -> None:
         if name := answer.get("answered_by"):
             names = model_counts[condition]
-            names[name if name in names or len(names) < _MOST_NAMES else OTHER_NAMES] += 1
+            names[name if name in names or len(names) < _MAX_NAMES else OTHER_NAMES] += 1
 
     # A copy of the run, so that its cached key indexes are freed before the metrics are computed.
     for _, condition, row in iter_scored_rows(replace(run), mode=mode, on_answer=count_model):

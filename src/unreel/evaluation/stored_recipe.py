@@ -45,8 +45,8 @@ class StoredBenchmarkReference(RecipeSection):
 
     def places(self, location: StorageLocation) -> list[Path]:
         """Return the stored paths at which the benchmark exists now, most likely first."""
-        beside = [location.path / self.from_run] if location.is_local and self.from_run else []
-        existing = [path for path in (*beside, Path(self.at)) if os.path.exists(path)]  # noqa: PTH110  no error for odd names
+        relative = [location.path / self.from_run] if location.is_local and self.from_run else []
+        existing = [path for path in (*relative, Path(self.at)) if os.path.exists(path)]  # noqa: PTH110  no error for odd names
         return list({os.path.realpath(path): path for path in reversed(existing)}.values())[::-1]
 
     def find(self, location: StorageLocation) -> Path:
@@ -162,7 +162,7 @@ class UnusableRecipe:
 def find_run_recipe(location: StorageLocation) -> StoredRecipe | UnusableRecipe | None:
     """Read the recipe file of `location`; return its content, its problem, or `None` if it is missing."""
     try:
-        text = location.read(RECIPE_FILE, most=RECIPE_BYTES)
+        text = location.read(RECIPE_FILE, max_bytes=RECIPE_BYTES)
     except UnreadableSourceError as error:
         return UnusableRecipe(problem=error.problem, other_release=False)
     except OSError:

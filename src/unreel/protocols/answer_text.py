@@ -209,7 +209,7 @@ def is_refusal_or_error(text: str) -> bool:
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether an answer, without thoughts, begins with a refusal; indecision is no refusal."""
+    """Return whether an answer, without thoughts, begins with a refusal; indecision does not count."""
     match = _NO_ANSWER.match(strip_thinking(text).lstrip()[:SHORT])
     return match is not None and match["refusal"] is not None and match["undecided"] is None
 

@@ -1,7 +1,6 @@
 """Calibration of a reviewer: labels against the truth, realism scores against people's."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from unreel.core.clip import Generated
@@ -15,23 +14,6 @@ from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.detection_metrics import CalibrationMetrics, measure_probability_calibration
 
 _SCALE = (1.0, 5.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RealismCalibrationBin:
-    """One realism score of a reviewer, and people's mean score of the clips that received it."""
-
-    score: int
-    people: Measured
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RealismCalibrationTable:
-    """Calibration of a reviewer's realism scores: people's mean score for each score that it gave."""
-
-    leniency: Measured
-    """Mean difference of the reviewer's and people's scores; above 0, the reviewer finds clips more realistic."""
-    rungs: tuple[RealismCalibrationBin, ...]
 
 
 def measure_label_calibration(
@@ -53,30 +35,33 @@ def measure_label_calibration(
 
 def compute_realism_calibration(
     rows: Sequence[RealismRow], *, seed: int
-) -> RealismCalibrationTable:
-    """Compute people's mean score for each score that the reviewer gave, over the readable answers."""
+) -> tuple[Measured, dict[int, Measured]]:
+    """Compute the leniency, and people's mean score for each score that the reviewer gave.
+
+    The leniency is the mean difference of the reviewer's and people's scores; above 0, the reviewer
+    finds clips more realistic. Only readable answers count.
+    """
     scores = [
         (row.cluster, row.outcome.score, row.truth.score)
         for row in rows
         if not isinstance(row.outcome, Failure) and isinstance(row.outcome.score, int)
     ]
     if not scores:
-        return RealismCalibrationTable(leniency=Unmeasured("no score could be read"), rungs=())
+        return Unmeasured("no score could be read"), {}
     gaps = [score - people for _, score, people in scores]
     clips = [clip for clip, _, _ in scores]
     max_gap = _SCALE[1] - _SCALE[0]
     leniency = bootstrap_mean(gaps, seed=seed, clusters=clips, bounds=(-max_gap, max_gap))
-    rungs = []
+    people_by_score: dict[int, Measured] = {}
     for score in sorted({score for _, score, _ in scores}):
         ratings = [(clip, people) for clip, other, people in scores if other == score]
-        people = bootstrap_mean(
+        people_by_score[score] = bootstrap_mean(
             [value for _, value in ratings],
             seed=seed,
             clusters=[clip for clip, _ in ratings],
             bounds=_SCALE,
         )
-        rungs.append(RealismCalibrationBin(score=score, people=people))
-    return RealismCalibrationTable(leniency=leniency, rungs=tuple(rungs))
+    return leniency, people_by_score
 
 
 def _find_answered_label(row: ScoredQuestion[Any, Any]) -> object:

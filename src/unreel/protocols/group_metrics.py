@@ -40,7 +40,7 @@ def compute_group_scorecards(
 
 
 def add_benchmark_part_metrics(
-    figures: ProtocolMetrics,
+    metric_set: ProtocolMetrics,
 ) -> Callable[[ProtocolScorer[T, V]], ProtocolScorer[T, V]]:
     """Return a scorer's decorator that adds `figures.by_part` for each difficulty and error family."""
 
@@ -63,7 +63,7 @@ def add_benchmark_part_metrics(
                 replace(metric, name=f"{metric.name}: {part}")
                 for part in sorted(parts)
                 for metric in score(SelectedRows(rows, parts[part]), seed=seed).metrics
-                if metric.name in figures.by_part
+                if metric.name in metric_set.by_part
             ]
             return replace(card, metrics=(*card.metrics, *part_metrics))
 

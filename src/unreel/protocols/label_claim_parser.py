@@ -109,8 +109,8 @@ def _read_plain_claim(
 
 def is_answer_corrected(text: str) -> bool:
     """Return whether a text corrects itself after its last `</answer>`, which makes it ambiguous."""
-    _, closed, behind = text.rpartition("</answer>")
-    return bool(closed) and claim_words.CORRECTS.search(behind) is not None
+    _, closed, after = text.rpartition("</answer>")
+    return bool(closed) and claim_words.CORRECTS.search(after) is not None
 
 
 def parse_label_field(text: str, read: Callable[[str], Label | Unparsed]) -> Label | Unparsed:

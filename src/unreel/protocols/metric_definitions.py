@@ -93,16 +93,16 @@ class ProtocolMetrics:
         plain = metric.partition(": ")[0]
         if plain.endswith((ALL_CLIPS, ALL_PAIRS)):
             return "all"
-        for figure in self.declared:
-            if plain == figure.metric or plain.startswith(f"{figure.metric}-"):
-                return "answered" if figure.unreadable == "worst" else "readable"
+        for definition in self.declared:
+            if plain == definition.metric or plain.startswith(f"{definition.metric}-"):
+                return "answered" if definition.unreadable == "worst" else "readable"
         return "readable"
 
     def __getitem__(self, metric: str) -> MetricDefinition:
-        return next(figure for figure in self.declared if figure.metric == metric)
+        return next(definition for definition in self.declared if definition.metric == metric)
 
     def __contains__(self, metric: str) -> bool:
-        return any(figure.metric == metric for figure in self.declared)
+        return any(definition.metric == metric for definition in self.declared)
 
     def __iter__(self) -> Iterator[MetricDefinition]:
         return iter(self.declared)

@@ -123,7 +123,7 @@ def measure_weighted_sum_percent(
         means, ties = [part.at(used) for part in means], ties.only(used)
     if len(means) == 1 and means[0].factor == 1:
         return measure_mean_percent(means[0].values, clips=ties, seed=seed)
-    if _are_independent_shares(means, ties):
+    if _are_independent_proportions(means, ties):
         return convert_to_percent(sum_weighted_proportions(_group_into_strata(means)))
     present = {ties.names[number] for number in np.unique(ties.creator) if number != NOBODY}
     creators = sorted({part.creator for part in means} & present)
@@ -146,7 +146,7 @@ def _are_all_binary(values: Array) -> bool:
     return bool(((values == 0) | (values == 1)).all())
 
 
-def _are_independent_shares(means: Sequence[WeightedMean], cluster_ids: ClusterIds) -> bool:
+def _are_independent_proportions(means: Sequence[WeightedMean], cluster_ids: ClusterIds) -> bool:
     """Return whether each row is an independent clip with one value, 0 or 1, in all its terms."""
     if not are_rows_independent(cluster_ids, len(cluster_ids.scene)):
         return False
@@ -225,7 +225,7 @@ def count_unparsed_parts(parts: Iterable[tuple[str, object]]) -> Mapping[str, in
     return dict(sorted(counts.items()))
 
 
-Said = npt.NDArray[np.int8]
+AnswerCodes = npt.NDArray[np.int8]
 CALLS: Mapping[Label | None, int] = {None: -1, Label.REAL: 0, Label.GENERATED: 1}
 """Codes of answered labels; `None` is an unreadable answer."""
 
@@ -236,22 +236,22 @@ class LabelPredictions:
 
     clips: Clusters
     generated: BoolArray
-    said: Said
+    answer_codes: AnswerCodes
 
     @classmethod
     def of(
-        cls, clips: Clusters, true_labels: Sequence[Label], said: Sequence[Label | None]
+        cls, clips: Clusters, true_labels: Sequence[Label], answered: Sequence[Label | None]
     ) -> "LabelPredictions":
         """Build the columns from the true label and the answered label of each clip."""
         generated = np.array([label is Label.GENERATED for label in true_labels], np.bool_)
-        return cls(clips, generated, np.array([CALLS[answer] for answer in said], np.int8))
+        return cls(clips, generated, np.array([CALLS[answer] for answer in answered], np.int8))
 
 
 def measure_label_f1(predictions: LabelPredictions, *, seed: int) -> Measured:
     """Return F1 in percent for `generated`; generated clips without a readable answer count as missed."""
-    if not len(predictions.said):
+    if not len(predictions.answer_codes):
         return Unmeasured("no rows")
-    called = predictions.said == CALLS[Label.GENERATED]
+    called = predictions.answer_codes == CALLS[Label.GENERATED]
     return convert_to_percent(
         f1(predictions.generated, called, seed=seed, clusters=predictions.clips)
     )
@@ -260,14 +260,14 @@ def measure_label_f1(predictions: LabelPredictions, *, seed: int) -> Measured:
 def count_confusion_matrix(predictions: LabelPredictions) -> Mapping[str, int]:
     """Count clips by true and answered label, such as `generated called real` or `real unread`."""
     labels = [Label.GENERATED, Label.REAL]
-    counts = {f"{label} called {said}": 0 for label in labels for said in labels}
+    counts = {f"{label} called {called}": 0 for label in labels for called in labels}
     counted = {}
     for label in labels:
-        for said, number in CALLS.items():
+        for called, number in CALLS.items():
             of_label = predictions.generated == (label is Label.GENERATED)
-            n = int(np.count_nonzero(of_label & (predictions.said == number)))
+            n = int(np.count_nonzero(of_label & (predictions.answer_codes == number)))
             if n:
-                counted[f"{label} called {said}" if said else f"{label} unread"] = n
+                counted[f"{label} called {called}" if called else f"{label} unread"] = n
     return counts | dict(sorted(counted.items()))
 
 

@@ -85,7 +85,7 @@ class ProtocolTexts(Generic[TruthT, VerdictT]):
     """Functions of a protocol that format verdicts for display, and answers to its prompts."""
 
     decides: str
-    """Name of the main part of a verdict; there is no verdict if this part cannot be read."""
+    """Name of the main part of a verdict; without this part, the answer has no verdict."""
     say: Callable[[Any], str]
     right: Callable[[TruthT], str]
     """Function that returns the correct answer for a ground truth, in the requested form."""
@@ -133,13 +133,13 @@ def collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
 
 
-def require_training_answer_parses_back(*, said: object, meant: object) -> None:
-    """Check that a training answer, parsed again as `said`, has the intended content `meant`.
+def require_training_answer_parses_back(*, parsed: object, meant: object) -> None:
+    """Check that a training answer, parsed again as `parsed`, has the intended content `meant`.
 
     It differs if a text in the answer contains tags or phrases of the answer's format. Raise
     `InvalidValueError` if the contents differ.
     """
-    if said != meant:
+    if parsed != meant:
         raise InvalidValueError(
             "the text repeats marks of the answer's form. Remove such marks from the text"
         )
@@ -205,7 +205,7 @@ class ScoredQuestion(Generic[T, V]):
     """Difficulty of the clip as the benchmark names it; "" if it names none."""
 
     @property
-    def makers(self) -> tuple[str, ...]:
+    def creator_names(self) -> tuple[str, ...]:
         """Return the names of the clip's creator, without and with the setting; empty for a real clip."""
         return list_creator_names(self.creator, self.setting)
 
@@ -249,7 +249,7 @@ class Protocol(Generic[T, V]):
     not need, to save memory; `None`: objects are stored. See `unreel.evaluation.scored_columns`."""
     reads_since: int | None = None
     """First version whose answers are parsed and scored by the rules of this one; `None`: this one. Questions
-    of earlier versions are no longer asked."""
+    of earlier versions are not asked any more."""
 
     @property
     def n_clips(self) -> int:

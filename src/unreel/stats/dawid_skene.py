@@ -65,8 +65,8 @@ def dawid_skene(
     people, tasks, labels = (_require_index_column(column) for column in (annotator, task, label))
     if not len(people) == len(tasks) == len(labels) > 0 or pull < 0:
         raise InvalidValueError(
-            f"labels need an annotator, a task and a label each, got {len(people)}, {len(tasks)} and "
-            f"{len(labels)}, with pull {pull}. Align them"
+            f"columns must have equal lengths above 0, and pull must be at least 0; lengths are {len(people)}, "
+            f"{len(tasks)} and {len(labels)}, pull is {pull}"
         )
     n_people, n_tasks, n_labels = (int(column.max()) + 1 for column in (people, tasks, labels))
     n_people, n_labels = max(n_people, shape[0]), max(n_labels, shape[1])

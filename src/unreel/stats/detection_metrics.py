@@ -226,7 +226,7 @@ def _require_binary_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tu
     truth, column = require_float_columns(generated, scores)
     if not np.isin(truth, (0, 1)).all():
         raise InvalidValueError(
-            f"labels must be 0 or 1, got {np.unique(truth)[:5]}. Give 1 for generated, 0 for real"
+            f"labels must be 1 (generated) or 0 (real), got {np.unique(truth)[:5]}"
         )
     return truth, column
 

@@ -22,9 +22,7 @@ def estimate_proportion(successes: int, n: int, *, level: float = 0.95) -> Measu
     Rows of one clip are not independent trials: use `bootstrap_mean` for such rows.
     """
     if not 0 <= successes <= n:
-        raise InvalidValueError(
-            f"a share needs 0 <= successes <= n, got {successes} of {n}. Check the counts"
-        )
+        raise InvalidValueError(f"successes must be from 0 to {n}, got {successes}")
     if n == 0:
         return Unmeasured("nothing was counted")
     fraction = successes / n
@@ -61,7 +59,7 @@ def clopper_pearson_interval(successes: int, n: int, *, level: float) -> tuple[f
 
     if not 0 <= successes <= n or n == 0:
         raise InvalidValueError(
-            f"a share needs 0 <= successes <= n and n >= 1, not {successes} of {n}"
+            f"n must be at least 1 and successes from 0 to n, got {successes} of {n}"
         )
     tail = (1 - level) / 2
     low = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
@@ -122,10 +120,7 @@ class WeightedProportion:
 
     def __post_init__(self) -> None:
         if not 0 <= self.successes <= self.n:
-            raise InvalidValueError(
-                f"a share needs 0 <= successes <= n, got {self.successes} of {self.n}. "
-                "Check the counts"
-            )
+            raise InvalidValueError(f"successes must be from 0 to {self.n}, got {self.successes}")
 
 
 def sum_weighted_proportions(

@@ -49,9 +49,7 @@ class ClipBattle:
 
     def __post_init__(self) -> None:
         if self.first == self.second:
-            raise InvalidValueError(
-                f"the competitors of a battle must differ, got {self.first!r} twice"
-            )
+            raise InvalidValueError(f"competitors of a battle must differ, both are {self.first!r}")
 
 
 def bradley_terry(

@@ -101,8 +101,7 @@ class SkillModelPrior:
     def __post_init__(self) -> None:
         if not (0 <= (self.guess or 0) < _COIN and self.spread > 0):
             raise InvalidValueError(
-                f"guess must lie in 0..{_COIN} and spread above 0, got {self.guess} and {self.spread}. "
-                "Use the defaults"
+                f"guess must be from 0 to below {_COIN}, and spread above 0: {self.guess}, {self.spread}"
             )
 
 

@@ -7,16 +7,16 @@ class TestMine(AnswerStoreKit):
 """
 # ruff: noqa: S101  these methods are tests
 
-from unreel.asking.answer_store import AnswerStore, AskedQuestionResult, QuestionClaim, StoredAnswer
+from unreel.asking.answer_store import AnswerStore, QuestionClaim, QuestionResult, StoredAnswer
 from unreel.core.answer import Reply, Usage
 from unreel.core.content_ids import compute_placeholder_clip_id
 from unreel.core.question import Condition, Question
 from unreel.protocols.protocol import get_protocol, list_protocol_names
 
 
-def sample_result(name: str, reply: Reply) -> AskedQuestionResult:
+def sample_result(name: str, reply: Reply) -> QuestionResult:
     """Build the result of a question about the clip `name`."""
-    return AskedQuestionResult(
+    return QuestionResult(
         reviewer="sample",
         question=Question(
             subject=compute_placeholder_clip_id("sample clip", name),

@@ -164,7 +164,7 @@ class GrpoResult:
 
     step: int
     loss: float | None
-    unshown: dict[str, list[str]]
+    unusable: dict[str, list[str]]
     gain: Measured
     """Mean increase of the reward of greedy answers to held-out questions."""
     terms: AnswerRewardSettings
@@ -278,7 +278,7 @@ def run_grpo_training(
     return model, GrpoResult(
         step=trainer.state.global_step,
         loss=losses[-1] if losses else None,
-        unshown=dataset.unshown,
+        unusable=dataset.unusable,
         gain=bootstrap_mean(
             np.subtract(_compute_greedy_rewards(sampler, dataset, validated), before),
             seed=recipe.seed,
@@ -341,7 +341,7 @@ class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
         self._order, self._collator, self.terms = order, collator, settings
         self._questions = {question.example.key: question for question in questions}
         self._n = n
-        self.unshown: dict[str, list[str]] = {}
+        self.unusable: dict[str, list[str]] = {}
 
     def __len__(self) -> int:
         return self._n
@@ -359,12 +359,12 @@ class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
             put = self.show(question)
             if isinstance(put, PromptWithAnswerKey):
                 return put
-            self.unshown[question.example.key] = [
+            self.unusable[question.example.key] = [
                 question.example.name,
                 put.reason.value,
                 put.detail,
             ]
-        raise build_unusable_examples_error(self.unshown.values(), met=_MAX_TRIES)
+        raise build_unusable_examples_error(self.unusable.values(), met=_MAX_TRIES)
 
     def show(self, question: QuestionWithTruths) -> PromptWithAnswerKey | Failure:
         """Return the question as model input, or the failure of its clips."""

@@ -286,7 +286,7 @@ class _TrainingJob:
             held_out_loss=None,
             ended="asked" if model is None else "done",
             went_on_from=None,
-            unshown=result.unshown if result else {},
+            unshown=result.unusable if result else {},
             gain=result.gain if result else None,
         )
 

@@ -26,7 +26,7 @@ from unreel.annotation.campaign import (
 from unreel.core.content_ids import digest
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 
-CANNOT_TELL = "cannot-tell"
+UNDECIDED = "cannot-tell"
 DISCARD = "discard"
 
 
@@ -61,7 +61,7 @@ def get_categorical_answer(value: AnyValue) -> str:
         case ScreeningAnswer():
             return "keep" if value.keep else "remove"
         case TraceAnswer() | VoteAnswer():
-            return value.label.value if value.label else CANNOT_TELL
+            return value.label.value if value.label else UNDECIDED
         case RatingAnswer():
             return str(value.rating.score) if value.rating else DISCARD
         case PreferenceAnswer():
@@ -281,7 +281,7 @@ class ConsensusReview:
     at_us: int
 
     @property
-    def said(self) -> str:
+    def notice_text(self) -> str:
         """Return the content of the review as JSON, to be stored in a ledger notice."""
         content = {
             "verdict": self.verdict.value,

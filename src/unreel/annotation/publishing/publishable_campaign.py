@@ -133,7 +133,7 @@ def _collect_votes(answers: Mapping[str, Value]) -> tuple[Vote, ...]:
 
 
 _SILENT = Unparsed(UnparsedReason.MISSING, "")
-_CANNOT_TELL = Unparsed(UnparsedReason.AMBIGUOUS, "cannot tell")
+_UNDECIDED = Unparsed(UnparsedReason.AMBIGUOUS, "cannot tell")
 _DISCARDED = Unparsed(UnparsedReason.MISSING, "discarded")
 
 
@@ -142,7 +142,7 @@ def get_answer_label(value: AnyValue | None) -> Label | Unparsed:
     if value is None:
         return Unparsed(UnparsedReason.AMBIGUOUS, "not settled")
     label = value.label if isinstance(value, TraceAnswer | VoteAnswer) else None
-    return label if label is not None else _CANNOT_TELL
+    return label if label is not None else _UNDECIDED
 
 
 def to_trace_verdict(value: AnyValue | None) -> TraceVerdict:

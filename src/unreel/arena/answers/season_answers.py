@@ -277,7 +277,9 @@ def write_season_votes(folder: "SeasonFolder", source: str, votes: Sequence[Huma
 def read_season_votes(folder: "SeasonFolder") -> tuple[str, tuple[HumanClipVote, ...]]:
     """Return the source of a season's human votes, and the votes; both are empty if none are stored."""
     try:
-        stored = StoredSeasonVotes.model_validate_json(folder.place.read(FILE, most=_MAX_BYTES))
+        stored = StoredSeasonVotes.model_validate_json(
+            folder.place.read(FILE, max_bytes=_MAX_BYTES)
+        )
     except FileNotFoundError:
         return "", ()
     except (ValidationError, InvalidValueError) as error:

@@ -312,7 +312,9 @@ def generate_missing_clips(
     """Request at most `limit` missing clips for `left_usd`; return run summary and number missing."""
     folder = context.folder
     retry = UNPAID.union(context.retry_failed)
-    due = list(PendingQuestionFilter(folder.made, retry).sift(_iter_creator_rows(factory, context)))
+    due = list(
+        PendingQuestionFilter(folder.made, retry).iter_due(_iter_creator_rows(factory, context))
+    )
     callbacks.on_due("made", len(due[:limit]))
     survey = StoredClipFacts(folder.benchmark_clips)
     done = run_stages(

@@ -462,7 +462,7 @@ class SeasonFolder:
     def entrants(self) -> SeasonEntrants:
         """Return the season's entrants, none before its start; raise `UnreadableSourceError` if damaged."""
         try:
-            data = self.place.read(ENTRANTS, most=_MAX_BYTES)
+            data = self.place.read(ENTRANTS, max_bytes=_MAX_BYTES)
         except FileNotFoundError:
             return SeasonEntrants()
         try:
@@ -535,7 +535,7 @@ def read_stored_season_recipe(folder: SeasonFolder) -> SeasonRecipe:
     """Return the recipe that is stored in a season's folder; its paths are those of the original file."""
     folder.require_played()
     try:
-        data = folder.place.read(RECIPE, most=_MAX_RECIPE_BYTES)
+        data = folder.place.read(RECIPE, max_bytes=_MAX_RECIPE_BYTES)
         return validate_recipe_sections(SeasonRecipe, tomllib.loads(data.decode()))
     except (FileNotFoundError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UnreadableSourceError(

@@ -294,7 +294,7 @@ def _parse_vif_cot_row(row: Any) -> Entry:
 
 
 def _read_first_items(path: Path) -> list[object]:
-    """Return the first items of a JSON file; none if it is no readable list."""
+    """Return the first items of a JSON file; none if the file has no readable list."""
     if path.is_dir() or path.suffix.lower() != ".json":
         return []
     try:

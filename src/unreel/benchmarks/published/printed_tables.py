@@ -14,7 +14,7 @@ REALITY = "Video Reality Test (arXiv 2512.13281)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedTable:
-    """One printed table: its columns and rows, each cell as the printed text."""
+    """Columns and rows of one printed table, each cell as the printed text."""
 
     name: str
     paper: str

@@ -35,8 +35,8 @@ def interpolate_trace_boxes(trace: Trace, instants_us: npt.ArrayLike) -> Corners
 
 def compute_box_ious(a: Corners, b: Corners) -> Array:
     """Compute the IoU of two moving boxes at each instant."""
-    sides = np.minimum(a[:, 2:], b[:, 2:]) - np.maximum(a[:, :2], b[:, :2])
-    shared = np.clip(sides, 0, None).prod(axis=1)
+    overlap = np.minimum(a[:, 2:], b[:, 2:]) - np.maximum(a[:, :2], b[:, :2])
+    shared = np.clip(overlap, 0, None).prod(axis=1)
     areas = (a[:, 2:] - a[:, :2]).prod(axis=1) + (b[:, 2:] - b[:, :2]).prod(axis=1)
     overlaps: Array = np.minimum(1.0, shared / (areas - shared))
     return overlaps

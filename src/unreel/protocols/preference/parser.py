@@ -88,19 +88,19 @@ _LESS_REAL = re.compile(
     rf"|more\s(?:artificial|synthetic|unnatural|suspicious)){_THAN}",
     re.IGNORECASE,
 )
-_ALIKE = re.compile(
+_SAME_FOR_BOTH = re.compile(
     r"\b(?:both|n?either|nor|too|also|as\swell|so\sis|as\s(?:is|was)|no\s(?:less|more)\s\w+\sthan|as\s\w+\sas"
     r"|beide|auch|ambos|ambas|también|tampoco|les\sdeux|aussi|non\splus|entramb[ie]|anche|neanche|também|оба|тоже)\b"
     r"|两个都|都是|両方|どちらも|둘\s?다",
     re.IGNORECASE,
 )
-"""Words that say the same about both clips, so that a claim about one of them is no choice."""
-_ASIDE = re.compile(r"\s{0,3}\([^()]{0,60}\)\W{0,3}$")
+"""Words that say the same about both clips, so that a claim about one of them is not a choice."""
+_PARENTHESIS = re.compile(r"\s{0,3}\([^()]{0,60}\)\W{0,3}$")
 _AND = re.compile(
     r"\W{0,3}(?:and|n?or|und|noch|oder|y|et|e|n[ieé]|nem|ou|и|ни|или|和|と|와|&)?\W{0,3}(?:the|la|le|el|das|die|o|a|il)?\W{0,3}",
     re.IGNORECASE,
 )
-_BEHIND = re.compile(r"[\s*_]{0,5}(?::|\s[-\u2013\u2014]\s|\u2192)[\s*_]{0,5}")
+_SEPARATOR = re.compile(r"[\s*_]{0,5}(?::|\s[-\u2013\u2014]\s|\u2192)[\s*_]{0,5}")
 _ENDS = re.compile(r"\s{0,3}(?:$|[.,;:!()\u2013\u2014-]|because\b|since\b|as\b)")
 _SENTENCE = re.compile(r"(?:\.(?=[0-9])|[^.!?;。\n])+[.!?;。]?")
 _BREAK = re.compile(
@@ -126,10 +126,10 @@ def parse_preference_answer(text: str, context: AnswerContext) -> PreferenceVerd
 
 def _iter_parsed_positions(text: str, context: AnswerContext) -> Iterator[Position | Unparsed]:
     body = strip_thinking(text).strip()
-    pieces_asked = (
+    requested_pieces = (
         find_tag_contents(body, "answer", "strict") if context.prompt in TAGGED_PROMPTS else [body]
     )
-    yield _parse_short_position(pieces_asked[-1] if pieces_asked else "", _PLAIN)
+    yield _parse_short_position(requested_pieces[-1] if requested_pieces else "", _PLAIN)
     if context.mode == "lenient" and not is_refusal_or_error(body):
         plain = strip_markup(body).strip()
         if pieces := find_tag_contents(plain, "answer", "lenient"):
@@ -172,7 +172,7 @@ def _parse_short_position(piece: str, pattern: re.Pattern[str]) -> Position | Un
 
 
 def _parse_loose_position(piece: str) -> Position | Unparsed:
-    bare = _ASIDE.sub("", piece) if len(piece) <= SHORT else piece
+    bare = _PARENTHESIS.sub("", piece) if len(piece) <= SHORT else piece
     position = _parse_short_position(bare, _LOOSE)
     in_prose = _parse_prose_position(piece[:_READ])
     if isinstance(position, Position) and in_prose is _OTHER[position]:
@@ -224,7 +224,7 @@ def _parse_prose_position(body: str) -> Position | Unparsed:
     real = set(_iter_claimed_positions(body))
     if closing := _CLOSING.search(body.rstrip()[-SHORT:]):
         real = {_POSITIONS[closing["said"]]}
-    if len(real) == 1 and not _ALIKE.search(body):
+    if len(real) == 1 and not _SAME_FOR_BOTH.search(body):
         return real.pop()
     return Unparsed.of(UnparsedReason.AMBIGUOUS if real else UnparsedReason.MISSING, body)
 
@@ -263,7 +263,7 @@ def _iter_named_pieces(
         if name.start() not in joined and end not in joined:
             before, after = sentence[start : name.start()], sentence[name.end() : cut]
             yield (
-                f"{before}\0{_BEHIND.sub(' is ', after, count=1) if _BEHIND.match(after) else after}",
+                f"{before}\0{_SEPARATOR.sub(' is ', after, count=1) if _SEPARATOR.match(after) else after}",
                 name,
             )
         start = cut

@@ -25,12 +25,12 @@ _PRINTED_DIRECT = (
 )
 _CONTRADICTION = 'Respond with "1" for real and "0" for fake. '
 """Printed sentence that asks for 1 or 0, although the prompt has asked for 1 or 2 before."""
-_VIDEO_MARKS = "<video><video>"
+_VIDEO_TOKENS = "<video><video>"
 
 PROMPTS: Mapping[str, ProtocolPrompt] = MappingProxyType(
     {
         "paper": ProtocolPrompt(
-            text=_PRINTED.removeprefix(_VIDEO_MARKS).partition(" First, think")[0],
+            text=_PRINTED.removeprefix(_VIDEO_TOKENS).partition(" First, think")[0],
             source=SOURCE,
             wording="derived",
         ),

@@ -81,9 +81,11 @@ def _iter_preference_metrics(
 
 
 def _iter_creator_metrics(rows: Sequence[PreferenceRow], *, seed: int) -> Iterator[Metric]:
-    for name in sorted({creator for row in rows for creator in row.makers}):
+    for name in sorted({creator for row in rows for creator in row.creator_names}):
         answered = [
-            row for row in rows if name in row.makers and not isinstance(row.outcome, Failure)
+            row
+            for row in rows
+            if name in row.creator_names and not isinstance(row.outcome, Failure)
         ]
         valid = [row for row in answered if _find_chosen_position(row)]
         value = measure_weighted_sum_percent(

@@ -105,7 +105,7 @@ _OF_FIVE = re.compile(
     r"(?:^|(?<=[.!\n]\s)|(?<=\n))[\s*_\"']{0,5}(?P<digit>[1-5])(?:\.0)?[*_]{0,2}\s?(?:/|out\sof|von|sur|su|из)\s?5(?=\s{0,3}(?:$|[.,:;!\n*\u2013\u2014-]|because|since|due|for|stars|points))",
     re.IGNORECASE,
 )
-_ASIDE = re.compile(r"\([^()0-9]{0,30}\)")
+_PARENTHESIS = re.compile(r"\([^()0-9]{0,30}\)")
 # "3 (Normal)." opens an answer; "5 (Excellent) would need" and a legend of several do not.
 _LEADING = re.compile(
     rf"(?P<digit>[1-5])\s?[-\u2013:(]?\s?(?P<term>{_TERM})\b\)?(?P<ends>\s{{0,3}}(?:$|[.:;,\n\u2013\u2014-]))?",
@@ -207,7 +207,7 @@ def _iter_untagged_scores(plain: str) -> Iterator[int | Unparsed]:
     lines = [line.strip() for line in plain[-_READ:].splitlines() if line.strip()]
     for line in (lines[0], lines[-1]) if lines else ():
         if len(line) <= SHORT and _BARE.fullmatch(
-            _ASIDE.sub("", _SCORE.sub("", _SCALE.sub("", replace_number_words(line))))
+            _PARENTHESIS.sub("", _SCORE.sub("", _SCALE.sub("", replace_number_words(line))))
         ):
             yield _parse_loose_score(line)
     yield _parse_leading_score(plain[:_READ])
@@ -351,7 +351,7 @@ def format_realism_training_answer(
     verdict = parse_realism_answer(text, AnswerContext(prompt=prompt))
     adherence_read = None if isinstance(verdict.adherence, Unparsed) else verdict.adherence
     require_training_answer_parses_back(
-        said=(verdict.score, verdict.problem, adherence_read, verdict.family),
+        parsed=(verdict.score, verdict.problem, adherence_read, verdict.family),
         meant=(true_rating.score, problem, None if prompt in FREE_PROMPTS else adherence, family),
     )
     return text

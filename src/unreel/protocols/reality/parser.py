@@ -49,7 +49,7 @@ _CONFIDENCE = re.compile(
     r"<\s{0,3}confidence\s{0,3}>[^<]{0,200}(?:<\s{0,3}/\s{0,3}confidence\s{0,3}>)?",
     re.IGNORECASE | re.ASCII,
 )
-"""Confidence tag, which is removed before the label is parsed: a confidence of 1 or 0 is no label."""
+"""Confidence tag, which is removed before the label is parsed: a confidence of 1 or 0 is not a label."""
 _NUMBER = re.compile(r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 

@@ -23,8 +23,8 @@ from unreel.protocols.group_metrics import add_benchmark_part_metrics
 from unreel.protocols.metric_definitions import ALL_CLIPS
 from unreel.protocols.metric_estimates import (
     CALLS,
+    AnswerCodes,
     LabelPredictions,
-    Said,
     WeightedMean,
     count_confusion_matrix,
     iter_detection_metrics,
@@ -39,7 +39,7 @@ from unreel.stats.detection_metrics import CalibrationMetrics, measure_probabili
 from unreel.stats.row_sample import Array, BoolArray, ClusterIds
 
 RealityRow = ScoredQuestion[Origin, RealityVerdict]
-_NOT_ASKED, _UNTOLD = -2.0, -1.0
+_NOT_REQUESTED, _UNTOLD = -2.0, -1.0
 """Values instead of a probability that was not requested, or that could not be read."""
 _MAX_OUTCOMES = 4096
 """Maximum number of cached outcomes; most answers are equal to one of a few."""
@@ -55,11 +55,11 @@ class ClipAnswerColumns:
     """Distinct tuples of creator names, without and with the setting if known; empty for real clips."""
     kind: npt.NDArray[np.int32]
     """Index into `kinds` of each clip."""
-    said: Said
+    answer_codes: AnswerCodes
     """Answered labels as codes of `CALLS`."""
     answered: BoolArray
     """Whether the question was answered, readably or not."""
-    belief: Array
+    p_generated: Array
     """Probability of being generated, from each answer."""
 
     def only(self, chosen: BoolArray) -> "ClipAnswerColumns":
@@ -70,9 +70,9 @@ class ClipAnswerColumns:
             self,
             ties=self.ties.only(chosen),
             kind=self.kind[chosen],
-            said=self.said[chosen],
+            answer_codes=self.answer_codes[chosen],
             answered=self.answered[chosen],
-            belief=self.belief[chosen],
+            p_generated=self.p_generated[chosen],
         )
 
     @property
@@ -101,31 +101,31 @@ class ClipAnswerColumns:
     @property
     def valid(self) -> BoolArray:
         """Return a mask of the clips whose answer has a readable label."""
-        valid: BoolArray = self.said != CALLS[None]
+        valid: BoolArray = self.answer_codes != CALLS[None]
         return valid
 
     @property
     def right(self) -> Array:
         """Return 1 for each correct answer and 0 for each wrong or missing answer."""
-        right: Array = (self.said == self.generated).astype(np.float64)
+        right: Array = (self.answer_codes == self.generated).astype(np.float64)
         return right
 
     @property
     def calls(self) -> LabelPredictions:
         """Return the true label and the answered label of each clip."""
-        return LabelPredictions(self.ties, self.generated, self.said)
+        return LabelPredictions(self.ties, self.generated, self.answer_codes)
 
     @property
     def coverage(self) -> Coverage:
         """Return the number of clips with a readable label in the answer, and the number of all clips."""
-        return Coverage(parsed=int(self.valid.sum()), asked=len(self.said))
+        return Coverage(parsed=int(self.valid.sum()), asked=len(self.answer_codes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RealityScorecardData:
     """Data of a `reality` scorecard: clips as columns, and counts of failures and unreadable parts."""
 
-    asked: ClipAnswerColumns
+    columns: ClipAnswerColumns
     failures: Counter[str]
     """Number of rows without an answer, by reason."""
     unparsed: Counter[str]
@@ -153,13 +153,13 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
         if isinstance(outcome, Failure):
             failures[outcome.reason.value] += 1
             calls.append(CALLS[None])
-            posterior.append(_NOT_ASKED)
+            posterior.append(_NOT_REQUESTED)
             continue
         if outcome not in outcomes:
             if len(outcomes) >= _MAX_OUTCOMES:
                 outcomes.clear()
             label = outcome.label if isinstance(outcome.label, Label) else None
-            p = _NOT_ASKED
+            p = _NOT_REQUESTED
             if outcome.confidence is not None:
                 p = _UNTOLD if outcome.p_generated is None else outcome.p_generated
             parts = {"label": outcome.label, "confidence": outcome.confidence}
@@ -174,18 +174,18 @@ def build_reality_columns(rows: Iterable[RealityRow]) -> RealityScorecardData:
             unparsed.update(unread)
         calls.append(call)
         posterior.append(p)
-    belief: Array = np.frombuffer(posterior, np.float64)
-    if (belief == _NOT_ASKED).all():  # no memory per clip if no probability was requested
-        belief = np.broadcast_to(np.float64(_NOT_ASKED), belief.shape)
+    p_generated: Array = np.frombuffer(posterior, np.float64)
+    if (p_generated == _NOT_REQUESTED).all():  # no memory per clip if no probability was requested
+        p_generated = np.broadcast_to(np.float64(_NOT_REQUESTED), p_generated.shape)
     columns = ClipAnswerColumns(
         ties=tying.ties(),
         kinds=tuple(kinds),
         kind=np.frombuffer(kind, np.int32),
-        said=np.frombuffer(calls, np.int8),
+        answer_codes=np.frombuffer(calls, np.int8),
         answered=np.frombuffer(answered, np.bool_),
-        belief=belief,
+        p_generated=p_generated,
     )
-    return RealityScorecardData(asked=columns, failures=failures, unparsed=unparsed)
+    return RealityScorecardData(columns=columns, failures=failures, unparsed=unparsed)
 
 
 @add_benchmark_part_metrics(METRICS)
@@ -211,19 +211,19 @@ def compute_reality_scorecard(rows: Sequence[RealityRow], *, seed: int) -> Score
       being generated from label and confidence; an answer without one of them is excluded.
     """
     count = build_reality_columns(rows)
-    asks = count.asked
+    asks = count.columns
     answered = asks.only(asks.answered)
     valid = asks.only(asks.valid)
     return Scorecard(
         instrument=INSTRUMENT,
         n_questions=len(rows),
-        n_answered=len(answered.said),
+        n_answered=len(answered.answer_codes),
         metrics=(
-            *_iter_accuracy_metrics("", asked_columns=answered, counted_columns=valid, seed=seed),
-            *_iter_accuracy_metrics(ALL_CLIPS, asked_columns=asks, counted_columns=asks, seed=seed),
+            *_iter_accuracy_metrics("", all_columns=answered, counted_columns=valid, seed=seed),
+            *_iter_accuracy_metrics(ALL_CLIPS, all_columns=asks, counted_columns=asks, seed=seed),
             *_iter_rate_metrics(answered, seed=seed),
-            *_iter_label_metrics("", asked_columns=answered, counted_columns=valid, seed=seed),
-            *_iter_label_metrics(ALL_CLIPS, asked_columns=asks, counted_columns=asks, seed=seed),
+            *_iter_label_metrics("", all_columns=answered, counted_columns=valid, seed=seed),
+            *_iter_label_metrics(ALL_CLIPS, all_columns=asks, counted_columns=asks, seed=seed),
             *_iter_confidence_metrics(answered, seed=seed),
         ),
         failures=dict(sorted(count.failures.items())),
@@ -233,36 +233,43 @@ def compute_reality_scorecard(rows: Sequence[RealityRow], *, seed: int) -> Score
 
 
 def _iter_label_metrics(
-    suffix: str, *, asked_columns: ClipAnswerColumns, counted_columns: ClipAnswerColumns, seed: int
+    suffix: str, *, all_columns: ClipAnswerColumns, counted_columns: ClipAnswerColumns, seed: int
 ) -> Iterator[Metric]:
     right = measure_mean_percent(counted_columns.right, clips=counted_columns.ties, seed=seed)
-    yield Metric(name="accuracy" + suffix, value=right, coverage=asked_columns.coverage)
+    yield Metric(name="accuracy" + suffix, value=right, coverage=all_columns.coverage)
     value = measure_label_f1(counted_columns.calls, seed=seed)
-    yield Metric(name="f1" + suffix, value=value, coverage=asked_columns.coverage)
+    yield Metric(name="f1" + suffix, value=value, coverage=all_columns.coverage)
 
 
 def _iter_confidence_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Metric]:
-    rated = answered.only(answered.belief >= 0)
-    coverage = Coverage(parsed=len(rated.said), asked=int((answered.belief != _NOT_ASKED).sum()))
+    rated = answered.only(answered.p_generated >= 0)
+    coverage = Coverage(
+        parsed=len(rated.answer_codes), asked=int((answered.p_generated != _NOT_REQUESTED).sum())
+    )
     reason = "no confidence could be read" if coverage.asked else "no confidence was asked for"
     yield from iter_detection_metrics(
-        rated.ties, rated.generated, rated.belief, coverage=coverage, why_none=reason, seed=seed
+        rated.ties,
+        rated.generated,
+        rated.p_generated,
+        coverage=coverage,
+        why_none=reason,
+        seed=seed,
     )
     fit: CalibrationMetrics | None = None
     if coverage.parsed:
         fit = measure_probability_calibration(
-            rated.generated, rated.belief, seed=seed, clusters=rated.ties
+            rated.generated, rated.p_generated, seed=seed, clusters=rated.ties
         )
     yield Metric(name="brier", value=fit.brier if fit else Unmeasured(reason), coverage=coverage)
     yield Metric(name="ece", value=fit.ece if fit else Unmeasured(reason), coverage=coverage)
 
 
 def _iter_accuracy_metrics(
-    suffix: str, *, asked_columns: ClipAnswerColumns, counted_columns: ClipAnswerColumns, seed: int
+    suffix: str, *, all_columns: ClipAnswerColumns, counted_columns: ClipAnswerColumns, seed: int
 ) -> Iterator[Metric]:
     creators, creator_names, right = (
-        asked_columns.creators,
-        asked_columns.creator_names,
+        all_columns.creators,
+        all_columns.creator_names,
         counted_columns.right,
     )
     for metric, parts_of in (("pooled", _build_pooled_means), ("balanced", _build_balanced_means)):
@@ -273,11 +280,11 @@ def _iter_accuracy_metrics(
             for part in parts[creator]
         ]
         value = measure_weighted_sum_percent(average, clips=counted_columns.ties, seed=seed)
-        yield Metric(name=metric + suffix, value=value, coverage=asked_columns.coverage)
+        yield Metric(name=metric + suffix, value=value, coverage=all_columns.coverage)
         for name, against in parts.items():
             value = measure_weighted_sum_percent(against, clips=counted_columns.ties, seed=seed)
-            coverage = asked_columns.only(
-                asked_columns.made_by(None) | asked_columns.made_by(name)
+            coverage = all_columns.only(
+                all_columns.made_by(None) | all_columns.made_by(name)
             ).coverage
             yield Metric(name=f"{metric}{suffix}: {name}", value=value, coverage=coverage)
 
@@ -316,8 +323,8 @@ def _iter_rate_metrics(answered: ClipAnswerColumns, *, seed: int) -> Iterator[Me
 
 
 def _measure_label_rate(
-    name: str, label: Label, asked_columns: ClipAnswerColumns, *, seed: int
+    name: str, label: Label, all_columns: ClipAnswerColumns, *, seed: int
 ) -> Metric:
-    valid = asked_columns.only(asked_columns.valid)
-    value = measure_mean_percent(valid.said == CALLS[label], clips=valid.ties, seed=seed)
-    return Metric(name=name, value=value, coverage=asked_columns.coverage)
+    valid = all_columns.only(all_columns.valid)
+    value = measure_mean_percent(valid.answer_codes == CALLS[label], clips=valid.ties, seed=seed)
+    return Metric(name=name, value=value, coverage=all_columns.coverage)

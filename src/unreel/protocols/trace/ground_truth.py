@@ -39,7 +39,7 @@ class TraceTruth:
 
     @property
     def start_us(self) -> int | None:
-        """Return the time at which the trace begins, in microseconds; `None` if there is no trace."""
+        """Return the time at which the trace begins, in microseconds; `None` without a trace."""
         return self.trace.span.start_us if self.trace else None
 
     @property

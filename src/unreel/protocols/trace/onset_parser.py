@@ -24,7 +24,7 @@ _THOUSANDS = re.compile(
     rf"(?<![\w.,])(?<!frame\s)(?<!clip\s)(?<!video\s)[1-9][0-9]{{0,2}}(?:[,.'\u2019\s][0-9]{{3}})+(?={_MILLI})",
     re.IGNORECASE,
 )
-"""Milliseconds with thousands separators: a mark and three digits are no fraction, as 1.2 ms is no onset."""
+"""Milliseconds with thousands separators: a mark and three digits are not a fraction, because 1.2 ms is not a plausible onset."""
 _CLOCK = r"(?<![\d:])(?:[0-9]{1,3}:)?[0-9]{1,3}:[0-9]{1,2}(?:\.[0-9]{1,12})?(?![\d:])"
 _TIME = re.compile(
     rf"(?P<clock>{_CLOCK})"

@@ -75,11 +75,11 @@ def _parse_opening_label(claim: str) -> Label | Unparsed:
     if word is None:
         return Unparsed(UnparsedReason.MISSING)
     label = _LABELS[word["word"].lower()]
-    behind = claim[word.end() :]
-    if _NO_WORDS.fullmatch(behind):
+    rest = claim[word.end() :]
+    if _NO_WORDS.fullmatch(rest):
         return label
-    claimed = parse_claimed_label(behind)
-    is_corrected = CORRECTS.search(behind) is not None
+    claimed = parse_claimed_label(rest)
+    is_corrected = CORRECTS.search(rest) is not None
     if is_corrected or (isinstance(claimed, Label) and claimed is not label):
         return Unparsed.of(UnparsedReason.AMBIGUOUS, claim)
     return label
@@ -144,8 +144,8 @@ def parse_trace_answer(text: str, context: AnswerContext) -> TraceVerdict:
     body = strip_thinking(text)
     parse = partial(parse_trace_box, space=space)
     label = parse_trace_label(body, context.mode)
-    tells_more = context.mode == "lenient" and label is Label.GENERATED
-    prose = strip_markup(body) if tells_more and len(body) <= _LONGEST else ""
+    may_have_traces = context.mode == "lenient" and label is Label.GENERATED
+    prose = strip_markup(body) if may_have_traces and len(body) <= _LONGEST else ""
     return TraceVerdict(
         label=label,
         box=_parse_prose_fallback(
@@ -246,7 +246,7 @@ def format_trace_training_answer(truth: TraceTruth, prompt: str, space: BoxSpace
     verdict = parse_trace_answer(text, AnswerContext(prompt=prompt, space=space))
     explanation = "" if isinstance(verdict.explanation, Unparsed) else verdict.explanation
     require_training_answer_parses_back(
-        said=(verdict.label, isinstance(verdict.box, Box), explanation),
+        parsed=(verdict.label, isinstance(verdict.box, Box), explanation),
         meant=(truth.label, truth.box is not None, reason),
     )
     return text

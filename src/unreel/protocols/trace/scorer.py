@@ -17,8 +17,8 @@ from unreel.core.verdict import TraceVerdict, Unparsed
 from unreel.protocols.group_metrics import add_benchmark_part_metrics
 from unreel.protocols.metric_estimates import (
     CALLS,
+    AnswerCodes,
     LabelPredictions,
-    Said,
     WeightedMean,
     count_confusion_matrix,
     measure_label_f1,
@@ -46,7 +46,7 @@ class MetricValueColumn:
     read: BoolArray
 
     @property
-    def asked(self) -> BoolArray:
+    def applies(self) -> BoolArray:
         """Return a mask of the units to which the metric applies."""
         applies: BoolArray = self.values != _ABSENT
         return applies
@@ -69,7 +69,7 @@ class ScoredUnitColumns:
     clip: IntArray
     ties: ClusterIds
     generated: BoolArray
-    said: Said
+    answer_codes: AnswerCodes
     points: Mapping[str, MetricValueColumn]
 
     def __len__(self) -> int:
@@ -82,14 +82,14 @@ class ScoredUnitColumns:
             clip=self.clip[units],
             ties=self.ties.only(units),
             generated=self.generated[units],
-            said=self.said[units],
+            answer_codes=self.answer_codes[units],
             points={name: point.at(units) for name, point in self.points.items()},
         )
 
     @property
     def calls(self) -> LabelPredictions:
         """Return the true label and the answered label of each unit."""
-        return LabelPredictions(self.ties, self.generated, self.said)
+        return LabelPredictions(self.ties, self.generated, self.answer_codes)
 
     def by_clip(self) -> "ScoredUnitColumns":
         """Return columns with one unit per clip: the means of its units, in the order of first occurrence."""
@@ -121,7 +121,7 @@ def _index_clips_in_order(clip: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _compute_clip_means(column: MetricValueColumn, number: IntArray, n: int) -> MetricValueColumn:
-    applies, scored = column.asked, column.scored
+    applies, scored = column.applies, column.scored
     counts = np.bincount(number[scored], minlength=n)
     sums = np.bincount(number[scored], weights=column.values[scored], minlength=n)
     values = np.full(n, _ABSENT)
@@ -213,7 +213,7 @@ def _iter_unparsed_parts(verdict: TraceVerdict) -> Iterator[str]:
 class _ScoredUnitColumnsBuilder:
     def __init__(self) -> None:
         self.whole_frame = array("b")
-        self._generated, self._said = bytearray(), array("b")
+        self._generated, self._answer_codes = bytearray(), array("b")
         self._values = {name: array("d") for name in UNIT_METRICS}
         self._read = {name: bytearray() for name in UNIT_METRICS}
 
@@ -226,7 +226,7 @@ class _ScoredUnitColumnsBuilder:
         explained = isinstance(verdict.explanation, str)
         self.whole_frame.append(-1 if box is None else box.area >= WHOLE_FRAME)
         self._generated.append(truth.label is Label.GENERATED)
-        self._said.append(CALLS[label])
+        self._answer_codes.append(CALLS[label])
         self._point("accuracy", float(label is truth.label), read=label is not None)
         if label is Label.REAL:  # REAL discards the other parts; an unreadable label does not
             box, start_us, explained = None, None, False
@@ -260,7 +260,7 @@ class _ScoredUnitColumnsBuilder:
             clip=clip,
             ties=cluster_ids,
             generated=np.frombuffer(self._generated, np.bool_),
-            said=np.frombuffer(self._said, np.int8),
+            answer_codes=np.frombuffer(self._answer_codes, np.int8),
             points={
                 name: MetricValueColumn(
                     np.frombuffer(self._values[name], np.float64),
@@ -348,10 +348,10 @@ class _MeanEstimateCache:
 def _iter_label_metrics(
     units: ScoredUnitColumns, suffix: str, means: _MeanEstimateCache
 ) -> Iterator[Metric]:
-    sides = units, units.at(units.generated), units.at(~units.generated)
-    for name, part in zip(("accuracy", "fake-accuracy", "real-accuracy"), sides, strict=True):
+    parts = units, units.at(units.generated), units.at(~units.generated)
+    for name, part in zip(("accuracy", "fake-accuracy", "real-accuracy"), parts, strict=True):
         yield _build_trace_metric(name + suffix, "accuracy", part, means)
-    coverage = Coverage(parsed=int((units.said != CALLS[None]).sum()), asked=len(units))
+    coverage = Coverage(parsed=int((units.answer_codes != CALLS[None]).sum()), asked=len(units))
     value = measure_label_f1(units.calls, seed=means.seed)
     yield Metric(name="f1" + suffix, value=value, coverage=coverage)
 
@@ -368,16 +368,16 @@ def _build_trace_metric(
     name: str, metric: str, units: ScoredUnitColumns, means: _MeanEstimateCache
 ) -> Metric:
     point = units.points[metric]
-    applies = point.asked
+    applies = point.applies
     coverage = Coverage(parsed=int((point.read & applies).sum()), asked=int(applies.sum()))
     return Metric(name=name, value=_measure_metric(metric, units, means), coverage=coverage)
 
 
 def _measure_metric(metric: str, units: ScoredUnitColumns, means: _MeanEstimateCache) -> Measured:
     point = units.points[metric]
-    if not point.asked.any():
+    if not point.applies.any():
         return Unmeasured("no answered row asks for it")
-    read = point.asked & point.read
+    read = point.applies & point.read
     if read.any() and not (read & point.scored).any():
         return Unmeasured("no judge has scored the explanations")
     scored = point.scored
@@ -387,7 +387,7 @@ def _measure_metric(metric: str, units: ScoredUnitColumns, means: _MeanEstimateC
 def _measure_overall(name: str, units: ScoredUnitColumns, means: _MeanEstimateCache) -> Metric:
     complete = np.ones(len(units), np.bool_)
     for point in units.points.values():
-        complete &= point.read | ~point.asked
+        complete &= point.read | ~point.applies
     coverage = Coverage(parsed=int(complete.sum()), asked=len(units))
     for metric in _OVERALL:
         value = _measure_metric(metric, units, means)
@@ -408,9 +408,9 @@ def _iter_answer_bias_metrics(
 ) -> Iterator[Metric]:
     units, answered, whole_frame = data.units, data.answered, data.whole_frame
     n_read = int(answered.sum())
-    said_real = units.said == CALLS[Label.REAL]
+    is_real_answer = units.answer_codes == CALLS[Label.REAL]
     hits: tuple[tuple[str, BoolArray, BoolArray], ...] = (
-        ("answered-real", said_real, answered & (units.said != CALLS[None])),
+        ("answered-real", is_real_answer, answered & (units.answer_codes != CALLS[None])),
         ("whole-frame-boxes", whole_frame == 1, answered & (whole_frame >= 0)),
     )
     for name, hit, counted in hits:

@@ -237,16 +237,16 @@ def _build_score_calibration_panel(board: ReportBoard) -> BoardPanel:
     }
     sentences = []
     for contender in board.spoken:
-        value = calibrations[contender.name].leniency
+        value, _ = calibrations[contender.name]
         text = f"{contender.name}: not measured."
         if isinstance(value, Estimate):
             direction = "above" if value.value > 0 else "below"
             text = f"{contender.name} scores {abs(value.value):.2f} {direction} people."
         sentences.append(text)
     points = [
-        ChartPoint(who=contender.name, group=str(rung.score), measured=rung.people)
+        ChartPoint(who=contender.name, group=str(score), measured=people)
         for contender in board.shown
-        for rung in calibrations[contender.name].rungs
+        for score, people in calibrations[contender.name][1].items()
     ]
     chart = BoardChart(
         id=f"{board.id}-calibration",
@@ -256,11 +256,10 @@ def _build_score_calibration_panel(board: ReportBoard) -> BoardPanel:
     )
 
     def build_cells(contender: BoardContender, notes: TableFootnotes) -> list[BoardTableCell]:
-        calibration = calibrations[contender.name]
-        by_score = {rung.score: rung.people for rung in calibration.rungs}
+        leniency, by_score = calibrations[contender.name]
         never = Unmeasured("the score was never given")
         return [
-            build_estimate_cell(calibration.leniency, notes, places=LENIENCY.places),
+            build_estimate_cell(leniency, notes, places=LENIENCY.places),
             *(
                 build_estimate_cell(by_score.get(score, never), notes, places=GAVE.places)
                 for score in range(1, 6)
