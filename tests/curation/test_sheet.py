@@ -65,7 +65,7 @@ def test_few_are_shown_by_a_seed_and_that_is_told(frozen) -> None:
     assert one == again
     assert [len(group.chosen) for group in one] == [1] * 6
     assert one != other
-    text = write(frozen, max_shown=1).page.read_text()
+    text = write(frozen, most=1).page.read_text()
     assert "1 of 3 are shown, sampled with seed 0." in text
 
 

@@ -42,7 +42,7 @@ _CROP = {"left": 2, "top": 2, "width": 16, "height": 16}
 _BOX = {"at_us": 0, "box": {"x0": 0.2, "y0": 0.2, "x1": 0.5, "y1": 0.5}}
 _TRACE = {"span": {"start_us": 0, "end_us": 200_000}, "ends": False, "track": [_BOX]}
 _COMMENTARY = {
-    "lanes": [{"says": "warm \u00e9", "colour": 0, "marks": [_TRACE]}],
+    "lanes": [{"text": "warm \u00e9", "colour": 0, "traces": [_TRACE]}],
     "notes": ["warm"],
     "duration_us": 333_333,
 }
