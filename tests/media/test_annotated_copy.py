@@ -35,7 +35,7 @@ CLIP = ClipRecipe(n_frames=24, tone_hz=440, seed=3)
 SAID = OverlayCommentary(
     lanes=(
         ReviewerOverlayLane(
-            says="somebody: generated",
+            text="somebody: generated",
             traces=(
                 OverlayTrace(
                     span=TimeSpan(SECOND // 2, SECOND),
