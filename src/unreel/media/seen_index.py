@@ -25,13 +25,13 @@ from unreel.core.span import MICROSECONDS, TimeSpan, format_seconds
 from unreel.media.reader import MediaReader
 
 INDEX_SAMPLING, SEARCH_SAMPLING = "fps-2", "fps-4"
-MAX_BITS = 44
+MAX_BITS = 56
 """Maximum number of differing bits of 256 between a frame and its copy."""
 MIN_FRAMES = 4
 """Minimum number of matching frames at one offset; fewer if a clip has fewer."""
 MIN_SHARE = 0.6
 """Minimum fraction of matching frames where the two clips overlap in time."""
-_MAX_FIRST_BITS = 17
+_MAX_FIRST_BITS = 20
 """Maximum number of differing bits in the 64 bits of the first pass."""
 _INDEX_STEP_US, _SEARCH_STEP_US = MICROSECONDS // 2, MICROSECONDS // 4
 _MAX_OFFSET_US = _SEARCH_STEP_US + 10_000
