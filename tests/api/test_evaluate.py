@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 import unreel
-from unreel.api import runs_job
-from unreel.api.runs_job import show_progress
+from unreel.api import progress_bar
+from unreel.api.progress_bar import show_progress
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Estimate
@@ -57,7 +57,7 @@ def test_a_terminal_shows_how_far_an_evaluation_is_and_nothing_else_does(
     assert capfd.readouterr() == ("", "")
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80)
-    monkeypatch.setattr(runs_job, "show_progress", lambda: show_progress(console))
+    monkeypatch.setattr(progress_bar, "show_progress", lambda: show_progress(console))
     evaluate(model="always-real", out=tmp_path / "second")
     assert "answers: " in screen.getvalue()
     assert " of 4" in screen.getvalue()
@@ -143,7 +143,11 @@ def test_it_works_inside_a_running_event_loop(evaluate: Evaluate, spy: Any, tmp_
     ("asked", "kind", "words"),
     [
         ({"model": "coinn"}, InvalidSettingError, "Did you mean 'coin'"),
-        ({"model": object()}, InvalidSettingError, "is no Reviewer: it lacks name, wants"),
+        (
+            {"model": object()},
+            InvalidSettingError,
+            "is not a Reviewer, missing attributes: name, wants",
+        ),
         ({"protocol": "realty"}, UnknownNameError, "Did you mean 'reality'"),
         ({"conditions": [{"samplin": "x"}]}, InvalidSettingError, "Did you mean 'sampling'"),
         ({"limt": 1}, InvalidSettingError, "Did you mean 'limit'"),

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from benchmarks.census import take_census
+from unreel.benchmarks.clip_tables import read_realism_table
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.loader import read_realism_table
 from unreel.benchmarks.table_entries import merge_ratings
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -61,7 +61,7 @@ def test_the_reasons_are_those_of_the_first_of_the_majority() -> None:
 
 
 def test_two_annotators_agree_on_nothing() -> None:
-    with pytest.raises(InvalidValueError, match="three annotators, got 2"):
+    with pytest.raises(InvalidValueError, match="3 ratings, got 2"):
         merge_ratings(ratings((1, 2)))
 
 

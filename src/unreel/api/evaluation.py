@@ -95,6 +95,8 @@ class ReviewSettings(BoxSettings, SamplingSettings, TrustSettings):
     """Also write the page as evidence.pdf. Requires --out and Chromium."""
     runs: Annotated[tuple[str, ...], Option(name="--record", metavar="RUN")] = ()
     """Run of `unreel eval` from which the page shows the measured accuracy of a model. Repeatable."""
+    passport: Annotated[Path | None, FILE] = None
+    """Passport of `unreel calibrate`: each verdict is compared with those about your own real footage."""
     perturb: bool = False
     """Ask all questions again about recompressed, scaled and cropped copies of each clip: 4 times as many questions."""
     n_scan: Annotated[int, Option(name="--scan", low=0, high=1000)] = 24

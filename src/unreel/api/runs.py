@@ -1,7 +1,9 @@
 """`evaluate`, `open_run` and `compare`: evaluation of a model from Python, stored runs and their differences."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
@@ -23,7 +25,7 @@ from unreel.core.registry import LazyImport, needs_extra
 from unreel.core.safe_text import sanitise_line
 from unreel.core.settings import read_environment_settings, read_storage_options
 from unreel.core.table_formats import build_html_table
-from unreel.engine.progress import Progress
+from unreel.engine.progress import Progress, ProgressLine
 from unreel.protocols.protocol import Mode, get_protocol
 
 if TYPE_CHECKING:  # table libraries are an extra
@@ -81,27 +83,27 @@ def open_noted_runs(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run:
-    """A stored run: its answers and scores. No question is sent again.
+    """Stored run with answers and scores. No question is sent again.
 
     `evaluate` and `open_run` return it.
     """
 
-    _kept: "run_job.EvalRun"
+    _run: "run_job.EvalRun"
 
     @property
     def place(self) -> str:
         """Return the URI of the directory or prefix that contains the run."""
-        return self._kept.place.uri
+        return self._run.place.uri
 
     @property
     def reviewer(self) -> str:
         """Return the reviewer's name in the run's answers."""
-        return self._kept.reviewer_name()
+        return self._run.reviewer_name()
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """Return the conditions of the run's questions."""
-        return self._kept.recipe.conditions
+        return self._run.recipe.conditions
 
     def scores(self, *, parser: Mode | None = None) -> Mapping[Condition, Scorecard]:
         """Return a scorecard for each condition; `parser` defaults to the parser of the run.
@@ -111,7 +113,7 @@ class Run:
         """
         from unreel.evaluation.scoring import score_run
 
-        scores = score_run(self._kept, mode=self._parser(parser))
+        scores = score_run(self._run, mode=self._parser(parser))
         return {score.condition: score.scorecard for score in scores}
 
     def score(self, *, parser: Mode | None = None) -> Scorecard:
@@ -137,7 +139,7 @@ class Run:
         """
         from unreel.evaluation.export import iter_question_rows
 
-        return iter_question_rows(self._kept, mode=self._parser(parser))
+        return iter_question_rows(self._run, mode=self._parser(parser))
 
     def to_pandas(self, *, parser: Mode | None = None) -> "pd.DataFrame":
         """Return the rows as a data frame; `correct` is true, false, or missing if no answer is readable.
@@ -156,14 +158,14 @@ class Run:
             UnsafeTargetError: `out` contains something that a page must not overwrite.
         """
         write_report = LazyImport("unreel.report.site:write_report", "eval").load()
-        page: Path = write_report([self._kept], Path(out)).page
+        page: Path = write_report([self._run], Path(out)).page
         return page
 
     def _parser(self, named: Mode | None) -> Mode:
-        return require_parser_name(named) if named else self._kept.recipe.reviewer.parser
+        return require_parser_name(named) if named else self._run.recipe.reviewer.parser
 
     def __repr__(self) -> str:
-        recipe = self._kept.recipe
+        recipe = self._run.recipe
         subject = f"{recipe.reviewer.model} on {recipe.benchmark}, {recipe.protocol}"
         return sanitise_line(f"<Run {self.place}: {subject}>")
 
@@ -229,18 +231,37 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
     settings = drop_unset_keys(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
     if conditions:
         settings["condition"] = [convert_condition_to_fields(way) for way in conditions]
-    start = LazyImport("unreel.api.runs_job:run_evaluation", "eval").load()
-    run = start(
-        settings,
-        model,
-        out=out,
-        engine=engine,
-        retry_failed=retry_failed,
+    with needs_extra("eval"):
+        from unreel.api.progress_bar import show_progress
+        from unreel.engine.run import ALL_FAILURES
+        from unreel.evaluation.recipe import validate_eval_recipe
+        from unreel.evaluation.run_job import evaluate as evaluate_run
+        from unreel.evaluation.run_lookup import build_eval_run
+        from unreel.media.access import require_sandbox_protection
+        from unreel.reviewers.config import OBJECT
+
+    settings["model"] = model if isinstance(model, str) else f"{OBJECT}{model.name}"
+    environment = read_environment_settings()
+    require_sandbox_protection(environment, trusted=trusted)
+    run = build_eval_run(
+        validate_eval_recipe(settings),
+        out,
+        environment,
         trusted=trusted,
-        allow_outside=allow_outside,
+        outside=allow_outside,
         accept_changed=accept_changed,
-        on_progress=on_progress,
     )
+    with nullcontext(ProgressLine()) if on_progress else show_progress() as line:
+        callbacks = line.callbacks(
+            on_note=lambda note: warnings.warn(note, UserWarning, stacklevel=4)
+        )
+        evaluate_run(
+            run,
+            engine=engine,
+            retry_failed=ALL_FAILURES if retry_failed else (),
+            reviewer=None if isinstance(model, str) else model,
+            callbacks=replace(callbacks, on_step=on_progress or line.step),
+        )
     return Run(run)
 
 
@@ -265,10 +286,17 @@ def open_run(
         MissingExtraError: A required package is not installed.
         UnreadableSourceError: The run is damaged, or was written by another release.
     """
-    find = LazyImport("unreel.api.runs_job:open_stored_run", "eval").load()
-    moved_to = None if benchmark is None else Path(benchmark)
-    options = {"allow_outside": allow_outside, "accept_changed": accept_changed}
-    return Run(find(str(place), benchmark=moved_to, **options))
+    with needs_extra("eval"):
+        from unreel.evaluation.run_lookup import open_named_run
+
+    run = open_named_run(
+        str(place),
+        read_environment_settings(),
+        moved_to=None if benchmark is None else Path(benchmark),
+        outside=allow_outside,
+        accept_changed=accept_changed,
+    )
+    return Run(run)
 
 
 def compare(
@@ -295,15 +323,17 @@ def compare(
         UnknownNameError: No metric or parser has that name.
         UnreadableSourceError: A run or its benchmark cannot be read.
     """
-    compare_runs = LazyImport("unreel.evaluation.comparison:compare_runs", "eval").load()
-    find = LazyImport("unreel.api.runs_job:open_stored_run", "eval").load()
-    stored: list[run_job.EvalRun] = [
-        run._kept if isinstance(run, Run) else find(str(run))  # noqa: SLF001  one house
+    with needs_extra("eval"):
+        from unreel.evaluation.comparison import compare_runs
+        from unreel.evaluation.run_lookup import open_named_run
+
+    environment = read_environment_settings()
+    stored = [
+        run._run if isinstance(run, Run) else open_named_run(str(run), environment)  # noqa: SLF001  one house
         for run in runs
     ]
     mode = None if parser is None else require_parser_name(parser)
-    comparisons: Comparisons = compare_runs(stored, metrics=metrics, parser=mode, judge=judge)
-    return comparisons
+    return compare_runs(stored, metrics=metrics, parser=mode, judge=judge)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -362,7 +392,7 @@ def list_runs(folder: str) -> list[dict[str, object]]:
     """Return a row for each run in a folder: model, protocol, benchmark, and numbers of answers.
 
     Raises:
-        UnreadableSourceError: There is no such folder.
+        UnreadableSourceError: The folder does not exist.
     """
     if "://" not in folder and not Path(folder).is_dir():
         raise UnreadableSourceError(

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from unreel.benchmarks import cells
 from unreel.benchmarks.cells import FOLDER_DEPTH
 from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.layout import LayoutReader
 from unreel.benchmarks.table_entries import UNKNOWN_CREATOR
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -21,7 +22,7 @@ LINKED = "a symbolic link, which is not followed. Put the file or folder itself 
 LEADS_OUT = (
     "behind a symbolic link that leads out of the benchmark's folder. Put the file itself there"
 )
-_FOLDERS_KEPT = 10_000
+_MAX_FOLDERS = 10_000
 _NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 
 
@@ -153,7 +154,7 @@ class _InsideRootChecker:
         folder = location.rpartition("/")[0]
         known = self._folders.get(folder)
         if known is None:
-            if len(self._folders) > _FOLDERS_KEPT:
+            if len(self._folders) > _MAX_FOLDERS:
                 self._folders.clear()
             known = self._folders[folder] = is_path_inside(self._root / folder, self._root)
         path = f"{self._prefix}{location}"
@@ -164,3 +165,10 @@ class _InsideRootChecker:
         except ValueError:  # the path is invalid, for example with a null character
             is_link = False
         return known and (not is_link or is_path_inside(Path(path), self._root))
+
+
+LAYOUT = LayoutReader(
+    matches=lambda path, _mapping: (path / REAL).is_dir() and (path / GENERATED).is_dir(),
+    read=lambda path, _mapping, _outside: read_folder_benchmark(path),
+    tables=(),
+)

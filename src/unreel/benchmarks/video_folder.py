@@ -5,15 +5,17 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.columns import map_fields_to_columns
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.folder_layout import find_file_inside_folder
+from unreel.benchmarks.layout import Columns, LayoutReader, TableColumns
 from unreel.benchmarks.table_entries import convert_entry_to_record, read_clip_table
-from unreel.benchmarks.tables import TABLE_SUFFIXES
+from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names
 from unreel.benchmarks.unique_names import SeenNameSet
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
@@ -23,14 +25,6 @@ METADATA = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
 # `datasets` derives a split from words such as "test" in a path, so written names have none.
 MEDIA = "media"
 FILES_IN_A_FOLDER = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VideoFolderWriteResult:
-    """Number of written entries, and the rows that could not be written."""
-
-    n_entries: int
-    refused: tuple[Rejected, ...]
 
 
 def read_video_folder(
@@ -69,12 +63,14 @@ def write_video_folder(
     root: Path,
     media: Literal["copy", "link"] = "copy",
     more: Callable[[Entry], Mapping[str, object]] = lambda _entry: {},
-) -> VideoFolderWriteResult:
+) -> tuple[int, tuple[Rejected, ...]]:
     """Write `rows`, whose files are below `root`, to the new folder `into`.
+
+    Return the number of written entries, and the rows that could not be written.
 
     Media are numbered copies in `media/`, or hard links with `link` if the file system supports
     them. `metadata.jsonl` is written last and atomically, so a folder with it is complete. Rows
-    without a local file, and repeated names, are rejected and reported. Raise
+    without a local file, and repeated names, are rejected. Raise
     `UnreadableSourceError` if `into` exists and is not an empty folder.
     """
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
@@ -98,7 +94,7 @@ def write_video_folder(
             record = {**convert_entry_to_record(entry, file_name=file_name), **more(entry)}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             n_entries += 1
-    return VideoFolderWriteResult(n_entries=n_entries, refused=tuple(refused))
+    return n_entries, tuple(refused)
 
 
 def _prefix_row_paths(prefix: str, row: Row) -> Row:
@@ -141,3 +137,20 @@ def _link_or_copy_file(
 ) -> None:
     if media == "copy" or not directory.hard_link(source.resolve(), name):
         directory.copy(source, name)
+
+
+def _list_columns(path: Path, mapping: Columns | None) -> Iterator[TableColumns]:
+    for table in find_metadata_tables(path if path.is_dir() else path.parent):
+        columns = dict.fromkeys(read_table_column_names(table))
+        yield table, columns, map_fields_to_columns(str(table), columns, mapping).read
+
+
+LAYOUT = LayoutReader(
+    matches=lambda path, _mapping: not path.is_dir() or bool(find_metadata_tables(path)),
+    read=lambda path, mapping, outside: read_video_folder(
+        path if path.is_dir() else path.parent, mapping, outside=outside
+    ),
+    list_columns=_list_columns,
+    tables=METADATA,
+    takes_mapping=True,
+)

@@ -25,6 +25,10 @@ COMMANDS = {
         "List benchmark layouts, or check your benchmark.",
     ),
     "eval": LazyCommand(LazyImport("unreel.cli.eval:eval_"), "Evaluate models on a benchmark."),
+    "calibrate": LazyCommand(
+        LazyImport("unreel.cli.calibrate:calibrate"),
+        "Measure false alarms on your own real footage.",
+    ),
     "compare": LazyCommand(
         LazyImport("unreel.cli.compare:compare"), "Compare models on the same clips."
     ),
@@ -57,6 +61,9 @@ COMMANDS = {
     "runs": LazyCommand(LazyImport("unreel.cli.runs:runs"), "List, check or restore runs."),
     "score": LazyCommand(
         LazyImport("unreel.cli.score:score"), "Score answers against a benchmark."
+    ),
+    "seen": LazyCommand(
+        LazyImport("unreel.cli.seen:seen"), "Find clips that were seen before, or parts of them."
     ),
     "serve": LazyCommand(LazyImport("unreel.cli.serve:serve"), "Serve a checkpoint with vLLM."),
     "train": LazyCommand(

@@ -70,7 +70,7 @@ def find_recipe_sections(name: str | None) -> list[RecipeSectionDescription]:
 
 
 _LICENCE = (
-    "there is no licence, and clips without one are excluded: write licence under each source, or "
+    "clips without a licence are excluded: write licence under each source, or "
     "require_licence = false"
 )
 
@@ -113,14 +113,14 @@ def guess_recipe_sources(path: Path, *, recipe: Path) -> RecipeSourceGuess:
         return RecipeSourceGuess(sources=(source,), open_questions=tuple(questions))
     layouts = find_matching_layouts(path)
     if len(layouts) == 1:
-        needs_licence = layouts[0] is BenchmarkLayout.FOLDERS
+        needs_licence = layouts[0] == BenchmarkLayout.FOLDERS
         return RecipeSourceGuess(
             sources=(source,), open_questions=(_LICENCE,) if needs_licence else ()
         )
     if layouts:
-        names = ", ".join(layout.value for layout in layouts)
+        names = ", ".join(layouts)
         question = f"{relative} can be read as {names}: source.layout names the first"
-        source["layout"] = layouts[0].value
+        source["layout"] = layouts[0]
         return RecipeSourceGuess(sources=(source,), open_questions=(question,))
     # The top-level folder of each video; "" for a video in the folder itself.
     videos = (video for video in walk_videos(path) if not isinstance(video, Rejected))

@@ -1,4 +1,4 @@
-"""Review of one case: its clip is probed, reviewed and presented as `unreel review` does; its answers are stored."""
+"""Review of one case: probes, reviews and presents the clip as `unreel review` does, and stores the answers."""
 
 import asyncio
 import base64
@@ -82,6 +82,7 @@ async def review_case(
             asker=asker,
             on_opinion=report_answer,
         )
+    review = replace(review, passport=reviewer_set.passport)
     await asyncio.to_thread(
         _write_case_evidence, case, tools, reviewer_set, review, origin, on_step
     )
