@@ -21,6 +21,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from unreel.benchmarks.entry import BenchmarkLayout
+from unreel.catalogue.names import list_entry_names
 from unreel.cli.clip_arguments import ClipPathParamType
 from unreel.cli.output import print_message
 from unreel.core.command_options import Option, read_field_docstrings
@@ -59,8 +60,12 @@ def list_run_completions(
 def list_path_completions(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return a completion item that lets the shell complete files and folders itself."""
-    return [CompletionItem(incomplete, type="file")]
+    """Return the public benchmarks, and an item that lets the shell complete files and folders itself."""
+    names = [name for name in list_entry_names("benchmarks") if name.startswith(incomplete)]
+    return [
+        *map(CompletionItem, names if incomplete else ()),
+        CompletionItem(incomplete, type="file"),
+    ]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -90,6 +95,15 @@ class ProtocolParamType(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
+class BenchmarkParamType(click.Path):
+    """Click parameter type for an existing path, or the name of a public benchmark."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value) in list_entry_names("benchmarks") and not Path(value).exists():
+            return Path(value)
+        return super().convert(value, param, ctx)
+
+
 _PASSWORD = re.compile(r"://[^/@]*:[^/@]+@|[?&]password=")
 
 
@@ -109,6 +123,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "file": {"type": click.Path(exists=True, dir_okay=False, path_type=Path)},
     "existing text": {"type": click.Path(exists=True)},
     "existing": {"type": click.Path(exists=True, path_type=Path)},
+    "existing benchmark": {"type": BenchmarkParamType(exists=True, path_type=Path)},
     "existing folder": {"type": click.Path(exists=True, file_okay=False, path_type=Path)},
     "layout": {"type": LAYOUTS},
     "category": {
