@@ -6,32 +6,27 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
-LFS_BYTES = 1000
-"""Files of at least this size have a SHA-256; smaller ones the hash of a git blob."""
+LFS_BYTES = 1000  # from this size on a file has a SHA-256, below the hash of a git blob
+SHA, TOKEN = "5" * 40, "hf_right"
+KINDS = ("api", "datasets", "models")
 
 
 @dataclass
 class Hub:
-    """Repositories, how they are served, and what was sent."""
+    """Repositories, how they are served, and the bytes by path."""
 
     repositories: Mapping[str, Mapping[str, bytes]]
-    sha: str = "5" * 40
-    date: str = "2026-01-01T00:00:00.000Z"
+    shas: Mapping[str, str] = field(default_factory=dict)  # by repository; otherwise SHA
     gated: frozenset[str] = frozenset()
-    token: str = "hf_right"
     bytes_per_s: float = 0
     ignores_range: bool = False
-    mishaps: dict[str, deque[str]] = field(default_factory=dict)
-    """What befalls the next requests for a path: `429`, `503`, `truncated`, `wrong`."""
+    mishaps: dict[str, deque[str]] = field(default_factory=dict)  # a status, truncated or wrong
     sent: Counter[str] = field(default_factory=Counter)
-    """Bytes by path."""
-    requests: list[tuple[str, str]] = field(default_factory=list)
-    """Path and header `Range` of each request."""
     url: str = ""
 
 
@@ -41,74 +36,64 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         hub, parts = self.hub, unquote(urlsplit(self.path).path).strip("/").split("/")
-        hub.requests.append((self.path, self.headers.get("Range", "")))
-        is_api = parts[0] == "api"
-        parts = [part for part in parts if part not in {"api", "datasets", "models"}]
-        repository, rest = "/".join(parts[:2]), parts[2:]
-        files = hub.repositories.get(repository)
+        is_api, parts = parts[0] == "api", [part for part in parts if part not in KINDS]
+        repository, rest, path = "/".join(parts[:2]), parts[2:], "/".join(parts[4:])
+        files, sha = hub.repositories.get(repository), hub.shas.get(repository, SHA)
+        is_right = self.headers.get("Authorization") == f"Bearer {TOKEN}"
         if files is None:
-            self.answer(404, b"{}", {"X-Error-Code": "RepoNotFound"})
-        elif len(rest) > 1 and rest[1] not in {"main", hub.sha}:
-            self.answer(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+            self.answer(404, {"X-Error-Code": "RepoNotFound"})
+        elif len(rest) > 1 and rest[1] not in {"main", sha}:
+            self.answer(404, {"X-Error-Code": "RevisionNotFound"})
         elif is_api and rest[:1] == ["tree"]:
-            self.document([self.describe(path, data) for path, data in sorted(files.items())])
-        elif is_api:  # of a list of commits only the first is needed
-            info = {"id": repository, "sha": hub.sha, "gated": repository in hub.gated and "manual"}
-            commit = {"id": hub.sha, "title": "", "message": "", "authors": [], "date": hub.date}
-            info |= {"cardData": {"license": "mit"}, "siblings": []}
-            self.document([commit] if rest[:1] == ["commits"] else info)
-        elif repository in hub.gated and self.headers.get("Authorization") != f"Bearer {hub.token}":
-            self.answer(401, b"{}", {"X-Error-Code": "GatedRepo"})
-        elif (data := files.get("/".join(rest[2:]))) is None:
-            self.answer(404, b"{}", {"X-Error-Code": "EntryNotFound"})
+            self.answer(200, {}, json.dumps([_describe(*file) for file in sorted(files.items())]))
+        elif is_api and rest[:1] == ["commits"]:
+            about = {"title": "", "message": "", "authors": [], "date": "2026-01-01T00:00:00.000Z"}
+            self.answer(200, {}, json.dumps([{"id": sha, **about}]))
+        elif is_api:
+            about = {"gated": repository in hub.gated, "cardData": {"license": "mit"}}
+            self.answer(
+                200, {}, json.dumps({"id": repository, "sha": sha, "siblings": [], **about})
+            )
+        elif repository in hub.gated and not is_right:
+            self.answer(401, {"X-Error-Code": "GatedRepo"})
+        elif path not in files:
+            self.answer(404, {"X-Error-Code": "EntryNotFound"})
         else:
-            self.send_file("/".join(rest[2:]), data)
-
-    def describe(self, path: str, data: bytes) -> dict[str, object]:
-        blob = hashlib.sha1(f"blob {len(data)}\0".encode() + data).hexdigest()
-        entry: dict[str, object] = {"type": "file", "path": path, "size": len(data), "oid": blob}
-        lfs = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
-        return entry | ({"lfs": lfs} if len(data) >= LFS_BYTES else {})
-
-    def send_file(self, path: str, data: bytes) -> None:
-        mishaps = self.hub.mishaps.get(path)
-        mishap = mishaps.popleft() if mishaps else ""
-        if mishap.isdecimal():
-            self.answer(int(mishap), b"", {"Retry-After": "0"})
-            return
-        data = data[::-1] if mishap == "wrong" else data
-        start = int(self.headers.get("Range", "bytes=0-")[6:].partition("-")[0])
-        start = 0 if self.hub.ignores_range else start
-        status = 206 if start else 200
-        n_sent = (len(data) - start) // 2 if mishap == "truncated" else len(data) - start
-        self.answer(status, data[start : start + n_sent], {}, len(data) - start, path)
-        self.close_connection = mishap == "truncated"
-
-    def document(self, value: object) -> None:
-        self.answer(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
+            mishap = hub.mishaps[path].popleft() if hub.mishaps.get(path) else ""
+            data = files[path][::-1] if mishap == "wrong" else files[path]
+            range_ = "bytes=0-" if hub.ignores_range else self.headers.get("Range", "bytes=0-")
+            start = int(range_[6:].partition("-")[0])
+            n_sent = (len(data) - start) // (2 if mishap == "truncated" else 1)
+            if mishap.isdecimal():
+                self.answer(int(mishap), {"Retry-After": "0"})
+            else:
+                length = {"Content-Length": str(len(data) - start)}
+                self.answer(206 if start else 200, length, data[start : start + n_sent], path)
+            self.close_connection = mishap == "truncated"
 
     def answer(
-        self, status: int, body: bytes, headers: dict[str, str], length: int = -1, path: str = ""
+        self, status: int, headers: Mapping[str, str], body: str | bytes = "{}", path: str = ""
     ) -> None:
+        data = body.encode() if isinstance(body, str) else body
         self.send_response(status)
-        for name, value in ({"Content-Length": str(max(length, len(body)))} | headers).items():
+        for name, value in ({"Content-Length": str(len(data))} | dict(headers)).items():
             self.send_header(name, value)
-        self.end_headers()
-        for at in range(0, len(body), 1 << 14):
-            piece = body[at : at + (1 << 14)]
-            self.wfile.write(piece)
-            self.hub.sent[path] += len(piece)
-            if path and self.hub.bytes_per_s:
-                time.sleep(len(piece) / self.hub.bytes_per_s)
-
-    def handle_one_request(self) -> None:
-        try:
-            super().handle_one_request()
-        except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True
+        with suppress(OSError):  # the client was killed
+            self.end_headers()
+            for at in range(0, len(data), 1 << 14):
+                self.wfile.write(data[at : at + (1 << 14)])
+                self.hub.sent[path] += len(data[at : at + (1 << 14)])
+                time.sleep((1 << 14) / self.hub.bytes_per_s if self.hub.bytes_per_s else 0)
 
     def log_message(self, *_: object) -> None:
-        pass
+        """Silence."""
+
+
+def _describe(path: str, data: bytes) -> dict[str, object]:
+    blob = hashlib.sha1(f"blob {len(data)}\0".encode() + data).hexdigest()
+    lfs = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
+    entry: dict[str, object] = {"type": "file", "path": path, "size": len(data), "oid": blob}
+    return entry | ({"lfs": lfs} if len(data) >= LFS_BYTES else {})
 
 
 @contextmanager

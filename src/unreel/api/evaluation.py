@@ -172,14 +172,14 @@ def plan_runs(
     Raises:
         InvalidSettingError: Two models would be stored in the same place.
     """
+    conditions = settings.parse_conditions(settings.conditions)
+    if (named := find_named_benchmark(settings.benchmark)) is not None:
+        settings, conditions = _apply_catalogue_settings(settings, conditions, named, on_note)
     with needs_extra("eval"):
         from unreel.evaluation.run_lookup import build_eval_run, find_run_location
         from unreel.media.access import require_sandbox_protection
 
     environment = read_environment_settings()
-    conditions = settings.parse_conditions(settings.conditions)
-    if (named := find_named_benchmark(settings.benchmark)) is not None:
-        settings, conditions = _apply_catalogue_settings(settings, conditions, named, on_note)
     flags: dict[str, Any] = {name: getattr(settings, name) for name in _RECIPE_KEYS}
     flags["condition"] = conditions
     flags["mapping"] = parse_column_mapping(settings.mapping) or None
