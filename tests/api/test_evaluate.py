@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 import unreel
-from unreel.api import runs_job
-from unreel.api.runs_job import show_progress
+from unreel.api import progress_bar
+from unreel.api.progress_bar import show_progress
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Estimate
@@ -57,7 +57,7 @@ def test_a_terminal_shows_how_far_an_evaluation_is_and_nothing_else_does(
     assert capfd.readouterr() == ("", "")
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80)
-    monkeypatch.setattr(runs_job, "show_progress", lambda: show_progress(console))
+    monkeypatch.setattr(progress_bar, "show_progress", lambda: show_progress(console))
     evaluate(model="always-real", out=tmp_path / "second")
     assert "answers: " in screen.getvalue()
     assert " of 4" in screen.getvalue()

@@ -140,7 +140,7 @@ def test_nothing_is_printed_but_through_the_doors_that_make_text_plain() -> None
     assert found.keys() == {
         "cli/main.py",
         "cli/compare_checkpoints.py",
-        "api/runs_job.py",
+        "api/progress_bar.py",
         "rewards/client/unreel_reward_client.py",
     }
     assert len(found["cli/main.py"]) == 1

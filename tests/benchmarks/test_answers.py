@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from unreel.benchmarks.clip_tables import read_realism_table
 from unreel.benchmarks.deeptrace import read_deeptrace_benchmark
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected
 from unreel.benchmarks.imported_answers import build_scorable_rows, join_answers_with_entries
-from unreel.benchmarks.loader import read_realism_table
 from unreel.core.answer import Reply
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError

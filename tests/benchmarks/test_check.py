@@ -19,7 +19,7 @@ def test_the_example_of_each_layout_is_found_and_sound(
     layout: BenchmarkLayout, tmp_path: Path
 ) -> None:
     checked = check_benchmark(write_example_benchmark(layout, tmp_path / "example"))
-    assert checked.layout is layout
+    assert checked.layout == layout
     assert checked.is_sound
     assert checked.n_clips == len(EXAMPLES[layout].clips)
     assert all(not table.ignored for table in checked.tables)

@@ -18,20 +18,20 @@ Write = Callable[[str, list[dict[str, Any]]], Path]
 def test_each_layout_is_found_by_itself(
     deeptrace: Path, reality: Path, tmp_path: Path, write_rows: Write
 ) -> None:
-    assert open_benchmark(deeptrace).layout is BenchmarkLayout.DEEPTRACE
+    assert open_benchmark(deeptrace).layout == BenchmarkLayout.DEEPTRACE
     assert open_benchmark(deeptrace / "all_data.json").root == deeptrace
-    assert open_benchmark(reality).layout is BenchmarkLayout.REALITY
-    assert open_benchmark(reality / "clips.csv").layout is BenchmarkLayout.REALITY
+    assert open_benchmark(reality).layout == BenchmarkLayout.REALITY
+    assert open_benchmark(reality / "clips.csv").layout == BenchmarkLayout.REALITY
     listed = write_rows("clips.jsonl", [{"file": "a.mp4", "label": "real"}])
-    assert open_benchmark(listed).layout is BenchmarkLayout.LIST
+    assert open_benchmark(listed).layout == BenchmarkLayout.LIST
     rated = write_rows("rated.csv", [{"video": "a.mp4", "score": "3"}])
-    assert open_benchmark(rated).layout is BenchmarkLayout.REALISM
+    assert open_benchmark(rated).layout == BenchmarkLayout.REALISM
     hub = write_rows("metadata.csv", [{"file_name": "a.mp4", "label": "real"}])
-    assert open_benchmark(hub).layout is BenchmarkLayout.VIDEO_FOLDER
-    assert open_benchmark(tmp_path).layout is BenchmarkLayout.VIDEO_FOLDER
+    assert open_benchmark(hub).layout == BenchmarkLayout.VIDEO_FOLDER
+    assert open_benchmark(tmp_path).layout == BenchmarkLayout.VIDEO_FOLDER
     (tmp_path / "f" / "real").mkdir(parents=True)
     (tmp_path / "f" / "generated").mkdir()
-    assert open_benchmark(tmp_path / "f").layout is BenchmarkLayout.FOLDERS
+    assert open_benchmark(tmp_path / "f").layout == BenchmarkLayout.FOLDERS
 
 
 def test_several_layouts_that_fit_ask_for_a_name(shared: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_table_called_as_that_of_another_layout_is_read_by_its_columns(
 ) -> None:
     (tmp_path / "real").mkdir()
     table = write_rows("clips.csv", [{"file": "real/a.mp4", "label": "real"}])
-    assert open_benchmark(table).layout is BenchmarkLayout.LIST
+    assert open_benchmark(table).layout == BenchmarkLayout.LIST
 
 
 @pytest.mark.parametrize("layout", ["reality", "deeptrace", "folders", "video-folder"])

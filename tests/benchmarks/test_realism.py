@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from benchmarks.census import take_census
+from unreel.benchmarks.clip_tables import read_realism_table
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.loader import read_realism_table
 from unreel.benchmarks.table_entries import merge_ratings
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError, UnreadableSourceError

@@ -91,10 +91,10 @@ def test_a_killed_eval_resumes_in_a_store(world: World, s3: Any) -> None:
 @pytest.mark.slow
 def test_a_killed_eval_resumes_on_ray(world: World) -> None:
     pytest.importorskip("ray", reason="needs the extra `ray`")
-    stops = iter(["answers-committed:1"])
+    stops = iter([f"answers-{step}:1" for step in ("committed", "written") for _ in range(3)])
     how = {"engine": "ray", "most_uncommitted": FEW, "trusted": True}
-    tally = _kill_eval(world, kills=1, **how, stops=stops)
-    assert (tally.violations, tally.kills) == ([], 1)
+    tally = _kill_eval(world, kills=6, **how, stops=stops)
+    assert (tally.violations, tally.kills) == ([], 6)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from importlib.metadata import requires
 
 import pytest
 
-from unreel.cli.doctor import BRINGS, ModelProviderStatus
+from unreel.api.installation import BRINGS, ModelProviderStatus
 
 
 def test_extras_are_named_with_what_they_bring(run) -> None:

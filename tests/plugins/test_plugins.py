@@ -159,3 +159,23 @@ def test_an_instrument_that_cannot_be_loaded_leaves_the_others_alone(
     done = unreel(site, "review", clip, "--trusted", "--model", "coin", "--protocol", "candour")
     assert done.returncode == 2
     assert "loud-edges" in done.stderr
+
+
+def test_a_layout_of_another_package_is_found_checked_and_evaluated(
+    tmp_path: Path, clips: Path
+) -> None:
+    points = "[unreel.layouts]\ntruth-text = loud_edges:LAYOUT\n"
+    site = install(tmp_path, block("plugin-layout"), points)
+    clips.unlink()
+    truth = "real c0.mp4\nSora c1.mp4\nreal c2.mp4\nSora ../../etc/passwd\nSora c1.mp4\n"
+    (tmp_path / "truth.txt").write_text(truth, encoding="utf-8")
+    checked = json.loads(unreel(site, "benchmarks", "check", str(tmp_path), "--json").stdout)
+    assert checked["layout"] == "truth-text"
+    assert checked["labels"] == {"real": 2, "generated": 1}
+    assert checked["n_unusable"] == 2
+    asked = ["eval", str(tmp_path), "--trusted", "--protocol", "reality", "--model", "coin"]
+    done = unreel(site, *asked, "--out", str(tmp_path / "run"), "--json")
+    assert json.loads(done.stdout)["outcome"]["answers"]["done"] == 3
+    named = unreel(site, "benchmarks", "check", str(tmp_path), "--layout", "truth-texts")
+    assert named.returncode == 2
+    assert "truth-text" in named.stderr

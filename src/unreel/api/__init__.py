@@ -3,6 +3,9 @@
 Where to look:
     `runs.py`: `evaluate`, `open_run` and `compare`.
     `review.py`: `review`.
+    `review_files.py`: reviews of files with their evidence pages.
+    `installation.py`: what this machine has, and what is missing.
+    `option_values.py`: names that options accept.
     `score.py`: `score`.
     `curate.py`: `curate`, and what is done with a curation or its benchmark.
     `arena.py`: `run_season`, `rank_season`, and the other jobs of a season.

@@ -1,7 +1,9 @@
 """`evaluate`, `open_run` and `compare`: evaluation of a model from Python, stored runs and their differences."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
@@ -23,7 +25,7 @@ from unreel.core.registry import LazyImport, needs_extra
 from unreel.core.safe_text import sanitise_line
 from unreel.core.settings import read_environment_settings, read_storage_options
 from unreel.core.table_formats import build_html_table
-from unreel.engine.progress import Progress
+from unreel.engine.progress import Progress, ProgressLine
 from unreel.protocols.protocol import Mode, get_protocol
 
 if TYPE_CHECKING:  # table libraries are an extra
@@ -229,18 +231,37 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
     settings = drop_unset_keys(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
     if conditions:
         settings["condition"] = [convert_condition_to_fields(way) for way in conditions]
-    start = LazyImport("unreel.api.runs_job:run_evaluation", "eval").load()
-    run = start(
-        settings,
-        model,
-        out=out,
-        engine=engine,
-        retry_failed=retry_failed,
+    with needs_extra("eval"):
+        from unreel.api.progress_bar import show_progress
+        from unreel.engine.run import ALL_FAILURES
+        from unreel.evaluation.recipe import validate_eval_recipe
+        from unreel.evaluation.run_job import evaluate as evaluate_run
+        from unreel.evaluation.run_lookup import build_eval_run
+        from unreel.media.access import require_sandbox_protection
+        from unreel.reviewers.config import OBJECT
+
+    settings["model"] = model if isinstance(model, str) else f"{OBJECT}{model.name}"
+    environment = read_environment_settings()
+    require_sandbox_protection(environment, trusted=trusted)
+    run = build_eval_run(
+        validate_eval_recipe(settings),
+        out,
+        environment,
         trusted=trusted,
-        allow_outside=allow_outside,
+        outside=allow_outside,
         accept_changed=accept_changed,
-        on_progress=on_progress,
     )
+    with nullcontext(ProgressLine()) if on_progress else show_progress() as line:
+        callbacks = line.callbacks(
+            on_note=lambda note: warnings.warn(note, UserWarning, stacklevel=4)
+        )
+        evaluate_run(
+            run,
+            engine=engine,
+            retry_failed=ALL_FAILURES if retry_failed else (),
+            reviewer=None if isinstance(model, str) else model,
+            callbacks=replace(callbacks, on_step=on_progress or line.step),
+        )
     return Run(run)
 
 
@@ -265,10 +286,17 @@ def open_run(
         MissingExtraError: A required package is not installed.
         UnreadableSourceError: The run is damaged, or was written by another release.
     """
-    find = LazyImport("unreel.api.runs_job:open_stored_run", "eval").load()
-    moved_to = None if benchmark is None else Path(benchmark)
-    options = {"allow_outside": allow_outside, "accept_changed": accept_changed}
-    return Run(find(str(place), benchmark=moved_to, **options))
+    with needs_extra("eval"):
+        from unreel.evaluation.run_lookup import open_named_run
+
+    run = open_named_run(
+        str(place),
+        read_environment_settings(),
+        moved_to=None if benchmark is None else Path(benchmark),
+        outside=allow_outside,
+        accept_changed=accept_changed,
+    )
+    return Run(run)
 
 
 def compare(
@@ -295,15 +323,17 @@ def compare(
         UnknownNameError: No metric or parser has that name.
         UnreadableSourceError: A run or its benchmark cannot be read.
     """
-    compare_runs = LazyImport("unreel.evaluation.comparison:compare_runs", "eval").load()
-    find = LazyImport("unreel.api.runs_job:open_stored_run", "eval").load()
-    stored: list[run_job.EvalRun] = [
-        run._kept if isinstance(run, Run) else find(str(run))  # noqa: SLF001  one house
+    with needs_extra("eval"):
+        from unreel.evaluation.comparison import compare_runs
+        from unreel.evaluation.run_lookup import open_named_run
+
+    environment = read_environment_settings()
+    stored = [
+        run._kept if isinstance(run, Run) else open_named_run(str(run), environment)  # noqa: SLF001  one house
         for run in runs
     ]
     mode = None if parser is None else require_parser_name(parser)
-    comparisons: Comparisons = compare_runs(stored, metrics=metrics, parser=mode, judge=judge)
-    return comparisons
+    return compare_runs(stored, metrics=metrics, parser=mode, judge=judge)
 
 
 @dataclass(frozen=True, kw_only=True)

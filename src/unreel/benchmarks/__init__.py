@@ -1,8 +1,10 @@
 """Benchmarks: clips with ground truth, and answers from files. Imports `protocols`, `media`, `stats` and `core`.
 
 Where to look:
-    `loader.py`: detection and loading of a layout.
-    `entry.py`: one row of a benchmark, and the names of layouts.
+    `loader.py`: opening of a benchmark.
+    `layout.py`: layouts by name, and which of them fit a path.
+    `clip_tables.py`: benchmarks in one table.
+    `entry.py`: one row of a benchmark.
     `unique_names.py`: names that occur twice.
     `columns.py`: columns of tables.
     `tables.py`: table files; Parquet is read in a confined process by `parquet_task.py`.

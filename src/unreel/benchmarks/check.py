@@ -2,26 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from unreel.benchmarks import deeptrace, video_reality_test
 from unreel.benchmarks.cells import is_url
-from unreel.benchmarks.columns import KNOWN, find_nearest_column_name, map_fields_to_columns
-from unreel.benchmarks.entry import BenchmarkLayout, Entry, Rejected
-from unreel.benchmarks.loader import (
-    Benchmark,
-    find_benchmark_table,
-    find_matching_layouts,
-    open_benchmark,
-)
-from unreel.benchmarks.localisation.json_stream import stream_json_items
-from unreel.benchmarks.localisation.segment_files import READ_LAV_DF, READ_VIF_COT
-from unreel.benchmarks.tables import read_table_column_names
-from unreel.benchmarks.video_folder import find_metadata_tables
+from unreel.benchmarks.columns import KNOWN, find_nearest_column_name
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.layout import LAYOUTS, find_matching_layouts
+from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
@@ -75,8 +65,8 @@ class BenchmarkCheckResult:
     """Result of the check of a benchmark: layout, columns, counts and unusable rows."""
 
     source: str
-    layout: BenchmarkLayout
-    could_be: tuple[BenchmarkLayout, ...]
+    layout: str
+    could_be: tuple[str, ...]
     """Other layouts that fit."""
     tables: tuple[ReadAndIgnoredColumns, ...]
     n_clips: int
@@ -131,14 +121,15 @@ def check_benchmark(
         counts.add(row, benchmark)
     n_scenes = len(counts.filmed | counts.twins.keys())
     n_independent = n_scenes + counts.n_ungrouped
-    layouts = (
-        other for other in find_matching_layouts(path, mapping) if other is not benchmark.layout
-    )
+    layouts = (other for other in find_matching_layouts(path, mapping) if other != benchmark.layout)
     return BenchmarkCheckResult(
         source=str(path),
         layout=benchmark.layout,
         could_be=tuple(layouts),
-        tables=tuple(_iter_table_columns(path, benchmark, mapping)),
+        tables=tuple(
+            _classify_columns(*table)
+            for table in LAYOUTS.load(benchmark.layout).list_columns(path, mapping)
+        ),
         n_clips=counts.n_clips,
         n_unusable=sum(reason.n for reason in counts.reasons.values()),
         labels=counts.labels,
@@ -273,39 +264,6 @@ class _BenchmarkRowCounts:
 def _add_name_count(names: Counter[str], name: str) -> None:
     if name:
         names[name if name in names or len(names) < NAMES_KEPT else OTHERS] += 1
-
-
-def _iter_table_columns(
-    path: Path, benchmark: Benchmark, mapping: Mapping[str, str] | None
-) -> Iterator[ReadAndIgnoredColumns]:
-    root = benchmark.root
-    match benchmark.layout:
-        case BenchmarkLayout.FOLDERS:
-            return
-        case BenchmarkLayout.DEEPTRACE:
-            rows = (row for row in deeptrace.load_deeptrace_rows(root) if isinstance(row, Mapping))
-            columns = dict.fromkeys(str(key) for row in islice(rows, NAMES_KEPT) for key in row)
-            yield _classify_columns(root / deeptrace.TABLE, columns, deeptrace.READ)
-        case BenchmarkLayout.LAV_DF | BenchmarkLayout.VIF_COT as layout:
-            known = READ_LAV_DF if layout is BenchmarkLayout.LAV_DF else READ_VIF_COT
-            items = [row for _, row in islice(stream_json_items(path), NAMES_KEPT)]
-            named = (row for row in items if isinstance(row, Mapping))
-            columns = dict.fromkeys(str(key) for row in named for key in row)
-            yield _classify_columns(path, columns, known)
-        case BenchmarkLayout.ACTIVITY_FORENSICS:
-            return
-        case BenchmarkLayout.REALITY:
-            table = root / video_reality_test.TABLE
-            yield _classify_columns(table, read_table_column_names(table), video_reality_test.READ)
-        case (
-            BenchmarkLayout.LIST | BenchmarkLayout.REALISM | BenchmarkLayout.VIDEO_FOLDER as layout
-        ):
-            is_hub = layout is BenchmarkLayout.VIDEO_FOLDER
-            for table in find_metadata_tables(root) if is_hub else [find_benchmark_table(path)]:
-                columns = dict.fromkeys(read_table_column_names(table))
-                yield _classify_columns(
-                    table, columns, map_fields_to_columns(str(table), columns, mapping).read
-                )
 
 
 def _classify_columns(

@@ -9,12 +9,15 @@ authors.
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.cells import DOCUMENT_BYTES
 from unreel.benchmarks.columns import FieldColumnMapping
 from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.folder_layout import find_file_inside_folder
+from unreel.benchmarks.layout import COLUMN_ROWS, Columns, LayoutReader, TableColumns
 from unreel.benchmarks.table_entries import get_row_name, parse_entry
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -200,3 +203,25 @@ def _require_consistent_video(
         )
     if entry.label is Label.REAL:
         raise InvalidValueError("a real video has one row. Drop the second")
+
+
+def _list_columns(path: Path, _mapping: Columns | None) -> Iterator[TableColumns]:
+    root = path if path.is_dir() else path.parent
+    rows = (row for row in load_deeptrace_rows(root) if isinstance(row, Mapping))
+    yield (
+        root / TABLE,
+        dict.fromkeys(str(key) for row in islice(rows, COLUMN_ROWS) for key in row),
+        READ,
+    )
+
+
+LAYOUT = LayoutReader(
+    matches=lambda path, _mapping: (
+        not path.is_dir() or find_file_inside_folder(path, TABLE) is not None
+    ),
+    read=lambda path, _mapping, _outside: read_deeptrace_benchmark(
+        path if path.is_dir() else path.parent
+    ),
+    list_columns=_list_columns,
+    tables=(TABLE,),
+)

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from unreel.benchmarks import cells
 from unreel.benchmarks.cells import FOLDER_DEPTH
 from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.layout import LayoutReader
 from unreel.benchmarks.table_entries import UNKNOWN_CREATOR
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -187,3 +188,10 @@ class _InsideRootChecker:
         except ValueError:  # the path is invalid, for example with a null character
             is_link = False
         return known and (not is_link or is_path_inside(Path(path), self._root))
+
+
+LAYOUT = LayoutReader(
+    matches=lambda path, _mapping: (path / REAL).is_dir() and (path / GENERATED).is_dir(),
+    read=lambda path, _mapping, _outside: read_folder_benchmark(path),
+    tables=(),
+)

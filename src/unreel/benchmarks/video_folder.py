@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Literal
 
 from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.columns import map_fields_to_columns
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.folder_layout import find_file_inside_folder
+from unreel.benchmarks.layout import Columns, LayoutReader, TableColumns
 from unreel.benchmarks.table_entries import convert_entry_to_record, read_clip_table
-from unreel.benchmarks.tables import TABLE_SUFFIXES
+from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names
 from unreel.benchmarks.unique_names import SeenNameSet
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
@@ -141,3 +143,20 @@ def _link_or_copy_file(
 ) -> None:
     if media == "copy" or not directory.hard_link(source.resolve(), name):
         directory.copy(source, name)
+
+
+def _list_columns(path: Path, mapping: Columns | None) -> Iterator[TableColumns]:
+    for table in find_metadata_tables(path if path.is_dir() else path.parent):
+        columns = dict.fromkeys(read_table_column_names(table))
+        yield table, columns, map_fields_to_columns(str(table), columns, mapping).read
+
+
+LAYOUT = LayoutReader(
+    matches=lambda path, _mapping: not path.is_dir() or bool(find_metadata_tables(path)),
+    read=lambda path, mapping, outside: read_video_folder(
+        path if path.is_dir() else path.parent, mapping, outside=outside
+    ),
+    list_columns=_list_columns,
+    tables=METADATA,
+    takes_mapping=True,
+)

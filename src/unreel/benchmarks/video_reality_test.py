@@ -18,6 +18,7 @@ from pathlib import Path
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.folder_layout import REAL, VIDEO_SUFFIXES, find_file_inside_folder
+from unreel.benchmarks.layout import Columns, LayoutReader, TableColumns
 from unreel.benchmarks.tables import read_table_column_names, read_table_rows
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -111,3 +112,18 @@ def _list_folders(folder: Path) -> list[Path]:
         and not path.name.startswith(".")
         and path.name != "__MACOSX"
     )
+
+
+def _list_columns(path: Path, _mapping: Columns | None) -> Iterator[TableColumns]:
+    table = path / TABLE if path.is_dir() else path
+    yield table, read_table_column_names(table), READ
+
+
+LAYOUT = LayoutReader(
+    matches=lambda path, _mapping: is_reality_benchmark(path if path.is_dir() else path.parent),
+    read=lambda path, _mapping, _outside: read_reality_benchmark(
+        path if path.is_dir() else path.parent
+    ),
+    list_columns=_list_columns,
+    tables=(TABLE,),
+)

@@ -20,16 +20,22 @@ from typing import (
 import click
 from click.shell_completion import CompletionItem
 
-from unreel.benchmarks.entry import BenchmarkLayout
-from unreel.catalogue.names import list_entry_names
-from unreel.cli.clip_arguments import ClipPathParamType
+from unreel.api.option_values import (
+    fits_built_in_protocol,
+    list_layout_names,
+    list_model_names,
+    list_protocol_names,
+    list_public_benchmark_names,
+)
 from unreel.cli.output import print_message
 from unreel.core.command_options import Option, read_field_docstrings
+from unreel.core.errors import UnreadableSourceError
 from unreel.core.trace import Category
-from unreel.protocols.protocol import PROTOCOLS, Subject, get_protocol, list_protocol_names
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+    from unreel.protocols.protocol import Subject
 
 _RUNS = "runs"
 """Default folder of the runs of `unreel eval`."""
@@ -39,12 +45,7 @@ def list_model_completions(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Return shell completions for a model: names of baselines, `recorded`, and `PROVIDER/`."""
-    from unreel.reviewers.endpoint.model_address import PROVIDERS
-    from unreel.reviewers.registry import ENDPOINT, REVIEWERS
-
-    names = [name for name in REVIEWERS.names() if name != ENDPOINT]
-    names += [f"{provider}/" for provider in sorted(PROVIDERS)]
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in list_model_names() if name.startswith(incomplete)]
 
 
 def list_run_completions(
@@ -60,16 +61,12 @@ def list_run_completions(
 def list_path_completions(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the public benchmarks, and an item that lets the shell complete files and folders itself."""
-    names = [name for name in list_entry_names("benchmarks") if name.startswith(incomplete)]
-    return [
-        *map(CompletionItem, names if incomplete else ()),
-        CompletionItem(incomplete, type="file"),
-    ]
+    """Return a completion item that lets the shell complete files and folders itself."""
+    return [CompletionItem(incomplete, type="file")]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-LAYOUTS = click.Choice([layout.value for layout in BenchmarkLayout])
+LAYOUTS = click.Choice(list_layout_names())
 
 
 class ProtocolParamType(click.Choice[str]):
@@ -79,7 +76,7 @@ class ProtocolParamType(click.Choice[str]):
         subject: Required subject of the protocol; any by default.
     """
 
-    def __init__(self, subject: Subject | None = None) -> None:
+    def __init__(self, subject: "Subject | None" = None) -> None:
         self._subject = subject
         self.case_sensitive = True
 
@@ -89,8 +86,7 @@ class ProtocolParamType(click.Choice[str]):
         return list_protocol_names(self._subject)
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        is_builtin = value in PROTOCOLS.entries
-        if is_builtin and self._subject in {None, get_protocol(value).subject}:
+        if fits_built_in_protocol(value, self._subject):
             return value
         return super().convert(value, param, ctx)
 
@@ -99,8 +95,26 @@ class BenchmarkParamType(click.Path):
     """Click parameter type for an existing path, or the name of a public benchmark."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if str(value) in list_entry_names("benchmarks") and not Path(value).exists():
+        if str(value) in list_public_benchmark_names() and not Path(value).exists():
             return Path(value)
+        return super().convert(value, param, ctx)
+
+
+class ClipPathParamType(click.Path):
+    """Click type of a clip's path; it rejects URLs and accepts missing files, which commands report."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if "://" in str(value):
+            from unreel.api.review_files import format_download_advice
+
+            raise UnreadableSourceError(
+                str(value),
+                "is a URL, not a file, and only local clips are opened",
+                format_download_advice(str(value)),
+            )
         return super().convert(value, param, ctx)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from unreel.api.public_benchmarks import find_published_results
 from unreel.cli.output import Form, print_message, print_table
-from unreel.core.estimate import Measured, Metric, Scorecard, Unmeasured
+from unreel.core.estimate import PART_PREFIXES, Measured, Metric, Scorecard, Unmeasured
 
 if TYPE_CHECKING:
     from unreel.api.public_benchmarks import PublishedResults
@@ -138,14 +138,12 @@ def print_scorecard_metrics(scorecard: Scorecard, form: Form = "text") -> None:
     if form != "text":
         print_table(_RECORD, [*map(_build_metric_record, scorecard.metrics)], form=form)
         return
-    from unreel.protocols.group_metrics import PARTS
-
     groups = _group_metrics_by_creator_or_part(scorecard.metrics)
     headline = [m for m in groups.pop("", {}).values() if m.coverage.asked]
     print_table(
         ("metric", "value", "95 % interval", "n", "parsed"), [*map(_build_metric_row, headline)]
     )
-    parts = {name: groups.pop(name) for name in list(groups) if name.startswith(PARTS)}
+    parts = {name: groups.pop(name) for name in list(groups) if name.startswith(PART_PREFIXES)}
     for kind, by_group in (("creator", groups), ("part", parts)):
         names = list(dict.fromkeys(name for metrics in by_group.values() for name in metrics))
         if names:

@@ -10,6 +10,9 @@ from unreel.core.question import Instrument
 from unreel.core.safe_text import sanitise_line
 from unreel.core.table_formats import build_html_table
 
+PART_PREFIXES = ("difficulty=", "family=")
+"""Beginnings of the names of a benchmark's parts, for which metrics are computed separately."""
+
 
 class RowCluster(NamedTuple):
     """Scene and creator of a row; answers with the same scene or creator are dependent."""

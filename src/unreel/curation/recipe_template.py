@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 from unreel.benchmarks.columns import map_fields_to_columns
 from unreel.benchmarks.entry import BenchmarkLayout, Rejected
 from unreel.benchmarks.folder_layout import walk_videos
-from unreel.benchmarks.loader import find_matching_layouts
+from unreel.benchmarks.layout import find_matching_layouts
 from unreel.benchmarks.table_entries import LABELS
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names
 from unreel.core.command_options import read_field_docstrings
@@ -113,14 +113,14 @@ def guess_recipe_sources(path: Path, *, recipe: Path) -> RecipeSourceGuess:
         return RecipeSourceGuess(sources=(source,), open_questions=tuple(questions))
     layouts = find_matching_layouts(path)
     if len(layouts) == 1:
-        needs_licence = layouts[0] is BenchmarkLayout.FOLDERS
+        needs_licence = layouts[0] == BenchmarkLayout.FOLDERS
         return RecipeSourceGuess(
             sources=(source,), open_questions=(_LICENCE,) if needs_licence else ()
         )
     if layouts:
-        names = ", ".join(layout.value for layout in layouts)
+        names = ", ".join(layouts)
         question = f"{relative} can be read as {names}: source.layout names the first"
-        source["layout"] = layouts[0].value
+        source["layout"] = layouts[0]
         return RecipeSourceGuess(sources=(source,), open_questions=(question,))
     # The top-level folder of each video; "" for a video in the folder itself.
     videos = (video for video in walk_videos(path) if not isinstance(video, Rejected))

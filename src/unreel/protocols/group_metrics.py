@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from unreel.core.estimate import Scorecard, Unmeasured
+from unreel.core.estimate import PART_PREFIXES, Scorecard, Unmeasured
 from unreel.core.judgement import Rating
 from unreel.protocols.metric_definitions import ProtocolMetrics
 from unreel.protocols.protocol import Protocol, ProtocolScorer, ScoredQuestion
@@ -17,7 +17,6 @@ from unreel.protocols.protocol import Protocol, ProtocolScorer, ScoredQuestion
 T = TypeVar("T")
 V = TypeVar("V")
 
-PARTS = ("difficulty=", "family=")
 _MAX_PARTS = 20
 """Maximum number of parts; metrics are not computed for the parts of a benchmark with more."""
 _NO_ANSWER = Unmeasured("no question was answered")
@@ -55,7 +54,7 @@ def add_benchmark_part_metrics(
             parts: dict[str, array[int]] = {}
             for i, row in enumerate(rows):
                 family = row.truth.family if isinstance(row.truth, Rating) else None
-                for kind, name in zip(PARTS, (row.difficulty, family), strict=True):
+                for kind, name in zip(PART_PREFIXES, (row.difficulty, family), strict=True):
                     if name:
                         parts.setdefault(f"{kind}{name}", array("q")).append(i)
                 if len(parts) > _MAX_PARTS:

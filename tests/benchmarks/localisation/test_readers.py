@@ -59,7 +59,7 @@ def spans(entry: Entry) -> list[tuple[float, float]]:
 
 def test_av_deepfake1m_gives_segments_lengths_and_scenes(tmp_path: Path) -> None:
     opened = open_benchmark(write(tmp_path, "val_metadata.json", AV))
-    assert opened.layout is BenchmarkLayout.LAV_DF
+    assert opened.layout == BenchmarkLayout.LAV_DF
     real, fake = opened
     assert isinstance(real, Entry)
     assert isinstance(fake, Entry)
@@ -77,7 +77,7 @@ def test_lav_df_calls_them_periods_and_gives_seconds(tmp_path: Path) -> None:
 
 def test_activity_forensics_is_a_line_for_each_clip(tmp_path: Path) -> None:
     opened = open_benchmark(write(tmp_path, "test.txt", "v_a 60.5 1.5=3+10=12.25\nv_b 30\n\n"))
-    assert opened.layout is BenchmarkLayout.ACTIVITY_FORENSICS
+    assert opened.layout == BenchmarkLayout.ACTIVITY_FORENSICS
     fake, clean = opened
     assert isinstance(fake, Entry)
     assert isinstance(clean, Entry)
@@ -96,7 +96,7 @@ TAGS = "<type>object merging</type> in <t>[1, 2]</t> at <bbox>[10, 20, 50, 60]</
 def test_vif_cot_gives_boxes_only_if_the_size_of_the_frame_is_known(tmp_path: Path) -> None:
     answer = f"<think>{TAGS}</think><answer>Fake</answer>"
     opened = open_benchmark(write(tmp_path, "a.json", [conversation(answer)]))
-    assert opened.layout is BenchmarkLayout.VIF_COT
+    assert opened.layout == BenchmarkLayout.VIF_COT
     (bare,) = opened
     (sized,) = open_benchmark(
         write(tmp_path, "b.json", [conversation(answer, width=100, height=100)])

@@ -12,17 +12,15 @@ from itertools import islice
 from pathlib import Path
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.entry import BenchmarkLayout, Rejected
+from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.localisation.json_stream import stream_json_items
 from unreel.benchmarks.localisation.segment_files import (
-    is_lav_df_row,
-    is_vif_cot_row,
     parse_segment_seconds,
     parse_vif_cot_conversation,
     read_activity_forensics_lines,
     require_few_segments,
 )
-from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.errors import InvalidValueError
 from unreel.core.trace import Trace
 from unreel.core.verdict import LocatedSegment
 from unreel.protocols.locate.verdict_texts import UNIT, format_segments_json
@@ -85,21 +83,3 @@ def _parse_scored_segment(value: object) -> LocatedSegment:
 
 
 SUFFIXES = (".json", ".txt")
-_LINES = 5
-
-
-def detect_segment_file_layouts(path: Path) -> list[BenchmarkLayout]:
-    """Return the layout of a file with generated segments, by its first rows; empty if no layout fits."""
-    try:
-        if path.suffix.lower() == ".txt":
-            first = list(islice(read_activity_forensics_lines(path), _LINES))
-            is_text = any(not isinstance(line, Rejected) for line in first)
-            return [BenchmarkLayout.ACTIVITY_FORENSICS] if is_text else []
-        if path.suffix.lower() != ".json":
-            return []
-        rows = [row for _, row in islice(stream_json_items(path), _LINES)]
-    except UnreadableSourceError:
-        return []
-    if any(map(is_lav_df_row, rows)):
-        return [BenchmarkLayout.LAV_DF]
-    return [BenchmarkLayout.VIF_COT] if any(map(is_vif_cot_row, rows)) else []

@@ -14,6 +14,7 @@ their unit is unknown.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from unreel.benchmarks import cells
 from unreel.benchmarks.cells import ROW_BYTES
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
 from unreel.benchmarks.folder_layout import VIDEO_SUFFIXES
+from unreel.benchmarks.layout import COLUMN_ROWS, Columns, LayoutReader, TableColumns
 from unreel.benchmarks.localisation.json_stream import stream_json_items
 from unreel.benchmarks.table_entries import UNKNOWN_CREATOR
 from unreel.core.clip import Generated, Real
@@ -32,6 +34,7 @@ from unreel.protocols.box_space import BoxSpace
 from unreel.protocols.locate.parser import MAX_SECONDS, MAX_SEGMENTS, parse_tagged_segments
 
 _PAIR = 2
+_MAX_DETECTION_ROWS = 5
 
 
 def parse_segment_seconds(start: object, end: object) -> TimeSpan:
@@ -288,3 +291,45 @@ def _parse_vif_cot_row(row: Any) -> Entry:
             else convert_to_microseconds(cells.parse_positive_number(duration, "duration")),
         ),
     )
+
+
+def _read_first_items(path: Path) -> list[object]:
+    """Return the first items of a JSON file; none if it is no readable list."""
+    if path.is_dir() or path.suffix.lower() != ".json":
+        return []
+    try:
+        return [row for _, row in islice(stream_json_items(path), _MAX_DETECTION_ROWS)]
+    except UnreadableSourceError:
+        return []
+
+
+def _is_activity_forensics_file(path: Path, _mapping: Columns | None) -> bool:
+    if path.is_dir() or path.suffix.lower() != ".txt":
+        return False
+    try:
+        lines = list(islice(read_activity_forensics_lines(path), _MAX_DETECTION_ROWS))
+    except UnreadableSourceError:
+        return False
+    return any(not isinstance(line, Rejected) for line in lines)
+
+
+def _list_json_columns(path: Path, known: Mapping[str, str]) -> Iterator[TableColumns]:
+    rows = [row for _, row in islice(stream_json_items(path), COLUMN_ROWS)]
+    named = (row for row in rows if isinstance(row, Mapping))
+    yield path, dict.fromkeys(str(key) for row in named for key in row), known
+
+
+LAV_DF_LAYOUT = LayoutReader(
+    matches=lambda path, _mapping: any(map(is_lav_df_row, _read_first_items(path))),
+    read=lambda path, _mapping, _outside: read_lav_df_entries(path),
+    list_columns=lambda path, _mapping: _list_json_columns(path, READ_LAV_DF),
+)
+ACTIVITY_FORENSICS_LAYOUT = LayoutReader(
+    matches=_is_activity_forensics_file,
+    read=lambda path, _mapping, _outside: read_activity_forensics_entries(path),
+)
+VIF_COT_LAYOUT = LayoutReader(
+    matches=lambda path, _mapping: any(map(is_vif_cot_row, _read_first_items(path))),
+    read=lambda path, _mapping, _outside: read_vif_cot_entries(path),
+    list_columns=lambda path, _mapping: _list_json_columns(path, READ_VIF_COT),
+)

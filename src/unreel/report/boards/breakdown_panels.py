@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.estimate import PART_PREFIXES, Estimate, Measured, Unmeasured
 from unreel.core.safe_text import sanitise_line
 from unreel.protocols.calibration import compute_realism_calibration, measure_label_calibration
-from unreel.protocols.group_metrics import PARTS
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
 from unreel.report.boards.charts import (
     BoardChart,
@@ -484,7 +483,7 @@ def build_categories_panel(board: ReportBoard) -> BoardPanel | None:
 
 def iter_benchmark_part_panels(board: ReportBoard) -> Iterator[BoardPanel]:
     """Yield a panel for each way in which the benchmark divides its clips, such as by difficulty."""
-    for kind in PARTS:
+    for kind in PART_PREFIXES:
         breakdowns = measure_metrics_by_benchmark_part(board.entrants, kind)
         if breakdowns:
             name = breakdowns[0].title
