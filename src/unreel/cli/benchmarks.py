@@ -149,7 +149,10 @@ def get(settings: public_benchmarks.GetSettings, *, yes: bool, as_json: bool) ->
                 f"Type {format_rerun_command('--yes')} to download the files"
             )
             sys.exit(2)
-        click.confirm("Download the files?", abort=True, err=True)
+        print_message("Download the files? Type y or n:")
+        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+            print_message("nothing was downloaded")
+            sys.exit(2)
     finished: Counter[str] = Counter()
     with ProgressMeter() as meter:
         meter.tell("checking the files")
