@@ -44,6 +44,7 @@ GUIDES: Final = {
     "arena": "[run a season](../arena.md)",
     "benchmarks": "[bring your own clips](../bring-your-own.md), [the catalogue](../catalogue.md)",
     "eval": "[evaluate a model](../evaluate.md), [runs and scores](runs.md)",
+    "calibrate": "[false alarms on your own footage](../passport.md)",
     "compare": "[comparisons](runs.md#compare)",
     "curate": "[build a benchmark](../curate.md)",
     "desk": "[the desk](../desk.md)",

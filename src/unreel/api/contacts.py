@@ -3,8 +3,14 @@
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from unreel.catalogue.entries import find_named_checkpoint
+from unreel.catalogue.owner_prompts import (
+    find_answer_format,
+    find_prompt_owner,
+    format_prompt_variant,
+)
 from unreel.core.server_keys import find_server_key_variable, parse_server_url
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorRecipeSection
@@ -21,18 +27,48 @@ from unreel.reviewers.endpoint.servers import (
 from unreel.reviewers.external.detector_program import resolve_command_files
 from unreel.reviewers.external.program_sandbox import find_program_readable_paths
 
+if TYPE_CHECKING:
+    from unreel.evaluation.recipe import EvalRecipe
+
 _MAX_SHOWN = 3
 """Number of models on this computer for which a command is printed."""
 
 
-def describe_model_servers(models: Sequence[str], settings: EnvironmentSettings) -> Iterator[str]:
-    """Yield one line for each server of `models`; raise if a key would be sent unencrypted."""
+def describe_model_servers(
+    models: Sequence[str], settings: EnvironmentSettings, *, tells_prompts: bool = True
+) -> Iterator[str]:
+    """Yield one line for each server of `models`; raise if a key would be sent unencrypted.
+
+    With `tells_prompts`, another line names each checkpoint that is not asked with its own prompt.
+    """
     for contact in list_model_endpoints(models, key_hosts=settings.key_hosts):
         silent = "" if is_server_listening(contact.server) else "; nothing listens there now"
         yield f"{contact}{silent}"
     for entry in filter(None, map(find_named_checkpoint, dict.fromkeys(models))):
-        if entry.prompt is not None:
+        if tells_prompts and entry.prompt is not None and entry.prompt.value is not None:
             yield f"{entry.name} is asked with unreel's prompt, not with its owner's (`unreel models show {entry.name}`)"
+
+
+def describe_prompts(recipe: "EvalRecipe") -> Iterator[str]:
+    """Yield one line for each checkpoint's own prompt of `recipe`, or for one that could be used."""
+    name = recipe.reviewer.model.partition("@")[0]
+    entry = find_named_checkpoint(recipe.reviewer.model)
+    variants = dict.fromkeys(condition.prompt for condition in recipe.conditions)
+    for variant in variants:
+        owner = find_prompt_owner(variant)
+        reference = owner and owner.prompt and owner.prompt.value
+        if reference:
+            file = f"{reference.path} of {reference.repository}"
+            yield f"{name} is asked with its owner's prompt from {file}, SHA-256 {reference.sha256}"
+        elif entry is not None and entry.prompt is not None and entry.prompt.value is not None:
+            text = f"{name} is asked with unreel's prompt, not with its owner's"
+            own = format_prompt_variant(entry)
+            if find_answer_format(recipe.protocol, own) is None:
+                yield f"{text}, whose answers {recipe.protocol} cannot read"
+            elif entry.prompt.setting is not None:
+                yield f"{text}: `unreel models get {name}` fetches that"
+            else:
+                yield f"{text}: use `unreel models get {name}` and --condition prompt={own}"
 
 
 def describe_local_models(clips: Sequence[Path]) -> Iterator[str]:

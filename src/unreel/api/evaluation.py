@@ -101,6 +101,8 @@ class ReviewSettings(BoxSettings, SamplingSettings, TrustSettings):
     """Also write the page as evidence.pdf. Requires --out and Chromium."""
     runs: Annotated[tuple[str, ...], Option(name="--record", metavar="RUN")] = ()
     """Run of `unreel eval` from which the page shows the measured accuracy of a model. Repeatable."""
+    passport: Annotated[Path | None, FILE] = None
+    """Passport of `unreel calibrate`: each verdict is compared with those about your own real footage."""
     perturb: bool = False
     """Ask all questions again about recompressed, scaled and cropped copies of each clip: 4 times as many questions."""
     n_scan: Annotated[int, Option(name="--scan", low=0, high=1000)] = 24
@@ -260,12 +262,20 @@ def _resolve_recipe(settings: EvalSettings, flags: Mapping[str, Any]) -> "EvalRe
 
 def describe_contacts(runs: "Sequence[EvalRun]") -> Sequence[str]:
     """Return one line for each server, service and program that the runs will use."""
-    from unreel.api.contacts import describe_external_reviewers, describe_model_servers
+    from unreel.api.contacts import (
+        describe_external_reviewers,
+        describe_model_servers,
+        describe_prompts,
+    )
 
     environment = runs[0].access.settings
     sections = [run.recipe.reviewer for run in runs]
-    servers = describe_model_servers([section.model for section in sections], environment)
-    return (*servers, *describe_external_reviewers(sections, environment))
+    models = [section.model for section in sections]
+    return (
+        *describe_model_servers(models, environment, tells_prompts=False),
+        *(line for run in runs for line in describe_prompts(run.recipe)),
+        *describe_external_reviewers(sections, environment),
+    )
 
 
 def require_ready(runs: "Sequence[EvalRun]", *, engine: str) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from unreel.core.clip import Clip
     from unreel.core.trace import Trace
     from unreel.evaluation.opinion import Opinion
+    from unreel.evaluation.passport import FalseAlarmPassport
     from unreel.evaluation.review import Review, ReviewQuestions
     from unreel.media.perturb import ClipVariant
     from unreel.media.reader import MediaReader
@@ -243,6 +244,7 @@ class _ReviewSession:
         self.note = ""
         self.closing_notes: tuple[str, ...] = ()
         self._records: tuple[ReviewerAccuracyRecord, ...] = ()
+        self._passport: FalseAlarmPassport | None = None
         self._index_clips: list[ReviewIndexPageClip] = []
 
     async def review_all(
@@ -270,6 +272,10 @@ class _ReviewSession:
             self._records = tuple(
                 record for run in runs for record in read_reviewer_records(run, parser)
             )
+        if self._settings.passport is not None:
+            from unreel.evaluation.passport import read_passport
+
+            self._passport = read_passport(self._settings.passport)
         if self.note:
             self._callbacks.on_note(self.note)
         if self._settings.perturb:
@@ -352,7 +358,7 @@ class _ReviewSession:
             if not isinstance(clip, Failure):
                 with self._callbacks.show_activity() as show:
                     review, origin = await ask(clip, show)
-                return self._report(review, origin, name)
+                return self._report(replace(review, passport=self._passport), origin, name)
         except (MachineError, SandboxError):
             raise
         except Exception as error:  # noqa: BLE001  a failed clip is a row, whatever it raised

@@ -9,11 +9,11 @@ from decimal import Decimal
 from enum import Enum
 from typing import Protocol
 
+from unreel.catalogue.owner_prompts import parse_answer
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure
 from unreel.core.question import Question
 from unreel.core.verdict import Verdict
-from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.protocol import Mode, get_protocol
 from unreel.reviewers.contract import ClipInput
 
@@ -52,7 +52,7 @@ class AskedQuestionResult:
         """Parse the reply into a verdict; return `None` if there is no reply or no clip input."""
         if isinstance(self.outcome, Failure) or not self.inputs:
             return None
-        return parse_answer_text(
+        return parse_answer(
             self.outcome.text,
             get_protocol(self.question.instrument.protocol),
             prompt=self.question.condition.prompt,

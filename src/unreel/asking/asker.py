@@ -6,22 +6,24 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from unreel.asking.answer_store import AnswerStore, AskedQuestionResult, QuestionClaim, StoredAnswer
+from unreel.catalogue.owner_prompts import explain_missing_caption, get_prompt_text
 from unreel.core.answer import Reply
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition, Question
 from unreel.media.reader import MediaReader
+from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.clip_inputs import (
     ClipInputLoader,
     FindChange,
     OpenFile,
     build_review_request,
-    get_prompt_text,
     provide_local_path,
     report_no_clip_change,
 )
 from unreel.reviewers.contract import ClipInput, InputKind
 from unreel.reviewers.factory import ReviewerWithPrices
+from unreel.reviewers.message_parts import build_rejected_request_failure
 
 _POLL_S = 0.1
 LoadedInputs = tuple[ClipInput, ...] | Failure
@@ -85,11 +87,12 @@ class Asker:
         *,
         prompt: str = "",
         name: str = "",
+        caption: str = "",
     ) -> AskedQuestionResult:
         """Return the stored answer of the reviewer `reviewer_with_price` to `question`, or ask and store it.
 
         `prompt` is the text for a question without a protocol. `name` is the name of the clips in a
-        benchmark.
+        benchmark, and `caption` the prompt of their generator.
         """
         inputs = (
             clips
@@ -97,12 +100,12 @@ class Asker:
             else SharedInputs(self, clips, question.condition)
         )
         if self._answers is None:
-            return await self._send(question, inputs, reviewer_with_price, prompt, name)
+            return await self._send(question, inputs, reviewer_with_price, prompt, name, caption)
         key = question.key(reviewer_with_price.reviewer.name)
         if key not in self._under_way:
             task = asyncio.create_task(
                 self._look_up_or_send(
-                    self._answers, question, inputs, reviewer_with_price, prompt, name
+                    self._answers, question, inputs, reviewer_with_price, prompt, name, caption
                 )
             )
             self._under_way[key] = task
@@ -130,6 +133,7 @@ class Asker:
         reviewer_with_price: ReviewerWithPrices,
         prompt: str,
         name: str,
+        caption: str,
     ) -> AskedQuestionResult:
         reviewer = reviewer_with_price.reviewer
         key = question.key(reviewer.name)
@@ -151,7 +155,7 @@ class Asker:
             return _build_result(question, exhibits, reviewer_with_price, reply, prompt, box_space)
         result: AskedQuestionResult | None = None
         try:
-            result = await self._send(question, inputs, reviewer_with_price, prompt, name)
+            result = await self._send(question, inputs, reviewer_with_price, prompt, name, caption)
             return result
         finally:
             if result is not None and isinstance(result.outcome, Reply):
@@ -166,13 +170,22 @@ class Asker:
         reviewer_with_price: ReviewerWithPrices,
         prompt: str,
         name: str,
+        caption: str,
     ) -> AskedQuestionResult:
         reviewer = reviewer_with_price.reviewer
         exhibits = await inputs.load(reviewer.wants)
         if isinstance(exhibits, Failure):
             return _build_result(question, (), reviewer_with_price, exhibits, prompt, None)
+        if not prompt and (reason := explain_missing_caption(question.condition.prompt, caption)):
+            failure = build_rejected_request_failure(reason)
+            return _build_result(question, exhibits, reviewer_with_price, failure, prompt, None)
         request = build_review_request(
-            question, exhibits, key=question.key(reviewer.name), prompt=prompt, name=name
+            question,
+            exhibits,
+            key=question.key(reviewer.name),
+            prompt=prompt,
+            name=name,
+            caption=caption,
         )
         self.n_asked += 1
         box_space = reviewer.box_space(exhibits[0])
@@ -192,7 +205,8 @@ def _build_result(
     return AskedQuestionResult(
         reviewer=reviewer_with_price.reviewer.name,
         question=question,
-        prompt=prompt or get_prompt_text(question),
+        prompt=prompt
+        or get_prompt_text(get_protocol(question.instrument.protocol), question.condition.prompt),
         inputs=inputs,
         box_space=box_space,
         outcome=outcome,

@@ -66,6 +66,8 @@ class PlannedQuestion(Generic[C]):
     """Scene of the clips; "" if unknown."""
     difficulty: str
     """Difficulty of the clips according to the benchmark; "" if not given."""
+    caption: str = ""
+    """Prompt of the generator of a single clip; "" if not given, or for a pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +200,7 @@ def _build_planned_question(
         origins=tuple([entry.origin for entry in entries]),
         source=entries[0].group,
         difficulty=entries[0].difficulty,
+        caption=entries[0].prompt if len(entries) == 1 else "",
     )
 
 

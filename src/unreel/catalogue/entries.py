@@ -14,8 +14,9 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import AfterValidator, Field, model_validator
 
 from unreel.catalogue.names import list_entry_names
+from unreel.catalogue.owner_answers import AnswerFormat, require_protocol
 from unreel.core.errors import UnknownNameError
-from unreel.protocols.protocol import Mode, list_protocol_names
+from unreel.protocols.protocol import Mode
 from unreel.recipes.validation import Line, RecipeSection, validate_recipe_sections
 
 NO_SOURCE = "no source found"
@@ -59,13 +60,7 @@ class CatalogueFact(RecipeSection, Generic[Value]):
         return self
 
 
-def _require_protocol(name: str) -> str:
-    if name not in list_protocol_names():
-        raise UnknownNameError("protocol", name, list_protocol_names())
-    return name
-
-
-Protocols = tuple[Annotated[Line, AfterValidator(_require_protocol)], ...]
+Protocols = tuple[Annotated[Line, AfterValidator(require_protocol)], ...]
 Lines = Annotated[tuple[Line, ...], Field(min_length=1)]
 HubIds = Annotated[
     tuple[Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")], ...], Field(min_length=1)
@@ -177,26 +172,46 @@ class CatalogueBenchmark(CatalogueEntry):
     """How unreel reads the files, as measured."""
 
 
-class PromptReference(RecipeSection):
-    """Place of a checkpoint's own prompt, a text of its owner that unreel does not contain."""
+PromptPart = Annotated[str, Field(min_length=1, max_length=200)]
 
-    repository: Line
+
+class PromptReference(RecipeSection):
+    """Place of a checkpoint's own prompt, a text of its owner that unreel does not contain.
+
+    A part of the prompt is named by its place in the file: `*` is the whole file, `NAME` or
+    `CLASS.NAME` a constant of a Python file or a key of a YAML file, and `CLASS.FUNCTION[N]` the
+    N-th text, counted from 0, in a function.
+    """
+
+    repository: Annotated[str, Field(pattern=r"^https://github\.com/[\w.-]+/[\w.-]+$")]
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
     path: Line
-    place: Line
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     """SHA-256 of the whole file at that commit."""
+    system: PromptPart | None = None
+    """Part that is the system message."""
+    user: Annotated[tuple[PromptPart, ...], Field(min_length=1)]
+    """Parts of the user's message, in order. `<video>` is the position of the clip, if it is not first; a line
+    break is text as it is."""
+    clip_mark: PromptPart | None = None
+    """Text of the owner at the position of the clip."""
+    caption_mark: PromptPart | None = None
+    """Text that the prompt of the clip's generator replaces."""
+    frame_time: Annotated[str, Field(pattern=r"^[^{}]*\{seconds:\.\df\}[^{}]*$")] | None = None
+    """Format of the time before each frame."""
 
 
 class ExampleAnswer(RecipeSection):
     """An answer in the form of a checkpoint, and what unreel's parser reads in each mode."""
 
     text: Annotated[str, Field(min_length=1, max_length=4096)]
-    protocol: Annotated[Line, AfterValidator(_require_protocol)]
+    protocol: Annotated[Line, AfterValidator(require_protocol)]
     prompt: Line | None = None
     """Variant of the prompt for the parser; `None` is the default of the protocol."""
     read: dict[Mode, Line]
     """Verdict, or the reason why the answer cannot be read, by mode of the parser."""
+    own: Line | None = None
+    """Verdict of the parser for the checkpoint's own prompt."""
 
 
 class CatalogueModel(CatalogueEntry):
@@ -211,6 +226,8 @@ class CatalogueModel(CatalogueEntry):
     max_length: CatalogueFact[Annotated[int, Field(ge=1)]] | None = None
     """Maximum number of tokens of a question with its answer."""
     answer: TextFact = None
+    answer_format: tuple[CatalogueFact[AnswerFormat], ...] = ()
+    """Forms of the answers to `prompt`, one for each protocol that can read them."""
     times: TextFact = None
     boxes: TextFact = None
     serve: LinesFact = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unreel.api import benchmarks as api
+from unreel.api import models as models_api
 from unreel.cli.output import json_option, print_json, print_table
 
 if TYPE_CHECKING:
@@ -39,6 +40,23 @@ def show(name: str, *, as_json: bool) -> None:
     (a command or function of unreel gave it) and not stated.
     """
     print_catalogue_entry(api.get_public_model(name), as_json=as_json)
+
+
+@models.command(short_help="Fetch the prompt of a checkpoint's owner.")
+@click.argument("name")
+@json_option
+def get(name: str, *, as_json: bool) -> None:
+    """Fetch the prompt with which the owner of the checkpoint NAME asks it, and check the file.
+
+    The file is fetched once, from the commit in the catalogue, and must have the SHA-256 there. It is
+    never executed. `unreel eval --model NAME` then uses the prompt.
+    """
+    prompt = models_api.get_prompt(name)
+    if as_json:
+        print_json(prompt)
+        return
+    rows = [{"fact": name, "value": value} for name, value in prompt.items()]
+    print_table(("fact", "value"), rows)
 
 
 def print_catalogue_entries(
@@ -100,6 +118,7 @@ def _format_value(value: object) -> str:
         case tuple():
             return "; ".join(map(_format_value, value))
         case Mapping():
-            return ", ".join(f"{key}: {_format_value(part)}" for key, part in value.items())
+            parts = {key: part for key, part in value.items() if part not in (None, (), {}, False)}
+            return ", ".join(f"{key}: {_format_value(part)}" for key, part in parts.items())
         case _:
             return str(value)

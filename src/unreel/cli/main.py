@@ -25,6 +25,10 @@ COMMANDS = {
         "List benchmark layouts, or check your benchmark.",
     ),
     "eval": LazyCommand(LazyImport("unreel.cli.eval:eval_"), "Evaluate models on a benchmark."),
+    "calibrate": LazyCommand(
+        LazyImport("unreel.cli.calibrate:calibrate"),
+        "Measure false alarms on your own real footage.",
+    ),
     "compare": LazyCommand(
         LazyImport("unreel.cli.compare:compare"), "Compare models on the same clips."
     ),

@@ -14,6 +14,7 @@ PREFIX = "UNREEL_"
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _STATE = "XDG_STATE_HOME"
 _DATA = "XDG_DATA_HOME"
+_CACHE = "XDG_CACHE_HOME"
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _KEY = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|HEADERS)$")
 _HANDED_ON = re.compile(
@@ -59,6 +60,10 @@ class EnvironmentSettings:
     """Folder for state that must stay on this machine; empty for the user's default."""
     benchmarks: str = ""
     """Folder of downloaded public benchmarks; empty for the user's default."""
+    cache: str = ""
+    """Folder for files that can be fetched again; empty for the user's default."""
+    prompts_from: str = "https://raw.githubusercontent.com"
+    """URL of the server from which prompts of checkpoints are fetched."""
     ledger: str = field(default="", repr=False)
     """Address of the ledger of `unreel annotate`, including its password: never store or print it."""
 
@@ -73,6 +78,11 @@ class EnvironmentSettings:
         """Return the folder of the start logs of runs on an object store."""
         return Path(self.state) if self.state else Path.home() / ".local" / "state" / "unreel"
 
+    @property
+    def cache_folder(self) -> Path:
+        """Return the folder for files that can be fetched again."""
+        return Path(self.cache) if self.cache else Path.home() / ".cache" / "unreel"
+
 
 def read_environment_settings(environment: Mapping[str, str] | None = None) -> EnvironmentSettings:
     """Read the settings from `environment` (default: the process environment); reject unknown names."""
@@ -83,6 +93,8 @@ def read_environment_settings(environment: Mapping[str, str] | None = None) -> E
         values["state"] = str(Path(environ[_STATE]) / "unreel")
     if environ.get(_DATA):
         values["benchmarks"] = str(Path(environ[_DATA]) / "unreel" / "benchmarks")
+    if environ.get(_CACHE):
+        values["cache"] = str(Path(environ[_CACHE]) / "unreel")
     for variable in sorted(name for name in environ if name.startswith(PREFIX)):
         if variable not in known:
             raise InvalidSettingError(

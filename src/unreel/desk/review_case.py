@@ -82,6 +82,7 @@ async def review_case(
             asker=asker,
             on_opinion=report_answer,
         )
+    review = replace(review, passport=reviewer_set.passport)
     await asyncio.to_thread(
         _write_case_evidence, case, tools, reviewer_set, review, origin, on_step
     )

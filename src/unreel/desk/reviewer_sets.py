@@ -9,6 +9,7 @@ from unreel.core.clip import UNKNOWN_CLIP, Clip, ClipFacts, VideoFacts
 from unreel.core.question import Question
 from unreel.core.settings import EnvironmentSettings
 from unreel.desk.settings import DeskSettings, ReviewerSet
+from unreel.evaluation.passport import FalseAlarmPassport, read_passport
 from unreel.evaluation.review import (
     ReviewQuestions,
     build_review_questions,
@@ -53,6 +54,7 @@ class OpenReviewerSet:
     questions: ReviewQuestions
     factories: tuple[ReviewerFactory, ...]
     records: tuple[ReviewerAccuracyRecord, ...]
+    passport: FalseAlarmPassport | None
     note: str
     """Sentence for the evidence page, for example that answers are recorded."""
     titles: tuple[str, ...]
@@ -98,6 +100,7 @@ def open_reviewer_set(reviewer_set: ReviewerSet, settings: EnvironmentSettings) 
         records=tuple(
             record for run in runs for record in read_reviewer_records(run, reviewer_set.parser)
         ),
+        passport=None if reviewer_set.passport is None else read_passport(reviewer_set.passport),
         note=" ".join(filter(None, notes)),
         titles=tuple(get_protocol(name).title for name in questions.protocols),
         cost=_format_clip_cost([each for each in sections if each.is_served], questions),

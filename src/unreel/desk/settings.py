@@ -38,6 +38,8 @@ class ReviewerSet(RecipeSection):
     box_space: Text | None = None
     records: tuple[Text, ...] = ()
     """Runs of `unreel eval` with the measured accuracy of the models."""
+    passport: Path | None = None
+    """Passport of `unreel calibrate`, with the answers of the models about real footage."""
 
 
 class ProxySettings(RecipeSection):

@@ -39,6 +39,7 @@ from unreel.evaluation.opinion import (
     build_opinion,
     compute_opinion_stabilities,
 )
+from unreel.evaluation.passport import FalseAlarmPassport, FalseAlarmStatement, judge_opinion
 from unreel.media.perturb import ClipVariant, plan_clip_variants
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, get_protocol, list_protocol_names
@@ -119,6 +120,8 @@ class Review:
     """Mode of the parser of answers."""
     trials: tuple[ClipVariantOpinions, ...] = ()
     """Opinions about variants of the clip; empty without `perturb`."""
+    passport: FalseAlarmPassport | None = None
+    """Answers of reviewers about real footage of the user's own."""
 
     def __str__(self) -> str:
         lines = (f"stability, {stability}" for stability in self.stabilities)
@@ -133,6 +136,12 @@ class Review:
     def stabilities(self) -> tuple[OpinionStability, ...]:
         """Return the stability of each opinion on variants of the clip, in order; empty if not requested."""
         return compute_opinion_stabilities(self.opinions, self.trials)
+
+    def compare_with_footage(self, opinion: Opinion) -> FalseAlarmStatement | None:
+        """Return what the passport says about an opinion; `None` without a passport or a verdict."""
+        if self.passport is None:
+            return None
+        return judge_opinion(opinion, self.clip, self.passport, mode=self.mode)
 
     @property
     def is_complete(self) -> bool:

@@ -38,6 +38,7 @@ from unreel.benchmarks.statistics import (
     compute_benchmark_identity,
     sample_balanced_entries,
 )
+from unreel.catalogue.owner_prompts import find_prompt_owner, read_owner_prompt
 from unreel.core.clip import Clip, Origin
 from unreel.core.errors import InvalidSettingError, RequestsRejectedError
 from unreel.core.failure import Failure, FailureReason
@@ -294,6 +295,8 @@ def evaluate(
     """
     recipe, scope = run.recipe, run.scope
     require_conditional_puts(run.place)
+    for condition in recipe.conditions:
+        read_owner_prompt(condition.prompt)  # raises if the prompt was not fetched
 
     # The benchmark. What cannot work is reported before the first clip is opened.
     callbacks.on_phase(f"reading {recipe.benchmark}")
@@ -515,6 +518,13 @@ def write_run_recipe(run: EvalRun, reviewer: str, identity: BenchmarkIdentity | 
         "recipe": run.recipe.stored(),
         "benchmark": reference.model_dump(mode="json", exclude_none=True),
     }
+    references = {
+        condition.prompt: owner.prompt.value.model_dump(mode="json", exclude_none=True)
+        for condition in run.recipe.conditions
+        if (owner := find_prompt_owner(condition.prompt)) and owner.prompt and owner.prompt.value
+    }
+    if references:
+        document["prompts"] = references
     if run.access.outside:
         document["allow_outside"] = True
     run.place.put(RECIPE_FILE, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
@@ -575,6 +585,7 @@ class SkippedQuestionCounts:
                 **build_question_columns(question, reviewer),
                 "_condition": json.dumps(asdict(question.condition)),
                 "_name": planned.name,
+                "_caption": planned.caption,
                 "_locations": [clip.location for clip in planned.clips],
                 "_facts": [FACTS.dump_json(clip.facts).decode() for clip in planned.clips],
             }
@@ -631,7 +642,9 @@ class ReviewStage(MediaStage):
             instrument=Instrument(row["protocol"], row["protocol_version"]),
             condition=_CONDITION.validate_json(row["_condition"]),
         )
-        result = await self._asker.ask(question, clips, self._reviewer, name=row["_name"])
+        result = await self._asker.ask(
+            question, clips, self._reviewer, name=row["_name"], caption=row["_caption"]
+        )
         answered = row | build_answer_columns(result, row.get("_paid"))
         if isinstance(result.outcome, Failure):
             self._require_some_acceptance(result.outcome)

@@ -8,6 +8,7 @@ from typing import Any
 
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
+from unreel.catalogue.owner_prompts import parse_answer
 from unreel.core.answer import digest_reply_text
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip, get_first_creator, get_first_creator_setting
@@ -20,7 +21,6 @@ from unreel.core.verdict import Verdict
 from unreel.engine.location import translate_store_errors
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scored_columns import ScoredQuestionColumns
-from unreel.protocols.answer_text import parse_answer_text
 from unreel.protocols.protocol import Mode, ScoredQuestion, get_protocol
 
 _USUAL_NOTES = 512
@@ -65,7 +65,7 @@ def parse_stored_answer(
         if instrument.needs_box_space:
             parse = _parse_noted_box_space
             box_space = parse(notes) if len(notes) <= _USUAL_NOTES else parse.__wrapped__(notes)
-        return parse_answer_text(
+        return parse_answer(
             answer["text"],
             instrument,
             prompt=question.condition.prompt,

@@ -125,6 +125,8 @@ class _RecipeDocument(RecipeSection):
     recipe: dict[str, Any]
     benchmark: StoredBenchmarkReference | None = None
     allow_outside: bool = False
+    prompts: dict[str, dict[str, Any]] = Field(default={})
+    """References of checkpoints' own prompts by the name of the variant, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

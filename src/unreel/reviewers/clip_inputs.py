@@ -5,11 +5,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from unreel.catalogue.owner_prompts import read_owner_prompt
 from unreel.core.clip import Clip, ClipId
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition, Question
 from unreel.media.reader import MediaReader
-from unreel.protocols.presentation import sample_shown_frames
+from unreel.protocols.presentation import quote_text_for_prompt, sample_shown_frames
 from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest, ShownFrame, WholeClip
 
@@ -105,25 +106,32 @@ class ClipInputLoader:
         return tuple(inputs)
 
 
-def get_prompt_text(question: Question) -> str:
-    """Return the prompt of the question's protocol in the variant of its condition."""
-    protocol = get_protocol(question.instrument.protocol)
-    return protocol.prompt(question.condition.prompt).text
-
-
 def build_review_request(
-    question: Question, inputs: tuple[ClipInput, ...], *, key: str, prompt: str = "", name: str = ""
+    question: Question,
+    inputs: tuple[ClipInput, ...],
+    *,
+    key: str,
+    prompt: str = "",
+    name: str = "",
+    caption: str = "",
 ) -> ReviewRequest:
     """Build the request of `question` about `inputs`.
 
     `prompt` is the text for a question without a protocol. `name` is the name of the clips in a
-    benchmark.
+    benchmark, and `caption` the prompt of their generator, which some prompts of checkpoints need.
     """
+    variant, system, frame_time = question.condition.prompt, "", ""
+    if not prompt and (owner := read_owner_prompt(variant)) is not None:
+        prompt, system, frame_time = owner.text, owner.system, owner.frame_time
+        if owner.caption_mark:
+            prompt = prompt.replace(owner.caption_mark, quote_text_for_prompt(caption))
     return ReviewRequest(
         key=key,
         instrument=question.instrument,
-        prompt=prompt or get_prompt_text(question),
+        prompt=prompt or get_protocol(question.instrument.protocol).prompt(variant).text,
         inputs=inputs,
         condition=question.condition,
         name=name,
+        system=system,
+        frame_time=frame_time,
     )

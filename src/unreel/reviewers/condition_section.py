@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from unreel.catalogue.owner_prompts import require_prompt
 from unreel.core.question import LATER, Condition, Marks
 from unreel.media.messages import MAX_PIXELS
 from unreel.media.sampling import parse_sampling
@@ -44,7 +45,7 @@ class ConditionSection(RecipeSection):
         if "prompt" not in self.model_fields_set and self.thinking == "off":
             silent = (name for name, p in protocol.prompts.items() if not p.asks_to_think)
             prompt = next(silent, prompt)
-        protocol.prompt(prompt)
+        require_prompt(protocol, prompt)
         is_set = "sampling" in self.model_fields_set
         marked = shows_frame_times(protocol.instrument.protocol, self.marks)
         resolved = {

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from unreel.catalogue.entries import find_named_checkpoint, list_model_names
+from unreel.catalogue.entries import CatalogueModel, find_named_checkpoint, list_model_names
+from unreel.catalogue.owner_prompts import (
+    find_answer_format,
+    find_fetched_prompt,
+    find_prompt_owner,
+    format_prompt_variant,
+    get_prompt_text,
+)
 from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.question import Instrument
 from unreel.core.registry import LazyImport, require_extra
@@ -20,7 +27,7 @@ from unreel.core.server_keys import (
     require_encrypted_connection,
 )
 from unreel.protocols.box_space import parse_box_space
-from unreel.protocols.protocol import Mode, Protocol, get_protocol
+from unreel.protocols.protocol import Mode, Protocol, asks_to_think, get_protocol
 from unreel.recipes.validation import (
     MAX_PARTS,
     Connections,
@@ -254,8 +261,27 @@ class ReviewerSection(RecipeSection):
             facts = {"sampling": entry.sampling, "max_pixels": entry.max_pixels}
             stated = {key: fact.setting for key, fact in facts.items() if fact and fact.setting}
             chosen = {name: getattr(section, name) for name in section.model_fields_set}
+            if self._is_asked_by_owner(entry, protocol):
+                stated["prompt"] = format_prompt_variant(entry)
             section = ConditionSection(**(stated | chosen))
+        if find_prompt_owner(section.prompt) is not None and not self.is_served:
+            raise InvalidSettingError(
+                "prompt",
+                f"{section.prompt} is for models behind a server, got {self.model}",
+                "Use a prompt of unreel, for example prompt=paper",
+            )
         return section.resolved(protocol)
+
+    @staticmethod
+    def _is_asked_by_owner(entry: CatalogueModel, protocol: Protocol[Any, Any]) -> bool:
+        """Return whether the owner's prompt of `entry` is fetched, and its answers can be read."""
+        variant = format_prompt_variant(entry) if entry.prompt and entry.prompt.setting else ""
+        name = protocol.instrument.protocol
+        return (
+            bool(variant)
+            and find_answer_format(name, variant) is not None
+            and find_fetched_prompt(entry) is not None
+        )
 
     def require_trained_for(self, protocols: Sequence[str]) -> None:
         """Raise if the reviewer is a checkpoint that was not trained for one of `protocols`."""
@@ -276,7 +302,7 @@ class ReviewerSection(RecipeSection):
         if condition.thinking == "default":
             return
         problem = self.thinking_problem(
-            condition.thinking, asked=protocol.prompt(condition.prompt).asks_to_think
+            condition.thinking, asked=asks_to_think(get_prompt_text(protocol, condition.prompt))
         )
         if problem is not None:
             raise InvalidSettingError(

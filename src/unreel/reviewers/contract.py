@@ -76,6 +76,10 @@ class ReviewRequest:
     condition: Condition
     name: str = ""
     """Name of the clip or pair in a benchmark, to find recorded answers; never sent to a server."""
+    system: str = ""
+    """System message; only models behind a server get one."""
+    frame_time: str = ""
+    """Format of the time before each frame, with the field `seconds`; "" for the format of the model family."""
 
     def __post_init__(self) -> None:
         if len(self.inputs) > MAX_CLIPS:

@@ -118,7 +118,9 @@ def build_message_parts(
             clip_parts = [clip_input.frames]
         elif form == "frames":
             for frame in clip_input.frames:
-                if marked:
+                if request.frame_time:
+                    clip_parts.append(request.frame_time.format(seconds=float(frame.at_s)))
+                elif marked:
                     clip_parts.append(format_frame_time(frame.at_s, times))
                 clip_parts.append(frame)
         if not clip_parts:

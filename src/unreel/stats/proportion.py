@@ -55,6 +55,20 @@ def mid_p_interval(share: float, n: float, *, level: float) -> tuple[float, floa
     return low, high
 
 
+def clopper_pearson_interval(successes: int, n: int, *, level: float) -> tuple[float, float]:
+    """Compute the exact interval of Clopper and Pearson (1934), which covers at least at `level`."""
+    from scipy.special import betaincinv
+
+    if not 0 <= successes <= n or n == 0:
+        raise InvalidValueError(
+            f"a share needs 0 <= successes <= n and n >= 1, not {successes} of {n}"
+        )
+    tail = (1 - level) / 2
+    low = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
+    high = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
+    return low, high
+
+
 def estimate_event_rate(
     events: npt.ArrayLike, exposures: npt.ArrayLike, *, n: int, level: float = 0.95
 ) -> Estimate:

@@ -285,14 +285,17 @@ def _parse_categories(value: object) -> frozenset[Category]:
     return frozenset(map(parse_segment_category, names))
 
 
-def parse_segment_category(name: str) -> Category:
+def parse_segment_category(name: str, names: Mapping[str, Category] | None = None) -> Category:
     """Return the trace category called `name`; letter case, spaces and hyphens make no difference.
 
-    Raise `UnreadableSegmentError` if no category has that name.
+    `names` replaces the names of unreel, and is matched exactly. Raise `UnreadableSegmentError` if no
+    category has that name.
     """
     try:
+        if names:
+            return names[name]
         return Category(re.sub(r"[\s_-]+", "-", name.strip().lower()))
-    except ValueError:
+    except (KeyError, ValueError):
         raise UnreadableSegmentError(UnparsedReason.OUT_OF_RANGE, name) from None
 
 
@@ -328,8 +331,12 @@ _TIMES = 2
 _OPENS = "<type>"
 
 
-def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | Unparsed:
+def parse_tagged_segments(
+    text: str, mode: Mode, space: BoxSpace, *, categories: Mapping[str, Category] | None = None
+) -> Segments | Unparsed:
     """Parse the tagged segments of an answer, which may be in the thoughts, and the label after them.
+
+    `categories` are the category names of another owner, which become explanations.
 
     `strict` requires `<answer>Real</answer>` or `<answer>Fake</answer>`, and well-formed tags only.
     `lenient` also reads tags without a label, and skips segments that it cannot read. `Real` gives an
@@ -357,10 +364,10 @@ def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | 
             span = build_segment_span(
                 convert_to_microseconds(seconds[0]), convert_to_microseconds(seconds[1]), times
             )
-            categories: frozenset[Category] = frozenset()
+            kinds: frozenset[Category] = frozenset()
             track: tuple[BoxAt, ...] = ()
             try:
-                categories = frozenset({parse_segment_category(name)})
+                kinds = frozenset({parse_segment_category(name, categories)})
             except UnreadableSegmentError:
                 if mode == "strict":
                     raise
@@ -373,7 +380,9 @@ def parse_tagged_segments(text: str, mode: Mode, space: BoxSpace) -> Segments | 
             except UnreadableSegmentError:
                 if mode == "strict":
                     raise
-            segments.append(LocatedSegment(Trace(span=span, track=track, categories=categories)))
+            explanation = name if categories else ""
+            trace = Trace(span=span, track=track, categories=kinds, explanation=explanation)
+            segments.append(LocatedSegment(trace))
         except UnreadableSegmentError as error:
             problems.append(error.unparsed)
     if mode == "strict" and source.count(_OPENS) > len(segments) + len(problems):

@@ -469,7 +469,7 @@ def build_evidence_page_parts(
 ) -> EvidencePageParts:
     """Build the parts of the evidence page: title, body and data of its scripts."""
     name = sanitise_line(Path(review.clip.location).name)
-    opinions = [_build_opinion_row(opinion, context.records) for opinion in review.opinions]
+    opinions = [_build_opinion_row(opinion, review, context.records) for opinion in review.opinions]
     body = render_template(
         "unreel.report.review:evidence.html",
         name=name,
@@ -533,14 +533,21 @@ def _build_reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, A
         if len({record for _, record in records}) == 1:
             records = [("", own[0]["record"])]
         rows.append(
-            {"name": name, "kind": get_reviewer_kind_name(name), "answers": own, "records": records}
+            {
+                "name": name,
+                "kind": get_reviewer_kind_name(name),
+                "answers": own,
+                "records": records,
+                "footage": [(row["asked"], row["footage"]) for row in own if row["footage"]],
+            }
         )
     return rows
 
 
 def _build_opinion_row(
-    opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]
+    opinion: Opinion, review: Review, records: Sequence[ReviewerAccuracyRecord]
 ) -> dict[str, Any]:
+    compared = review.compare_with_footage(opinion)
     reply = opinion.outcome if isinstance(opinion.outcome, Reply) else None
     usage = reply.usage if reply else None
     frames = opinion.clip_input.frames if opinion.clip_input else ()
@@ -552,6 +559,7 @@ def _build_opinion_row(
         "instrument": opinion.question.instrument,
         "asked": get_protocol(opinion.question.instrument.protocol).title,
         "record": format_reviewer_accuracy(opinion, records),
+        "footage": "" if compared is None else compared.text,
         "tone": get_opinion_colour(opinion),
         "headline": opinion.headline,
         "onset": "" if onset_us is None else format_seconds(onset_us),

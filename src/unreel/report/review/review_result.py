@@ -314,15 +314,16 @@ def build_review_json(
         "facts": review.clip.facts,
         "checks": origin.checks,
         "provenance": origin.provenance,
-        "opinions": [_build_opinion_json(opinion, records) for opinion in review.opinions],
+        "opinions": [_build_opinion_json(opinion, review, records) for opinion in review.opinions],
         "agreement": compute_reviewer_agreements(review.opinions),
         **(stability if review.trials else {}),
     }
 
 
 def _build_opinion_json(
-    opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]
+    opinion: Opinion, review: Review, records: Sequence[ReviewerAccuracyRecord]
 ) -> dict[str, Any]:
+    compared = review.compare_with_footage(opinion)
     clip_input = opinion.clip_input
     verdict = opinion.verdict
     start = verdict.start_us if isinstance(verdict, TraceVerdict) else None
@@ -357,6 +358,7 @@ def _build_opinion_json(
             for record in select_matching_records(opinion, records)
             for metric, value in record.figures
         ],
+        **({} if compared is None else {"footage": compared.to_json()}),
     }
 
 

@@ -62,6 +62,8 @@ def render_review_for_terminal(
             rows.append((sanitise_line(reviewer), "; ".join(map(_format_opinion, answers))))
             rates = dict.fromkeys(format_reviewer_accuracy(opinion, records) for opinion in answers)
             rows.append(("", f"Measured accuracy: {'; '.join(rates)}."))
+            compared = filter(None, map(review.compare_with_footage, answers))
+            rows.extend(("", f"Your own footage: {statement.text}") for statement in compared)
         yield from _render_section("Verdicts", rows)
     checks = [(check.name, check.says) for check in origin.checks]
     yield from _render_section("Findings in the file itself", checks)

@@ -136,6 +136,14 @@ FAMILIES = (
         pattern=r"qwen-?3(\.\d+)?-?(vl|omni).*thinking",
         thinking=_ALWAYS,
     ),
+    # vLLM, models/qwen3_5.py: frames are processed as for Qwen3-VL. vLLM does not state the unit of
+    # boxes, which is assumed to be the same. The names of the checkpoints lack "VL".
+    _qwen3(
+        name="qwen3.5",
+        of="qwen3-vl",
+        pattern=r"qwen-?3[._]5(?!-?(plus|flash|omni))",
+        thinking=_IN_TEMPLATE,
+    ),
     _qwen3(name="qwen3-vl", pattern=r"qwen-?3(\.\d+)?-?(vl|omni)", thinking=_NEVER),
     _open(
         name="qwen2.5-vl",
@@ -147,6 +155,11 @@ FAMILIES = (
     ),
     _open(name="videollama3", pattern=r"video-?llama-?3", boxes="pixel", thinking=_NEVER),
     _open(name="intern-s1", pattern=r"intern-?s1", boxes="permille", thinking=_IN_TEMPLATE),
+    # vLLM, models/llava_onevision.py: images and videos, without times of frames. It does not state
+    # the unit of boxes: pixels are assumed, as for an unknown family.
+    _open(
+        name="llava-onevision", pattern=r"llava-?(one-?vision|ov)", boxes="pixel", thinking=_NEVER
+    ),
     # It thinks only with its makers' system prompt, which is never sent here.
     _open(name="internvl", pattern=r"intern-?vl", boxes="permille", thinking=_NEVER),
     _open(

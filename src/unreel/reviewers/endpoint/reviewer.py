@@ -80,6 +80,9 @@ def build_chat_request_body(
             fields = {**fields, "media_io_kwargs": {"video": video}}
     head = json.dumps(fields)[:-1].encode()
     message = b'"messages": [{"role": "user", "content": '
+    if request.system:
+        system = json.dumps({"role": "system", "content": request.system}).encode()
+        message = b'"messages": [' + system + b', {"role": "user", "content": '
     content = json.dumps(request.prompt).encode()
     if request.inputs:
         content = b"".join((b"[", b", ".join(map(_encode_message_part, parts)), b"]"))

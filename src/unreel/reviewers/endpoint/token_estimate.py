@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from unreel.catalogue.owner_prompts import get_prompt_text
 from unreel.core.answer import Usage
 from unreel.core.clip import Clip
 from unreel.core.question import Question
@@ -106,7 +107,7 @@ def estimate_request_tokens(
     condition, protocol = question.condition, question.instrument.protocol
     rule, marked = get_image_token_rule(family), shows_frame_times(protocol, condition.marks)
     characters = sum(
-        map(len, split_prompt_at_clips(get_protocol(protocol).prompt(condition.prompt).text))
+        map(len, split_prompt_at_clips(get_prompt_text(get_protocol(protocol), condition.prompt)))
     )
     n_frames = pictures = 0
     for number, clip in enumerate(clips, start=1):
@@ -133,7 +134,7 @@ def estimate_max_token_usage(
 ) -> Usage:
     """Estimate the maximum tokens of the request `request`; its output counts as `max_tokens`."""
     rule, tokens = get_image_token_rule(family), 0
-    characters = len(request.prompt)
+    characters = len(request.system) + len(request.prompt)
     for clip_input in request.inputs:
         tokens += sum(rule.count(frame.width, frame.height) for frame in clip_input.frames)
         characters += MARK_CHARACTERS * len(clip_input.frames)
