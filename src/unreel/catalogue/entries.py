@@ -145,7 +145,7 @@ class PublishedTableReference(RecipeSection):
 class EvaluationDefaults(RecipeSection):
     """Settings of `unreel eval NAME` unless the user gives others."""
 
-    protocol: Annotated[Line, AfterValidator(_require_protocol)]
+    protocol: Annotated[Line, AfterValidator(require_protocol)]
     prompt: Line = "paper"
     sampling: Line | None = None
     """Sampling plan; `None` is the default of the protocol."""
