@@ -5,6 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from unreel.api.public_benchmarks import (
+    NamedBenchmark,
+    apply_catalogue_settings,
+    describe_choice,
+    find_named_benchmark,
+)
 from unreel.api.shared_settings import (
     BenchmarkSettings,
     BoxSettings,
@@ -144,6 +150,8 @@ class EvalSettings(
     """Maximum cost of the run in US dollars, including earlier calls. Requires --prices.  [default: no limit]"""
     retry_failed: bool = False
     """Retry the questions that failed in earlier calls."""
+    batch: bool = False
+    """Send the questions in files that the provider answers within 24 hours, at half the price. For models of OpenAI."""
 
 
 _RECIPE_KEYS = (
@@ -158,22 +166,36 @@ def require_model_keys(models: Sequence[str]) -> None:
     list_model_endpoints(models, key_hosts=read_environment_settings().key_hosts)
 
 
-def plan_runs(settings: EvalSettings) -> "list[EvalRun]":
+def plan_runs(
+    settings: EvalSettings, on_note: Callable[[str], None] = lambda _note: None
+) -> "list[EvalRun]":
     """Plan a run for each model: one at `out`, several in subfolders of `out`.
+
+    A benchmark by name brings its settings from the catalogue, which `on_note` receives.
 
     Raises:
         InvalidSettingError: Two models would be stored in the same place.
     """
+    conditions = settings.parse_conditions(settings.conditions)
+    if (named := find_named_benchmark(settings.benchmark)) is not None:
+        settings, conditions = _apply_catalogue_settings(settings, conditions, named, on_note)
     with needs_extra("eval"):
         from unreel.evaluation.run_lookup import build_eval_run, find_run_location
         from unreel.media.access import require_sandbox_protection
 
     environment = read_environment_settings()
     flags: dict[str, Any] = {name: getattr(settings, name) for name in _RECIPE_KEYS}
-    flags["condition"] = settings.parse_conditions(settings.conditions)
+    flags["condition"] = conditions
     flags["mapping"] = parse_column_mapping(settings.mapping) or None
     names: Sequence[str | None] = tuple(dict.fromkeys(settings.models)) or (None,)
     recipes = [_resolve_recipe(settings, flags | {"model": name}) for name in names]
+    if settings.batch:
+        for recipe in recipes:
+            recipe.reviewer.require_batches()
+        if settings.engine != "local":
+            raise InvalidSettingError(
+                "--batch", f"cannot be combined with --engine {settings.engine}", "Leave it out"
+            )
     require_sandbox_protection(environment, trusted=settings.trusted)
     runs: dict[str, EvalRun] = {}
     for recipe in recipes:
@@ -196,6 +218,33 @@ def plan_runs(settings: EvalSettings) -> "list[EvalRun]":
             )
         runs[run.place.uri] = run
     return list(runs.values())
+
+
+def _apply_catalogue_settings(
+    settings: EvalSettings,
+    conditions: list[dict[str, str]] | None,
+    named: NamedBenchmark,
+    on_note: Callable[[str], None],
+) -> tuple[EvalSettings, list[dict[str, str]] | None]:
+    """Return the settings and conditions with those of the catalogue where the user or the recipe gives none."""
+    from unreel.core.input_files import read_toml_file
+
+    defaults = named.entry.evaluation
+    written = {} if settings.recipe is None else read_toml_file(settings.recipe, "recipe")
+    settings, chosen = apply_catalogue_settings(settings, named, is_written=written)
+    protocol = settings.protocol or written.get("protocol")
+    if defaults is not None and protocol == defaults.protocol:
+        usual = {"sampling": defaults.sampling, "prompt": defaults.prompt}
+        missing = {
+            name: value
+            for name, value in usual.items()
+            if value is not None and not any(name in each for each in conditions or ())
+        }
+        if conditions or "condition" not in written:
+            conditions = [missing | each for each in conditions or [{}]]
+            chosen |= missing
+    on_note(describe_choice(named, chosen))
+    return settings, conditions
 
 
 def _resolve_recipe(settings: EvalSettings, flags: Mapping[str, Any]) -> "EvalRecipe":
@@ -279,6 +328,7 @@ def evaluate_run(
         engine=settings.engine,
         retry_failed=ALL_FAILURES if settings.retry_failed else frozenset(),
         facts_table=facts_table,
+        in_batches=settings.batch,
         callbacks=replace(callbacks, on_due=expect),
     )
 
@@ -329,6 +379,12 @@ def forecast_runs(
         for number, run in enumerate(runs, start=1):
             on_run(number, run)
             forecasts.append(
-                forecast_eval(run, facts_table=clip_table, retry_failed=retry, callbacks=callbacks)
+                forecast_eval(
+                    run,
+                    facts_table=clip_table,
+                    retry_failed=retry,
+                    in_batches=settings.batch,
+                    callbacks=callbacks,
+                )
             )
     return forecasts
